@@ -1,0 +1,33 @@
+# Everything we link, in one interface library. Optional parts set TRAINYARD_HAS_<X>, which only CMake reads:
+# it picks the real sources of a folder, or its absent.cpp.
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(trainyard_dependencies INTERFACE)
+target_link_libraries(trainyard_dependencies INTERFACE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 PNG::PNG
+                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads)
+
+if(TRAINYARD_OPENMP)
+  find_package(OpenMP REQUIRED)
+  target_link_libraries(trainyard_dependencies INTERFACE OpenMP::OpenMP_CXX)
+endif()
+
+set(TRAINYARD_HAS_ONEDNN OFF)
+if(NOT TRAINYARD_ONEDNN STREQUAL "OFF")
+  # Not find_package(dnnl): Debian's package file asks for OpenCL headers that our calls never need.
+  find_path(DNNL_INCLUDE_DIR dnnl.hpp)
+  find_library(DNNL_LIBRARY dnnl)
+  if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+    set(TRAINYARD_HAS_ONEDNN ON)
+    target_include_directories(trainyard_dependencies SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+    target_link_libraries(trainyard_dependencies INTERFACE ${DNNL_LIBRARY})
+  elseif(TRAINYARD_ONEDNN STREQUAL "ON")
+    message(FATAL_ERROR "TRAINYARD_ONEDNN=ON, but oneDNN was not found (Debian: libdnnl-dev)")
+  endif()
+endif()
+message(STATUS "trainyard: oneDNN ${TRAINYARD_HAS_ONEDNN}, OpenMP ${TRAINYARD_OPENMP}")

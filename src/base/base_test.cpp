@@ -1,0 +1,72 @@
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/nearest_name.h"
+#include "base/philox.h"
+#include "base/units.h"
+
+namespace trainyard {
+namespace {
+
+// Known answers of Philox4x32-10 from the Random123 distribution.
+TEST(Philox, MatchesPublishedVectors) {
+  EXPECT_EQ(Philox(0, 0).block(0), (Philox::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(Philox(~0ull, ~0ull).block(~0ull), (Philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+}
+
+TEST(Crc32c, MatchesTheRfc3720Vectors) {
+  EXPECT_EQ(crc32c("123456789", 9), 0xE3069283u);
+  const unsigned char zeros[32] = {};
+  EXPECT_EQ(crc32c(zeros, 32), 0x8A9136AAu);
+  EXPECT_EQ(crc32c("6789", 4, crc32c("12345", 5)), 0xE3069283u);
+}
+
+TEST(NearestName, SuggestsWhatIsCloseAndNothingElse) {
+  const std::vector<std::string> names{"resnet50", "vgg16", "lenet"};
+  EXPECT_EQ(nearest_name("resnet5O", names), "resnet50");
+  EXPECT_EQ(nearest_name("vgg", names), "vgg16");
+  EXPECT_EQ(nearest_name("transformer", names), "");
+}
+
+TEST(Units, PrintThreeDigits) {
+  EXPECT_EQ(format_bytes(0), "0.00 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_seconds(0.0412), "41.2 ms");
+  EXPECT_EQ(format_rate(166.2e9), "166 GFLOP/s");
+  EXPECT_EQ(format_count(999), "999");
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const auto folder = std::filesystem::temp_directory_path() / "trainyard-atomic-file";
+  std::filesystem::remove_all(folder);
+  make_folders(folder);
+  {
+    AtomicFile abandoned(folder / "a");
+    abandoned.write("half");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  AtomicFile kept(folder / "b");
+  kept.write("whole");
+  EXPECT_FALSE(std::filesystem::exists(folder / "b"));
+  kept.commit();
+  EXPECT_EQ(read_file(folder / "b").size(), 5u);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(AtomicFile, SaysWhyItCannotWrite) {
+  try {
+    AtomicFile file("/nonexistent-folder/x");
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_NE(std::string(error.what()).find("/nonexistent-folder/x"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,54 @@
+#include "base/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+namespace trainyard {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr int kBarWidth = 24;
+
+int terminal_columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+ProgressBar::ProgressBar(std::string label, std::int64_t total, bool quiet)
+    : label_(std::move(label)),
+      total_(std::max<std::int64_t>(total, 1)),
+      visible_(!quiet && isatty(STDERR_FILENO) != 0),
+      started_seconds_(now_seconds()) {}
+
+ProgressBar::~ProgressBar() {
+  if (visible_ && drawn_seconds_ > 0) std::fputs("\r\033[K", stderr);
+}
+
+bool ProgressBar::due() const { return visible_ && now_seconds() - drawn_seconds_ >= kRedrawSeconds; }
+
+void ProgressBar::update(std::int64_t done, const std::string& note) {
+  if (!due()) return;
+  drawn_seconds_ = now_seconds();
+  const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
+  const int filled = static_cast<int>(share * kBarWidth);
+  const double elapsed = drawn_seconds_ - started_seconds_;
+  std::string line = fmt::format("{} [{}{}] {:3.0f} % {}", label_, std::string(filled, '#'),
+                                 std::string(kBarWidth - filled, '.'), share * 100, note);
+  if (share > 0.01) line += fmt::format("  {} left", format_seconds(elapsed / share - elapsed));
+  if (static_cast<int>(line.size()) >= terminal_columns()) line.resize(terminal_columns() - 1);
+  fmt::print(stderr, "\r\033[K{}", line);
+  std::fflush(stderr);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,51 @@
+#include "tensor/layout.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+TEST(Layout, RoundTripsItsName) {
+  for (const char* name : {"plain", "acdb", "aBcd16b", "ABcd16b16a", "Acdb16a", "aBCde16c16b"})
+    EXPECT_EQ(Layout::parse(name).to_string(), name);
+  EXPECT_TRUE(Layout::parse("abcd").is_plain());
+  EXPECT_EQ(Layout::channels_last(4).to_string(), "acdb");
+}
+
+TEST(Layout, OffsetsAreAPermutationOfThePaddedTensor) {
+  const Shape shape{2, 5, 3, 4};
+  for (const char* name : {"plain", "acdb", "aBcd4b", "ABcd2b2a", "ABcd4b2a2b"}) {
+    const Layout layout = Layout::parse(name);
+    const LayoutIndex index(layout, shape);
+    std::set<std::int64_t> seen;
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      const std::int64_t offset = index.offset_of(i);
+      EXPECT_GE(offset, 0);
+      EXPECT_LT(offset, layout.elements(shape));
+      EXPECT_TRUE(seen.insert(offset).second) << name << " maps two elements to " << offset;
+    }
+  }
+}
+
+TEST(Layout, KnownOffsets) {
+  // nChw4c: (n=1, c=5, h=2, w=3) of 2x8x3x4.
+  const LayoutIndex blocked(Layout::parse("aBcd4b"), {2, 8, 3, 4});
+  const std::int64_t at[] = {1, 5, 2, 3};
+  EXPECT_EQ(blocked.offset_of(at), ((1 * 2 + 1) * 12 + (2 * 4 + 3)) * 4 + 1);
+  // OIhw2i4o: the block of outputs is innermost.
+  const LayoutIndex weights(Layout::parse("ABcd2b4a"), {8, 4, 1, 1});
+  const std::int64_t w[] = {5, 3, 0, 0};
+  EXPECT_EQ(weights.offset_of(w), (1 * 2 + 1) * 8 + 1 * 4 + 1);
+}
+
+TEST(Layout, PadsBlockedAxesOnly) {
+  const Layout layout = Layout::parse("aBcd16b");
+  EXPECT_EQ(layout.padded({2, 10, 3, 3}), (Shape{2, 16, 3, 3}));
+  EXPECT_TRUE(layout.pads({2, 10, 3, 3}));
+  EXPECT_FALSE(layout.pads({2, 32, 3, 3}));
+}
+
+}  // namespace
+}  // namespace trainyard

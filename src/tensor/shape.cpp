@@ -1,0 +1,34 @@
+#include "tensor/shape.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace trainyard {
+
+Shape::Shape(std::initializer_list<std::int64_t> dims) {
+  for (const std::int64_t dim : dims) append(dim);
+}
+
+void Shape::append(std::int64_t dim) {
+  TRAINYARD_CHECK(rank_ < kMaxRank);
+  dims_[static_cast<std::size_t>(rank_++)] = dim;
+}
+
+std::int64_t Shape::elements() const { return elements_from(0); }
+
+std::int64_t Shape::elements_from(int axis) const {
+  std::int64_t count = 1;
+  for (int i = axis; i < rank_; ++i) count *= (*this)[i];
+  return count;
+}
+
+std::string Shape::to_string() const {
+  return rank_ == 0 ? "scalar" : fmt::format("{}", fmt::join(begin(), end(), "x"));
+}
+
+bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+}  // namespace trainyard
