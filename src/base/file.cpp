@@ -51,7 +51,8 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 
 void AtomicFile::commit() {
   TRAINYARD_CHECK(descriptor_ >= 0);
-  if (::fsync(descriptor_) != 0) fail(ErrorKind::io, "cannot write '{}': {}", path_.string(), std::strerror(errno));
+  if (::fsync(descriptor_) != 0)
+    fail(ErrorKind::io, "cannot write '{}': {}", path_.string(), std::strerror(errno));
   ::close(std::exchange(descriptor_, -1));
   if (::rename(aside_.c_str(), path_.c_str()) != 0) {
     const int reason = errno;

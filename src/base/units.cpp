@@ -42,7 +42,8 @@ std::string format_seconds(double seconds) {
   if (seconds < 1e-3) return fmt::format("{} us", three_digits(seconds * 1e6));
   if (seconds < 1) return fmt::format("{} ms", three_digits(seconds * 1e3));
   if (seconds < 120) return fmt::format("{} s", three_digits(seconds));
-  if (seconds < 7200) return fmt::format("{:.0f} min {:.0f} s", std::floor(seconds / 60), std::fmod(seconds, 60));
+  if (seconds < 7200)
+    return fmt::format("{:.0f} min {:.0f} s", std::floor(seconds / 60), std::fmod(seconds, 60));
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 

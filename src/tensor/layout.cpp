@@ -68,13 +68,15 @@ std::string Layout::to_string() const {
     const char letter = static_cast<char>('a' + axis);
     text += block_of(axis) > 1 ? static_cast<char>(std::toupper(letter)) : letter;
   }
-  for (const Block& block : blocks_) text += fmt::format("{}{}", block.size, static_cast<char>('a' + block.axis));
+  for (const Block& block : blocks_)
+    text += fmt::format("{}{}", block.size, static_cast<char>('a' + block.axis));
   return text;
 }
 
 bool operator==(const Layout& a, const Layout& b) { return a.order_ == b.order_ && a.blocks_ == b.blocks_; }
 
-LayoutIndex::LayoutIndex(const Layout& layout, const Shape& shape) : shape_(shape), plain_(layout.is_plain()) {
+LayoutIndex::LayoutIndex(const Layout& layout, const Shape& shape)
+    : shape_(shape), plain_(layout.is_plain()) {
   std::vector<int> order = layout.order();
   if (order.empty()) {
     order.resize(static_cast<std::size_t>(shape.rank()));
@@ -88,7 +90,8 @@ LayoutIndex::LayoutIndex(const Layout& layout, const Shape& shape) : shape_(shap
     stride *= block->size;
   }
   const Shape padded = layout.padded(shape);
-  for (int axis = 0; axis < shape.rank(); ++axis) axis_block_[static_cast<std::size_t>(axis)] = layout.block_of(axis);
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    axis_block_[static_cast<std::size_t>(axis)] = layout.block_of(axis);
   for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
     outer_stride_[static_cast<std::size_t>(*axis)] = stride;
     stride *= padded[*axis] / axis_block_[static_cast<std::size_t>(*axis)];

@@ -1,0 +1,70 @@
+#include "graph/autodiff.h"
+
+#include "graph/op_def.h"
+
+namespace trainyard::graph {
+namespace {
+
+// Values through which a wanted value reaches the outputs of some node.
+std::vector<bool> values_needing_gradient(const Graph& graph, const std::vector<ValueId>& wanted) {
+  std::vector<bool> needed(graph.values().size(), false);
+  for (const ValueId value : wanted) needed[static_cast<std::size_t>(value)] = true;
+  for (const Node& node : graph.nodes()) {
+    if (node.op->gradient == nullptr) continue;
+    bool depends = false;
+    for (const ValueId input : node.inputs) depends = depends || needed[static_cast<std::size_t>(input)];
+    for (const ValueId output : node.outputs) needed[static_cast<std::size_t>(output)] = depends;
+  }
+  return needed;
+}
+
+}  // namespace
+
+std::vector<ValueId> differentiate(Graph& graph, const std::vector<ValueId>& outputs,
+                                   const std::vector<ValueId>& d_outputs, const std::vector<ValueId>& wanted,
+                                   const SumGradients& sum) {
+  TRAINYARD_CHECK(outputs.size() == d_outputs.size());
+  graph.set_phase(Phase::backward);
+  const std::vector<bool> needed = values_needing_gradient(graph, wanted);
+  std::vector<std::vector<ValueId>> contributions(graph.values().size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    contributions[static_cast<std::size_t>(outputs[i])].push_back(d_outputs[i]);
+
+  const auto total = [&](ValueId value) {
+    auto& parts = contributions[static_cast<std::size_t>(value)];
+    if (parts.empty()) return kNone;
+    if (parts.size() > 1) parts = {sum(graph, parts)};
+    return parts.front();
+  };
+
+  for (NodeId n = static_cast<NodeId>(graph.nodes().size()) - 1; n >= 0; --n) {
+    const Node& node = graph.node(n);
+    if (node.phase != Phase::forward || node.op->gradient == nullptr) continue;
+    std::vector<bool> inputs_needed;
+    bool any_needed = false;
+    for (const ValueId input : node.inputs) {
+      inputs_needed.push_back(needed[static_cast<std::size_t>(input)]);
+      any_needed = any_needed || inputs_needed.back();
+    }
+    if (!any_needed) continue;
+    const std::vector<ValueId> inputs = node.inputs, node_outputs = node.outputs;
+    std::vector<ValueId> gradients;
+    bool reached = false;
+    for (const ValueId output : node_outputs) {
+      gradients.push_back(total(output));
+      reached = reached || gradients.back() != kNone;
+    }
+    if (!reached) continue;
+    GradientContext context(graph, n, gradients, inputs_needed);
+    context.node().op->gradient(context);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (context.d_inputs()[i] != kNone)
+        contributions[static_cast<std::size_t>(inputs[i])].push_back(context.d_inputs()[i]);
+  }
+  std::vector<ValueId> result;
+  for (const ValueId value : wanted) result.push_back(total(value));
+  graph.set_phase(Phase::forward);
+  return result;
+}
+
+}  // namespace trainyard::graph

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace trainyard::graph {
+
+struct OpDef;
+
+using ValueId = int;
+using NodeId = int;
+inline constexpr int kNone = -1;
+
+struct TensorType {
+  Shape shape;
+  DType dtype = DType::f32;
+
+  std::int64_t bytes() const { return shape.elements() * static_cast<std::int64_t>(size_of(dtype)); }
+  std::string to_string() const;
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+};
+
+// Where a value comes from and how long it lives.
+enum class Role : std::uint8_t {
+  input,            // written by the caller before each step
+  parameter,        // trained; lives in the parameter arena
+  statistic,        // running statistics; lives across steps, not trained
+  optimizer_state,  // momenta, averages; lives across steps
+  intermediate,     // made by a node, lives inside one step
+};
+
+const char* name(Role role);
+
+enum class Phase : std::uint8_t { forward, backward, update };
+
+const char* name(Phase phase);
+
+// First content of a value: parameters and state when training starts, inputs in tests and benchmarks.
+struct Initializer {
+  enum class Kind : std::uint8_t { constant, uniform, normal, truncated_normal, integers };
+  Kind kind = Kind::constant;
+  double a = 0;  // constant: the value; uniform, integers: lowest; normals: mean
+  double b = 0;  // uniform: highest; integers: one past the highest; normals: standard deviation
+
+  static Initializer constant(double value) { return {Kind::constant, value, 0}; }
+  static Initializer uniform(double low, double high) { return {Kind::uniform, low, high}; }
+  static Initializer normal(double sigma) { return {Kind::normal, 0, sigma}; }
+  static Initializer truncated_normal(double sigma) { return {Kind::truncated_normal, 0, sigma}; }
+  static Initializer integers(double low, double end) { return {Kind::integers, low, end}; }
+};
+
+struct Value {
+  std::string name;
+  TensorType type;
+  Role role = Role::intermediate;
+  NodeId producer = kNone;  // kNone for all roles but intermediate
+  int output_index = 0;
+  Initializer initializer{};
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  std::string name;
+  Phase phase = Phase::forward;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::any attributes;  // the op's own attribute struct
+
+  template <typename T>
+  const T& attrs() const {
+    const T* found = std::any_cast<T>(&attributes);
+    TRAINYARD_CHECK(found != nullptr);
+    return *found;
+  }
+};
+
+// A network for one batch size, in an order in which it can run: every node stands after the nodes it reads
+// from, and a node that changes a value stands after all other readers of it.
+class Graph {
+ public:
+  ValueId add_input(const std::string& name, TensorType type, Initializer initializer = {});
+  ValueId add_parameter(const std::string& name, TensorType type, Initializer initializer);
+  ValueId add_state(const std::string& name, TensorType type, Role role, Initializer initializer);
+
+  // Appends a node; its output types come from the op's shape rule, which names the node when it refuses.
+  std::vector<ValueId> add_node(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
+                                std::any attributes = {});
+  // The same for ops with a single output.
+  ValueId add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
+              std::any attributes = {});
+
+  // Outputs survive the step, in plain layout, under their value's name.
+  void mark_output(ValueId value) { outputs_.push_back(value); }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Value>& values() const { return values_; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+  const Shape& shape(ValueId id) const { return value(id).type.shape; }
+  DType dtype(ValueId id) const { return value(id).type.dtype; }
+  std::vector<ValueId> values_with(Role role) const;
+  ValueId find(std::string_view name) const;  // kNone when there is none
+
+  // Nodes added from now on belong to this phase.
+  void set_phase(Phase phase) { phase_ = phase; }
+
+  // For passes: replaces the node list; values keep their ids, producers are set anew.
+  void replace_nodes(std::vector<Node> nodes);
+
+ private:
+  ValueId add_value(Value value);
+  std::string unique(const std::string& name);
+
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<ValueId> outputs_;
+  std::unordered_map<std::string, int> names_;
+  Phase phase_ = Phase::forward;
+};
+
+// For every value the nodes that read it.
+std::vector<std::vector<NodeId>> readers_of(const Graph& graph);
+
+}  // namespace trainyard::graph

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "graph/graph.h"
+
+namespace trainyard::graph {
+
+// A node together with the graph that knows the types of its values.
+class NodeView {
+ public:
+  NodeView(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+
+  const Graph& graph() const { return graph_; }
+  const Node& node() const { return node_; }
+  int inputs() const { return static_cast<int>(node_.inputs.size()); }
+  int outputs() const { return static_cast<int>(node_.outputs.size()); }
+  const Value& input(int i) const { return graph_.value(node_.inputs[static_cast<std::size_t>(i)]); }
+  const Value& output(int i) const { return graph_.value(node_.outputs[static_cast<std::size_t>(i)]); }
+  const Shape& input_shape(int i) const { return input(i).type.shape; }
+  const Shape& output_shape(int i) const { return output(i).type.shape; }
+  DType dtype() const { return input(0).type.dtype; }
+  template <typename T>
+  const T& attrs() const {
+    return node_.attrs<T>();
+  }
+
+  // Throws an Error of kind shape that starts with op and node.
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    refuse_text(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // The usual checks of a shape rule.
+  void want_inputs(int least, int most) const;
+  void want_rank(int input, int rank) const;
+
+ private:
+  [[noreturn]] void refuse_text(const std::string& text) const;
+  const Graph& graph_;
+  const Node& node_;
+};
+
+// What a node executes. Multiply-adds of convolutions and matrix products are `flops` (two each); everything
+// else is kept apart, because peaks are measured on matrix products.
+struct Cost {
+  std::int64_t flops = 0;
+  std::int64_t elementwise_flops = 0;
+  std::int64_t bytes_moved = 0;  // each input read once, each output written once
+
+  Cost& operator+=(const Cost& other);
+};
+
+// What a gradient rule sees: it adds nodes that compute the gradients asked for.
+class GradientContext {
+ public:
+  GradientContext(Graph& graph, NodeId node, std::vector<ValueId> d_outputs, std::vector<bool> needed);
+
+  Graph& graph() { return graph_; }
+  const Node& node() const { return node_; }
+  ValueId input(int i) const { return node_.inputs[static_cast<std::size_t>(i)]; }
+  ValueId output(int i) const { return node_.outputs[static_cast<std::size_t>(i)]; }
+  // Gradient of output i; kNone when the loss does not depend on it.
+  ValueId d_output(int i) const { return d_outputs_[static_cast<std::size_t>(i)]; }
+  bool needs(int input) const { return needed_[static_cast<std::size_t>(input)]; }
+  void set(int input, ValueId gradient) { d_inputs_[static_cast<std::size_t>(input)] = gradient; }
+  const std::vector<ValueId>& d_inputs() const { return d_inputs_; }
+  std::string name(const char* suffix) const { return node_.name + suffix; }
+
+ private:
+  Graph& graph_;
+  Node node_;  // a copy: adding nodes may move the graph's own
+  std::vector<ValueId> d_outputs_, d_inputs_;
+  std::vector<bool> needed_;
+};
+
+// A small problem of an op. It serves conformance against the reference, the numeric gradient check, timing,
+// and the support table. Inputs and parameters carry initializers that say how to fill them.
+struct Case {
+  std::string name;
+  // Builds the problem in f32 or f64 and marks its outputs.
+  std::function<void(Graph&, DType)> build;
+};
+
+// The row that ties an op together. Everything else about the op is found through it.
+struct OpDef {
+  const char* name;
+  std::vector<TensorType> (*infer)(const NodeView&);
+  Cost (*cost)(const NodeView&);
+  void (*gradient)(GradientContext&) = nullptr;  // nullptr: stops the gradient
+  std::vector<Case> (*cases)() = nullptr;
+  // Indices of inputs the node changes in place; nullptr: none.
+  std::vector<int> (*mutates)(const NodeView&) = nullptr;
+  // The attributes in words, for `explain` and dumps; nullptr: none to show.
+  std::string (*describe)(const NodeView&) = nullptr;
+};
+
+std::vector<int> mutated_inputs(const NodeView& node);
+
+// Bytes of all inputs and outputs, each once.
+std::int64_t bytes_touched(const NodeView& node);
+
+// Cost of ops that do `per_element` operations for each element of their first output.
+Cost elementwise_cost(const NodeView& node, std::int64_t per_element);
+
+}  // namespace trainyard::graph

@@ -1,0 +1,136 @@
+#include "ops/batch_norm.h"
+
+namespace trainyard::ops {
+namespace {
+
+using graph::Case;
+using graph::Cost;
+using graph::GradientContext;
+using graph::Graph;
+using graph::Initializer;
+using graph::NodeView;
+using graph::TensorType;
+using graph::ValueId;
+
+std::vector<TensorType> infer(const NodeView& node) {
+  node.want_inputs(5, 5);
+  const Shape& src = node.input_shape(0);
+  if (src.rank() != 2 && src.rank() != 4)
+    node.refuse("input is {}, wants 2 or 4 dimensions", src.to_string());
+  const Shape channels{src[1]};
+  for (int i = 1; i < 5; ++i)
+    if (!(node.input_shape(i) == channels))
+      node.refuse("input {} '{}' is {}, wants {}", i, node.input(i).name, node.input_shape(i).to_string(),
+                  src[1]);
+  return {node.input(0).type, {channels, node.dtype()}, {channels, node.dtype()}};
+}
+
+Cost cost(const NodeView& node) {
+  return elementwise_cost(node, node.attrs<BatchNormAttrs>().training ? 7 : 2);
+}
+
+std::vector<int> mutates(const NodeView& node) {
+  return node.attrs<BatchNormAttrs>().training ? std::vector<int>{3, 4} : std::vector<int>{};
+}
+
+void gradient(GradientContext& context) {
+  Graph& graph = context.graph();
+  const auto& attrs = context.node().attrs<BatchNormAttrs>();
+  if (!attrs.training)
+    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient in inference mode", context.node().name);
+  ValueId d_dst = context.d_output(0);
+  if (attrs.activation.kind != Activation::none)
+    d_dst = activation_grad(graph, context.name("/d_activation"), d_dst, context.output(0), attrs.activation);
+  const auto made =
+      graph.add_node(batch_norm_grad_op, context.name("/d_src"),
+                     {d_dst, context.input(0), context.input(1), context.output(1), context.output(2)},
+                     BatchNormGradAttrs{});
+  for (int i = 0; i < 3; ++i)
+    if (context.needs(i)) context.set(i, made[static_cast<std::size_t>(i)]);
+}
+
+std::vector<TensorType> infer_grad(const NodeView& node) {
+  const int inputs = node.attrs<BatchNormGradAttrs>().mask_by_dst ? 6 : 5;
+  node.want_inputs(inputs, inputs);
+  const TensorType channels{{node.input_shape(1)[1]}, node.dtype()};
+  return {node.input(1).type, channels, channels};
+}
+
+Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 11); }
+
+std::string describe(const NodeView& node) {
+  const auto& attrs = node.attrs<BatchNormAttrs>();
+  return std::string(attrs.training ? "training" : "inference") + fused_text(attrs.activation.kind);
+}
+
+std::string describe_grad(const NodeView& node) {
+  return node.attrs<BatchNormGradAttrs>().mask_by_dst ? "relu mask" : "";
+}
+
+std::vector<Case> cases() {
+  struct Problem {
+    const char* name;
+    Shape src;
+    bool training;
+    Activation activation;
+  };
+  const Problem problems[] = {
+      {"training", {4, 16, 5, 5}, true, Activation::none},
+      {"training_relu", {3, 32, 4, 4}, true, Activation::relu},
+      {"training_odd_channels", {4, 7, 3, 3}, true, Activation::none},
+      {"training_matrix", {8, 12}, true, Activation::relu},
+      {"inference", {2, 16, 4, 4}, false, Activation::none},
+      {"inference_relu", {2, 5, 4, 4}, false, Activation::relu},
+  };
+  std::vector<Case> all;
+  for (const Problem& problem : problems)
+    all.push_back(
+        {problem.name, [problem](Graph& graph, DType dtype) {
+           const TensorType channels{{problem.src[1]}, dtype};
+           const BatchNormInputs inputs{
+               graph.add_input("src", {problem.src, dtype}, Initializer::normal(2)),
+               graph.add_parameter("gamma", channels, Initializer::uniform(0.5, 2)),
+               graph.add_parameter("beta", channels, Initializer::normal(1)),
+               graph.add_state("running_mean", channels, graph::Role::statistic, Initializer::normal(1)),
+               graph.add_state("running_variance", channels, graph::Role::statistic,
+                               Initializer::uniform(0.5, 2))};
+           graph.mark_output(batch_norm(graph, "y", inputs,
+                                        {.training = problem.training, .activation = {problem.activation}}));
+         }});
+  // What the fusion pass turns into a masked gradient.
+  all.push_back(
+      {"norm_then_relu", [](Graph& graph, DType dtype) {
+         const TensorType channels{{16}, dtype};
+         const BatchNormInputs inputs{
+             graph.add_input("src", {{4, 16, 5, 5}, dtype}, Initializer::normal(2)),
+             graph.add_parameter("gamma", channels, Initializer::uniform(0.5, 2)),
+             graph.add_parameter("beta", channels, Initializer::normal(1)),
+             graph.add_state("running_mean", channels, graph::Role::statistic, Initializer::normal(1)),
+             graph.add_state("running_variance", channels, graph::Role::statistic,
+                             Initializer::uniform(0.5, 2))};
+         graph.mark_output(relu(graph, "y", batch_norm(graph, "n", inputs, {})));
+       }});
+  return all;
+}
+
+}  // namespace
+
+const graph::OpDef batch_norm_op{.name = "batch_norm",
+                                 .infer = infer,
+                                 .cost = cost,
+                                 .gradient = gradient,
+                                 .cases = cases,
+                                 .mutates = mutates,
+                                 .describe = describe};
+const graph::OpDef batch_norm_grad_op{
+    .name = "batch_norm_grad", .infer = infer_grad, .cost = cost_grad, .describe = describe_grad};
+
+ValueId batch_norm(Graph& graph, const std::string& name, const BatchNormInputs& inputs,
+                   const BatchNormAttrs& attrs) {
+  return graph
+      .add_node(batch_norm_op, name,
+                {inputs.src, inputs.gamma, inputs.beta, inputs.running_mean, inputs.running_variance}, attrs)
+      .front();
+}
+
+}  // namespace trainyard::ops

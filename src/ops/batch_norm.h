@@ -1,0 +1,33 @@
+#pragma once
+
+#include "graph/op_def.h"
+#include "ops/activation.h"
+
+namespace trainyard::ops {
+
+struct BatchNormAttrs {
+  double epsilon = 1e-5;
+  double momentum = 0.1;                         // weight of the new batch in the running statistics
+  bool training = true;                          // false: normalise by the running statistics
+  ActivationAttrs activation{Activation::none};  // set by the fusion pass
+};
+
+// src (N, C, H, W) or (N, C), gamma (C), beta (C), running_mean (C), running_variance (C)
+// -> dst, mean (C), inverse_deviation (C): what the gradient needs of this batch. Changes the running
+// statistics when training; the running variance is the unbiased one, as frameworks keep it.
+extern const graph::OpDef batch_norm_op;
+
+struct BatchNormGradAttrs {
+  // Set by the fusion pass: the gradient is let through only where dst > 0, and dst becomes the last input.
+  bool mask_by_dst = false;
+};
+// (d_dst, src, gamma, mean, inverse_deviation [, dst]) -> d_src, d_gamma, d_beta
+extern const graph::OpDef batch_norm_grad_op;
+
+struct BatchNormInputs {
+  graph::ValueId src, gamma, beta, running_mean, running_variance;
+};
+graph::ValueId batch_norm(graph::Graph& graph, const std::string& name, const BatchNormInputs& inputs,
+                          const BatchNormAttrs& attrs);
+
+}  // namespace trainyard::ops

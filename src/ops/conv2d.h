@@ -1,0 +1,30 @@
+#pragma once
+
+#include "graph/op_def.h"
+#include "ops/activation.h"
+#include "ops/window.h"
+
+namespace trainyard::ops {
+
+struct Conv2dAttrs {
+  Window2d window;
+  std::int64_t groups = 1;
+  ActivationAttrs activation{Activation::none};  // set by the fusion pass
+};
+
+// src (N, C, H, W), weight (O, C / groups, kh, kw), bias (O) or none -> dst (N, O, h, w)
+extern const graph::OpDef conv2d_op;
+
+struct Conv2dGradAttrs {
+  Conv2dAttrs conv;
+  Shape shape;        // of the gradient to make: src, or weight
+  bool bias = false;  // d_weight only: also make d_bias
+};
+extern const graph::OpDef conv2d_d_src_op;     // (d_dst, weight) -> d_src
+extern const graph::OpDef conv2d_d_weight_op;  // (d_dst, src) -> d_weight [, d_bias]
+
+// bias may be graph::kNone.
+graph::ValueId conv2d(graph::Graph& graph, const std::string& name, graph::ValueId src, graph::ValueId weight,
+                      graph::ValueId bias, const Conv2dAttrs& attrs);
+
+}  // namespace trainyard::ops

@@ -1,0 +1,132 @@
+#include "ops/dense.h"
+
+#include <algorithm>
+
+namespace trainyard::ops {
+namespace {
+
+using graph::Case;
+using graph::Cost;
+using graph::GradientContext;
+using graph::Graph;
+using graph::Initializer;
+using graph::kNone;
+using graph::NodeView;
+using graph::TensorType;
+using graph::ValueId;
+
+std::vector<TensorType> infer(const NodeView& node) {
+  node.want_inputs(2, 3);
+  const Shape &src = node.input_shape(0), &weight = node.input_shape(1);
+  if (src.rank() < 2) node.refuse("input is {}, wants at least 2 dimensions", src.to_string());
+  if (weight.rank() != src.rank() || !std::equal(src.begin() + 1, src.end(), weight.begin() + 1))
+    node.refuse("weight is {}, input is {}: all dimensions but the first must agree", weight.to_string(),
+                src.to_string());
+  if (node.inputs() == 3 && !(node.input_shape(2) == Shape{weight[0]}))
+    node.refuse("bias is {}, wants {}", node.input_shape(2).to_string(), weight[0]);
+  return {{{src[0], weight[0]}, node.dtype()}};
+}
+
+Cost cost(const NodeView& node) {
+  const std::int64_t after =
+      (node.inputs() == 3 ? 1 : 0) + (node.attrs<DenseAttrs>().activation.kind == Activation::none ? 0 : 1);
+  return {.flops = 2 * node.input_shape(0)[0] * node.input_shape(1).elements(),
+          .elementwise_flops = after * node.output_shape(0).elements(),
+          .bytes_moved = bytes_touched(node)};
+}
+
+void gradient(GradientContext& context) {
+  Graph& graph = context.graph();
+  const auto& attrs = context.node().attrs<DenseAttrs>();
+  ValueId d_dst = context.d_output(0);
+  if (attrs.activation.kind != Activation::none)
+    d_dst = activation_grad(graph, context.name("/d_activation"), d_dst, context.output(0), attrs.activation);
+  const bool bias = context.node().inputs.size() == 3 && context.needs(2);
+  if (context.needs(1) || bias) {
+    const auto made = graph.add_node(dense_d_weight_op, context.name("/d_weight"), {d_dst, context.input(0)},
+                                     DenseGradAttrs{graph.shape(context.input(1)), bias});
+    context.set(1, made[0]);
+    if (bias) context.set(2, made[1]);
+  }
+  if (context.needs(0))
+    context.set(0, graph.add(dense_d_src_op, context.name("/d_src"), {d_dst, context.input(1)},
+                             DenseGradAttrs{graph.shape(context.input(0)), false}));
+}
+
+std::vector<TensorType> infer_grad(const NodeView& node) {
+  node.want_inputs(2, 2);
+  const auto& attrs = node.attrs<DenseGradAttrs>();
+  std::vector<TensorType> types{{attrs.shape, node.dtype()}};
+  if (attrs.bias) types.push_back({{attrs.shape[0]}, node.dtype()});
+  return types;
+}
+
+Cost cost_d_src(const NodeView& node) {
+  return {.flops = 2 * node.input_shape(0)[0] * node.input_shape(1).elements(),
+          .bytes_moved = bytes_touched(node)};
+}
+
+Cost cost_d_weight(const NodeView& node) {
+  return {.flops = 2 * node.input_shape(0)[0] * node.output_shape(0).elements(),
+          .elementwise_flops = node.attrs<DenseGradAttrs>().bias ? node.input_shape(0).elements() : 0,
+          .bytes_moved = bytes_touched(node)};
+}
+
+std::string describe(const NodeView& node) {
+  const Activation kind = node.attrs<DenseAttrs>().activation.kind;
+  return kind == Activation::none ? "" : name(kind);
+}
+
+std::vector<Case> cases() {
+  struct Problem {
+    const char* name;
+    Shape src;
+    std::int64_t outputs;
+    bool bias;
+    Activation activation;
+  };
+  const Problem problems[] = {
+      {"small", {4, 10}, 7, true, Activation::none},
+      {"relu", {8, 64}, 48, true, Activation::relu},
+      {"image", {4, 16, 3, 3}, 32, true, Activation::relu},
+      {"image_odd_channels", {2, 5, 2, 3}, 10, true, Activation::none},
+      {"no_bias", {3, 33}, 16, false, Activation::none},
+      {"batch_one", {1, 40}, 10, true, Activation::sigmoid},
+      {"wide", {5, 130}, 257, true, Activation::none},
+  };
+  std::vector<Case> all;
+  for (const Problem& problem : problems)
+    all.push_back({problem.name, [problem](Graph& graph, DType dtype) {
+                     Shape weight_shape = problem.src;
+                     weight_shape[0] = problem.outputs;
+                     const ValueId src = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
+                     const ValueId weight =
+                         graph.add_parameter("weight", {weight_shape, dtype}, Initializer::normal(0.2));
+                     const ValueId bias = problem.bias
+                                              ? graph.add_parameter("bias", {{problem.outputs}, dtype},
+                                                                    Initializer::normal(0.2))
+                                              : kNone;
+                     graph.mark_output(dense(graph, "y", src, weight, bias, {{problem.activation}}));
+                   }});
+  return all;
+}
+
+}  // namespace
+
+const graph::OpDef dense_op{.name = "dense",
+                            .infer = infer,
+                            .cost = cost,
+                            .gradient = gradient,
+                            .cases = cases,
+                            .describe = describe};
+const graph::OpDef dense_d_src_op{.name = "dense_d_src", .infer = infer_grad, .cost = cost_d_src};
+const graph::OpDef dense_d_weight_op{.name = "dense_d_weight", .infer = infer_grad, .cost = cost_d_weight};
+
+ValueId dense(Graph& graph, const std::string& name, ValueId src, ValueId weight, ValueId bias,
+              const DenseAttrs& attrs) {
+  std::vector<ValueId> inputs{src, weight};
+  if (bias != kNone) inputs.push_back(bias);
+  return graph.add(dense_op, name, std::move(inputs), attrs);
+}
+
+}  // namespace trainyard::ops

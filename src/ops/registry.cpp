@@ -1,0 +1,64 @@
+#include "ops/registry.h"
+
+#include "ops/activation.h"
+#include "ops/add.h"
+#include "ops/average_pool.h"
+#include "ops/batch_norm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/dropout.h"
+#include "ops/fill.h"
+#include "ops/l2_penalty.h"
+#include "ops/local_response_norm.h"
+#include "ops/max_pool.h"
+#include "ops/multiply.h"
+#include "ops/pad.h"
+#include "ops/reshape.h"
+#include "ops/scale.h"
+#include "ops/slice.h"
+#include "ops/softmax.h"
+#include "ops/softmax_cross_entropy.h"
+#include "ops/update.h"
+
+namespace trainyard::ops {
+
+const std::vector<const graph::OpDef*>& all_ops() {
+  static const std::vector<const graph::OpDef*> rows{
+      &conv2d_op,
+      &conv2d_d_src_op,
+      &conv2d_d_weight_op,
+      &dense_op,
+      &dense_d_src_op,
+      &dense_d_weight_op,
+      &max_pool_op,
+      &max_pool_d_src_op,
+      &average_pool_op,
+      &average_pool_d_src_op,
+      &batch_norm_op,
+      &batch_norm_grad_op,
+      &local_response_norm_op,
+      &local_response_norm_grad_op,
+      &activation_op,
+      &activation_grad_op,
+      &add_op,
+      &multiply_op,
+      &scale_op,
+      &concat_op,
+      &slice_op,
+      &pad_op,
+      &reshape_op,
+      &dropout_op,
+      &softmax_op,
+      &softmax_grad_op,
+      &softmax_cross_entropy_op,
+      &softmax_cross_entropy_grad_op,
+      &l2_penalty_op,
+      &l2_penalty_grad_op,
+      &fill_op,
+      &update_op,
+  };
+  return rows;
+}
+
+}  // namespace trainyard::ops

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "graph/op_def.h"
+
+namespace trainyard::ops {
+
+struct SoftmaxCrossEntropyAttrs {
+  double label_smoothing = 0;  // the target is (1 - s) * label + s / K
+};
+
+// logits (N, K), labels (i32 N, or one-hot / soft (N, K)) -> loss (scalar, mean over N), probabilities (N, K)
+extern const graph::OpDef softmax_cross_entropy_op;
+// (d_loss, probabilities, labels) -> d_logits
+extern const graph::OpDef softmax_cross_entropy_grad_op;
+
+struct LossAndProbabilities {
+  graph::ValueId loss, probabilities;
+};
+LossAndProbabilities softmax_cross_entropy(graph::Graph& graph, const std::string& name,
+                                           graph::ValueId logits, graph::ValueId labels,
+                                           const SoftmaxCrossEntropyAttrs& attrs = {});
+
+}  // namespace trainyard::ops

@@ -1,0 +1,155 @@
+#include "ops/update.h"
+
+#include <algorithm>
+
+namespace trainyard::ops {
+namespace {
+
+using graph::Case;
+using graph::Cost;
+using graph::Graph;
+using graph::Initializer;
+using graph::NodeView;
+using graph::Role;
+using graph::TensorType;
+using graph::ValueId;
+
+int groups(const UpdateAttrs& attrs) { return 2 + attrs.slots(); }
+
+std::vector<TensorType> infer(const NodeView& node) {
+  const int per_parameter = groups(node.attrs<UpdateAttrs>());
+  if (node.inputs() == 0 || node.inputs() % per_parameter != 0)
+    node.refuse("got {} inputs, wants a multiple of {}", node.inputs(), per_parameter);
+  const int count = node.inputs() / per_parameter;
+  for (int i = count; i < node.inputs(); ++i)
+    if (!(node.input(i).type == node.input(i % count).type))
+      node.refuse("input {} '{}' is {}, its parameter is {}", i, node.input(i).name,
+                  node.input(i).type.to_string(), node.input(i % count).type.to_string());
+  return {};
+}
+
+// Parameters and slots are read and written, gradients read.
+Cost cost(const NodeView& node) {
+  const auto& attrs = node.attrs<UpdateAttrs>();
+  const int count = node.inputs() / groups(attrs);
+  std::int64_t elements = 0, bytes = 0;
+  for (int i = 0; i < count; ++i) {
+    elements += node.input_shape(i).elements();
+    bytes += node.input(i).type.bytes();
+  }
+  const int per_element[] = {2, 4, 8, 12};
+  return {.elementwise_flops =
+              elements * (per_element[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0)),
+          .bytes_moved = bytes * (3 + 2 * attrs.slots())};
+}
+
+std::vector<int> mutates(const NodeView& node) {
+  const int count = node.inputs() / groups(node.attrs<UpdateAttrs>());
+  std::vector<int> changed;
+  for (int i = 0; i < node.inputs(); ++i)
+    if (i / count != 1) changed.push_back(i);
+  return changed;
+}
+
+std::string describe(const NodeView& node) {
+  const auto& attrs = node.attrs<UpdateAttrs>();
+  return fmt::format("{}, {} parameters{}", name(attrs.rule), node.inputs() / groups(attrs),
+                     attrs.ema_decay > 0 ? ", shadow weights" : "");
+}
+
+std::vector<Case> cases() {
+  const auto problem = [](UpdateAttrs attrs) {
+    return [=](Graph& graph, DType dtype) {
+      std::vector<ValueId> parameters, gradients;
+      for (const Shape& shape : {Shape{40, 7}, Shape{5}, Shape{8, 3, 3, 3}}) {
+        parameters.push_back(graph.add_parameter("p", {shape, dtype}, Initializer::normal(1)));
+        gradients.push_back(graph.add_input("g", {shape, dtype}, Initializer::normal(1)));
+      }
+      update(graph, "update", parameters, gradients, attrs);
+    };
+  };
+  const Schedule rate{.rate = 0.1};
+  return {{"sgd", problem({.rule = Rule::sgd, .schedule = rate})},
+          {"sgd_decay_ema",
+           problem({.rule = Rule::sgd, .schedule = rate, .weight_decay = 0.01, .ema_decay = 0.9999})},
+          {"momentum", problem({.rule = Rule::momentum, .schedule = rate})},
+          {"nesterov",
+           problem({.rule = Rule::momentum, .schedule = rate, .nesterov = true, .weight_decay = 1e-3})},
+          {"rmsprop", problem({.rule = Rule::rmsprop, .schedule = rate, .epsilon = 1})},
+          {"adam", problem({.rule = Rule::adam, .schedule = rate})},
+          {"adamw_ema", problem({.rule = Rule::adam,
+                                 .schedule = rate,
+                                 .weight_decay = 0.1,
+                                 .decoupled_decay = true,
+                                 .ema_decay = 0.99})}};
+}
+
+}  // namespace
+
+const char* name(Rule rule) {
+  switch (rule) {
+    case Rule::sgd:
+      return "sgd";
+    case Rule::momentum:
+      return "momentum";
+    case Rule::rmsprop:
+      return "rmsprop";
+    case Rule::adam:
+      return "adam";
+  }
+  return "?";
+}
+
+int UpdateAttrs::slots() const { return static_cast<int>(slot_names(*this).size()); }
+
+double UpdateAttrs::ema_decay_at(std::int64_t step) const {
+  const auto t = static_cast<double>(step);
+  return std::min(ema_decay, (1 + t) / (10 + t));
+}
+
+std::vector<std::string> slot_names(const UpdateAttrs& attrs) {
+  std::vector<std::string> names;
+  switch (attrs.rule) {
+    case Rule::sgd:
+      break;
+    case Rule::momentum:
+      names = {"momentum"};
+      break;
+    case Rule::rmsprop:
+      names = {"rmsprop_square", "rmsprop_momentum"};
+      break;
+    case Rule::adam:
+      names = {"adam_m", "adam_v"};
+      break;
+  }
+  if (attrs.ema_decay > 0) names.push_back("ema");
+  return names;
+}
+
+const graph::OpDef update_op{
+    .name = "update", .infer = infer, .cost = cost, .cases = cases, .mutates = mutates, .describe = describe};
+
+std::vector<ValueId> update(Graph& graph, const std::string& name, const std::vector<ValueId>& parameters,
+                            const std::vector<ValueId>& gradients, const UpdateAttrs& attrs) {
+  TRAINYARD_CHECK(parameters.size() == gradients.size());
+  std::vector<ValueId> inputs = parameters;
+  inputs.insert(inputs.end(), gradients.begin(), gradients.end());
+  std::vector<ValueId> shadows;
+  for (const std::string& slot : slot_names(attrs)) {
+    for (const ValueId parameter : parameters) {
+      const graph::Value& value = graph.value(parameter);
+      // The shadow starts as the weights themselves: same name stream, same initializer.
+      const Initializer first = slot == "ema"              ? value.initializer
+                                : slot == "rmsprop_square" ? Initializer::constant(1)
+                                                           : Initializer::constant(0);
+      inputs.push_back(graph.add_state(value.name + ":" + slot, value.type, Role::optimizer_state, first));
+      if (slot == "ema") shadows.push_back(inputs.back());
+    }
+  }
+  graph.set_phase(graph::Phase::update);
+  graph.add_node(update_op, name, std::move(inputs), attrs);
+  graph.set_phase(graph::Phase::forward);
+  return shadows;
+}
+
+}  // namespace trainyard::ops
