@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Times training steps of one network in eager PyTorch; prints one JSON object."""
+import argparse
+import json
+import math
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+POOL_BATCHES = 4
+
+
+def deepmnist():
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(3136, 1024), nn.ReLU(inplace=True), nn.Dropout(0.5),
+        nn.Linear(1024, 10))
+
+
+class ConvResponseNorm(nn.Module):
+    """nn.LocalResponseNorm(9, 0.001, 0.75, 1), the sum over channels as a banded 1x1 convolution."""
+
+    def __init__(self, channels):
+        super().__init__()
+        index = torch.arange(channels)
+        band = ((index[:, None] - index).abs() <= 4).float() * (0.001 / 9)
+        self.register_buffer("band", band.view(channels, channels, 1, 1))
+        self.register_buffer("one", torch.ones(channels))
+
+    def forward(self, images):
+        root = F.conv2d(images.square(), self.band, self.one).rsqrt()
+        return images * (root * root.sqrt())
+
+
+class CifarNet(nn.Module):
+    def __init__(self, lrn_as_conv):
+        super().__init__()
+
+        def response_norm():
+            return (ConvResponseNorm(64) if lrn_as_conv
+                    else nn.LocalResponseNorm(9, alpha=0.001, beta=0.75, k=1.0))
+
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 64, 5, padding=2), nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 2, ceil_mode=True), response_norm(),
+            nn.Conv2d(64, 64, 5, padding=2), nn.ReLU(inplace=True),
+            response_norm(), nn.MaxPool2d(3, 2, ceil_mode=True),
+            nn.Flatten())
+        self.dense1 = nn.Linear(2304, 384)
+        self.dense2 = nn.Linear(384, 192)
+        self.classes = nn.Linear(192, 10)
+
+    def forward(self, images):
+        hidden = F.relu(self.dense1(self.features(images)), inplace=True)
+        return self.classes(F.relu(self.dense2(hidden), inplace=True))
+
+    def penalty(self):
+        return 0.002 * (self.dense1.weight.square().sum()
+                        + self.dense2.weight.square().sum())
+
+
+def conv_norm(inputs, outputs, size, stride):
+    return [nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False),
+            nn.BatchNorm2d(outputs)]
+
+
+class BasicBlock(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.main = nn.Sequential(*conv_norm(inputs, outputs, 3, stride), nn.ReLU(inplace=True),
+                                  *conv_norm(outputs, outputs, 3, 1))
+        self.shortcut = (nn.Sequential(*conv_norm(inputs, outputs, 1, stride))
+                         if stride > 1 else nn.Identity())
+
+    def forward(self, images):
+        return F.relu(self.main(images).add_(self.shortcut(images)), inplace=True)
+
+
+def resnet20():
+    layers = [*conv_norm(3, 16, 3, 1), nn.ReLU(inplace=True)]
+    inputs = 16
+    for outputs in (16, 32, 64):
+        for _ in range(3):
+            first_of_stage = outputs != inputs
+            layers.append(BasicBlock(inputs, outputs, 2 if first_of_stage else 1))
+            inputs = outputs
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
+def fc():
+    return nn.Sequential(
+        nn.Linear(1000, 1024), nn.ReLU(inplace=True),
+        *(layer for _ in range(3) for layer in (nn.Linear(1024, 1024), nn.ReLU(inplace=True))),
+        nn.Linear(1024, 100))
+
+
+# name: (builder, input shape, classes, default optimizer)
+NETWORKS = {
+    "deepmnist": (deepmnist, (1, 28, 28), 10, "adam"),
+    "cifarnet": (CifarNet, (3, 24, 24), 10, "sgd"),
+    "resnet20": (resnet20, (3, 32, 32), 10, "momentum"),
+    "fc": (fc, (1000,), 100, "adam"),
+}
+
+
+def make_optimizer(name, parameters):
+    # Measured on the CPU: foreach is faster for SGD and slower for Adam. Fused Adam needs a GPU.
+    if name == "adam":
+        return torch.optim.Adam(parameters, lr=1e-4, foreach=False)
+    momentum = 0.9 if name == "momentum" else 0.0
+    return torch.optim.SGD(parameters, lr=0.1, momentum=momentum, foreach=True)
+
+
+class WeightAverage:
+    def __init__(self, parameters):
+        self.weights = [p.detach() for p in parameters]
+        self.averages = [w.clone() for w in self.weights]
+        self.updates = 0
+
+    def update(self):
+        decay = min(0.9999, (1 + self.updates) / (10 + self.updates))
+        self.updates += 1
+        torch._foreach_mul_(self.averages, decay)
+        torch._foreach_add_(self.averages, self.weights, alpha=1 - decay)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--network", choices=NETWORKS, required=True)
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--optimizer", choices=("sgd", "momentum", "adam"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--no-ema", action="store_true", help="cifarnet: no average of the weights")
+    parser.add_argument("--lrn-as-conv", action="store_true",
+                        help="cifarnet: a hand-made response norm, faster than nn.LocalResponseNorm")
+    args = parser.parse_args()
+    if min(args.batch, args.threads, args.steps) < 1 or args.warmup < 0:
+        parser.error("--batch, --threads and --steps must be at least 1, --warmup at least 0")
+    return args
+
+
+def main():
+    args = parse_arguments()
+    torch.set_num_threads(args.threads)
+    torch.set_num_interop_threads(1)
+    torch.manual_seed(args.seed)
+
+    build, shape, classes, default_optimizer = NETWORKS[args.network]
+    optimizer_name = args.optimizer or default_optimizer
+    model = (build(args.lrn_as_conv) if build is CifarNet else build()).train()
+    pool = [(torch.randn(args.batch, *shape), torch.randint(classes, (args.batch,)))
+            for _ in range(POOL_BATCHES)]
+    if args.channels_last and len(shape) == 3:
+        model = model.to(memory_format=torch.channels_last)
+        pool = [(x.contiguous(memory_format=torch.channels_last), y) for x, y in pool]
+
+    parameters = list(model.parameters())
+    optimizer = make_optimizer(optimizer_name, parameters)
+    penalty = getattr(model, "penalty", None)
+    average = WeightAverage(parameters) if args.network == "cifarnet" and not args.no_ema else None
+
+    def step(images, labels):
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(images), labels)
+        if penalty:
+            loss = loss + penalty()
+        loss.backward()
+        optimizer.step()
+        if average:
+            average.update()
+        return loss
+
+    step_seconds = []
+    for index in range(args.warmup + args.steps):
+        images, labels = pool[index % POOL_BATCHES]
+        start = time.perf_counter()
+        loss = step(images, labels)
+        step_seconds.append(time.perf_counter() - start)
+    del step_seconds[:args.warmup]
+
+    final_loss = loss.item()
+    median = statistics.median(step_seconds)
+    print(json.dumps({
+        "framework": "pytorch",
+        "version": torch.__version__,
+        "network": args.network,
+        "batch": args.batch,
+        "threads": torch.get_num_threads(),
+        "optimizer": optimizer_name,
+        "parameters": sum(p.numel() for p in parameters),
+        "steps": args.steps,
+        "warmup_steps": args.warmup,
+        "step_seconds": step_seconds,
+        "median_seconds": median,
+        "mean_seconds": statistics.fmean(step_seconds),
+        "min_seconds": min(step_seconds),
+        "images_per_second": args.batch / median,
+        "final_loss": final_loss if math.isfinite(final_loss) else None,
+    }))
+
+
+if __name__ == "__main__":
+    main()
