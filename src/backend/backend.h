@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/kernel.h"
+
+namespace trainyard::backend {
+
+// An ordered list of candidates per op: the first that accepts wins.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;
+  // Best first. Candidates of several ops may be mixed; the order counts within one op.
+  virtual const std::vector<Candidate>& candidates() const = 0;
+  // A copy into another layout. Never declines.
+  virtual std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
+                                               const Layout& to) const = 0;
+  // False for the null backend: its plans can be looked at but not run.
+  virtual bool executes() const { return true; }
+};
+
+// Each is defined in its folder, or in that folder's absent.cpp, which returns nullptr.
+std::unique_ptr<Backend> make_reference_backend();
+std::unique_ptr<Backend> make_onednn_backend();
+std::unique_ptr<Backend> make_null_backend();
+
+// "reference", "onednn", "null", or "auto": the fastest one this build has.
+std::unique_ptr<Backend> make_backend(std::string_view name);
+std::vector<std::string> backend_names();
+
+}  // namespace trainyard::backend

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/op_def.h"
+#include "tensor/layout.h"
+
+namespace trainyard::backend {
+
+// What changes from step to step without being a tensor.
+struct StepContext {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+};
+
+// What a kernel needs from the planner; fixed when it is made.
+struct KernelIo {
+  std::vector<Layout> inputs, outputs;
+  std::size_t workspace_bytes = 0;
+  // Output `first` may lie in the buffer of input `second`, when that input is not needed afterwards.
+  std::vector<std::pair<int, int>> in_place;
+};
+
+struct Binding {
+  std::vector<std::byte*> inputs, outputs;
+  std::byte* workspace = nullptr;
+};
+
+// One node's computation with everything decided. Made while planning, bound once, then run in every step.
+class Kernel {
+ public:
+  explicit Kernel(KernelIo io) : io_(std::move(io)) {}
+  virtual ~Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  const KernelIo& io() const { return io_; }
+  // Called once, before the first run; the memory outlives the kernel.
+  virtual void bind(const Binding& binding) = 0;
+  // Allocates nothing.
+  virtual void run(const StepContext& context) = 0;
+
+ protected:
+  KernelIo io_;
+};
+
+// What the planner knows when it asks for a kernel.
+struct KernelRequest {
+  graph::NodeView node;
+  // How each input lies now; empty where the kernel is the first user of a parameter and may choose. A kernel may
+  // ask for another layout: the planner then reorders.
+  std::vector<std::optional<Layout>> inputs;
+  // Where the planner would like an output in a certain layout (the gradient of a parameter).
+  std::vector<std::optional<Layout>> outputs;
+
+  const Layout& input_or_plain(int i) const;
+};
+
+// Yes, or the reason for a no.
+struct Decision {
+  std::string reason;
+  bool accepted() const { return reason.empty(); }
+
+  static Decision yes() { return {}; }
+  static Decision no(std::string reason) { return {std::move(reason)}; }
+};
+
+// One way to run an op. `name` tells its origin: "onednn:conv2d", "own:max_pool".
+struct Candidate {
+  const graph::OpDef* op;
+  const char* name;
+  Decision (*accept)(const KernelRequest&);
+  std::unique_ptr<Kernel> (*make)(const KernelRequest&);
+};
+
+}  // namespace trainyard::backend
