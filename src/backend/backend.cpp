@@ -25,7 +25,8 @@ std::unique_ptr<Backend> make_backend(std::string_view name) {
     auto backend = make_onednn_backend();
     if (backend != nullptr) return backend;
     if (name == "auto") return make_reference_backend();
-    fail(ErrorKind::unsupported, "backend 'onednn': this build has none (install libdnnl-dev and build again)");
+    fail(ErrorKind::unsupported,
+         "backend 'onednn': this build has none (install libdnnl-dev and build again)");
   }
   fail(ErrorKind::usage, "unknown backend '{}'{}: one of reference, onednn, null, auto", name,
        did_you_mean(name, backend_names()));

@@ -52,8 +52,8 @@ class Kernel {
 // What the planner knows when it asks for a kernel.
 struct KernelRequest {
   graph::NodeView node;
-  // How each input lies now; empty where the kernel is the first user of a parameter and may choose. A kernel may
-  // ask for another layout: the planner then reorders.
+  // How each input lies now; empty where the kernel is the first user of a parameter and may choose. A kernel
+  // may ask for another layout: the planner then reorders.
   std::vector<std::optional<Layout>> inputs;
   // Where the planner would like an output in a certain layout (the gradient of a parameter).
   std::vector<std::optional<Layout>> outputs;

@@ -33,7 +33,10 @@ std::vector<ValueId> differentiate(Graph& graph, const std::vector<ValueId>& out
   const auto total = [&](ValueId value) {
     auto& parts = contributions[static_cast<std::size_t>(value)];
     if (parts.empty()) return kNone;
-    if (parts.size() > 1) parts = {sum(graph, parts)};
+    if (parts.size() > 1) {
+      parts = {sum(graph, parts)};
+      graph.set_gradient_of(parts.front(), value);
+    }
     return parts.front();
   };
 
@@ -57,9 +60,12 @@ std::vector<ValueId> differentiate(Graph& graph, const std::vector<ValueId>& out
     if (!reached) continue;
     GradientContext context(graph, n, gradients, inputs_needed);
     context.node().op->gradient(context);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (context.d_inputs()[i] != kNone)
-        contributions[static_cast<std::size_t>(inputs[i])].push_back(context.d_inputs()[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId gradient = context.d_inputs()[i];
+      if (gradient == kNone) continue;
+      contributions[static_cast<std::size_t>(inputs[i])].push_back(gradient);
+      graph.set_gradient_of(gradient, inputs[i]);
+    }
   }
   std::vector<ValueId> result;
   for (const ValueId value : wanted) result.push_back(total(value));

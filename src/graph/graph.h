@@ -63,6 +63,8 @@ struct Value {
   Role role = Role::intermediate;
   NodeId producer = kNone;  // kNone for all roles but intermediate
   int output_index = 0;
+  // The value this one is the gradient of, if any: the planner tries to lay both out alike.
+  ValueId gradient_of = kNone;
   Initializer initializer{};
 };
 
@@ -109,6 +111,10 @@ class Graph {
   DType dtype(ValueId id) const { return value(id).type.dtype; }
   std::vector<ValueId> values_with(Role role) const;
   ValueId find(std::string_view name) const;  // kNone when there is none
+
+  void set_gradient_of(ValueId gradient, ValueId value) {
+    values_[static_cast<std::size_t>(gradient)].gradient_of = value;
+  }
 
   // Nodes added from now on belong to this phase.
   void set_phase(Phase phase) { phase_ = phase; }

@@ -75,6 +75,16 @@ std::string Layout::to_string() const {
 
 bool operator==(const Layout& a, const Layout& b) { return a.order_ == b.order_ && a.blocks_ == b.blocks_; }
 
+bool Layout::same_placement(const Layout& a, const Layout& b, const Shape& shape) {
+  if (a == b) return true;
+  if (a.blocks_ != b.blocks_) return false;
+  const LayoutIndex index_a(a, shape), index_b(b, shape);
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] > a.block_of(axis) && index_a.outer_stride(axis) != index_b.outer_stride(axis))
+      return false;
+  return true;
+}
+
 LayoutIndex::LayoutIndex(const Layout& layout, const Shape& shape)
     : shape_(shape), plain_(layout.is_plain()) {
   std::vector<int> order = layout.order();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ class Layout {
 
   friend bool operator==(const Layout& a, const Layout& b);
 
+  // True when both put every element of this shape at the same place; the names may differ, because the
+  // position of an axis of length 1 does not matter.
+  static bool same_placement(const Layout& a, const Layout& b, const Shape& shape);
+
  private:
   std::vector<int> order_;  // outermost first; empty stands for plain
   std::vector<Block> blocks_;
@@ -54,6 +59,7 @@ class LayoutIndex {
   // Physical offset, in elements, of a logical row-major index.
   std::int64_t offset_of(std::int64_t logical) const;
   std::int64_t offset_of(const std::int64_t* coordinates) const;
+  std::int64_t outer_stride(int axis) const { return outer_stride_[static_cast<std::size_t>(axis)]; }
 
  private:
   struct InnerBlock {

@@ -40,6 +40,14 @@ TEST(Layout, KnownOffsets) {
   EXPECT_EQ(weights.offset_of(w), (1 * 2 + 1) * 8 + 1 * 4 + 1);
 }
 
+TEST(Layout, AxesOfLengthOneDoNotMatter) {
+  const Layout plain, last = Layout::channels_last(4);
+  EXPECT_TRUE(Layout::same_placement(plain, last, {4, 1, 5, 6}));
+  EXPECT_TRUE(Layout::same_placement(plain, last, {4, 7, 1, 1}));
+  EXPECT_FALSE(Layout::same_placement(plain, last, {4, 2, 5, 6}));
+  EXPECT_FALSE(Layout::same_placement(plain, Layout::parse("aBcd16b"), {4, 16, 1, 2}));
+}
+
 TEST(Layout, PadsBlockedAxesOnly) {
   const Layout layout = Layout::parse("aBcd16b");
   EXPECT_EQ(layout.padded({2, 10, 3, 3}), (Shape{2, 16, 3, 3}));

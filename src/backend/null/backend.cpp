@@ -30,7 +30,8 @@ class NullBackend final : public Backend {
   }
   std::string name() const override { return "null"; }
   const std::vector<Candidate>& candidates() const override { return candidates_; }
-  std::unique_ptr<Kernel> make_reorder(const graph::TensorType&, const Layout& from, const Layout& to) const override {
+  std::unique_ptr<Kernel> make_reorder(const graph::TensorType&, const Layout& from,
+                                       const Layout& to) const override {
     return std::make_unique<NullReorder>(KernelIo{{from}, {to}, 0, {}});
   }
   bool executes() const override { return false; }

@@ -1,0 +1,89 @@
+#include "ops/average_pool.h"
+
+#include <algorithm>
+
+#include "backend/onednn/blocked_image.h"
+#include "backend/onednn/list.h"
+#include "base/parallel.h"
+
+namespace trainyard::backend::onednn {
+namespace {
+
+// Calls body(output pixel, first image row, last, first column, last, one over the divisor).
+template <typename Body>
+void for_each_window(const ops::AveragePoolAttrs& attrs, const BlockedImage& src, const BlockedImage& dst,
+                     const Body& body) {
+  const ops::Window2d& w = attrs.window;
+  for (std::int64_t oh = 0; oh < dst.height; ++oh) {
+    const std::int64_t top = oh * w.stride_h - w.pad_top, y0 = std::max<std::int64_t>(0, top),
+                       y1 = std::min(top + w.kernel_h, src.height);
+    for (std::int64_t ow = 0; ow < dst.width; ++ow) {
+      const std::int64_t left = ow * w.stride_w - w.pad_left, x0 = std::max<std::int64_t>(0, left),
+                         x1 = std::min(left + w.kernel_w, src.width);
+      const std::int64_t count = attrs.count_padding ? w.area() : (y1 - y0) * (x1 - x0);
+      body(oh * dst.width + ow, y0, y1, x0, x1, 1.0f / static_cast<float>(std::max<std::int64_t>(count, 1)));
+    }
+  }
+}
+
+void run_forward(const Arguments& arguments) {
+  const BlockedImage src(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const BlockedImage dst(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const auto& attrs = arguments.node.attrs<ops::AveragePoolAttrs>();
+  with_block(src.block, [&]<int B>() {
+    using V = Vec<B>;
+    parallel_chunks(src.planes(), 1, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t p = begin; p < end; ++p) {
+        const float* x = arguments.input<float>(0) + p * src.plane();
+        float* y = arguments.output<float>(0) + p * dst.plane();
+        for_each_window(attrs, src, dst, [&](auto pixel, auto y0, auto y1, auto x0, auto x1, float scale) {
+          typename V::Floats sum{};
+          for (auto row = y0; row < y1; ++row)
+            for (auto column = x0; column < x1; ++column) sum += V::load(x + (row * src.width + column) * B);
+          V::store(y + pixel * B, sum * scale);
+        });
+      }
+    });
+  });
+}
+
+void run_d_src(const Arguments& arguments) {
+  const auto& attrs = arguments.node.attrs<ops::AveragePoolGradAttrs>().pool;
+  const BlockedImage dst(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const BlockedImage src(arguments.io.outputs[0], arguments.node.output_shape(0));
+  with_block(src.block, [&]<int B>() {
+    using V = Vec<B>;
+    parallel_chunks(src.planes(), 1, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t p = begin; p < end; ++p) {
+        const float* d_y = arguments.input<float>(0) + p * dst.plane();
+        float* d_x = arguments.output<float>(0) + p * src.plane();
+        std::fill(d_x, d_x + src.plane(), 0.0f);
+        for_each_window(attrs, src, dst, [&](auto pixel, auto y0, auto y1, auto x0, auto x1, float scale) {
+          const auto share = V::load(d_y + pixel * B) * scale;
+          for (auto row = y0; row < y1; ++row)
+            for (auto column = x0; column < x1; ++column) {
+              float* at = d_x + (row * src.width + column) * B;
+              V::store(at, V::load(at) + share);
+            }
+        });
+      }
+    });
+  });
+}
+
+Decision accept(const KernelRequest& request) { return wants_image(request.node); }
+
+template <KernelFunction function>
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  const Layout layout = blocked_layout(request, 0);
+  return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, function);
+}
+
+}  // namespace
+
+std::vector<Candidate> average_pool_candidates() {
+  return {{&ops::average_pool_op, "own:average_pool", accept, make<run_forward>},
+          {&ops::average_pool_d_src_op, "own:average_pool_d_src", accept, make<run_d_src>}};
+}
+
+}  // namespace trainyard::backend::onednn

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "backend/onednn/blocked_image.h"
+
+namespace trainyard::backend::onednn {
+
+// A box of pixels and channels inside an image.
+struct BoxCorner {
+  std::int64_t channel = 0, row = 0, column = 0;
+};
+
+// Copies `channels` x `rows` x `columns` of every image from one corner to another. Whole blocks move as
+// vectors; channels that do not start on a block move one by one.
+void copy_box(const BlockedImage& src, const float* from, BoxCorner src_corner, const BlockedImage& dst,
+              float* to, BoxCorner dst_corner, std::int64_t channels, std::int64_t rows,
+              std::int64_t columns);
+
+}  // namespace trainyard::backend::onednn

@@ -1,0 +1,148 @@
+#include "backend/onednn/dnnl_kernel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/core.h>
+
+namespace trainyard::backend::onednn {
+namespace {
+
+dnnl::stream& cpu_stream() {
+  static dnnl::stream stream(cpu_engine());
+  return stream;
+}
+
+}  // namespace
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::memory::dims to_dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+dnnl::memory::desc any_desc(const Shape& shape) {
+  return {to_dims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+dnnl::memory::desc to_desc(const Shape& shape, const Layout& layout) {
+  const LayoutIndex index(layout, shape);
+  dnnl::memory::dims strides;
+  for (int axis = 0; axis < shape.rank(); ++axis) strides.push_back(index.outer_stride(axis));
+  dnnl::memory::desc desc(to_dims(shape), dnnl::memory::data_type::f32, strides);
+  if (layout.blocks().empty()) return desc;
+  // There is no constructor for inner blocks: complete the plain descriptor.
+  const Shape padded = layout.padded(shape);
+  for (int axis = 0; axis < shape.rank(); ++axis) desc.data.padded_dims[axis] = padded[axis];
+  auto& blocking = desc.data.format_desc.blocking;
+  blocking.inner_nblks = static_cast<int>(layout.blocks().size());
+  for (int axis = 0; axis < shape.rank(); ++axis) blocking.strides[axis] = index.outer_stride(axis);
+  for (std::size_t i = 0; i < layout.blocks().size(); ++i) {
+    blocking.inner_blks[i] = layout.blocks()[i].size;
+    blocking.inner_idxs[i] = layout.blocks()[i].axis;
+  }
+  return desc;
+}
+
+Layout to_layout(const dnnl::memory::desc& desc) {
+  TRAINYARD_CHECK(desc.data.format_kind == dnnl_blocked);
+  const auto& blocking = desc.data.format_desc.blocking;
+  std::vector<Layout::Block> blocks;
+  for (int i = 0; i < blocking.inner_nblks; ++i)
+    blocks.push_back({static_cast<int>(blocking.inner_idxs[i]), blocking.inner_blks[i]});
+  std::vector<int> order(static_cast<std::size_t>(desc.data.ndims));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return blocking.strides[a] > blocking.strides[b]; });
+  return {order, blocks};
+}
+
+dnnl::primitive_attr planned_attr() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+dnnl::primitive_attr planned_attr(const ops::ActivationAttrs& activation) {
+  dnnl::primitive_attr attr = planned_attr();
+  dnnl::post_ops after;
+  switch (activation.kind) {
+    case ops::Activation::none:
+      return attr;
+    case ops::Activation::relu:
+      after.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+      break;
+    case ops::Activation::relu6:
+      after.append_eltwise(1, dnnl::algorithm::eltwise_clip, 0, 6);
+      break;
+    case ops::Activation::leaky_relu:
+      after.append_eltwise(1, dnnl::algorithm::eltwise_relu, static_cast<float>(activation.slope), 0);
+      break;
+    case ops::Activation::sigmoid:
+      after.append_eltwise(1, dnnl::algorithm::eltwise_logistic, 0, 0);
+      break;
+    case ops::Activation::tanh:
+      after.append_eltwise(1, dnnl::algorithm::eltwise_tanh, 0, 0);
+      break;
+  }
+  attr.set_post_ops(after);
+  return attr;
+}
+
+dnnl::memory::dims window_strides(const ops::Window2d& window) { return {window.stride_h, window.stride_w}; }
+dnnl::memory::dims window_dilations(const ops::Window2d& window) {
+  return {window.dilation_h - 1, window.dilation_w - 1};
+}
+dnnl::memory::dims padding_before(const ops::Window2d& window) { return {window.pad_top, window.pad_left}; }
+dnnl::memory::dims padding_after(const ops::Window2d& window) {
+  return {window.pad_bottom, window.pad_right};
+}
+
+Decision wants_f32(const graph::NodeView& node) {
+  if (node.dtype() == DType::f32) return Decision::yes();
+  return Decision::no(fmt::format("{} is not f32", trainyard::name(node.dtype())));
+}
+
+DnnlKernel::DnnlKernel(KernelIo io, dnnl::primitive primitive, std::vector<Argument> arguments)
+    : Kernel(std::move(io)), primitive_(std::move(primitive)), arguments_(std::move(arguments)) {}
+
+void DnnlKernel::bind(const Binding& binding) {
+  memories_.clear();
+  bound_.clear();
+  for (const Argument& argument : arguments_) {
+    const auto index = static_cast<std::size_t>(argument.index);
+    std::byte* data = argument.place == Place::input    ? binding.inputs[index]
+                      : argument.place == Place::output ? binding.outputs[index]
+                                                        : binding.workspace;
+    memories_.emplace_back(argument.desc, cpu_engine(), data);
+    bound_.push_back({argument.id, memories_.back().get()});
+  }
+}
+
+void DnnlKernel::run(const StepContext&) {
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), cpu_stream().get(),
+                                                      static_cast<int>(bound_.size()), bound_.data());
+  if (status != dnnl_success)
+    fail(ErrorKind::device, "oneDNN: dnnl_primitive_execute failed with status {}", static_cast<int>(status));
+}
+
+std::unique_ptr<Kernel> make_dnnl_kernel(const graph::NodeView& node, const dnnl::primitive& primitive,
+                                         const dnnl::memory::desc& scratchpad,
+                                         std::vector<DnnlKernel::Argument> arguments,
+                                         std::vector<std::pair<int, int>> in_place) {
+  KernelIo io;
+  io.inputs.resize(static_cast<std::size_t>(node.inputs()));
+  io.outputs.resize(static_cast<std::size_t>(node.outputs()));
+  io.in_place = std::move(in_place);
+  for (const auto& argument : arguments)
+    (argument.place == DnnlKernel::Place::input ? io.inputs
+                                                : io.outputs)[static_cast<std::size_t>(argument.index)] =
+        argument.layout ? *argument.layout : to_layout(argument.desc);
+  io.workspace_bytes = scratchpad.get_size();
+  if (io.workspace_bytes > 0)
+    arguments.push_back({DNNL_ARG_SCRATCHPAD, DnnlKernel::Place::workspace, 0, scratchpad});
+  return std::make_unique<DnnlKernel>(std::move(io), primitive, std::move(arguments));
+}
+
+}  // namespace trainyard::backend::onednn

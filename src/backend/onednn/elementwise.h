@@ -1,0 +1,28 @@
+#pragma once
+
+#include "backend/function_kernel.h"
+#include "base/parallel.h"
+
+// Kernels that treat a tensor as one row of floats: any layout will do, as long as all operands share it and
+// zeros in the padding stay zeros.
+namespace trainyard::backend::onednn {
+
+// Below this a second thread costs more than it brings.
+constexpr std::int64_t kElementwiseGrain = 16384;
+
+// Floats of the first output, padding included.
+inline std::int64_t padded_elements(const Arguments& arguments) {
+  return arguments.io.outputs[0].elements(arguments.node.output_shape(0));
+}
+
+// All inputs and outputs in the layout that input `leader` has now.
+KernelIo follow_io(const KernelRequest& request, int leader, std::vector<std::pair<int, int>> in_place);
+
+template <typename Body>
+void for_each_element(std::int64_t count, const Body& body) {
+  parallel_chunks(count, kElementwiseGrain, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+}  // namespace trainyard::backend::onednn

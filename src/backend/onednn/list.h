@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "backend/kernel.h"
+
+// The candidates of each file, best first; list.cpp ties them together.
+namespace trainyard::backend::onednn {
+
+// All of them, best first within one op.
+std::vector<Candidate> all_candidates();
+
+std::vector<Candidate> activation_candidates();
+std::vector<Candidate> add_candidates();
+std::vector<Candidate> average_pool_candidates();
+std::vector<Candidate> batch_norm_candidates();
+std::vector<Candidate> concat_candidates();
+std::vector<Candidate> conv2d_candidates();
+std::vector<Candidate> dense_candidates();
+std::vector<Candidate> dropout_candidates();
+std::vector<Candidate> l2_penalty_candidates();
+std::vector<Candidate> local_response_norm_candidates();
+std::vector<Candidate> max_pool_candidates();
+std::vector<Candidate> multiply_candidates();
+std::vector<Candidate> pad_candidates();
+std::vector<Candidate> scale_candidates();
+std::vector<Candidate> slice_candidates();
+std::vector<Candidate> softmax_cross_entropy_candidates();
+std::vector<Candidate> update_candidates();
+
+}  // namespace trainyard::backend::onednn

@@ -1,0 +1,27 @@
+#include "ops/scale.h"
+
+#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/elementwise.h"
+#include "backend/onednn/list.h"
+
+namespace trainyard::backend::onednn {
+namespace {
+
+void run(const Arguments& arguments) {
+  const auto factor = static_cast<float>(arguments.node.attrs<ops::ScaleAttrs>().factor);
+  const float* x = arguments.input<float>(0);
+  float* y = arguments.output<float>(0);
+  for_each_element(padded_elements(arguments), [=](std::int64_t i) { y[i] = factor * x[i]; });
+}
+
+Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run);
+}
+
+}  // namespace
+
+std::vector<Candidate> scale_candidates() { return {{&ops::scale_op, "own:scale", accept, make}}; }
+
+}  // namespace trainyard::backend::onednn

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace trainyard {
+
+// Threads that a parallel region started by this thread will have. oneDNN uses the same pool.
+inline int thread_count() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+inline void set_thread_count([[maybe_unused]] int threads) {
+#ifdef _OPENMP
+  omp_set_num_threads(threads);
+#endif
+}
+
+// Calls body(begin, end, thread) with equal contiguous shares of [0, count), one per thread. The shares
+// depend on the thread count alone, so results are the same in every run. `grain` is the least worth a thread
+// of its own.
+template <typename Body>
+void parallel_chunks(std::int64_t count, std::int64_t grain, const Body& body) {
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1, thread_count());
+  if (threads == 1) {
+    body(std::int64_t{0}, count, 0);
+    return;
+  }
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
+  for (std::int64_t t = 0; t < threads; ++t)
+    body(count * t / threads, count * (t + 1) / threads, static_cast<int>(t));
+}
+
+}  // namespace trainyard

@@ -1,0 +1,88 @@
+#include "engine/initialise.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "base/parallel.h"
+#include "base/philox.h"
+
+namespace trainyard::engine {
+namespace {
+
+using Kind = graph::Initializer::Kind;
+
+// Box-Muller from the two words that belong to element i.
+double standard_normal(const Philox& random, std::uint64_t i) {
+  const Philox::Block block = random.block(i / 2);
+  const std::size_t half = (i % 2) * 2;
+  const double u = (static_cast<double>(block[half]) + 0.5) * 0x1p-32;
+  const double angle = 2 * std::numbers::pi * static_cast<double>(block[half + 1]) * 0x1p-32;
+  return std::sqrt(-2 * std::log(u)) * std::cos(angle);
+}
+
+double draw(const graph::Initializer& initializer, const Philox& random, std::uint64_t i) {
+  constexpr std::uint64_t kRedraw = std::uint64_t{1} << 48;
+  switch (initializer.kind) {
+    case Kind::constant:
+      return initializer.a;
+    case Kind::uniform:
+      return initializer.a + (initializer.b - initializer.a) * to_unit_float(random.word(i));
+    case Kind::integers:
+      return initializer.a + std::floor((initializer.b - initializer.a) * to_unit_float(random.word(i)));
+    case Kind::normal:
+      return initializer.a + initializer.b * standard_normal(random, i);
+    case Kind::truncated_normal:
+      for (std::uint64_t attempt = 0;; ++attempt) {
+        const double z = standard_normal(random, i + attempt * kRedraw);
+        if (std::fabs(z) <= 2) return initializer.a + initializer.b * z;
+      }
+  }
+  return 0;
+}
+
+template <typename T>
+void fill_as(const graph::Initializer& initializer, const Philox& random, const LayoutIndex& index,
+             std::int64_t elements, T* data) {
+  parallel_chunks(elements, 1 << 14, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i)
+      data[index.offset_of(i)] = static_cast<T>(draw(initializer, random, static_cast<std::uint64_t>(i)));
+  });
+}
+
+void fill_region(Executor& executor, plan::Region region, std::uint64_t seed) {
+  for (const plan::Buffer& buffer : executor.plan().buffers)
+    if (buffer.region == region)
+      fill(executor.graph().value(buffer.value).initializer, buffer.name, seed, buffer.type, buffer.layout,
+           executor.region(region) + buffer.offset);
+}
+
+}  // namespace
+
+void fill(const graph::Initializer& initializer, const std::string& name, std::uint64_t seed,
+          const graph::TensorType& type, const Layout& layout, std::byte* data) {
+  const Philox random(seed, stream_of(name.substr(0, name.find(':')).c_str()));
+  const LayoutIndex index(layout, type.shape);
+  const std::int64_t elements = type.shape.elements();
+  switch (type.dtype) {
+    case DType::f32:
+      return fill_as(initializer, random, index, elements, reinterpret_cast<float*>(data));
+    case DType::f64:
+      return fill_as(initializer, random, index, elements, reinterpret_cast<double*>(data));
+    case DType::i32:
+      return fill_as(initializer, random, index, elements, reinterpret_cast<std::int32_t*>(data));
+    case DType::u8:
+      return fill_as(initializer, random, index, elements, reinterpret_cast<std::uint8_t*>(data));
+  }
+}
+
+void initialise_state(Executor& executor, std::uint64_t seed) {
+  for (const plan::Region region :
+       {plan::Region::parameters, plan::Region::optimizer_state, plan::Region::statistics})
+    fill_region(executor, region, seed);
+}
+
+void initialise_inputs(Executor& executor, std::uint64_t seed) {
+  fill_region(executor, plan::Region::inputs, seed);
+}
+
+}  // namespace trainyard::engine

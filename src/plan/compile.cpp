@@ -1,0 +1,38 @@
+#include "plan/compile.h"
+
+#include "graph/verifier.h"
+#include "plan/passes.h"
+
+namespace trainyard::plan {
+namespace {
+
+graph::Graph verified(graph::Graph graph) {
+#ifndef NDEBUG
+  graph::verify(graph);
+#endif
+  return graph;
+}
+
+}  // namespace
+
+CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
+                     const CompileOptions& options) {
+  CompiledStep step;
+  step.plan.backend = backend.name();
+  graph::Graph fused = options.fuse ? verified(fuse(graph, step.plan.fusions)) : graph;
+  step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
+  choose_kernels(step, backend, options);
+  place_buffers(step);
+  return step;
+}
+
+std::map<std::string, Layout> persistent_layouts(const StepPlan& plan) {
+  std::map<std::string, Layout> layouts;
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.region == Region::parameters || buffer.region == Region::statistics ||
+        buffer.region == Region::optimizer_state)
+      layouts[buffer.name] = buffer.layout;
+  return layouts;
+}
+
+}  // namespace trainyard::plan

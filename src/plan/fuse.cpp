@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "ops/activation.h"
+#include "ops/add.h"
+#include "ops/batch_norm.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/max_pool.h"
+#include "plan/passes.h"
+
+namespace trainyard::plan {
+namespace {
+
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+using ops::Activation;
+
+// Rewrites on a copy of the node list; a removed node has no op.
+class Fuser {
+ public:
+  Fuser(const graph::Graph& graph, std::vector<std::string>& notes)
+      : graph_(graph), nodes_(graph.nodes()), notes_(notes) {
+    read_by_.resize(graph.values().size());
+    producer_.assign(graph.values().size(), graph::kNone);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      for (const ValueId input : nodes_[n].inputs) read_by_[index(input)].push_back(static_cast<NodeId>(n));
+      for (const ValueId output : nodes_[n].outputs) producer_[index(output)] = static_cast<NodeId>(n);
+    }
+    for (const ValueId output : graph.outputs()) read_by_[index(output)].push_back(graph::kNone);
+  }
+
+  graph::Graph run() {
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      if (nodes_[n].op == &ops::activation_op) join_producer(static_cast<NodeId>(n));
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      if (nodes_[n].op == &ops::activation_grad_op) join_mask(static_cast<NodeId>(n));
+    std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
+    graph::Graph result = graph_;
+    result.replace_nodes(std::move(nodes_));
+    return result;
+  }
+
+ private:
+  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
+  bool read_once(ValueId value) const { return read_by_[index(value)].size() == 1; }
+  Node* producer(ValueId value) {
+    const NodeId id = producer_[index(value)];
+    return id == graph::kNone ? nullptr : &nodes_[index(id)];
+  }
+
+  template <typename... Args>
+  void note(fmt::format_string<Args...> format, Args&&... args) {
+    notes_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // `keeper` makes the value that `gone` made, in place of its own output 0.
+  void take_over(Node& keeper, Node& gone) {
+    keeper.outputs[0] = gone.outputs[0];
+    producer_[index(keeper.outputs[0])] = static_cast<NodeId>(&keeper - nodes_.data());
+    gone = {};
+  }
+
+  // conv, dense, batch norm or add, then an activation: the producer applies it while it writes.
+  void join_producer(NodeId id) {
+    Node& node = nodes_[index(id)];
+    const auto& attrs = node.attrs<ops::ActivationAttrs>();
+    Node* before = producer(node.inputs[0]);
+    if (before == nullptr) return;
+    if (!read_once(node.inputs[0]))
+      return note("{} '{}' stays: its input is read by {} nodes", name(attrs.kind), node.name,
+                  read_by_[index(node.inputs[0])].size());
+    ops::ActivationAttrs* slot = nullptr;
+    if (before->op == &ops::conv2d_op)
+      slot = &std::any_cast<ops::Conv2dAttrs&>(before->attributes).activation;
+    if (before->op == &ops::dense_op) slot = &std::any_cast<ops::DenseAttrs&>(before->attributes).activation;
+    const bool relu = attrs.kind == Activation::relu;
+    if (before->op == &ops::batch_norm_op && relu)
+      slot = &std::any_cast<ops::BatchNormAttrs&>(before->attributes).activation;
+    if (before->op == &ops::add_op && relu)
+      slot = &std::any_cast<ops::AddAttrs&>(before->attributes).activation;
+    if (slot == nullptr)
+      return note("{} '{}' stays: {} '{}' cannot apply it", name(attrs.kind), node.name, before->op->name,
+                  before->name);
+    if (slot->kind != Activation::none)
+      return note("{} '{}' stays: '{}' already applies one", name(attrs.kind), node.name, before->name);
+    *slot = attrs;
+    note("{} '{}' joins {} '{}'", name(attrs.kind), node.name, before->op->name, before->name);
+    take_over(*before, node);
+  }
+
+  // The gradient of a ReLU is a mask by its output; a neighbour can apply it while it reads or writes.
+  void join_mask(NodeId id) {
+    Node& node = nodes_[index(id)];
+    if (node.attrs<ops::ActivationAttrs>().kind != Activation::relu) return;
+    const ValueId d_dst = node.inputs[0], dst = node.inputs[1];
+    Node* before = producer(d_dst);
+    if (before != nullptr && read_once(d_dst) && before->op == &ops::max_pool_d_src_op)
+      if (join_pool_gradient(*before, node)) return;
+    if (read_once(node.outputs[0]) && join_norm_gradient(id)) return;
+    if (before != nullptr && read_once(d_dst) && before->op == &ops::add_op) {
+      note("mask of '{}' joins add '{}'", node.name, before->name);
+      std::any_cast<ops::AddAttrs&>(before->attributes).mask_by_last = true;
+      before->inputs.push_back(dst);
+      // The sum moves here: the mask may be made after the first terms.
+      Node moved = *before;
+      *before = {};
+      moved.outputs[0] = node.outputs[0];
+      moved.name = node.name;
+      node = std::move(moved);
+      return;
+    }
+    note("mask of '{}' stays: no neighbour can apply it", node.name);
+  }
+
+  // A ReLU before a pool equals a ReLU after it, so the mask can be the pool's output, which is smaller.
+  bool join_pool_gradient(Node& pool_gradient, Node& mask) {
+    auto& attrs = std::any_cast<ops::MaxPoolGradAttrs&>(pool_gradient.attributes);
+    const Node* pool = producer(pool_gradient.inputs[1]);
+    if (attrs.mask_by_dst || pool == nullptr || pool->inputs[0] != mask.inputs[1]) return false;
+    note("mask of '{}' joins max_pool_d_src '{}'", mask.name, pool_gradient.name);
+    attrs.mask_by_dst = true;
+    pool_gradient.inputs.push_back(pool->outputs[0]);
+    take_over(pool_gradient, mask);
+    return true;
+  }
+
+  bool join_norm_gradient(NodeId id) {
+    Node& mask = nodes_[index(id)];
+    const NodeId reader = read_by_[index(mask.outputs[0])].front();
+    if (reader == graph::kNone) return false;
+    Node& after = nodes_[index(reader)];
+    if (after.op != &ops::batch_norm_grad_op || after.inputs[0] != mask.outputs[0]) return false;
+    note("mask of '{}' joins batch_norm_grad '{}'", mask.name, after.name);
+    std::any_cast<ops::BatchNormGradAttrs&>(after.attributes).mask_by_dst = true;
+    after.inputs[0] = mask.inputs[0];
+    after.inputs.push_back(mask.inputs[1]);
+    mask = {};
+    return true;
+  }
+
+  const graph::Graph& graph_;
+  std::vector<Node> nodes_;
+  std::vector<std::string>& notes_;
+  std::vector<std::vector<NodeId>> read_by_;
+  std::vector<NodeId> producer_;
+};
+
+}  // namespace
+
+graph::Graph fuse(const graph::Graph& graph, std::vector<std::string>& notes) {
+  return Fuser(graph, notes).run();
+}
+
+}  // namespace trainyard::plan

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "backend/backend.h"
+#include "plan/compile.h"
+#include "plan/step_plan.h"
+
+// The passes of compile(), in order; each stands in the file of its name.
+namespace trainyard::plan {
+
+// fuse.cpp: rewrites node patterns into one node; appends to `notes` what it did, or why not.
+graph::Graph fuse(const graph::Graph& graph, std::vector<std::string>& notes);
+
+// order.cpp: drops nodes whose results nobody needs; keeps the given order.
+graph::Graph live_nodes(const graph::Graph& graph);
+
+// layout.cpp: picks the first accepting candidate of each node and inserts reorders where layouts differ.
+// REQUIRES: step.graph is set.
+void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);
+
+// memory.cpp: gives every buffer its region and offset.
+void place_buffers(CompiledStep& step);
+
+}  // namespace trainyard::plan

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/kernel.h"
+#include "graph/graph.h"
+#include "graph/op_def.h"
+#include "tensor/layout.h"
+
+namespace trainyard::plan {
+
+// Flat arrays that live as long as the plan. The first four outlive a step; a slice of them is a server
+// shard, an all-reduce bucket, a piece of a checkpoint. The slab holds what lives inside one step, shared by
+// lifetime.
+enum class Region : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer_state,
+  statistics,
+  inputs,
+  outputs,
+  slab
+};
+inline constexpr std::size_t kRegions = 7;
+
+const char* name(Region region);
+
+// A value in one layout. A value that some kernel wants in another layout has a second buffer.
+struct Buffer {
+  std::string name;
+  graph::ValueId value = graph::kNone;
+  graph::TensorType type;
+  Layout layout;
+  std::size_t bytes = 0;  // padded by the layout, rounded up to the alignment
+  Region region = Region::slab;
+  std::size_t offset = 0;  // in its region
+  bool workspace = false;
+  bool saved = false;                   // made in the forward pass, read in the backward pass
+  int first_step = -1, last_step = -1;  // steps that touch it
+};
+
+struct Declined {
+  std::string candidate, reason;
+};
+
+// One kernel call.
+struct Step {
+  std::string name, op, kernel;
+  std::string attributes;
+  graph::NodeId node = graph::kNone;  // kNone for a reorder
+  graph::Phase phase = graph::Phase::forward;
+  std::vector<int> inputs, outputs;  // buffers
+  int workspace = -1;                // buffer, or -1
+  graph::Cost cost;
+  std::vector<Declined> declined;
+
+  bool is_reorder() const { return node == graph::kNone; }
+};
+
+// A compiled step as plain data: printable, comparable.
+struct StepPlan {
+  std::string backend;
+  std::vector<Step> steps;
+  std::vector<Buffer> buffers;
+  std::array<std::size_t, kRegions> region_bytes{};
+  std::vector<std::string> fusions;  // what the fusion pass did, and did not and why
+
+  std::size_t bytes(Region region) const { return region_bytes[static_cast<std::size_t>(region)]; }
+  std::size_t total_bytes() const;
+  // Sum of the slab's buffers if none were shared.
+  std::size_t unshared_slab_bytes() const;
+  int reorders() const;
+  // The persistent buffer of a named value; -1 when there is none.
+  int find_buffer(const std::string& value_name) const;
+};
+
+// The plan with what executes it.
+struct CompiledStep {
+  std::unique_ptr<const graph::Graph> graph;  // after fusion; kernels refer to it
+  StepPlan plan;
+  std::vector<std::unique_ptr<backend::Kernel>> kernels;  // one per step
+};
+
+// One line a step and a buffer, for golden tests and people.
+std::string to_text(const StepPlan& plan);
+
+}  // namespace trainyard::plan
