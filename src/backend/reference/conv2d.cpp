@@ -1,0 +1,163 @@
+#include "ops/conv2d.h"
+
+#include "backend/reference/activation.h"
+#include "backend/reference/functions.h"
+
+namespace trainyard::backend::reference {
+namespace {
+
+// The sizes of one convolution and where its elements lie.
+struct Geometry {
+  Geometry(const ops::Conv2dAttrs& attrs, const Shape& src, const Shape& weight, const Shape& dst)
+      : window(attrs.window),
+        batch(src[0]),
+        channels(src[1]),
+        height(src[2]),
+        width(src[3]),
+        outputs(dst[1]),
+        rows(dst[2]),
+        columns(dst[3]),
+        depth(weight[1]),
+        group_outputs(outputs / attrs.groups) {}
+
+  ops::Window2d window;
+  std::int64_t batch, channels, height, width;  // src
+  std::int64_t outputs, rows, columns;          // dst
+  std::int64_t depth, group_outputs;            // channels and outputs of one group
+
+  std::int64_t src(std::int64_t n, std::int64_t c, std::int64_t row, std::int64_t column) const {
+    return ((n * channels + c) * height + row) * width + column;
+  }
+  std::int64_t dst(std::int64_t n, std::int64_t o, std::int64_t y, std::int64_t x) const {
+    return ((n * outputs + o) * rows + y) * columns + x;
+  }
+  std::int64_t weight(std::int64_t o, std::int64_t d, std::int64_t ky, std::int64_t kx) const {
+    return ((o * depth + d) * window.kernel_h + ky) * window.kernel_w + kx;
+  }
+  // Row and column of the image that output (y, x) meets at tap (ky, kx); outside of it is padding.
+  std::int64_t row(std::int64_t y, std::int64_t ky) const {
+    return y * window.stride_h - window.pad_top + ky * window.dilation_h;
+  }
+  std::int64_t column(std::int64_t x, std::int64_t kx) const {
+    return x * window.stride_w - window.pad_left + kx * window.dilation_w;
+  }
+};
+
+template <typename T>
+double convolve_at(const Geometry& g, const T* src, const T* weight, std::int64_t n, std::int64_t o,
+                   std::int64_t y, std::int64_t x) {
+  double sum = 0;
+  for (std::int64_t d = 0; d < g.depth; ++d) {
+    const std::int64_t c = o / g.group_outputs * g.depth + d;
+    for (std::int64_t ky = 0; ky < g.window.kernel_h; ++ky) {
+      const std::int64_t row = g.row(y, ky);
+      if (row < 0 || row >= g.height) continue;
+      const T* pixels = src + g.src(n, c, row, 0);
+      const T* taps = weight + g.weight(o, d, ky, 0);
+      for (std::int64_t kx = 0; kx < g.window.kernel_w; ++kx) {
+        const std::int64_t column = g.column(x, kx);
+        if (column >= 0 && column < g.width) sum += static_cast<double>(pixels[column]) * taps[kx];
+      }
+    }
+  }
+  return sum;
+}
+
+// Gathers from every output whose window covers the pixel.
+template <typename T>
+double d_src_at(const Geometry& g, const T* d_dst, const T* weight, std::int64_t n, std::int64_t c,
+                std::int64_t row, std::int64_t column) {
+  const std::int64_t first = c / g.depth * g.group_outputs, d = c % g.depth;
+  const std::int64_t dst_stride = g.rows * g.columns, weight_stride = g.depth * g.window.area();
+  double sum = 0;
+  for (std::int64_t ky = 0; ky < g.window.kernel_h; ++ky) {
+    const std::int64_t down = row - g.row(0, ky);
+    if (down < 0 || down % g.window.stride_h != 0 || down / g.window.stride_h >= g.rows) continue;
+    for (std::int64_t kx = 0; kx < g.window.kernel_w; ++kx) {
+      const std::int64_t right = column - g.column(0, kx);
+      if (right < 0 || right % g.window.stride_w != 0 || right / g.window.stride_w >= g.columns) continue;
+      const T* from = d_dst + g.dst(n, first, down / g.window.stride_h, right / g.window.stride_w);
+      const T* tap = weight + g.weight(first, d, ky, kx);
+      for (std::int64_t o = 0; o < g.group_outputs; ++o)
+        sum += static_cast<double>(from[o * dst_stride]) * tap[o * weight_stride];
+    }
+  }
+  return sum;
+}
+
+template <typename T>
+double d_weight_at(const Geometry& g, const T* d_dst, const T* src, std::int64_t o, std::int64_t d,
+                   std::int64_t ky, std::int64_t kx) {
+  const std::int64_t c = o / g.group_outputs * g.depth + d;
+  double sum = 0;
+  for (std::int64_t n = 0; n < g.batch; ++n) {
+    for (std::int64_t y = 0; y < g.rows; ++y) {
+      const std::int64_t row = g.row(y, ky);
+      if (row < 0 || row >= g.height) continue;
+      const T* pixels = src + g.src(n, c, row, 0);
+      const T* from = d_dst + g.dst(n, o, y, 0);
+      for (std::int64_t x = 0; x < g.columns; ++x) {
+        const std::int64_t column = g.column(x, kx);
+        if (column >= 0 && column < g.width) sum += static_cast<double>(from[x]) * pixels[column];
+      }
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+void conv2d(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    const auto& attrs = args.node.attrs<ops::Conv2dAttrs>();
+    const Geometry g(attrs, args.node.input_shape(0), args.node.input_shape(1), args.node.output_shape(0));
+    const T *src = args.input<T>(0), *weight = args.input<T>(1);
+    const T* bias = args.node.inputs() == 3 ? args.input<T>(2) : nullptr;
+    T* dst = args.output<T>(0);
+    for (std::int64_t n = 0; n < g.batch; ++n)
+      for (std::int64_t o = 0; o < g.outputs; ++o)
+        for (std::int64_t y = 0; y < g.rows; ++y)
+          for (std::int64_t x = 0; x < g.columns; ++x) {
+            const double sum = convolve_at(g, src, weight, n, o, y, x) + (bias != nullptr ? bias[o] : T(0));
+            dst[g.dst(n, o, y, x)] = activate(attrs.activation, static_cast<T>(sum));
+          }
+  });
+}
+
+void conv2d_d_src(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    const auto& attrs = args.node.attrs<ops::Conv2dGradAttrs>();
+    const Geometry g(attrs.conv, attrs.shape, args.node.input_shape(1), args.node.input_shape(0));
+    const T *d_dst = args.input<T>(0), *weight = args.input<T>(1);
+    T* d_src = args.output<T>(0);
+    for (std::int64_t n = 0; n < g.batch; ++n)
+      for (std::int64_t c = 0; c < g.channels; ++c)
+        for (std::int64_t row = 0; row < g.height; ++row)
+          for (std::int64_t column = 0; column < g.width; ++column)
+            d_src[g.src(n, c, row, column)] = static_cast<T>(d_src_at(g, d_dst, weight, n, c, row, column));
+  });
+}
+
+void conv2d_d_weight(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    const auto& attrs = args.node.attrs<ops::Conv2dGradAttrs>();
+    const Geometry g(attrs.conv, args.node.input_shape(1), attrs.shape, args.node.input_shape(0));
+    const T *d_dst = args.input<T>(0), *src = args.input<T>(1);
+    T* d_weight = args.output<T>(0);
+    for (std::int64_t o = 0; o < g.outputs; ++o)
+      for (std::int64_t d = 0; d < g.depth; ++d)
+        for (std::int64_t ky = 0; ky < g.window.kernel_h; ++ky)
+          for (std::int64_t kx = 0; kx < g.window.kernel_w; ++kx)
+            d_weight[g.weight(o, d, ky, kx)] = static_cast<T>(d_weight_at(g, d_dst, src, o, d, ky, kx));
+    if (!attrs.bias) return;
+    T* d_bias = args.output<T>(1);
+    for (std::int64_t o = 0; o < g.outputs; ++o) {
+      double sum = 0;
+      for (std::int64_t n = 0; n < g.batch; ++n)
+        for (std::int64_t i = 0; i < g.rows * g.columns; ++i) sum += d_dst[g.dst(n, o, 0, 0) + i];
+      d_bias[o] = static_cast<T>(sum);
+    }
+  });
+}
+
+}  // namespace trainyard::backend::reference

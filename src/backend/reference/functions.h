@@ -1,0 +1,49 @@
+#pragma once
+
+#include "backend/function_kernel.h"
+
+namespace trainyard::backend::reference {
+
+// One function an op, each in the file of its op. All tensors lie in plain layout; sums are made in double.
+void activation(const Arguments& args);
+void activation_grad(const Arguments& args);
+void add(const Arguments& args);
+void average_pool(const Arguments& args);
+void average_pool_d_src(const Arguments& args);
+void batch_norm(const Arguments& args);
+void batch_norm_grad(const Arguments& args);
+void concat(const Arguments& args);
+void conv2d(const Arguments& args);
+void conv2d_d_src(const Arguments& args);
+void conv2d_d_weight(const Arguments& args);
+void dense(const Arguments& args);
+void dense_d_src(const Arguments& args);
+void dense_d_weight(const Arguments& args);
+void dropout(const Arguments& args);
+void fill(const Arguments& args);
+void l2_penalty(const Arguments& args);
+void l2_penalty_grad(const Arguments& args);
+void local_response_norm(const Arguments& args);
+void local_response_norm_grad(const Arguments& args);
+void max_pool(const Arguments& args);
+void max_pool_d_src(const Arguments& args);
+void multiply(const Arguments& args);
+void pad(const Arguments& args);
+void reshape(const Arguments& args);
+void scale(const Arguments& args);
+void slice(const Arguments& args);
+void softmax(const Arguments& args);
+void softmax_grad(const Arguments& args);
+void softmax_cross_entropy(const Arguments& args);
+void softmax_cross_entropy_grad(const Arguments& args);
+void update(const Arguments& args);
+
+// Runs body.operator()<T>() with T = float or double.
+template <typename Body>
+void with_float_type(DType dtype, const Body& body) {
+  TRAINYARD_CHECK(dtype == DType::f32 || dtype == DType::f64);
+  if (dtype == DType::f32) return body.template operator()<float>();
+  body.template operator()<double>();
+}
+
+}  // namespace trainyard::backend::reference
