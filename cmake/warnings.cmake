@@ -1,7 +1,8 @@
 # Compiler flags that hold for all of our code.
 add_library(trainyard_flags INTERFACE)
 target_compile_options(trainyard_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
-                       -Wno-unknown-pragmas)
+                       -Wno-unknown-pragmas
+                       -Wno-missing-field-initializers)
 if(TRAINYARD_NATIVE)
   target_compile_options(trainyard_flags INTERFACE -march=native)
 endif()

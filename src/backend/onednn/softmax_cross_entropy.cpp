@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backend/function_kernel.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/list.h"
 #include "base/parallel.h"

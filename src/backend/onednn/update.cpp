@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backend/function_kernel.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/list.h"
 #include "base/parallel.h"
