@@ -1,0 +1,134 @@
+#include "cli/networks.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "graph/analysis.h"
+#include "networks/model.h"
+#include "networks/zoo.h"
+
+namespace trainyard::cli {
+namespace {
+
+using networks::NetworkInfo;
+using Json = nlohmann::ordered_json;
+
+// All of one image; saved activations are what the backward pass reads of the forward pass.
+struct Summary {
+  NetworkInfo info;
+  std::int64_t parameters = 0, parameter_tensors = 0;
+  std::int64_t forward_flops = 0, training_flops = 0;
+  std::int64_t saved_bytes = 0;
+  std::map<std::string, int> forward_ops;
+};
+
+Summary summarise(const NetworkInfo& info) {
+  networks::Model model = networks::build_model({.network = info.name, .batch = 1});
+  networks::add_training_step(model, {});
+  Summary summary;
+  summary.info = info;
+  summary.parameters = graph::parameter_count(model.graph);
+  summary.parameter_tensors = static_cast<std::int64_t>(model.gradients.size());
+  summary.forward_flops = graph::total_cost(model.graph, graph::Phase::forward).flops;
+  summary.training_flops = graph::total_cost(model.graph).flops;
+  summary.saved_bytes = graph::total_bytes_saved(model.graph);
+  for (const graph::Node& node : model.graph.nodes())
+    if (node.phase == graph::Phase::forward) ++summary.forward_ops[node.op->name];
+  return summary;
+}
+
+double giga(std::int64_t flops) { return static_cast<double>(flops) / 1e9; }
+
+Json to_json(const Summary& summary) {
+  const NetworkInfo& info = summary.info;
+  return {{"name", info.name},
+          {"family", info.family},
+          {"description", info.description},
+          {"input", std::vector<std::int64_t>(info.input.begin(), info.input.end())},
+          {"classes", info.classes},
+          {"preprocess", info.preprocess},
+          {"parameters", summary.parameters},
+          {"parameter_tensors", summary.parameter_tensors},
+          {"forward_flops_per_image", summary.forward_flops},
+          {"training_flops_per_image", summary.training_flops},
+          {"saved_bytes_per_image", summary.saved_bytes},
+          {"forward_ops", summary.forward_ops}};
+}
+
+void print_table(const std::vector<Summary>& all) {
+  const auto row = [](const auto&... columns) {
+    fmt::print("{:<20} {:>9} {:>7} {:>11} {:>9} {:>9}  {}\n", columns...);
+  };
+  row("", "", "", "", "forward", "training", "");
+  row("name", "input", "classes", "parameters", "GFLOP", "GFLOP", "description");
+  for (const Summary& summary : all)
+    row(summary.info.name, summary.info.input.to_string(), summary.info.classes, summary.parameters,
+        fmt::format("{:.3f}", giga(summary.forward_flops)),
+        fmt::format("{:.3f}", giga(summary.training_flops)), summary.info.description);
+  fmt::print("\nGFLOP of one image: two for each multiply-add of convolutions and dense layers.\n");
+}
+
+void print_details(const Summary& summary) {
+  const NetworkInfo& info = summary.info;
+  const auto line = [](const char* what, const std::string& value) {
+    fmt::print("{:<20} {}\n", what, value);
+  };
+  line("network", info.name);
+  line("description", info.description);
+  line("family", info.family);
+  line("input", fmt::format("{}, preprocessing '{}'", info.input.to_string(), info.preprocess));
+  line("classes", fmt::format("{}", info.classes));
+  line("parameters", fmt::format("{} in {} tensors", summary.parameters, summary.parameter_tensors));
+  line("forward", fmt::format("{:.4f} GFLOP an image", giga(summary.forward_flops)));
+  line("training", fmt::format("{:.4f} GFLOP an image", giga(summary.training_flops)));
+  line("saved activations", fmt::format("{} an image, before fusion", format_bytes(summary.saved_bytes)));
+  std::string ops;
+  for (const auto& [op, count] : summary.forward_ops)
+    ops += fmt::format("{}{} {}", ops.empty() ? "" : ", ", count, op);
+  line("forward ops", ops);
+}
+
+int run(const std::string& name, bool json) {
+  if (!name.empty()) {
+    const Summary summary = summarise(networks::find_network(name));
+    if (json)
+      fmt::print("{}\n", to_json(summary).dump(2));
+    else
+      print_details(summary);
+    return 0;
+  }
+  std::vector<Summary> all;
+  for (const NetworkInfo& info : networks::all_networks()) all.push_back(summarise(info));
+  if (!json) {
+    print_table(all);
+    return 0;
+  }
+  Json rows = Json::array();
+  for (const Summary& summary : all) rows.push_back(to_json(summary));
+  fmt::print("{}\n", Json{{"networks", rows}}.dump(2));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_networks(CLI::App& command) {
+  struct Options {
+    std::string name;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  command.description("List the networks, or describe one");
+  command.add_option("name", options->name, "Network to describe; without it all are listed");
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.footer("Examples:\n  trainyard networks\n  trainyard networks resnet50 --json");
+  return [options] { return run(options->name, options->json); };
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace trainyard::cli {
+
+// Declares `trainyard networks [NAME] [--json]`; the closure runs it and returns the exit code.
+std::function<int()> declare_networks(CLI::App& command);
+
+}  // namespace trainyard::cli

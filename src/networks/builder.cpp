@@ -1,0 +1,147 @@
+#include "networks/builder.h"
+
+#include <utility>
+
+#include "ops/add.h"
+#include "ops/average_pool.h"
+#include "ops/batch_norm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/dropout.h"
+#include "ops/max_pool.h"
+#include "ops/pad.h"
+#include "ops/scale.h"
+
+namespace trainyard::networks {
+
+using graph::Initializer;
+using graph::ValueId;
+using ops::Activation;
+
+Builder::Scope::Scope(std::string& prefix, const std::string& name) : prefix_(prefix), outer_(prefix.size()) {
+  prefix_ += name + "/";
+}
+
+Builder::Scope::~Scope() { prefix_.resize(outer_); }
+
+ValueId Builder::parameter(const std::string& layer, const char* name, const Shape& shape,
+                           Initializer initializer) {
+  const std::string full = layer + "/" + name;
+  TRAINYARD_CHECK(full.find(':') == std::string::npos);  // separates outputs and optimizer slots
+  return graph_.add_parameter(full, {shape, dtype_}, initializer);
+}
+
+ValueId Builder::statistic(const std::string& layer, const char* name, const Shape& shape, double value) {
+  return graph_.add_state(layer + "/" + name, {shape, dtype_}, graph::Role::statistic,
+                          Initializer::constant(value));
+}
+
+ops::Window2d Builder::window(ValueId x, const Kernel& kernel, std::int64_t stride, Padding padding) const {
+  ops::Window2d window{.kernel_h = kernel.h, .kernel_w = kernel.w, .stride_h = stride, .stride_w = stride};
+  if (padding == Padding::same) return with_same_padding(window, graph_.shape(x)[2], graph_.shape(x)[3]);
+  if (padding == Padding::centred) {
+    window.pad_top = window.pad_bottom = (kernel.h - 1) / 2;
+    window.pad_left = window.pad_right = (kernel.w - 1) / 2;
+  }
+  return window;
+}
+
+ValueId Builder::conv(const std::string& name, ValueId x, const ConvSpec& spec) {
+  const std::string layer = prefix_ + name;
+  const Shape shape{spec.filters, channels(x) / spec.groups, spec.kernel.h, spec.kernel.w};
+  const std::int64_t area = spec.kernel.h * spec.kernel.w;
+  const ValueId weight =
+      parameter(layer, "weight", shape, spec.init.for_fans(shape[1] * area, shape[0] * area));
+  const ValueId bias = spec.bias && !spec.norm
+                           ? parameter(layer, "bias", {spec.filters}, Initializer::constant(spec.first_bias))
+                           : graph::kNone;
+  ValueId y =
+      ops::conv2d(graph_, layer, x, weight, bias,
+                  {.window = window(x, spec.kernel, spec.stride, spec.padding), .groups = spec.groups});
+  if (spec.norm) y = norm_node(layer, layer + "/norm", y, *spec.norm);
+  return spec.activation == Activation::none
+             ? y
+             : activation(name + "/" + ops::name(spec.activation), y, spec.activation);
+}
+
+ValueId Builder::dense(const std::string& name, ValueId x, const DenseSpec& spec) {
+  const std::string layer = prefix_ + name;
+  Shape shape = graph_.shape(x);
+  shape[0] = spec.outputs;
+  const WeightInit init = spec.init.value_or(WeightInit::fan_in(spec.activation == Activation::relu ? 2 : 1));
+  const ValueId weight = parameter(layer, "weight", shape, init.for_fans(shape.elements_from(1), shape[0]));
+  const ValueId bias = parameter(layer, "bias", {spec.outputs}, Initializer::constant(spec.first_bias));
+  if (spec.l2 != 0) penalties_.push_back({weight, spec.l2});
+  const ValueId y = ops::dense(graph_, layer, x, weight, bias);
+  return spec.activation == Activation::none
+             ? y
+             : activation(name + "/" + ops::name(spec.activation), y, spec.activation);
+}
+
+ValueId Builder::logits(ValueId x, int classes, DenseSpec spec) {
+  spec.outputs = classes;
+  spec.activation = Activation::none;
+  return dense("logits", x, spec);
+}
+
+ValueId Builder::norm_node(const std::string& layer, const std::string& node, ValueId x,
+                           const NormSpec& spec) {
+  const Shape shape{channels(x)};
+  const ValueId gamma = spec.scale ? parameter(layer, "gamma", shape, Initializer::constant(spec.gamma))
+                                   : statistic(layer, "gamma", shape, spec.gamma);
+  const ValueId beta = parameter(layer, "beta", shape, Initializer::constant(0));
+  const ValueId mean = statistic(layer, "running_mean", shape, 0);
+  const ValueId variance = statistic(layer, "running_variance", shape, 1);
+  return ops::batch_norm(graph_, node, {x, gamma, beta, mean, variance},
+                         {.epsilon = spec.epsilon, .momentum = 1 - spec.decay, .training = training_});
+}
+
+ValueId Builder::batch_norm(const std::string& name, ValueId x, const NormSpec& spec) {
+  return norm_node(prefix_ + name, prefix_ + name, x, spec);
+}
+
+ValueId Builder::max_pool(const std::string& name, ValueId x, const PoolSpec& spec) {
+  return ops::max_pool(graph_, prefix_ + name, x, window(x, spec.kernel, spec.stride, spec.padding));
+}
+
+ValueId Builder::average_pool(const std::string& name, ValueId x, const PoolSpec& spec) {
+  return ops::average_pool(graph_, prefix_ + name, x, {window(x, spec.kernel, spec.stride, spec.padding)});
+}
+
+ValueId Builder::global_average_pool(const std::string& name, ValueId x) {
+  return ops::global_average_pool(graph_, prefix_ + name, x);
+}
+
+ValueId Builder::lrn(const std::string& name, ValueId x, const ops::LocalResponseNormAttrs& attrs) {
+  return ops::local_response_norm(graph_, prefix_ + name, x, attrs);
+}
+
+ValueId Builder::activation(const std::string& name, ValueId x, Activation kind) {
+  return ops::activation(graph_, prefix_ + name, x, {kind});
+}
+
+ValueId Builder::relu(const std::string& name, ValueId x) { return activation(name, x, Activation::relu); }
+
+ValueId Builder::dropout(const std::string& name, ValueId x, double rate) {
+  return training_ ? ops::dropout(graph_, prefix_ + name, x, rate) : x;
+}
+
+ValueId Builder::concat(const std::string& name, std::vector<ValueId> parts) {
+  return ops::concat(graph_, prefix_ + name, std::move(parts));
+}
+
+ValueId Builder::add(const std::string& name, std::vector<ValueId> terms) {
+  return ops::add(graph_, prefix_ + name, std::move(terms));
+}
+
+ValueId Builder::scale(const std::string& name, ValueId x, double factor) {
+  return ops::scale(graph_, prefix_ + name, x, factor);
+}
+
+ValueId Builder::pad_channels(const std::string& name, ValueId x, std::int64_t wanted) {
+  const std::int64_t missing = wanted - channels(x);
+  return ops::pad(graph_, prefix_ + name, x, {0, missing / 2, 0, 0}, {0, missing - missing / 2, 0, 0});
+}
+
+}  // namespace trainyard::networks

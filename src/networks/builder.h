@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "networks/weight_init.h"
+#include "ops/activation.h"
+#include "ops/local_response_norm.h"
+#include "ops/window.h"
+
+namespace trainyard::networks {
+
+struct Kernel {
+  std::int64_t h, w;
+  constexpr Kernel(std::int64_t side) : h(side), w(side) {}  // NOLINT: 3 reads as 3x3
+  constexpr Kernel(std::int64_t rows, std::int64_t columns) : h(rows), w(columns) {}
+};
+
+enum class Padding : std::uint8_t {
+  same,     // TensorFlow's SAME: output = ceil(input / stride), an odd row or column goes below and right
+  valid,    // none
+  centred,  // (kernel - 1) / 2 on either side whatever the stride, as residual networks pad
+};
+
+struct NormSpec {
+  double decay = 0.9;  // share of the old value in the running statistics
+  double epsilon = 1e-5;
+  bool scale = true;  // false: gamma is one and not trained
+  double gamma = 1;   // its first value
+};
+
+struct ConvSpec {
+  std::int64_t filters = 0;
+  Kernel kernel = 1;
+  std::int64_t stride = 1;
+  Padding padding = Padding::same;
+  std::int64_t groups = 1;
+  std::optional<NormSpec> norm = std::nullopt;  // takes the place of the bias
+  bool bias = true;
+  double first_bias = 0;
+  ops::Activation activation = ops::Activation::relu;
+  WeightInit init = WeightInit::variance_scaling(1);
+};
+
+struct DenseSpec {
+  std::int64_t outputs = 0;
+  double first_bias = 0;
+  ops::Activation activation = ops::Activation::relu;
+  std::optional<WeightInit> init = std::nullopt;  // none: fan_in(2) before a ReLU, else fan_in(1)
+  double l2 = 0;                                  // adds l2 / 2 * sum of squared weights to the loss
+};
+
+struct PoolSpec {
+  Kernel kernel = 2;
+  std::int64_t stride = 2;
+  Padding padding = Padding::valid;
+};
+
+// An L2 penalty that belongs to the network itself.
+struct Penalty {
+  graph::ValueId weight;
+  double coefficient;
+};
+
+// Writes layers into a graph: one call makes the nodes, parameters and statistics of one layer. Parameters
+// are called "layer/weight", "layer/bias", "layer/gamma", "layer/beta", inside the scopes that are open, and
+// are the same in training and in inference.
+class Builder {
+ public:
+  Builder(graph::Graph& graph, bool training, DType dtype = DType::f32)
+      : graph_(graph), training_(training), dtype_(dtype) {}
+
+  // Names made while it lives start with "name/".
+  class Scope {
+   public:
+    Scope(std::string& prefix, const std::string& name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    std::string& prefix_;
+    std::size_t outer_;
+  };
+  Scope scope(const std::string& name) { return Scope(prefix_, name); }
+
+  graph::ValueId conv(const std::string& name, graph::ValueId x, const ConvSpec& spec);
+  graph::ValueId dense(const std::string& name, graph::ValueId x, const DenseSpec& spec);
+  // The last layer of every network: a dense layer called "logits", without activation.
+  graph::ValueId logits(graph::ValueId x, int classes, DenseSpec spec = {});
+  graph::ValueId batch_norm(const std::string& name, graph::ValueId x, const NormSpec& spec);
+  graph::ValueId max_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
+  graph::ValueId average_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
+  graph::ValueId global_average_pool(const std::string& name, graph::ValueId x);
+  graph::ValueId lrn(const std::string& name, graph::ValueId x, const ops::LocalResponseNormAttrs& attrs);
+  graph::ValueId activation(const std::string& name, graph::ValueId x, ops::Activation kind);
+  graph::ValueId relu(const std::string& name, graph::ValueId x);
+  graph::ValueId dropout(const std::string& name, graph::ValueId x, double rate);  // x itself in inference
+  graph::ValueId concat(const std::string& name, std::vector<graph::ValueId> parts);
+  graph::ValueId add(const std::string& name, std::vector<graph::ValueId> terms);
+  graph::ValueId scale(const std::string& name, graph::ValueId x, double factor);
+  // Zero channels on either side until there are `channels`.
+  graph::ValueId pad_channels(const std::string& name, graph::ValueId x, std::int64_t channels);
+
+  graph::Graph& graph() { return graph_; }
+  std::int64_t channels(graph::ValueId x) const { return graph_.shape(x)[1]; }
+  const std::vector<Penalty>& penalties() const { return penalties_; }
+
+ private:
+  graph::ValueId parameter(const std::string& layer, const char* name, const Shape& shape,
+                           graph::Initializer initializer);
+  graph::ValueId statistic(const std::string& layer, const char* name, const Shape& shape, double value);
+  graph::ValueId norm_node(const std::string& layer, const std::string& node, graph::ValueId x,
+                           const NormSpec& spec);
+  ops::Window2d window(graph::ValueId x, const Kernel& kernel, std::int64_t stride, Padding padding) const;
+
+  graph::Graph& graph_;
+  bool training_;
+  DType dtype_;
+  std::string prefix_;
+  std::vector<Penalty> penalties_;
+};
+
+}  // namespace trainyard::networks

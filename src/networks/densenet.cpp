@@ -1,0 +1,69 @@
+#include "networks/families.h"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace trainyard::networks {
+namespace {
+
+using graph::ValueId;
+
+constexpr NormSpec kNorm{.decay = 0.9, .epsilon = 1e-5};
+
+ValueId norm_relu(Builder& b, const std::string& name, ValueId x) {
+  return b.relu(name + "/relu", b.batch_norm(name, x, kNorm));
+}
+
+// The origin's transition layers have twice the growth rate as filters, whatever comes in (its channel
+// count is overwritten inside the dense block). The published counts follow from that.
+ValueId transition(Builder& b, ValueId x, std::int64_t growth) {
+  const std::int64_t filters = 2 * growth;
+  x = norm_relu(b, "norm", x);
+  x = b.conv("conv", x,
+             {.filters = filters,
+              .init = WeightInit::truncated_normal(std::sqrt(2.0 / 9 / static_cast<double>(filters)))});
+  return b.average_pool("pool", x, {});
+}
+
+ValueId densenet(Builder& b, ValueId images, int classes, int layers, std::int64_t growth) {
+  const WeightInit init = WeightInit::truncated_normal(std::sqrt(2.0 / 9 / static_cast<double>(growth)));
+  ValueId x = b.conv("stem", images, {.filters = 16, .kernel = 3, .activation = ops::Activation::none});
+  for (int block = 1; block <= 3; ++block) {
+    const auto block_scope = b.scope(fmt::format("block{}", block));
+    for (int layer = 1; layer <= layers; ++layer) {
+      const auto layer_scope = b.scope(fmt::format("layer{}", layer));
+      const ValueId grown =
+          b.conv("conv", norm_relu(b, "norm", x),
+                 {.filters = growth, .kernel = 3, .activation = ops::Activation::none, .init = init});
+      x = b.concat("concat", {x, grown});
+    }
+    if (block == 3) continue;
+    const auto transition_scope = b.scope("transition");
+    x = transition(b, x, growth);
+  }
+  x = norm_relu(b, "norm", x);
+  return b.logits(b.global_average_pool("spatial_mean", x), classes);
+}
+
+ValueId densenet40_k12(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 12, 12); }
+ValueId densenet100_k12(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 12); }
+
+NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
+  return {.name = name,
+          .family = "densenet",
+          .description = description,
+          .input = {3, 32, 32},
+          .classes = 10,
+          .preprocess = "cifar-flip",
+          .build = build};
+}
+
+}  // namespace
+
+std::vector<NetworkInfo> densenet_networks() {
+  return {row("densenet40_k12", "DenseNet of 40 layers, growth 12, for CIFAR", densenet40_k12),
+          row("densenet100_k12", "DenseNet of 100 layers, growth 12, for CIFAR", densenet100_k12)};
+}
+
+}  // namespace trainyard::networks

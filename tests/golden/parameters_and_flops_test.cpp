@@ -1,0 +1,130 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "graph/analysis.h"
+#include "networks/model.h"
+#include "networks/weight_init.h"
+#include "networks/zoo.h"
+#include "ops/l2_penalty.h"
+
+namespace trainyard::networks {
+namespace {
+
+struct Size {
+  std::int64_t parameters;
+  std::int64_t fixed_scales;   // of batch norms whose scale is one and not trained
+  std::int64_t forward_flops;  // of one image
+};
+
+Size size_of_network(const std::string& name, int classes) {
+  const Model model = build_model({.network = name, .batch = 2, .classes = classes});
+  std::int64_t fixed_scales = 0;
+  for (const graph::ValueId id : model.graph.values_with(graph::Role::statistic)) {
+    const graph::Value& value = model.graph.value(id);
+    if (value.name.ends_with("/gamma")) fixed_scales += value.type.shape.elements();
+  }
+  return {graph::parameter_count(model.graph), fixed_scales,
+          graph::total_cost(model.graph, graph::Phase::forward).flops / 2};
+}
+
+// Counted from the definitions in tf_cnn_benchmarks with 1001 classes; compared to the digits printed. The
+// table counts a scale for every batch norm, also where the definition has none (both later Inceptions); the
+// op counts show that those are not trained.
+TEST(ParametersAndFlops, TwelveNetworksOfThePerformanceData) {
+  struct Row {
+    const char *network, *gflop, *million_parameters;
+  };
+  const Row rows[] = {
+      {"vgg11", "15.22", "132.9"},        {"vgg16", "30.94", "138.4"},
+      {"vgg19", "39.26", "143.7"},        {"googlenet", "3.17", "7.0"},
+      {"lenet", "0.028", "2.2"},          {"densenet40_k12", "0.303", "0.52"},
+      {"densenet100_k12", "1.92", "2.6"}, {"inception3", "11.43", "23.8"},
+      {"inception4", "24.51", "42.7"},    {"resnet20", "0.081", "0.33"},
+      {"resnet50", "7.72", "25.6"},       {"resnet101", "15.14", "44.6"},
+  };
+  const auto printed_like = [](const std::string& expected, double value) {
+    return fmt::format("{:.{}f}", value, expected.size() - expected.find('.') - 1);
+  };
+  for (const Row& row : rows) {
+    const Size size = size_of_network(row.network, 1001);
+    EXPECT_EQ(printed_like(row.gflop, static_cast<double>(size.forward_flops) / 1e9), row.gflop)
+        << row.network;
+    EXPECT_EQ(
+        printed_like(row.million_parameters, static_cast<double>(size.parameters + size.fixed_scales) / 1e6),
+        row.million_parameters)
+        << row.network;
+  }
+}
+
+// Trainable parameters as published for the same networks in other frameworks, or multiplied out by hand.
+TEST(ParametersAndFlops, PublishedParameterCounts) {
+  struct Row {
+    const char* network;
+    int classes;
+    std::int64_t parameters;
+  };
+  const Row rows[] = {
+      {"deepmnist", 10, 3'274'634},
+      {"cifarnet", 10, 1'068'298},
+      {"fc", 100, 4'276'324},
+      {"alexnet_v2", 1001, 50'308'009},
+      {"vgg11", 1000, 132'863'336},
+      {"vgg16", 1000, 138'357'544},
+      {"vgg19", 1000, 143'667'240},
+      {"inception3", 1000, 23'817'352},
+      {"resnet18", 1000, 11'689'512},
+      {"resnet34", 1000, 21'797'672},
+      {"resnet50", 1000, 25'557'032},
+      {"resnet101", 1000, 44'549'160},
+      {"resnet152", 1000, 60'192'808},
+      {"mobilenet_v1", 1000, 4'231'976},
+      {"resnet20", 10, 269'722},
+      {"resnet110", 10, 1'727'962},
+      {"inception_resnet_v2", 1000, 55'813'192},
+      {"inception4", 1000, 42'648'232},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(size_of_network(row.network, row.classes).parameters, row.parameters) << row.network;
+  // Elsewhere Inception v4 is counted with the scales that TensorFlow's definition leaves out.
+  const Size inception4 = size_of_network("inception4", 1000);
+  EXPECT_EQ(inception4.parameters + inception4.fixed_scales, 42'679'816);
+}
+
+TEST(ParametersAndFlops, MultiplyAddsOfTheTutorialNetworks) {
+  EXPECT_EQ(size_of_network("deepmnist", 10).forward_flops, 2 * 13'883'904);
+  EXPECT_EQ(size_of_network("cifarnet", 10).forward_flops, 2 * 18'470'784);
+}
+
+// "About 82 MFLOP": all three products of each layer, but no input gradient of the first.
+TEST(ParametersAndFlops, TrainingFlopsOfDeepmnist) {
+  Model model = build_model({.network = "deepmnist", .batch = 2});
+  add_training_step(model, {.rule = ops::Rule::adam, .schedule = {}});
+  EXPECT_EQ(graph::total_cost(model.graph).flops / 2, 6 * 13'883'904 - 2 * 627'200);
+}
+
+// The original's log starts at a loss of 4.68: ln 10, because the last weights are tiny, and the expected
+// penalty of truncated normal weights.
+TEST(ParametersAndFlops, FirstLossOfCifarnet) {
+  const Model model = build_model({.network = "cifarnet", .batch = 2});
+  double loss = std::log(10.0);
+  int penalised = 0;
+  for (const graph::Node& node : model.graph.nodes()) {
+    if (node.op != &ops::l2_penalty_op) continue;
+    for (const graph::ValueId weight : node.inputs) {
+      const graph::Value& value = model.graph.value(weight);
+      ASSERT_EQ(value.initializer.kind, graph::Initializer::Kind::truncated_normal);
+      const double sigma = value.initializer.b * kTruncatedDeviation;
+      loss += node.attrs<ops::L2PenaltyAttrs>().coefficient / 2 * sigma * sigma *
+              static_cast<double>(value.type.shape.elements());
+      ++penalised;
+    }
+  }
+  EXPECT_EQ(penalised, 2);
+  EXPECT_NEAR(loss, 4.68, 0.005);
+}
+
+}  // namespace
+}  // namespace trainyard::networks
