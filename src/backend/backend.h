@@ -9,6 +9,13 @@
 
 namespace trainyard::backend {
 
+// The best square matrix product measured for one type; rate 0: this machine has no kernel for it.
+struct GemmPeak {
+  std::string precision;
+  std::int64_t size = 0;
+  double flops_per_second = 0;
+};
+
 // An ordered list of candidates per op: the first that accepts wins.
 class Backend {
  public:
@@ -19,6 +26,8 @@ class Backend {
   // A copy into another layout. Never declines.
   virtual std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
                                                const Layout& to) const = 0;
+  // Measures for about `seconds` per type; empty where the backend has no matrix product worth measuring.
+  virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const { return {}; }
   // False for the null backend: its plans can be looked at but not run.
   virtual bool executes() const { return true; }
 };

@@ -2,13 +2,15 @@
 
 #include <vector>
 
-#include "backend/kernel.h"
+#include "backend/backend.h"
 
 // The candidates of each file, best first; list.cpp ties them together.
 namespace trainyard::backend::onednn {
 
 // All of them, best first within one op.
 std::vector<Candidate> all_candidates();
+
+std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisions, double seconds);
 
 std::vector<Candidate> activation_candidates();
 std::vector<Candidate> add_candidates();

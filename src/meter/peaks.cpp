@@ -1,0 +1,109 @@
+#include "meter/peaks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "tensor/host_tensor.h"
+
+namespace trainyard::meter {
+namespace {
+
+// Best rate of repeated calls of `body`, each doing `amount` of work.
+template <typename Body>
+double best_rate(double seconds, double amount, const Body& body) {
+  double best = 0;
+  const double end = now_seconds() + seconds;
+  do {
+    const double start = now_seconds();
+    body();
+    best = std::max(best, amount / (now_seconds() - start));
+  } while (now_seconds() < end);
+  return best;
+}
+
+// Enough independent chains to hide the latency of two multiply-add units.
+template <typename T, int kLanes>
+double fma_rate(double seconds) {
+  typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
+  constexpr int kChains = 12;
+  constexpr std::int64_t kRounds = 2'000'000;
+  const int threads = thread_count();
+  std::vector<T> sink(static_cast<std::size_t>(threads) * 64);
+  return best_rate(seconds, 2.0 * kLanes * kChains * kRounds * threads, [&] {
+    parallel_chunks(threads, 1, [&](std::int64_t, std::int64_t, int thread) {
+      Vector chain[kChains];
+      for (int c = 0; c < kChains; ++c) chain[c] = Vector{} + static_cast<T>(c);
+      const Vector factor = Vector{} + static_cast<T>(0.999), term = Vector{} + static_cast<T>(0.001);
+      for (std::int64_t i = 0; i < kRounds; ++i)
+        for (int c = 0; c < kChains; ++c) chain[c] = chain[c] * factor + term;
+      Vector sum{};
+      for (int c = 0; c < kChains; ++c) sum += chain[c];
+      std::memcpy(&sink[static_cast<std::size_t>(thread) * 64], &sum, sizeof sum);
+    });
+  });
+}
+
+constexpr std::int64_t kArrayFloats = std::int64_t{48} << 20;  // 192 MiB each
+
+#ifdef __AVX512F__
+constexpr int kVectorBytes = 64;
+#else
+constexpr int kVectorBytes = 32;
+#endif
+
+struct Arrays {
+  AlignedBuffer memory{static_cast<std::size_t>(3 * kArrayFloats) * sizeof(float)};
+  float *a, *b, *c;
+  Arrays() {
+    a = reinterpret_cast<float*>(memory.data());
+    b = a + kArrayFloats;
+    c = b + kArrayFloats;
+    parallel_chunks(kArrayFloats, 1, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t i = begin; i < end; ++i) a[i] = b[i] = c[i] = 1;
+    });
+  }
+};
+
+}  // namespace
+
+double f32_fma_flops_per_second(double seconds) { return fma_rate<float, kVectorBytes / 4>(seconds); }
+double f64_fma_flops_per_second(double seconds) { return fma_rate<double, kVectorBytes / 8>(seconds); }
+
+double copy_bytes_per_second(double seconds) {
+  const Arrays arrays;
+  return best_rate(seconds, 2.0 * kArrayFloats * sizeof(float), [&] {
+    parallel_chunks(kArrayFloats, 1, [&](std::int64_t begin, std::int64_t end, int) {
+      std::memcpy(arrays.a + begin, arrays.b + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
+    });
+  });
+}
+
+double triad_bytes_per_second(double seconds) {
+  const Arrays arrays;
+  return best_rate(seconds, 3.0 * kArrayFloats * sizeof(float), [&] {
+    parallel_chunks(kArrayFloats, 1, [&](std::int64_t begin, std::int64_t end, int) {
+      float* __restrict a = arrays.a;
+      const float *b = arrays.b, *c = arrays.c;
+      for (std::int64_t i = begin; i < end; ++i) a[i] = b[i] + 0.5f * c[i];
+    });
+  });
+}
+
+double read_bytes_per_second(double seconds) {
+  const Arrays arrays;
+  std::vector<float> sink(static_cast<std::size_t>(thread_count()) * 16);
+  return best_rate(seconds, 1.0 * kArrayFloats * sizeof(float), [&] {
+    parallel_chunks(kArrayFloats / 64, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
+      float lanes[64] = {};
+      for (std::int64_t i = begin * 64; i < end * 64; i += 64)
+        for (int l = 0; l < 64; ++l) lanes[l] += arrays.a[i + l];
+      for (const float lane : lanes) sink[static_cast<std::size_t>(thread) * 16] += lane;
+    });
+  });
+}
+
+}  // namespace trainyard::meter

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace trainyard::meter {
+
+// Each runs for about `seconds` on all threads and returns the best of its repeats.
+
+// Multiply-adds on registers only: what the arithmetic units can do.
+double f32_fma_flops_per_second(double seconds);
+double f64_fma_flops_per_second(double seconds);
+
+// Arrays far larger than the caches. Bytes read plus bytes written.
+double copy_bytes_per_second(double seconds);
+double triad_bytes_per_second(double seconds);
+double read_bytes_per_second(double seconds);
+
+}  // namespace trainyard::meter
