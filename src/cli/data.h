@@ -1,0 +1,14 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace trainyard::cli {
+
+// Declares `get` and `list` on the command; the closure runs the chosen one and returns the exit code.
+std::function<int()> declare_data(CLI::App& command);
+
+}  // namespace trainyard::cli

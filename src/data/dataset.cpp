@@ -1,0 +1,85 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "data/cache.h"
+#include "data/cifar10.h"
+#include "data/mnist.h"
+
+namespace trainyard::data {
+
+namespace {
+
+// A dataset that lies in files: one row, and its load and store functions.
+struct FileSource {
+  const char* name;
+  Dataset (*load)(const std::filesystem::path& folder);
+  std::vector<std::string> (*store)(const Dataset& dataset, const std::filesystem::path& folder);
+};
+
+constexpr FileSource kFileSources[] = {
+    {"mnist", load_mnist, store_mnist},
+    {"cifar10", [](const std::filesystem::path& folder) { return load_cifar10(folder); },
+     [](const Dataset& dataset, const std::filesystem::path& folder) {
+       return store_cifar10(dataset, folder);
+     }},
+};
+
+const FileSource& source_of(const std::string& name) {
+  for (const FileSource& source : kFileSources)
+    if (name == source.name) return source;
+  fail(ErrorKind::internal, "dataset '{}' has no files", name);
+}
+
+}  // namespace
+
+const std::vector<std::string>& file_dataset_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const FileSource& source : kFileSources) names.emplace_back(source.name);
+    return names;
+  }();
+  return kNames;
+}
+
+const std::vector<std::string>& dataset_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names = file_dataset_names();
+    names.emplace_back("synthetic");
+    return names;
+  }();
+  return kNames;
+}
+
+Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder) {
+  return source_of(name).load(folder);
+}
+
+std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::filesystem::path& folder) {
+  return source_of(dataset.name).store(dataset, folder);
+}
+
+Dataset load_dataset(const DatasetOptions& options) {
+  const std::vector<std::string>& names = dataset_names();
+  if (std::find(names.begin(), names.end(), options.name) == names.end())
+    fail(ErrorKind::config, "unknown dataset '{}'{}, one of {} expected", options.name,
+         did_you_mean(options.name, names), fmt::join(names, ", "));
+  if (options.name == "synthetic") return make_synthetic(options.synthetic);
+  if (!options.folder.empty()) {
+    if (!std::filesystem::is_directory(options.folder))
+      fail(ErrorKind::config, "dataset '{}': '{}' is not a folder", options.name, options.folder.string());
+    return load_dataset_files(options.name, options.folder);
+  }
+  const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
+  const std::optional<CacheEntry> entry = find_in_cache(cache, options.name);
+  if (!entry)
+    fail(ErrorKind::config, "dataset '{}' is not in the cache '{}': run 'trainyard data get {}' first",
+         options.name, cache.string(), options.name);
+  return load_dataset_files(options.name, entry->folder);
+}
+
+}  // namespace trainyard::data

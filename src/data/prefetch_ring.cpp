@@ -1,0 +1,85 @@
+#include "data/prefetch_ring.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace trainyard::data {
+
+PrefetchRing::PrefetchRing(std::int64_t depth, int threads, std::int64_t first_step, std::int64_t end_step,
+                           Fill fill)
+    : slots_(depth + 1),
+      end_step_(end_step),
+      fill_(std::move(fill)),
+      next_step_(first_step),
+      claim_(first_step),
+      released_(first_step),
+      ready_(static_cast<std::size_t>(depth + 1), -1) {
+  TRAINYARD_CHECK(depth >= 0 && threads >= 1 && first_step >= 0);
+  if (depth == 0) return;
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(threads, depth); ++i)
+    threads_.emplace_back(&PrefetchRing::work, this);
+}
+
+PrefetchRing::~PrefetchRing() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  slot_freed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+std::int64_t PrefetchRing::take() {
+  TRAINYARD_CHECK(next_step_ < end_step_);
+  const std::int64_t step = next_step_, slot = slot_of(step);
+  const double began = now_seconds();
+  if (threads_.empty()) {
+    fill_(slot, step);
+    wait_seconds_ += now_seconds() - began;
+  } else {
+    std::unique_lock lock(mutex_);
+    if (released_ < step) {
+      released_ = step;
+      slot_freed_.notify_one();
+    }
+    const auto filled = [&] { return ready_[static_cast<std::size_t>(slot)] == step || error_ != nullptr; };
+    if (!filled()) {
+      slot_filled_.wait(lock, filled);
+      wait_seconds_ += now_seconds() - began;
+    }
+    // A step that was filled before another one failed is still good.
+    if (ready_[static_cast<std::size_t>(slot)] != step) std::rethrow_exception(error_);
+  }
+  ++next_step_;
+  return slot;
+}
+
+void PrefetchRing::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // Steps released_ .. released_ + slots_ - 1 have slots of their own; released_ itself may be in use.
+    slot_freed_.wait(lock, [&] { return stopping_ || claim_ >= end_step_ || claim_ < released_ + slots_; });
+    if (stopping_ || error_ != nullptr || claim_ >= end_step_) return;
+    const std::int64_t step = claim_++;
+    // One free slot wakes one thread: pass the word on when there are more.
+    if (claim_ < released_ + slots_ || claim_ >= end_step_) slot_freed_.notify_one();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      fill_(slot_of(step), step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error == nullptr)
+      ready_[static_cast<std::size_t>(slot_of(step))] = step;
+    else if (error_ == nullptr)
+      error_ = error;
+    slot_filled_.notify_one();
+  }
+}
+
+}  // namespace trainyard::data
