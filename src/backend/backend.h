@@ -27,7 +27,9 @@ class Backend {
   virtual std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
                                                const Layout& to) const = 0;
   // Measures for about `seconds` per type; empty where the backend has no matrix product worth measuring.
-  virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const { return {}; }
+  virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const {
+    return {};
+  }
   // False for the null backend: its plans can be looked at but not run.
   virtual bool executes() const { return true; }
 };

@@ -32,6 +32,8 @@ Summary summarise(std::span<const double> samples) {
           quantile_of_sorted(sorted, 0.5), sorted.front(), quantile_of_sorted(sorted, 0.95)};
 }
 
-double quantile(std::span<const double> samples, double q) { return quantile_of_sorted(sorted_copy(samples), q); }
+double quantile(std::span<const double> samples, double q) {
+  return quantile_of_sorted(sorted_copy(samples), q);
+}
 
 }  // namespace trainyard::record

@@ -35,7 +35,8 @@ class OnednnBackend final : public Backend {
     if (type.dtype != DType::f32 || type.shape.rank() == 0) return reference::make_reorder(type, from, to);
     return make_dnnl_reorder(type, from, to);
   }
-  std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>& precisions, double seconds) const override {
+  std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>& precisions,
+                                   double seconds) const override {
     return measure_gemm_peaks(precisions, seconds);
   }
 

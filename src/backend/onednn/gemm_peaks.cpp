@@ -12,9 +12,11 @@ namespace {
 
 using dnnl::memory;
 
-double matmul_rate(memory::data_type a, memory::data_type b, memory::data_type c, std::int64_t size, double seconds) {
+double matmul_rate(memory::data_type a, memory::data_type b, memory::data_type c, std::int64_t size,
+                   double seconds) {
   // Weights in the layout the kernel prefers, as a plan would keep them.
-  const memory::desc src({size, size}, a, memory::format_tag::ab), dst({size, size}, c, memory::format_tag::ab);
+  const memory::desc src({size, size}, a, memory::format_tag::ab),
+      dst({size, size}, c, memory::format_tag::ab);
   const memory::desc any({size, size}, b, memory::format_tag::any);
   try {
     const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(src, any, dst), cpu_engine());

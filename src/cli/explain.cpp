@@ -1,0 +1,191 @@
+#include "cli/explain.h"
+
+#include <map>
+#include <memory>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/run_options.h"
+#include "engine/initialise.h"
+#include "graph/analysis.h"
+#include "meter/memory.h"
+#include "train/session.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ExplainOptions {
+  RunOptions run;
+  bool time = false, declined = false;
+};
+
+struct Explained {
+  plan::StepPlan plan;
+  std::vector<double> kernel_seconds;  // empty unless timed
+  std::int64_t parameters = 0;
+  std::size_t predicted_peak_bytes = 0;
+};
+
+// Bytes of each buffer class before sharing, and what the plan really takes.
+std::map<std::string, std::size_t> bytes_by_class(const plan::StepPlan& plan) {
+  std::map<std::string, std::size_t> bytes;
+  for (const plan::Buffer& buffer : plan.buffers) {
+    const bool slab = buffer.region == plan::Region::slab;
+    bytes[!slab              ? plan::name(buffer.region)
+          : buffer.workspace ? "workspace"
+          : buffer.saved     ? "saved activations"
+                             : "temporaries"] += buffer.bytes;
+  }
+  return bytes;
+}
+
+Explained look_at(const ExplainOptions& options) {
+  const train::SessionOptions session_options = to_session(options.run);
+  Explained result;
+  // What the process needs besides the plan: its code, libraries and the kernels generated while planning.
+  if (options.time) {
+    train::Session session(session_options);
+    engine::initialise_inputs(session.executor(), options.run.seed);
+    constexpr int kWarmup = 2, kRounds = 5;
+    for (int i = 0; i < kWarmup; ++i) session.executor().run({options.run.seed, i});
+    for (int i = 0; i < kRounds; ++i)
+      session.executor().run_timed({options.run.seed, kWarmup + i}, result.kernel_seconds);
+    for (double& seconds : result.kernel_seconds) seconds /= kRounds;
+    result.plan = session.executor().plan();
+    result.parameters = session.parameters();
+  } else {
+    train::limit_threads(session_options.threads);
+    const auto backend = backend::make_backend(session_options.backend);
+    const plan::CompiledStep step = train::compile_training_step(session_options, *backend);
+    result.plan = step.plan;
+    result.parameters = graph::parameter_count(*step.graph);
+    result.predicted_peak_bytes =
+        static_cast<std::size_t>(meter::peak_resident_bytes()) + step.plan.total_bytes();
+  }
+  if (options.time) result.predicted_peak_bytes = static_cast<std::size_t>(meter::peak_resident_bytes());
+  return result;
+}
+
+std::string layouts_of(const plan::StepPlan& plan, const std::vector<int>& buffers) {
+  std::string text;
+  for (std::size_t i = 0; i < buffers.size() && i < 3; ++i)
+    text += (i == 0 ? "" : ",") + plan.buffers[static_cast<std::size_t>(buffers[i])].layout.to_string();
+  return buffers.size() > 3 ? text + ",..." : text;
+}
+
+void print_steps(const Explained& explained, bool declined) {
+  const plan::StepPlan& plan = explained.plan;
+  fmt::print("{:<34} {:<28} {:<26} {:<34} {:>12} {:>10} {}\n", "node", "kernel", "attributes", "layouts",
+             "flops", "bytes", explained.kernel_seconds.empty() ? "" : "      time     rate");
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const plan::Step& step = plan.steps[s];
+    std::string line =
+        fmt::format("{:<34.34} {:<28.28} {:<26.26} {:<34.34} {:>12} {:>10}", step.name, step.kernel,
+                    step.attributes, layouts_of(plan, step.inputs) + " -> " + layouts_of(plan, step.outputs),
+                    step.cost.flops > 0 ? format_flops(static_cast<double>(step.cost.flops)) : "",
+                    format_bytes(step.cost.bytes_moved));
+    if (!explained.kernel_seconds.empty()) {
+      const double seconds = explained.kernel_seconds[s];
+      line += fmt::format(" {:>9} {:>10}", format_seconds(seconds),
+                          step.cost.flops > 0 ? format_rate(static_cast<double>(step.cost.flops) / seconds)
+                                              : format_bytes(static_cast<std::int64_t>(
+                                                    static_cast<double>(step.cost.bytes_moved) / seconds)) +
+                                                    "/s");
+    }
+    fmt::print("{}\n", line);
+    if (declined)
+      for (const plan::Declined& no : step.declined)
+        fmt::print("    {} declined: {}\n", no.candidate, no.reason);
+  }
+}
+
+void print_people(const ExplainOptions& options, const Explained& explained) {
+  const plan::StepPlan& plan = explained.plan;
+  print_steps(explained, options.declined);
+  graph::Cost total;
+  for (const plan::Step& step : plan.steps) total += step.cost;
+  fmt::print("\n{} batch {} on {}: {} kernels, {} reorders, {} parameters\n", options.run.network,
+             options.run.batch, plan.backend, plan.steps.size(), plan.reorders(),
+             format_count(static_cast<double>(explained.parameters)));
+  fmt::print("flops per step: {} in matrix products and convolutions, {} element by element; {} moved\n",
+             format_flops(static_cast<double>(total.flops)),
+             format_flops(static_cast<double>(total.elementwise_flops)), format_bytes(total.bytes_moved));
+  fmt::print("\nmemory by class\n");
+  for (const auto& [name, bytes] : bytes_by_class(plan))
+    fmt::print("  {:<20} {:>10}\n", name, format_bytes(static_cast<std::int64_t>(bytes)));
+  fmt::print("  the slab shares {} of temporaries, saved activations and workspace in {}\n",
+             format_bytes(static_cast<std::int64_t>(plan.unshared_slab_bytes())),
+             format_bytes(static_cast<std::int64_t>(plan.bytes(plan::Region::slab))));
+  fmt::print("  plan {}, peak of the process {}\n",
+             format_bytes(static_cast<std::int64_t>(plan.total_bytes())),
+             format_bytes(static_cast<std::int64_t>(explained.predicted_peak_bytes)));
+  fmt::print("\nfusions\n");
+  for (const std::string& fusion : plan.fusions) fmt::print("  {}\n", fusion);
+}
+
+Json to_json(const ExplainOptions& options, const Explained& explained) {
+  const plan::StepPlan& plan = explained.plan;
+  graph::Cost total;
+  Json steps = Json::array();
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const plan::Step& step = plan.steps[s];
+    total += step.cost;
+    Json layouts_in = Json::array(), layouts_out = Json::array(), declined = Json::array();
+    for (const int id : step.inputs)
+      layouts_in.push_back(plan.buffers[static_cast<std::size_t>(id)].layout.to_string());
+    for (const int id : step.outputs)
+      layouts_out.push_back(plan.buffers[static_cast<std::size_t>(id)].layout.to_string());
+    for (const plan::Declined& no : step.declined)
+      declined.push_back({{"candidate", no.candidate}, {"reason", no.reason}});
+    Json row{{"node", step.name},
+             {"op", step.op},
+             {"kernel", step.kernel},
+             {"attributes", step.attributes},
+             {"phase", graph::name(step.phase)},
+             {"input_layouts", layouts_in},
+             {"output_layouts", layouts_out},
+             {"flops", step.cost.flops},
+             {"elementwise_flops", step.cost.elementwise_flops},
+             {"bytes_moved", step.cost.bytes_moved},
+             {"declined", declined}};
+    if (!explained.kernel_seconds.empty()) row["seconds"] = explained.kernel_seconds[s];
+    steps.push_back(std::move(row));
+  }
+  Json classes;
+  for (const auto& [name, bytes] : bytes_by_class(plan)) classes[name] = bytes;
+  return {{"network", options.run.network},   {"batch", options.run.batch},
+          {"backend", plan.backend},          {"parameters", explained.parameters},
+          {"flops_per_step", total.flops},    {"reorders", plan.reorders()},
+          {"bytes_by_class", classes},        {"slab_bytes", plan.bytes(plan::Region::slab)},
+          {"plan_bytes", plan.total_bytes()}, {"peak_memory_bytes", explained.predicted_peak_bytes},
+          {"fusions", plan.fusions},          {"steps", steps}};
+}
+
+}  // namespace
+
+std::function<int()> declare_explain(CLI::App& command) {
+  const auto options = std::make_shared<ExplainOptions>();
+  add_run_options(command, options->run);
+  command.add_option("network", options->run.network, "Network; `trainyard networks` lists them");
+  command.add_flag("--time", options->time, "Run the step and show each kernel's time");
+  command.add_flag("--declined", options->declined, "Show candidates that declined, with their reasons");
+  command.footer(
+      "Examples:\n"
+      "  trainyard explain deepmnist --batch 50 --declined\n"
+      "  trainyard explain resnet20 --batch 8 --backend null --json");
+  return [options] {
+    const Explained explained = look_at(*options);
+    if (options->run.json)
+      fmt::print("{}\n", to_json(*options, explained).dump());
+    else
+      print_people(*options, explained);
+    return 0;
+  };
+}
+
+}  // namespace trainyard::cli

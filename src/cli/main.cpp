@@ -1,0 +1,91 @@
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <new>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "cli/bench.h"
+#include "cli/data.h"
+#include "cli/explain.h"
+#include "cli/networks.h"
+#include "cli/probe.h"
+
+namespace trainyard::cli {
+namespace {
+
+// What a shell or a study can tell apart: 1 the caller can mend it, 2 the run failed.
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+    case ErrorKind::config:
+    case ErrorKind::shape:
+    case ErrorKind::unsupported:
+      return 1;
+    case ErrorKind::io:
+    case ErrorKind::peer:
+    case ErrorKind::device:
+    case ErrorKind::internal:
+      return 2;
+  }
+  return 2;
+}
+
+struct Row {
+  const char *name, *summary;
+  std::function<int()> (*declare)(CLI::App&);
+};
+
+const Row kCommands[] = {
+    {"networks", "List the networks, with their sizes and costs", declare_networks},
+    {"data", "Get and list data sets", declare_data},
+    {"bench", "Time training steps", declare_bench},
+    {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
+    {"probe", "Measure this machine's peaks", declare_probe},
+};
+
+int report(const char* message, int code) {
+  fmt::print(stderr, "trainyard: {}\n", message);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Trainyard: a laboratory for the performance of DNN training", "trainyard");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "trainyard " TRAINYARD_VERSION);
+  std::map<const CLI::App*, std::function<int()>> runs;
+  std::vector<std::string> names;
+  for (const Row& row : kCommands) {
+    CLI::App* command = app.add_subcommand(row.name, row.summary);
+    runs[command] = row.declare(*command);
+    names.emplace_back(row.name);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
+    const std::string hint = unknown ? did_you_mean(argv[1], names) : "";
+    return report(fmt::format("{}{}; see trainyard --help", error.what(), hint).c_str(), 1);
+  }
+  return runs.at(app.get_subcommands().front())();
+}
+
+}  // namespace
+}  // namespace trainyard::cli
+
+int main(int argc, char** argv) {
+  using trainyard::cli::report;
+  try {
+    return trainyard::cli::run(argc, argv);
+  } catch (const trainyard::Error& error) {
+    return report(error.what(), trainyard::cli::exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", 2);
+  } catch (const std::exception& error) {
+    return report(error.what(), 2);
+  }
+}

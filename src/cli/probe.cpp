@@ -1,0 +1,79 @@
+#include "cli/probe.h"
+
+#include <memory>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "backend/backend.h"
+#include "base/progress.h"
+#include "base/units.h"
+#include "meter/peaks.h"
+#include "train/session.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ProbeOptions {
+  int threads = 0;
+  double seconds = 1;
+  bool json = false, quiet = false;
+};
+
+int probe(const ProbeOptions& options) {
+  if (!(options.seconds > 0 && options.seconds <= 60))
+    fail(ErrorKind::usage, "--seconds {}: must be above 0 and at most 60", options.seconds);
+  Json report{{"threads", train::limit_threads(options.threads)}};
+  ProgressBar bar("probe", 6, options.quiet);
+  const auto backend = backend::make_backend("auto");
+  report["gemm"] = Json::array();
+  for (const backend::GemmPeak& peak : backend->gemm_peaks({"f32", "bf16", "int8"}, options.seconds)) {
+    Json row{{"precision", peak.precision}, {"size", peak.size}, {"flops_per_second", peak.flops_per_second}};
+    if (peak.flops_per_second == 0) row["flops_per_second"] = nullptr;
+    report["gemm"].push_back(row);
+  }
+  bar.update(1);
+  report["fma_flops_per_second"] = {{"f32", meter::f32_fma_flops_per_second(options.seconds)},
+                                    {"f64", meter::f64_fma_flops_per_second(options.seconds)}};
+  bar.update(3);
+  report["memory_bytes_per_second"] = {{"read", meter::read_bytes_per_second(options.seconds)},
+                                       {"copy", meter::copy_bytes_per_second(options.seconds)},
+                                       {"triad", meter::triad_bytes_per_second(options.seconds)}};
+  bar.update(6);
+  if (options.json) {
+    fmt::print("{}\n", report.dump());
+    return 0;
+  }
+  fmt::print("{} threads, best of {} each\n", report["threads"].get<int>(), format_seconds(options.seconds));
+  for (const Json& row : report["gemm"])
+    fmt::print("matrix product {:<6} {}\n", row["precision"].get<std::string>(),
+               row["flops_per_second"].is_null()
+                   ? "no fast kernel on this machine"
+                   : fmt::format("{} at {}", format_rate(row["flops_per_second"].get<double>()),
+                                 row["size"].get<std::int64_t>()));
+  for (const auto& [type, rate] : report["fma_flops_per_second"].items())
+    fmt::print("multiply-add {:<8} {}\n", type, format_rate(rate.get<double>()));
+  for (const auto& [kind, rate] : report["memory_bytes_per_second"].items())
+    fmt::print("memory {:<14} {:.1f} GB/s\n", kind, rate.get<double>() / 1e9);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_probe(CLI::App& command) {
+  const auto options = std::make_shared<ProbeOptions>();
+  command.add_option("--threads", options->threads, "CPU threads (default: all cores)");
+  command.add_option("--seconds", options->seconds, "Time for each measurement")->capture_default_str();
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.add_flag("--quiet,-q", options->quiet, "No progress bar");
+  command.footer(
+      "Examples:\n"
+      "  trainyard probe --seconds 0.2\n"
+      "  trainyard probe --threads 1 --seconds 0.2 --json");
+  return [options] { return probe(*options); };
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,111 @@
+#include "cli/run_options.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/nearest_name.h"
+#include "networks/zoo.h"
+
+namespace trainyard::cli {
+namespace {
+
+void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::string list;
+  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
+  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
+}
+
+ops::Schedule to_schedule(const RunOptions& options) {
+  using Kind = ops::Schedule::Kind;
+  want_one_of("--schedule", options.schedule, {"constant", "step", "exponential", "cosine"});
+  ops::Schedule schedule;
+  const bool adaptive = options.optimizer.starts_with("adam");
+  schedule.rate = options.learning_rate > 0 ? options.learning_rate : adaptive ? 1e-3 : 1e-2;
+  schedule.kind = options.schedule == "step"          ? Kind::step_decay
+                  : options.schedule == "exponential" ? Kind::exponential_decay
+                  : options.schedule == "cosine"      ? Kind::cosine
+                                                      : Kind::constant;
+  if (schedule.kind != Kind::constant && options.decay_steps < 1)
+    fail(ErrorKind::usage, "--schedule {}: wants --decay-steps, at least 1", options.schedule);
+  schedule.factor = options.decay_factor;
+  schedule.decay_steps = options.decay_steps;
+  schedule.final_rate = options.final_rate;
+  schedule.warmup_steps = options.warmup_steps;
+  return schedule;
+}
+
+ops::UpdateAttrs to_update(const RunOptions& options) {
+  want_one_of("--optimizer", options.optimizer, {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"});
+  ops::UpdateAttrs update;
+  update.schedule = to_schedule(options);
+  update.momentum = options.momentum;
+  update.ema_decay = options.ema;
+  if (options.optimizer == "momentum" || options.optimizer == "nesterov") update.rule = ops::Rule::momentum;
+  update.nesterov = options.optimizer == "nesterov";
+  if (options.optimizer == "rmsprop") {
+    update.rule = ops::Rule::rmsprop;
+    update.epsilon = 1.0;  // as the origin of this form sets it
+  }
+  if (options.optimizer.starts_with("adam")) update.rule = ops::Rule::adam;
+  if (options.optimizer == "adamw") {
+    update.decoupled_decay = true;
+    update.weight_decay = options.weight_decay;
+  }
+  return update;
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& command, RunOptions& options) {
+  command.add_option("--network,-n", options.network, "Network; `trainyard networks` lists them")
+      ->capture_default_str();
+  command.add_option("--batch,-b", options.batch, "Images per step")->capture_default_str();
+  command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)");
+  command.add_option("--backend", options.backend, "auto, onednn, reference or null")->capture_default_str();
+  command.add_option("--device", options.device, "Device: cpu")->capture_default_str();
+  command.add_option("--precision", options.precision, "Precision: f32")->capture_default_str();
+  command.add_option("--threads", options.threads, "CPU threads (default: all cores)");
+  command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  command.add_option("--optimizer", options.optimizer, "sgd, momentum, nesterov, rmsprop, adam or adamw")
+      ->capture_default_str();
+  command.add_option("--lr", options.learning_rate, "Learning rate (default: 0.01; adam and adamw 0.001)");
+  command.add_option("--schedule", options.schedule, "constant, step, exponential or cosine")
+      ->capture_default_str();
+  command.add_option("--decay-steps", options.decay_steps, "Steps per decay, or of the whole cosine");
+  command.add_option("--decay-factor", options.decay_factor, "Factor per decay")->capture_default_str();
+  command.add_option("--final-lr", options.final_rate, "Where the cosine ends")->capture_default_str();
+  command.add_option("--warmup-lr-steps", options.warmup_steps,
+                     "Steps of linear warm-up of the learning rate");
+  command.add_option("--momentum", options.momentum, "Momentum")->capture_default_str();
+  command.add_option("--weight-decay", options.weight_decay, "L2 penalty on weights; decoupled for adamw");
+  command.add_option("--ema", options.ema, "Decay of the moving average of the weights; 0: none");
+  command.add_option("--label-smoothing", options.label_smoothing, "Label smoothing");
+  command.add_flag("--no-fusion", options.no_fusion, "Run every op by itself");
+  command.add_flag("--json", options.json, "One JSON object on standard output");
+  command.add_flag("--quiet,-q", options.quiet, "No progress bar");
+}
+
+train::SessionOptions to_session(const RunOptions& options) {
+  networks::find_network(options.network);
+  if (options.batch < 1) fail(ErrorKind::usage, "--batch {}: must be at least 1", options.batch);
+  if (options.classes < 0) fail(ErrorKind::usage, "--classes {}: must be at least 1", options.classes);
+  want_one_of("--device", options.device, {"cpu"});
+  want_one_of("--precision", options.precision, {"f32"});
+  if (options.learning_rate < 0) fail(ErrorKind::usage, "--lr {}: must be positive", options.learning_rate);
+  if (options.ema < 0 || options.ema >= 1) fail(ErrorKind::usage, "--ema {}: must be in [0, 1)", options.ema);
+  train::SessionOptions session;
+  session.update = to_update(options);
+  session.model = {.network = options.network,
+                   .batch = options.batch,
+                   .classes = options.classes,
+                   .label_smoothing = options.label_smoothing,
+                   .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
+  session.backend = options.backend;
+  session.threads = options.threads;
+  session.seed = options.seed;
+  session.fuse = !options.no_fusion;
+  return session;
+}
+
+}  // namespace trainyard::cli

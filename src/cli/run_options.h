@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "train/session.h"
+
+namespace trainyard::cli {
+
+// What bench, train and explain have in common: the network, how it is trained, where it runs.
+struct RunOptions {
+  std::string network = "deepmnist";
+  std::int64_t batch = 128;
+  int classes = 0;
+  std::string backend = "auto", device = "cpu", precision = "f32";
+  int threads = 0;
+  std::uint64_t seed = 1;
+  std::string optimizer = "sgd";
+  double learning_rate = 0;  // 0: 0.01, or 0.001 for adam and adamw
+  std::string schedule = "constant";
+  double decay_factor = 0.1, final_rate = 0;
+  std::int64_t decay_steps = 0, warmup_steps = 0;
+  double momentum = 0.9, weight_decay = 0, ema = 0, label_smoothing = 0;
+  bool no_fusion = false;
+  bool json = false, quiet = false;
+};
+
+void add_run_options(CLI::App& command, RunOptions& options);
+
+// Checks what the parser cannot; Error (usage) names the option.
+train::SessionOptions to_session(const RunOptions& options);
+
+}  // namespace trainyard::cli

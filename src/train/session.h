@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "engine/executor.h"
+#include "networks/model.h"
+#include "ops/update.h"
+
+namespace trainyard::train {
+
+struct SessionOptions {
+  networks::ModelOptions model;
+  ops::UpdateAttrs update;
+  std::string backend = "auto";
+  int threads = 0;  // 0: every core this process may use
+  std::uint64_t seed = 1;
+  bool fuse = true;
+};
+
+// A network with its compiled training step and freshly initialised state.
+class Session {
+ public:
+  explicit Session(const SessionOptions& options);
+
+  engine::Executor& executor() { return *executor_; }
+  const backend::Backend& backend() const { return *backend_; }
+  const SessionOptions& options() const { return options_; }
+  std::int64_t parameters() const { return parameters_; }
+  std::int64_t flops_per_step() const { return flops_per_step_; }
+
+  float loss() const { return executor_->host_view<float>(loss_name_)[0]; }
+
+  // An executor for the network in inference mode at some batch size, on the live parameters and statistics
+  // of this session, or on the shadow weights. Must not outlive the session.
+  std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
+
+  static constexpr const char* kImages = "images";
+  static constexpr const char* kLabels = "labels";
+  static constexpr const char* kLogits = "logits:0";
+  static constexpr const char* kLoss = "loss:0";
+
+ private:
+  SessionOptions options_;
+  std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<engine::Executor> executor_;
+  std::int64_t parameters_ = 0, flops_per_step_ = 0;
+  std::string loss_name_;
+};
+
+// Limits the pool that our kernels and oneDNN share; 0 means every core the process may use. Returns the
+// number. Error (usage) when there are fewer cores.
+int limit_threads(int threads);
+
+// The compiled step alone, for plans that are only looked at.
+plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend);
+
+}  // namespace trainyard::train
