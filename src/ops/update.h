@@ -22,7 +22,7 @@ enum class Rule : std::uint8_t { sgd, momentum, rmsprop, adam };
 // weights is kept: shadow = d * shadow + (1 - d) * p, d = min(ema_decay, (1 + t) / (10 + t)), t = step.
 struct UpdateAttrs {
   Rule rule = Rule::sgd;
-  Schedule schedule;
+  Schedule schedule{};
   double momentum = 0.9;
   bool nesterov = false;
   double decay = 0.9;
