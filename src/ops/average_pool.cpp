@@ -17,9 +17,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   node.want_rank(0, 4);
   const Window2d& window = node.attrs<AveragePoolAttrs>().window;
   const Shape& src = node.input_shape(0);
-  check_window(node, window, src);
-  if (window.pad_top >= window.reach_h() || window.pad_left >= window.reach_w())
-    node.refuse("window {} would see padding only", window.to_string());
+  check_pool_window(node, window, src);
   return {{{src[0], src[1], window.output_h(src[2]), window.output_w(src[3])}, node.dtype()}};
 }
 

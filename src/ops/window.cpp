@@ -21,6 +21,20 @@ std::int64_t ceil_padding(std::int64_t padded, std::int64_t reach, std::int64_t 
   return padded > reach && excess != 0 ? stride - excess : 0;
 }
 
+// True when some output along one axis meets no element of the image.
+bool misses_image(std::int64_t size, std::int64_t outputs, std::int64_t kernel, std::int64_t stride,
+                  std::int64_t dilation, std::int64_t pad) {
+  for (std::int64_t output = 0; output < outputs; ++output) {
+    bool meets = false;
+    for (std::int64_t k = 0; k < kernel; ++k) {
+      const std::int64_t at = output * stride - pad + k * dilation;
+      meets = meets || (at >= 0 && at < size);
+    }
+    if (!meets) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string Window2d::to_string() const {
@@ -72,6 +86,15 @@ void check_window(const graph::NodeView& node, const Window2d& window, const Sha
   if (image[2] + window.pad_top + window.pad_bottom < window.reach_h() ||
       image[3] + window.pad_left + window.pad_right < window.reach_w())
     node.refuse("window {} is larger than its padded input {}", window.to_string(), image.to_string());
+}
+
+void check_pool_window(const graph::NodeView& node, const Window2d& window, const Shape& image) {
+  check_window(node, window, image);
+  if (misses_image(image[2], window.output_h(image[2]), window.kernel_h, window.stride_h, window.dilation_h,
+                   window.pad_top) ||
+      misses_image(image[3], window.output_w(image[3]), window.kernel_w, window.stride_w, window.dilation_w,
+                   window.pad_left))
+    node.refuse("window {} would see padding only, input is {}", window.to_string(), image.to_string());
 }
 
 }  // namespace trainyard::ops

@@ -37,4 +37,7 @@ Window2d with_ceil(Window2d window, std::int64_t h, std::int64_t w);
 // Refuses windows that are not positive or larger than the padded image.
 void check_window(const graph::NodeView& node, const Window2d& window, const Shape& image);
 
+// The same for pooling, which also refuses an output whose window would see nothing but padding.
+void check_pool_window(const graph::NodeView& node, const Window2d& window, const Shape& image);
+
 }  // namespace trainyard::ops

@@ -27,17 +27,18 @@ dnnl::memory::desc any_desc(const Shape& shape) {
 }
 
 dnnl::memory::desc to_desc(const Shape& shape, const Layout& layout) {
-  const LayoutIndex index(layout, shape);
+  // There is no constructor for inner blocks: begin with a plain descriptor and complete it.
+  const LayoutIndex plain_index(Layout{}, shape), index(layout, shape);
   dnnl::memory::dims strides;
-  for (int axis = 0; axis < shape.rank(); ++axis) strides.push_back(index.outer_stride(axis));
+  for (int axis = 0; axis < shape.rank(); ++axis) strides.push_back(plain_index.outer_stride(axis));
   dnnl::memory::desc desc(to_dims(shape), dnnl::memory::data_type::f32, strides);
-  if (layout.blocks().empty()) return desc;
-  // There is no constructor for inner blocks: complete the plain descriptor.
   const Shape padded = layout.padded(shape);
-  for (int axis = 0; axis < shape.rank(); ++axis) desc.data.padded_dims[axis] = padded[axis];
   auto& blocking = desc.data.format_desc.blocking;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    desc.data.padded_dims[axis] = padded[axis];
+    blocking.strides[axis] = index.outer_stride(axis);
+  }
   blocking.inner_nblks = static_cast<int>(layout.blocks().size());
-  for (int axis = 0; axis < shape.rank(); ++axis) blocking.strides[axis] = index.outer_stride(axis);
   for (std::size_t i = 0; i < layout.blocks().size(); ++i) {
     blocking.inner_blks[i] = layout.blocks()[i].size;
     blocking.inner_idxs[i] = layout.blocks()[i].axis;

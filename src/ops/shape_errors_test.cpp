@@ -1,0 +1,225 @@
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ops/activation.h"
+#include "ops/add.h"
+#include "ops/average_pool.h"
+#include "ops/batch_norm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/dropout.h"
+#include "ops/fill.h"
+#include "ops/l2_penalty.h"
+#include "ops/local_response_norm.h"
+#include "ops/max_pool.h"
+#include "ops/multiply.h"
+#include "ops/pad.h"
+#include "ops/reshape.h"
+#include "ops/slice.h"
+#include "ops/softmax.h"
+#include "ops/softmax_cross_entropy.h"
+#include "ops/update.h"
+
+// A wrong network is refused in one line that names op and node, what was given and what is wanted.
+namespace trainyard::ops {
+namespace {
+
+using graph::Graph;
+using graph::kNone;
+using graph::ValueId;
+
+struct Mistake {
+  const char* name;
+  std::function<void(Graph&)> make;
+  const char* message;
+};
+
+ValueId tensor(Graph& graph, const char* name, const Shape& shape, DType dtype = DType::f32) {
+  return graph.add_input(name, {shape, dtype});
+}
+
+ValueId image(Graph& graph) { return tensor(graph, "x", {2, 6, 8, 8}); }
+
+Window2d two_pixels_below() {
+  Window2d window = square_window(1, 2);
+  window.pad_bottom = 2;
+  return window;
+}
+
+const Mistake kMistakes[] = {
+    {"conv_groups",
+     [](Graph& g) {
+       conv2d(g, "stem", image(g), tensor(g, "w", {8, 1, 3, 3}), kNone, {square_window(3), 4});
+     },
+     "conv2d 'stem': groups 4 does not divide input channels 6"},
+    {"conv_group_outputs",
+     [](Graph& g) {
+       conv2d(g, "stem", image(g), tensor(g, "w", {8, 2, 3, 3}), kNone, {square_window(3), 3});
+     },
+     "conv2d 'stem': groups 3 does not divide output channels 8"},
+    {"conv_weight",
+     [](Graph& g) {
+       conv2d(g, "stem", image(g), tensor(g, "w", {8, 5, 3, 3}), kNone, {square_window(3)});
+     },
+     "conv2d 'stem': weight is 8x5x3x3, wants 8x6x3x3 for input 2x6x8x8 and groups 1"},
+    {"conv_bias",
+     [](Graph& g) {
+       conv2d(g, "stem", image(g), tensor(g, "w", {8, 6, 3, 3}), tensor(g, "b", {7}), {square_window(3)});
+     },
+     "conv2d 'stem': bias is 7, wants 8"},
+    {"conv_rank",
+     [](Graph& g) {
+       conv2d(g, "stem", tensor(g, "x", {2, 6}), tensor(g, "w", {8, 6, 3, 3}), kNone, {square_window(3)});
+     },
+     "conv2d 'stem': input 0 'x' is 2x6, wants 4 dimensions"},
+    {"conv_window_too_large",
+     [](Graph& g) {
+       conv2d(g, "stem", image(g), tensor(g, "w", {8, 6, 9, 9}), kNone, {square_window(9)});
+     },
+     "conv2d 'stem': window 9x9 is larger than its padded input 2x6x8x8"},
+    {"conv_stride",
+     [](Graph& g) {
+       conv2d(g, "stem", image(g), tensor(g, "w", {8, 6, 3, 3}), kNone, {square_window(3, 0)});
+     },
+     "conv2d 'stem': window 3x3 stride 0 has a kernel, stride or dilation below 1"},
+    {"conv_inputs", [](Graph& g) { g.add(conv2d_op, "stem", {image(g)}, Conv2dAttrs{}); },
+     "conv2d 'stem': got 1 inputs, wants 2 to 3"},
+    {"dense_weight",
+     [](Graph& g) {
+       dense(g, "fc", tensor(g, "x", {4, 10}), tensor(g, "w", {7, 9}), kNone);
+     },
+     "dense 'fc': weight is 7x9, input is 4x10: all dimensions but the first must agree"},
+    {"dense_rank", [](Graph& g) { dense(g, "fc", tensor(g, "x", {4}), tensor(g, "w", {7}), kNone); },
+     "dense 'fc': input is 4, wants at least 2 dimensions"},
+    {"dense_bias",
+     [](Graph& g) {
+       dense(g, "fc", tensor(g, "x", {4, 10}), tensor(g, "w", {7, 10}), tensor(g, "b", {10}));
+     },
+     "dense 'fc': bias is 10, wants 7"},
+    {"max_pool_padding", [](Graph& g) { max_pool(g, "pool", image(g), square_window(2, 2, 2)); },
+     "max_pool 'pool': window 2x2 stride 2 pad 2 would see padding only, input is 2x6x8x8"},
+    {"max_pool_padding_below", [](Graph& g) { max_pool(g, "pool", image(g), two_pixels_below()); },
+     "max_pool 'pool': window 1x1 stride 2 pad 0,0,2,0 would see padding only, input is 2x6x8x8"},
+    {"max_pool_places",
+     [](Graph& g) {
+       max_pool(g, "pool", tensor(g, "x", {1, 1, 20, 20}), square_window(17));
+     },
+     "max_pool 'pool': window 17x17 has more than 256 places"},
+    {"average_pool_rank",
+     [](Graph& g) {
+       average_pool(g, "pool", tensor(g, "x", {2, 6}), {square_window(2)});
+     },
+     "average_pool 'pool': input 0 'x' is 2x6, wants 4 dimensions"},
+    {"global_average_pool_rank",
+     [](Graph& g) {
+       global_average_pool(g, "pool", tensor(g, "x", {2, 6}));
+     },
+     "average_pool 'pool': input is 2x6, wants 4 dimensions"},
+    {"batch_norm_channels",
+     [](Graph& g) {
+       const ValueId right = tensor(g, "right", {6}), wrong = tensor(g, "beta", {5});
+       batch_norm(g, "norm", {image(g), right, wrong, right, right}, {});
+     },
+     "batch_norm 'norm': input 2 'beta' is 5, wants 6"},
+    {"batch_norm_rank",
+     [](Graph& g) {
+       const ValueId c = tensor(g, "c", {6});
+       batch_norm(g, "norm", {tensor(g, "x", {2, 6, 8}), c, c, c, c}, {});
+     },
+     "batch_norm 'norm': input is 2x6x8, wants 2 or 4 dimensions"},
+    {"local_response_norm_window", [](Graph& g) { local_response_norm(g, "lrn", image(g), {.window = 4}); },
+     "local_response_norm 'lrn': window 4 is not an odd number"},
+    {"add_shapes",
+     [](Graph& g) {
+       add(g, "sum", {image(g), tensor(g, "y", {2, 6, 8, 7})});
+     },
+     "add 'sum': input 1 'y' is f32 2x6x8x7, input 0 is f32 2x6x8x8"},
+    {"multiply_types",
+     [](Graph& g) { multiply(g, "product", tensor(g, "a", {3}), tensor(g, "b", {3}, DType::f64)); },
+     "multiply 'product': inputs are f32 3 and f64 3, want equal shapes"},
+    {"activation_grad_shapes",
+     [](Graph& g) { activation_grad(g, "d", tensor(g, "a", {3}), tensor(g, "b", {4}), {}); },
+     "activation_grad 'd': gradient is f32 3, output is f32 4"},
+    {"concat_axis", [](Graph& g) { concat(g, "join", {image(g)}, 4); },
+     "concat 'join': axis 4 is not one of 2x6x8x8"},
+    {"concat_shapes",
+     [](Graph& g) {
+       concat(g, "join", {image(g), tensor(g, "y", {2, 6, 7, 8})}, 1);
+     },
+     "concat 'join': input 1 'y' is 2x6x7x8, wants 2x6x8x8 but for axis 1"},
+    {"slice_outside",
+     [](Graph& g) {
+       slice(g, "crop", tensor(g, "x", {4, 4}), {0, 2}, {4, 3});
+     },
+     "slice 'crop': box 4x3 at 0x2 is not inside input 4x4"},
+    {"slice_empty",
+     [](Graph& g) {
+       slice(g, "crop", tensor(g, "x", {4, 4}), {0, 2}, {4, 0});
+     },
+     "slice 'crop': its output would be 4x0"},
+    {"pad_axes",
+     [](Graph& g) {
+       pad(g, "pad", tensor(g, "x", {4, 4}), {1}, {1});
+     },
+     "pad 'pad': padding has 1 axes, input 4x4 has 2"},
+    {"pad_negative",
+     [](Graph& g) {
+       pad(g, "pad", tensor(g, "x", {4, 4}), {0, -1}, {0, 0});
+     },
+     "pad 'pad': padding on axis 1 is negative"},
+    {"reshape_elements",
+     [](Graph& g) {
+       reshape(g, "flat", tensor(g, "x", {4, 4}), {15});
+     },
+     "reshape 'flat': input 4x4 has 16 elements, 15 wants 15"},
+    {"dropout_rate", [](Graph& g) { dropout(g, "drop", image(g), 1); },
+     "dropout 'drop': rate 1 is not in [0, 1)"},
+    {"softmax_rank", [](Graph& g) { softmax(g, "p", image(g)); },
+     "softmax 'p': input 0 'x' is 2x6x8x8, wants 2 dimensions"},
+    {"cross_entropy_labels",
+     [](Graph& g) {
+       softmax_cross_entropy(g, "loss", tensor(g, "x", {4, 10}), tensor(g, "y", {5}, DType::i32));
+     },
+     "softmax_cross_entropy 'loss': labels are i32 5, wants i32 4 or f32 4x10"},
+    {"cross_entropy_smoothing",
+     [](Graph& g) {
+       softmax_cross_entropy(g, "loss", tensor(g, "x", {4, 10}), tensor(g, "y", {4}, DType::i32), {1.5});
+     },
+     "softmax_cross_entropy 'loss': label smoothing 1.5 is not in [0, 1)"},
+    {"l2_penalty_inputs", [](Graph& g) { l2_penalty(g, "l2", {}, 0.1); }, "l2_penalty 'l2': got no weights"},
+    {"fill_inputs",
+     [](Graph& g) {
+       g.add(fill_op, "one", {image(g)}, FillAttrs{{{1}, DType::f32}, 1});
+     },
+     "fill 'one': got 1 inputs, wants 0"},
+    {"update_shapes", [](Graph& g) { update(g, "update", {tensor(g, "p", {3})}, {tensor(g, "g", {4})}, {}); },
+     "update 'update': input 1 'g' is f32 4, its parameter is f32 3"},
+    {"input_dimension",
+     [](Graph& g) {
+       tensor(g, "x", {4, 0});
+     },
+     "input 'x': shape 4x0 has a dimension below 1"},
+};
+
+class ShapeError : public testing::TestWithParam<Mistake> {};
+
+TEST_P(ShapeError, NamesOpNodeAndShapes) {
+  Graph graph;
+  try {
+    GetParam().make(graph);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::shape);
+    EXPECT_STREQ(error.what(), GetParam().message);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, ShapeError, testing::ValuesIn(kMistakes),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace trainyard::ops

@@ -1,0 +1,61 @@
+#include <iostream>
+
+#include <gtest/gtest.h>
+
+#include "compare.h"
+#include "masked_problems.h"
+#include "ops/registry.h"
+
+// Every executing backend of this build against the reference. The reference is among them: its own kernels
+// must also work in place and between images in other layouts.
+namespace trainyard::conformance {
+namespace {
+
+struct Subject {
+  std::string name;
+  std::unique_ptr<backend::Backend> (*make)();
+
+  friend void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+};
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> all{{"reference", backend::make_reference_backend}};
+  if (backend::make_onednn_backend() != nullptr) all.push_back({"onednn", backend::make_onednn_backend});
+  return all;
+}
+
+std::vector<Problem> problems() {
+  std::vector<Problem> all = all_problems();
+  for (Problem& problem : masked_problems()) all.push_back(std::move(problem));
+  return all;
+}
+
+class Conformance : public testing::TestWithParam<std::tuple<Subject, Problem>> {};
+
+TEST_P(Conformance, EqualsReference) {
+  const auto& [subject, problem] = GetParam();
+  const Verdict verdict = compare_with_reference(problem, *subject.make());
+  for (const std::string& decline : verdict.declines) std::cout << "  " << decline << "\n";
+  for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, Conformance,
+                         testing::Combine(testing::ValuesIn(subjects()), testing::ValuesIn(problems())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
+                         });
+
+TEST(ConformanceList, EveryOpOccursInAProblem) {
+  std::set<std::string> missing;
+  for (const graph::OpDef* op : ops::all_ops()) missing.insert(op->name);
+  for (const Problem& problem : problems()) {
+    graph::Graph graph;
+    problem.problem.build(graph, DType::f32);
+    if (has_gradient(problem)) append_backward(graph);
+    for (const graph::Node& node : graph.nodes()) missing.erase(node.op->name);
+  }
+  EXPECT_EQ(missing, std::set<std::string>{});
+}
+
+}  // namespace
+}  // namespace trainyard::conformance

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "problems.h"
+
+namespace trainyard::conformance {
+
+// What the fusion pass makes of a ReLU's gradient next to a pool, a batch norm or a sum; no case of an op
+// builds these.
+std::vector<Problem> masked_problems();
+
+}  // namespace trainyard::conformance
