@@ -21,10 +21,19 @@ BlockedImage::BlockedImage(const Layout& layout, const Shape& shape)
       width(shape[3]),
       block(static_cast<int>(layout.block_of(1))) {}
 
+bool is_blocked(const Layout& layout) {
+  static const Layout sixteen = Layout::parse("aBcd16b"), eight = Layout::parse("aBcd8b");
+  return layout == sixteen || layout == eight;
+}
+
+const Layout& preferred_blocked_layout() {
+  static const Layout preferred = Layout::parse(kPreferred);
+  return preferred;
+}
+
 Layout blocked_layout(const KernelRequest& request, int input) {
   const Layout& layout = request.input_or_plain(input);
-  static const Layout sixteen = Layout::parse("aBcd16b"), eight = Layout::parse("aBcd8b");
-  return layout == sixteen || layout == eight ? layout : Layout::parse(kPreferred);
+  return is_blocked(layout) ? layout : preferred_blocked_layout();
 }
 
 Decision wants_image(const graph::NodeView& node) {

@@ -36,7 +36,10 @@ struct BlockedImage {
   std::int64_t planes() const { return images * blocks; }
 };
 
-// Keeps a blocked layout as it is; anything else becomes the block this machine's vectors have.
+bool is_blocked(const Layout& layout);
+// Blocks as wide as this machine's vectors.
+const Layout& preferred_blocked_layout();
+// Keeps a blocked layout as it is; anything else becomes the preferred one.
 Layout blocked_layout(const KernelRequest& request, int input);
 
 // "wants an image" unless the input is f32 of rank 4.

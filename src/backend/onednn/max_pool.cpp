@@ -22,9 +22,17 @@ struct Span {
   }
 };
 
+// All bits set in the lanes that are channels, none in the padding of a last block.
 template <int B>
-void pool_plane(const ops::Window2d& window, const BlockedImage& src, const BlockedImage& dst, const float* x,
-                float* y, std::uint8_t* choice) {
+typename Vec<B>::Ints channel_lanes(const BlockedImage& image, std::int64_t block) {
+  typename Vec<B>::Ints lanes;
+  for (int lane = 0; lane < B; ++lane) lanes[lane] = block * B + lane < image.channels ? -1 : 0;
+  return lanes;
+}
+
+template <int B>
+void pool_plane(const ops::Window2d& window, const BlockedImage& src, const BlockedImage& dst,
+                typename Vec<B>::Ints lanes, const float* x, float* y, std::uint8_t* choice) {
   using V = Vec<B>;
   for (std::int64_t oh = 0; oh < dst.height; ++oh) {
     const Span rows(oh, window.stride_h, window.pad_top, window.kernel_h, src.height);
@@ -43,7 +51,7 @@ void pool_plane(const ops::Window2d& window, const BlockedImage& src, const Bloc
         }
       }
       V::store(y, best);
-      const auto bytes = __builtin_convertvector(place, typename V::Bytes);
+      const auto bytes = __builtin_convertvector(place & lanes, typename V::Bytes);
       std::memcpy(choice, &bytes, sizeof bytes);
     }
   }
@@ -98,7 +106,8 @@ void run_forward(const Arguments& arguments) {
   with_block(src.block, [&]<int B>() {
     parallel_chunks(src.planes(), 1, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t p = begin; p < end; ++p)
-        pool_plane<B>(window, src, dst, arguments.input<float>(0) + p * src.plane(),
+        pool_plane<B>(window, src, dst, channel_lanes<B>(src, p % src.blocks),
+                      arguments.input<float>(0) + p * src.plane(),
                       arguments.output<float>(0) + p * dst.plane(),
                       arguments.output<std::uint8_t>(1) + p * dst.plane());
     });
