@@ -3,8 +3,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "backend/onednn/blocked_image.h"
 #include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/image_view.h"
 #include "backend/onednn/list.h"
 
 namespace trainyard::backend::onednn {
@@ -14,56 +14,57 @@ using dnnl::memory;
 using Argument = DnnlKernel::Argument;
 using Place = DnnlKernel::Place;
 
-// An image in blocks of channels is, row by row, a plain matrix whose columns are the channels in another
-// order: (N, C, H, W) as "aBcd16b" is N rows of (C/16, H, W, 16). So oneDNN only ever sees matrices, for
-// which it has its fastest kernels, and no flatten or reorder is needed. Layouts of the weight matrix (O, K)
-// are named over the image's axes: as long as K is cut into the same blocks as the channels, "AB16b64a" is
-// "ABcd16b64a".
+// An image is, row by row, a plain matrix whose columns are channels and pixels in some order: channels last
+// gives N rows of (H, W, C), "aBcd16b" N rows of (C/16, H, W, 16). So oneDNN only ever sees matrices, for
+// which it has its fastest kernels, and no flatten or reorder is needed. A layout of the weight matrix (O, K)
+// is named over the image's axes, which works as long as a block of K stays inside the channels of one pixel:
+// "AB16b64a" becomes "AcdB16b64a".
 class Flattened {
  public:
-  Flattened(const Shape& shape, const Layout& layout) : shape_(shape), layout_(layout) {
-    const Shape padded = layout.padded(shape);
-    flat_ = {shape[0], padded.elements_from(1)};
-  }
+  Flattened(const Shape& shape, const Layout& layout)
+      : shape_(shape), layout_(layout), flat_{shape[0], layout.padded(shape).elements_from(1)} {}
 
   const Shape& flat() const { return flat_; }
   const Layout& image_layout() const { return layout_; }
-  bool is_matrix() const { return shape_.rank() == 2; }
 
-  // Weight layout (O, K) -> over the image's axes; nothing when K is not cut like the channels.
+  // Weight layout (O, K) -> over the image's axes; nothing when it has no such name.
   std::optional<Layout> unflatten(const Layout& matrix) const {
-    if (is_matrix()) return matrix;
+    if (shape_.rank() == 2) return matrix;
+    const std::int64_t channel_block = layout_.block_of(1), k_block = matrix.block_of(1);
     std::vector<Layout::Block> blocks = matrix.blocks();
-    const std::int64_t block = layout_.block_of(1);
-    if (matrix.block_of(1) == 1)
-      blocks.push_back({1, block});
-    else if (matrix.block_of(1) != block)
+    if (channel_block > 1) {
+      // K is already cut into channel blocks: it must be cut the same way, or not at all.
+      if (k_block == 1 && matrix.is_plain())
+        blocks.push_back({1, channel_block});
+      else if (k_block != channel_block)
+        return std::nullopt;
+    } else if (shape_[1] % k_block != 0) {
       return std::nullopt;
-    // Rows innermost of all: a channel block could not follow.
-    if (matrix.block_of(1) == 1 && (!matrix.blocks().empty() || !matrix.is_plain())) return std::nullopt;
+    }
+    const std::vector<int> k_axes = channel_block > 1 ? std::vector<int>{1, 2, 3} : std::vector<int>{2, 3, 1};
     std::vector<int> order;
     for (const int axis : matrix.is_plain() ? std::vector<int>{0, 1} : matrix.order()) {
-      order.push_back(axis);
-      if (axis == 1) order.insert(order.end(), {2, 3});
+      if (axis == 0) order.push_back(0);
+      if (axis == 1) order.insert(order.end(), k_axes.begin(), k_axes.end());
     }
     return Layout(order, blocks);
   }
 
   // The way back; nothing for a layout that unflatten() does not make.
   std::optional<Layout> flatten(const Layout& weight) const {
-    if (is_matrix()) return weight;
+    if (shape_.rank() == 2) return weight;
     std::vector<int> order;
     for (const int axis : weight.order())
       if (axis < 2) order.push_back(axis);
-    std::vector<Layout::Block> blocks = weight.blocks();
-    if (blocks.size() == 1 && blocks[0].axis == 1 && order == std::vector<int>{0, 1}) blocks.clear();
-    const Layout matrix(order, blocks);
-    return unflatten(matrix) == weight ? std::optional(matrix) : std::nullopt;
+    for (const Layout& matrix : {Layout(order, weight.blocks()), Layout()})
+      if (unflatten(matrix) == weight) return matrix;
+    return std::nullopt;
   }
 
  private:
-  Shape shape_, flat_;
+  Shape shape_;
   Layout layout_;
+  Shape flat_;
 };
 
 memory::desc plain_desc(const Shape& shape) { return to_desc(shape, Layout{}); }
@@ -90,7 +91,7 @@ struct Problem {
 };
 
 Layout image_or_plain(const KernelRequest& request, int input) {
-  return request.node.input_shape(input).rank() == 2 ? Layout{} : blocked_layout(request, input);
+  return request.node.input_shape(input).rank() == 2 ? Layout{} : image_layout(request, input);
 }
 
 // Weights in a layout that can be named over the image's axes: the free choice, or plain rows.
@@ -123,8 +124,8 @@ std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
 // The image's layout is that of the forward pass where the planner knows it.
 Layout gradient_layout(const KernelRequest& request, const Shape& src) {
   if (src.rank() == 2) return {};
-  const Layout& wanted = request.outputs[0] ? *request.outputs[0] : preferred_blocked_layout();
-  return is_blocked(wanted) ? wanted : preferred_blocked_layout();
+  const Layout& wanted = request.outputs[0] ? *request.outputs[0] : preferred_image_layout();
+  return is_vector_layout(wanted) ? wanted : preferred_image_layout();
 }
 
 std::unique_ptr<Kernel> make_d_src(const KernelRequest& request) {
