@@ -38,23 +38,26 @@ void philox_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_
   std::memcpy(words + 2 * kLanes, &second, sizeof second);
 }
 
+constexpr std::int64_t kChunk = 4 * kLanes;
+
+void drop_chunk(const std::uint32_t* words, std::int64_t count, float rate, float scale, const float* x,
+                float* y) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) y[i] = to_unit_float(words[i]) >= rate ? x[i] * scale : 0;
+}
+
 void run(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::DropoutAttrs>();
   const std::uint64_t stream = mix_streams(static_cast<std::uint64_t>(arguments.context.step), attrs.stream);
-  const float* x = arguments.input<float>(0);
-  float* y = arguments.output<float>(0);
   const auto rate = static_cast<float>(attrs.rate);
-  const float scale = 1 / (1 - rate);
-  constexpr std::int64_t kChunk = 4 * kLanes;
   const std::int64_t count = arguments.node.output_shape(0).elements();
   parallel_chunks((count + kChunk - 1) / kChunk, 64, [&](std::int64_t begin, std::int64_t end, int) {
     std::uint32_t words[kChunk];
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       philox_words(arguments.context.seed, stream, static_cast<std::uint64_t>(chunk) * kLanes, words);
-      const std::int64_t base = chunk * kChunk, here = std::min(kChunk, count - base);
-#pragma omp simd
-      for (std::int64_t i = 0; i < here; ++i)
-        y[base + i] = to_unit_float(words[i]) >= rate ? x[base + i] * scale : 0;
+      const std::int64_t at = chunk * kChunk;
+      drop_chunk(words, std::min(kChunk, count - at), rate, 1 / (1 - rate), arguments.input<float>(0) + at,
+                 arguments.output<float>(0) + at);
     }
   });
 }

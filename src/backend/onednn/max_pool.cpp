@@ -30,9 +30,10 @@ typename Vec<L>::Ints channel_lanes(const ImageView& image, std::int64_t block) 
   return lanes;
 }
 
-// One row of outputs in one block of channels; x and y point to that block of the image.
+// One row of outputs in one block of channels; x and y point to that block of the image. Sizes come by value:
+// bytes are stored here, which might otherwise change them for all the compiler knows.
 template <int L>
-void pool_row(const ops::Window2d& window, const ImageView& src, const ImageView& dst, std::int64_t oh,
+void pool_row(const ops::Window2d window, const ImageView src, const ImageView dst, std::int64_t oh,
               typename Vec<L>::Ints lanes, const float* x, float* y, std::uint8_t* choice) {
   using V = Vec<L>;
   const Span rows(oh, window.stride_h, window.pad_top, window.kernel_h, src.height);
@@ -72,7 +73,7 @@ bool tiles_exactly(const ops::Window2d& window, const ImageView& src) {
 
 // The gradient of one row of outputs; adds to d_x unless the windows tile the image.
 template <int L, bool Tiles, bool Masked>
-void unpool_row(const ops::Window2d& window, const ImageView& src, const ImageView& dst, std::int64_t oh,
+void unpool_row(const ops::Window2d window, const ImageView src, const ImageView dst, std::int64_t oh,
                 const float* d_y, const std::uint8_t* choice, const float* y, float* d_x) {
   using V = Vec<L>;
   const Span rows(oh, window.stride_h, window.pad_top, window.kernel_h, src.height);
