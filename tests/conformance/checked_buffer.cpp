@@ -18,7 +18,7 @@ CheckedBuffer::CheckedBuffer(graph::TensorType type, Layout layout)
       layout_(std::move(layout)),
       bytes_(static_cast<std::size_t>(layout_.elements(type.shape)) * size_of(type.dtype)),
       memory_(align_up(bytes_) + kGuardBytes) {
-  std::memset(data(), 0xFF, bytes_);  // a quiet NaN in f32 and f64
+  std::memset(data(), 0xFF, bytes_);                           // a quiet NaN in f32 and f64
   std::memset(data() + bytes_, 0, align_up(bytes_) - bytes_);  // the tail that belongs to the buffer
   std::memset(data() + align_up(bytes_), static_cast<int>(kGuard), kGuardBytes);
 }

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "backend/onednn/conv2d_few_channels.h"
 #include "backend/onednn/conv2d_transposed.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/list.h"
@@ -189,15 +188,12 @@ Decision accept_d_weight_last(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> conv2d_candidates() {
-  return {{&ops::conv2d_op, "own:conv2d_few_channels", accept_few_channels, make_few_channels},
-          {&ops::conv2d_op, "onednn:conv2d_last", accept_forward_last, make_forward<Images::channels_last>},
+  return {{&ops::conv2d_op, "onednn:conv2d_last", accept_forward_last, make_forward<Images::channels_last>},
           {&ops::conv2d_op, "onednn:conv2d", accept, make_forward<Images::free>},
           {&ops::conv2d_d_src_op, "onednn:conv2d_transposed", accept_transposed, make_transposed},
           {&ops::conv2d_d_src_op, "onednn:conv2d_d_src_last", accept_d_src_last,
            make_d_src<Images::channels_last>},
           {&ops::conv2d_d_src_op, "onednn:conv2d_d_src", accept, make_d_src<Images::free>},
-          {&ops::conv2d_d_weight_op, "own:conv2d_d_weight_few_channels", accept_few_channels_d_weight,
-           make_few_channels_d_weight},
           {&ops::conv2d_d_weight_op, "onednn:conv2d_d_weight_last", accept_d_weight_last,
            make_d_weight<Images::channels_last>},
           {&ops::conv2d_d_weight_op, "onednn:conv2d_d_weight", accept, make_d_weight<Images::free>}};

@@ -1,11 +1,15 @@
-#include "backend/onednn/conv2d_few_channels.h"
-
+// Convolutions on images of up to four channels: the first layer of a network, alone or with the max pool
+// behind it. The image is plain and small, so the few taps per output are broadcast from it one by one while
+// the output channels fill the vectors.
 #include <algorithm>
-#include <array>
+#include <optional>
 
 #include "backend/onednn/image_view.h"
+#include "backend/onednn/list.h"
+#include "backend/onednn/max_pool_image.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
+#include "ops/conv2d_max_pool.h"
 #include "tensor/host_tensor.h"
 
 namespace trainyard::backend::onednn {
@@ -98,6 +102,9 @@ void forward_run(const Taps& taps, const float* padded, const float* table, cons
 #pragma GCC unroll 2
         for (int b = 0; b < Blocks; ++b) sum[p][b] += value * weight[b];
       }
+      // Keeps the compiler from carrying pixels over to the next tap in registers: a broadcast from memory is free,
+      // one from a register takes the place of a multiply-add.
+      asm volatile("" : : : "memory");
     }
   }
 #pragma GCC unroll 32
@@ -123,17 +130,29 @@ void forward_row(const Taps& taps, const float* x, const float* table, const flo
   run.template operator()<1>();
 }
 
+// What the op says, whether or not a max pool follows.
+struct Layer {
+  ops::Conv2dAttrs conv;
+  Shape src, dst;  // of the convolution
+  std::optional<ops::Window2d> pool;
+};
+
+std::size_t float_bytes(std::int64_t floats) {
+  return align_up(static_cast<std::size_t>(floats) * sizeof(float));
+}
+
+// With a pool, one image of the convolution at a time lives in the thread's scratch and never reaches memory.
 class FewChannels final : public Kernel {
  public:
-  FewChannels(KernelIo io, const graph::NodeView& node)
+  FewChannels(KernelIo io, const Layer& layer, const Shape& output)
       : Kernel(std::move(io)),
-        node_(node),
-        taps_(node.attrs<ops::Conv2dAttrs>().window, node.input_shape(0), io_.outputs[0],
-              node.output_shape(0)) {
-    io_.workspace_bytes =
-        align_up(static_cast<std::size_t>((taps_.count() + 1) * taps_.dst.padded_channels()) * 4) +
-        align_up(static_cast<std::size_t>(taps_.padded_floats()) * 4) *
-            static_cast<std::size_t>(thread_count());
+        layer_(layer),
+        taps_(layer.conv.window, layer.src, io_.outputs[0], layer.dst),
+        output_(io_.outputs[0], output),
+        table_bytes_(float_bytes((taps_.count() + 1) * taps_.dst.padded_channels())),
+        thread_bytes_(float_bytes(taps_.padded_floats()) +
+                      (layer.pool ? float_bytes(taps_.dst.image_stride) : 0)) {
+    io_.workspace_bytes = table_bytes_ + thread_bytes_ * static_cast<std::size_t>(thread_count());
   }
   void bind(const Binding& binding) override { binding_ = binding; }
   void run(const StepContext&) override {
@@ -157,29 +176,30 @@ class FewChannels final : public Kernel {
   void run_lanes() {
     auto* table = reinterpret_cast<float*>(binding_.workspace);
     fill_table(table);
-    const float* bias = table + taps_.count() * taps_.dst.padded_channels();
-    const bool relu = node_.attrs<ops::Conv2dAttrs>().activation.kind == ops::Activation::relu;
-    std::byte* scratch =
-        binding_.workspace +
-        align_up(static_cast<std::size_t>((taps_.count() + 1) * taps_.dst.padded_channels()) * 4);
     const std::int64_t image = taps_.channels * taps_.height * taps_.width;
     parallel_chunks(taps_.dst.images, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
-      auto* padded =
-          reinterpret_cast<float*>(scratch + align_up(static_cast<std::size_t>(taps_.padded_floats()) * 4) *
-                                                 static_cast<std::size_t>(thread));
+      std::byte* scratch =
+          binding_.workspace + table_bytes_ + thread_bytes_ * static_cast<std::size_t>(thread);
+      auto* padded = reinterpret_cast<float*>(scratch);
+      auto* unpooled = reinterpret_cast<float*>(scratch + float_bytes(taps_.padded_floats()));
       std::fill_n(padded, taps_.padded_floats(), 0.0f);
       for (std::int64_t n = begin; n < end; ++n) {
         taps_.copy_image(reinterpret_cast<const float*>(binding_.inputs[0]) + n * image, padded);
-        auto* y = reinterpret_cast<float*>(binding_.outputs[0]) + n * taps_.dst.image_stride;
-        for (std::int64_t oh = 0; oh < taps_.dst.height; ++oh) run_row<L>(oh, padded, table, bias, relu, y);
+        auto* y = reinterpret_cast<float*>(binding_.outputs[0]) + n * output_.image_stride;
+        float* convolved = layer_.pool ? unpooled : y;
+        for (std::int64_t oh = 0; oh < taps_.dst.height; ++oh) run_row<L>(oh, padded, table, convolved);
+        if (layer_.pool)
+          pool_image<L>(*layer_.pool, taps_.dst, output_, convolved, y,
+                        reinterpret_cast<std::uint8_t*>(binding_.outputs[1]) + n * output_.image_stride);
       }
     });
   }
 
   template <int L>
-  void run_row(std::int64_t oh, const float* padded, const float* table, const float* bias, bool relu,
-               float* y) {
+  void run_row(std::int64_t oh, const float* padded, const float* table, float* y) {
     const float* x = padded + oh * taps_.window.stride_h * taps_.padded_w;
+    const float* bias = table + taps_.count() * taps_.dst.padded_channels();
+    const bool relu = layer_.conv.activation.kind == ops::Activation::relu;
     float* row = y + oh * taps_.dst.width * taps_.dst.pixel_stride;
     for (std::int64_t b = 0; b < taps_.dst.blocks; b += 2) {
       const auto call = [&]<int Blocks>() {
@@ -194,8 +214,10 @@ class FewChannels final : public Kernel {
     }
   }
 
-  graph::NodeView node_;
+  Layer layer_;
   Taps taps_;
+  ImageView output_;
+  std::size_t table_bytes_, thread_bytes_;
   Binding binding_;
 };
 
@@ -232,21 +254,24 @@ void add_bias_gradient(const Taps& taps, const float* d_y, float* sums) {
   Vec<L>::store(sums, sum);
 }
 
+// Inputs: the gradient [, choice, image [, pooled output]] with a pool; the gradient and the image without.
 class FewChannelsGradient final : public Kernel {
  public:
-  FewChannelsGradient(KernelIo io, const graph::NodeView& node)
+  FewChannelsGradient(KernelIo io, const Layer& layer, const Shape& gradient, bool bias)
       : Kernel(std::move(io)),
-        node_(node),
-        taps_(node.attrs<ops::Conv2dGradAttrs>().conv.window, node.input_shape(1), io_.inputs[0],
-              node.input_shape(0)) {
+        layer_(layer),
+        taps_(layer.conv.window, layer.src, io_.inputs[0], layer.dst),
+        gradient_(io_.inputs[0], gradient),
+        bias_(bias) {
     together_ = rows_together(static_cast<int>(taps_.window.kernel_w));
     groups_ = (taps_.rows() + together_ - 1) / together_;
     // The last group may have idle rows: they sum something harmless that nobody reads.
     for (std::int64_t row = 0; row < groups_ * together_; ++row)
       row_offsets_.push_back(row < taps_.rows() ? taps_.row_offset(row) : 0);
     places_ = groups_ * together_ * taps_.window.kernel_w;
-    table_bytes_ = align_up(static_cast<std::size_t>((places_ + 1) * taps_.dst.padded_channels()) * 4);
-    thread_bytes_ = table_bytes_ + align_up(static_cast<std::size_t>(taps_.padded_floats()) * 4);
+    table_bytes_ = float_bytes((places_ + 1) * taps_.dst.padded_channels());
+    padded_bytes_ = float_bytes(taps_.padded_floats());
+    thread_bytes_ = table_bytes_ + padded_bytes_ + (layer.pool ? float_bytes(taps_.dst.image_stride) : 0);
     io_.workspace_bytes = thread_bytes_ * static_cast<std::size_t>(thread_count());
   }
   void bind(const Binding& binding) override { binding_ = binding; }
@@ -258,19 +283,35 @@ class FewChannelsGradient final : public Kernel {
   float* table_of(std::int64_t thread) const {
     return reinterpret_cast<float*>(binding_.workspace + thread_bytes_ * static_cast<std::size_t>(thread));
   }
+  template <typename T>
+  const T* input(std::size_t i, std::int64_t offset) const {
+    return reinterpret_cast<const T*>(binding_.inputs[i]) + offset;
+  }
+
+  // The gradient of the convolution's output for one image: as given, or spread out from the pool's.
+  template <int L>
+  const float* image_gradient(std::int64_t n, float* scratch) const {
+    const std::int64_t at = n * gradient_.image_stride;
+    if (!layer_.pool) return input<float>(0, at);
+    unpool_image<L>(*layer_.pool, taps_.dst, gradient_, input<float>(0, at), input<std::uint8_t>(1, at),
+                    binding_.inputs.size() == 4 ? input<float>(3, at) : nullptr, scratch);
+    return scratch;
+  }
 
   // A thread's table: for each block of output channels the sums tap by tap, then the bias.
   template <int L>
   void run_lanes() {
     const std::int64_t threads = std::min<std::int64_t>(thread_count(), taps_.dst.images);
     const std::int64_t image = taps_.channels * taps_.height * taps_.width, block_floats = (places_ + 1) * L;
+    const std::size_t images = layer_.pool ? 2 : 1;
     parallel_chunks(threads, 1, [&](std::int64_t first, std::int64_t last, int) {
       for (std::int64_t t = first; t < last; ++t) {
-        float *table = table_of(t), *padded = table + table_bytes_ / 4;
-        std::fill_n(table, thread_bytes_ / 4, 0.0f);
+        float *table = table_of(t), *padded = table + table_bytes_ / 4,
+              *unpooled = padded + padded_bytes_ / 4;
+        std::fill_n(table, (table_bytes_ + padded_bytes_) / 4, 0.0f);
         for (std::int64_t n = taps_.dst.images * t / threads; n < taps_.dst.images * (t + 1) / threads; ++n) {
-          taps_.copy_image(reinterpret_cast<const float*>(binding_.inputs[1]) + n * image, padded);
-          const float* d_y = reinterpret_cast<const float*>(binding_.inputs[0]) + n * taps_.dst.image_stride;
+          taps_.copy_image(input<float>(images, n * image), padded);
+          const float* d_y = image_gradient<L>(n, unpooled);
           for (std::int64_t b = 0; b < taps_.dst.blocks; ++b)
             add_block<L>(padded, d_y + b * taps_.dst.block_stride, table + b * block_floats);
         }
@@ -287,7 +328,7 @@ class FewChannelsGradient final : public Kernel {
         add_gradient<L, KW, kRows>(taps_, padded, row_offsets_.data() + g * kRows, d_y,
                                    table + g * kRows * KW * L);
     });
-    if (node_.attrs<ops::Conv2dGradAttrs>().bias) add_bias_gradient<L>(taps_, d_y, table + places_ * L);
+    if (bias_) add_bias_gradient<L>(taps_, d_y, table + places_ * L);
   }
 
   // Adds the threads' tables in order and writes (O, taps), plain.
@@ -302,16 +343,18 @@ class FewChannelsGradient final : public Kernel {
     for (std::int64_t o = 0; o < taps_.dst.channels; ++o)
       for (std::int64_t tap = 0; tap < taps_.count(); ++tap)
         d_weight[o * taps_.count() + tap] = total(o, tap);
-    if (node_.attrs<ops::Conv2dGradAttrs>().bias)
+    if (bias_)
       for (std::int64_t o = 0; o < taps_.dst.channels; ++o)
         reinterpret_cast<float*>(binding_.outputs[1])[o] = total(o, places_);
   }
 
-  graph::NodeView node_;
+  Layer layer_;
   Taps taps_;
+  ImageView gradient_;
+  bool bias_;
   std::int64_t together_, groups_, places_;
   std::vector<std::int64_t> row_offsets_;
-  std::size_t table_bytes_, thread_bytes_;
+  std::size_t table_bytes_, padded_bytes_, thread_bytes_;
   Binding binding_;
 };
 
@@ -327,29 +370,79 @@ Decision accept_image(const graph::NodeView& node, int src, const ops::Conv2dAtt
   return Decision::yes();
 }
 
-}  // namespace
+Decision accept_activation(const ops::Conv2dAttrs& attrs) {
+  if (attrs.activation.kind == ops::Activation::none || attrs.activation.kind == ops::Activation::relu)
+    return Decision::yes();
+  return Decision::no("fuses ReLU only");
+}
 
-Decision accept_few_channels(const KernelRequest& request) {
+Decision accept_forward(const KernelRequest& request) {
   const auto& attrs = request.node.attrs<ops::Conv2dAttrs>();
-  if (attrs.activation.kind != ops::Activation::none && attrs.activation.kind != ops::Activation::relu)
-    return Decision::no("fuses ReLU only");
-  return accept_image(request.node, 0, attrs);
+  const Decision activation = accept_activation(attrs);
+  return activation.accepted() ? accept_image(request.node, 0, attrs) : activation;
 }
 
-std::unique_ptr<Kernel> make_few_channels(const KernelRequest& request) {
-  KernelIo io = plain_io(request.node);
+std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  KernelIo io = plain_io(node);
   io.outputs[0] = preferred_image_layout();
-  return std::make_unique<FewChannels>(std::move(io), request.node);
+  const Layer layer{node.attrs<ops::Conv2dAttrs>(), node.input_shape(0), node.output_shape(0), {}};
+  return std::make_unique<FewChannels>(std::move(io), layer, node.output_shape(0));
 }
 
-Decision accept_few_channels_d_weight(const KernelRequest& request) {
+Decision accept_pooled(const KernelRequest& request) {
+  const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolAttrs>();
+  const Decision activation = accept_activation(attrs.conv);
+  return activation.accepted() ? accept_image(request.node, 0, attrs.conv) : activation;
+}
+
+std::unique_ptr<Kernel> make_pooled(const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  const auto& attrs = node.attrs<ops::Conv2dMaxPoolAttrs>();
+  KernelIo io = plain_io(node);
+  io.outputs[0] = io.outputs[1] = preferred_image_layout();
+  const Layer layer{attrs.conv, node.input_shape(0),
+                    ops::convolved_shape(attrs, node.input_shape(0), node.input_shape(1)), attrs.pool};
+  return std::make_unique<FewChannels>(std::move(io), layer, node.output_shape(0));
+}
+
+Decision accept_d_weight(const KernelRequest& request) {
   return accept_image(request.node, 1, request.node.attrs<ops::Conv2dGradAttrs>().conv);
 }
 
-std::unique_ptr<Kernel> make_few_channels_d_weight(const KernelRequest& request) {
-  KernelIo io = plain_io(request.node);
+std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  const auto& attrs = node.attrs<ops::Conv2dGradAttrs>();
+  KernelIo io = plain_io(node);
   io.inputs[0] = image_layout(request, 0);
-  return std::make_unique<FewChannelsGradient>(std::move(io), request.node);
+  const Layer layer{attrs.conv, node.input_shape(1), node.input_shape(0), {}};
+  return std::make_unique<FewChannelsGradient>(std::move(io), layer, node.input_shape(0), attrs.bias);
+}
+
+Decision accept_pooled_d_weight(const KernelRequest& request) {
+  return accept_image(request.node, 2, request.node.attrs<ops::Conv2dMaxPoolGradAttrs>().forward.conv);
+}
+
+std::unique_ptr<Kernel> make_pooled_d_weight(const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  const auto& attrs = node.attrs<ops::Conv2dMaxPoolGradAttrs>();
+  KernelIo io = plain_io(node);
+  io.inputs[0] = io.inputs[1] = image_layout(request, 1);
+  if (io.inputs.size() == 4) io.inputs[3] = io.inputs[0];
+  const Layer layer{attrs.forward.conv, node.input_shape(2),
+                    ops::convolved_shape(attrs.forward, node.input_shape(2), attrs.weight),
+                    attrs.forward.pool};
+  return std::make_unique<FewChannelsGradient>(std::move(io), layer, node.input_shape(0), attrs.bias);
+}
+
+}  // namespace
+
+std::vector<Candidate> conv2d_few_channels_candidates() {
+  return {{&ops::conv2d_op, "own:conv2d_few_channels", accept_forward, make_forward},
+          {&ops::conv2d_d_weight_op, "own:conv2d_d_weight_few_channels", accept_d_weight, make_d_weight},
+          {&ops::conv2d_max_pool_op, "own:conv2d_max_pool", accept_pooled, make_pooled},
+          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight", accept_pooled_d_weight,
+           make_pooled_d_weight}};
 }
 
 }  // namespace trainyard::backend::onednn

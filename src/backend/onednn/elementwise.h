@@ -22,7 +22,8 @@ KernelIo follow_io(const KernelRequest& request, int leader, std::vector<std::pa
 template <typename Body>
 void for_each_element(std::int64_t count, const Body& body) {
   parallel_chunks(count, kElementwiseGrain, [&](std::int64_t begin, std::int64_t end, int) {
-    const Body local = body;  // or every store might change what the body captured, for all the compiler knows
+    const Body local =
+        body;  // or every store might change what the body captured, for all the compiler knows
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) local(i);
   });

@@ -17,12 +17,13 @@ struct Vec {
   typedef std::int32_t Ints __attribute__((vector_size(L * 4)));
   typedef std::uint8_t Bytes __attribute__((vector_size(L)));
 
-  // Loads and stores count as accesses to floats, not to bytes that could be anything, so that the compiler need not
-  // read sizes and strides again after every store.
+  // Loads and stores count as accesses to floats, not to bytes that could be anything, so that the compiler
+  // need not read sizes and strides again after every store.
   typedef float Unaligned __attribute__((vector_size(L * 4), aligned(4)));
   static Floats load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
   static void store(float* p, Floats v) { *reinterpret_cast<Unaligned*>(p) = v; }
-  // x - 0 is x for every x, so this is a broadcast and nothing else; x + 0 would have to mind the sign of zero.
+  // x - 0 is x for every x, so this is a broadcast and nothing else; x + 0 would have to mind the sign of
+  // zero.
   static Floats splat(float x) { return x - Floats{}; }
 };
 
