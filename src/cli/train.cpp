@@ -48,8 +48,6 @@ void check(const Options& options) {
     fail(ErrorKind::usage, "--resume and --overwrite exclude each other");
   if (options.out.empty() && (options.resume || options.overwrite))
     fail(ErrorKind::usage, "{} wants --out", options.resume ? "--resume" : "--overwrite");
-  if (options.run.backend == "null")
-    fail(ErrorKind::usage, "--backend null: computes nothing, so cannot train");
 }
 
 data::Dataset load(const Options& options, const networks::NetworkInfo& network) {
@@ -128,6 +126,8 @@ int train_network(const Options& options) {
   loop.quiet = options.run.quiet;
 
   train::Session session(wanted);
+  if (!session.backend().executes())
+    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", session.backend().name());
   std::unique_ptr<train::RunFolder> folder;
   if (!options.out.empty())
     folder = std::make_unique<train::RunFolder>(options.out, options.resume      ? train::Existing::resume
@@ -188,7 +188,7 @@ std::function<int()> declare_train(CLI::App& command) {
       "130.\n\n"
       "Examples:\n"
       "  trainyard train --network lenet --data synthetic --batch 32 --steps 30\n"
-      "  trainyard train --network lenet --batch 32 --steps 20 --out /tmp/trainyard-lenet --overwrite "
+      "  trainyard train --network lenet --batch 32 --steps 20 --out runs/lenet --overwrite "
       "--json");
   return [options] { return train_network(*options); };
 }
