@@ -9,6 +9,13 @@ function(trainyard_test_binary name label)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE trainyard GTest::gtest GTest::gtest_main)
+  get_property(first GLOBAL PROPERTY TRAINYARD_FIRST_TEST_BINARY)
+  if(first)
+    target_precompile_headers(${name} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${name} PRIVATE ${TRAINYARD_PRECOMPILED} <gtest/gtest.h>)
+    set_property(GLOBAL PROPERTY TRAINYARD_FIRST_TEST_BINARY ${name})
+  endif()
   gtest_discover_tests(
     ${name}
     DISCOVERY_MODE PRE_TEST

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 namespace trainyard::data {
 
@@ -13,17 +14,20 @@ std::filesystem::path write_tarball(const std::filesystem::path& path,
   std::string archive;
   for (const auto& [name, content] : entries) {
     std::string header(512, '\0');
-    header.replace(0, name.size(), name);
+    const auto put = [&](std::ptrdiff_t offset, std::string_view text) {
+      std::copy(text.begin(), text.end(), header.begin() + offset);
+    };
+    put(0, name);
     char size[16];
     std::snprintf(size, sizeof size, "%011zo", content.size());
-    header.replace(124, 11, size);
-    header[156] = '0';
-    header.replace(257, 5, "ustar");
-    header.replace(148, 8, 8, ' ');
+    put(124, size);
+    put(156, "0");
+    put(257, "ustar");
+    put(148, "        ");
     unsigned sum = 0;
     for (const char c : header) sum += static_cast<unsigned char>(c);
     std::snprintf(size, sizeof size, "%06o", sum);
-    header.replace(148, 7, std::string(size, 6) + '\0');
+    put(148, std::string(size, 6) + '\0');
     archive += header + content;
     archive.resize((archive.size() + 511) / 512 * 512, '\0');
   }

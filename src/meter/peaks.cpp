@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/parallel.h"
-#include "tensor/host_tensor.h"
 
 namespace trainyard::meter {
 namespace {
@@ -55,11 +55,15 @@ constexpr int kVectorBytes = 64;
 constexpr int kVectorBytes = 32;
 #endif
 
+struct alignas(64) CacheLine {
+  float floats[16];
+};
+
 struct Arrays {
-  AlignedBuffer memory{static_cast<std::size_t>(3 * kArrayFloats) * sizeof(float)};
+  std::unique_ptr<CacheLine[]> memory = std::make_unique_for_overwrite<CacheLine[]>(3 * kArrayFloats / 16);
   float *a, *b, *c;
   Arrays() {
-    a = reinterpret_cast<float*>(memory.data());
+    a = memory[0].floats;
     b = a + kArrayFloats;
     c = b + kArrayFloats;
     parallel_chunks(kArrayFloats, 1, [&](std::int64_t begin, std::int64_t end, int) {
