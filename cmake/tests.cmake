@@ -8,6 +8,8 @@ function(trainyard_test_binary name label)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  # Tests are compiled far more often than they run: less optimising builds them in half the time.
+  target_compile_options(${name} PRIVATE -O1)
   target_link_libraries(${name} PRIVATE trainyard GTest::gtest GTest::gtest_main)
   get_property(first GLOBAL PROPERTY TRAINYARD_FIRST_TEST_BINARY)
   if(first)
