@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 
 namespace trainyard::engine {
 
@@ -28,6 +29,7 @@ std::byte* Executor::data(int buffer) const {
 }
 
 void Executor::run(const backend::StepContext& context) {
+  TRAINYARD_CHECK(thread_count() == step_.plan.threads);
   for (const auto& kernel : step_.kernels) kernel->run(context);
 }
 

@@ -1,5 +1,6 @@
 #include "plan/compile.h"
 
+#include "base/parallel.h"
 #include "graph/verifier.h"
 #include "plan/passes.h"
 
@@ -19,6 +20,7 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
                      const CompileOptions& options) {
   CompiledStep step;
   step.plan.backend = backend.name();
+  step.plan.threads = thread_count();
   graph::Graph fused = options.fuse ? verified(fuse(graph, backend, step.plan.fusions)) : graph;
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
   choose_kernels(step, backend, options);

@@ -64,6 +64,7 @@ struct Step {
 // A compiled step as plain data: printable, comparable.
 struct StepPlan {
   std::string backend;
+  int threads = 0;  // kernels booked workspace for this many, and may not run with another number
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
   std::array<std::size_t, kRegions> region_bytes{};
