@@ -77,7 +77,8 @@ std::string manifest_to_text(const CheckpointManifest& manifest) {
 CheckpointManifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
   try {
     Json json = Json::parse(text);
-    if (json.value("format", "") != kFormat) throw std::invalid_argument("not a checkpoint's manifest");
+    if (!json.is_object() || json.value("format", "") != kFormat)
+      throw std::invalid_argument("not a checkpoint's manifest");
     if (json.at("version") != kVersion)
       fail(ErrorKind::config, "'{}': unknown version {}, {} expected", path.string(), json["version"].dump(),
            kVersion);

@@ -7,18 +7,29 @@
 
 namespace trainyard::train {
 
-// At the batch of training: inference then needs less memory than a training step, whatever the network.
+namespace {
+
+constexpr std::int64_t kUsefulBatch = 256;
+constexpr std::size_t kModestBytes = std::size_t{512} << 20;
+
+}  // namespace
+
 Evaluator::Evaluator(const Session& session, const data::Dataset& dataset, const data::Preprocess& preprocess)
     : dataset_(dataset) {
   const SessionOptions& options = session.options();
-  if (dataset.size(data::Split::test) == 0)
-    fail(ErrorKind::config, "data set '{}' has no test images: give --no-eval", dataset.name);
+  const std::int64_t images = dataset.size(data::Split::test), trained = options.model.batch;
+  if (images == 0) fail(ErrorKind::config, "data set '{}' has no test images: give --no-eval", dataset.name);
+  const bool shadow = options.update.ema_decay > 0;
+  std::int64_t batch = std::max(trained, std::min(kUsefulBatch, images));
+  executor_ = session.make_evaluator(batch, shadow);
+  // At the batch of training, inference needs less memory than training, whatever the network.
+  if (batch > trained && executor_->plan().bytes(plan::Region::slab) > kModestBytes)
+    executor_ = session.make_evaluator(batch = trained, shadow);
   stream_ = {.pass = data::Pass::evaluation,
              .split = data::Split::test,
              .preprocess = preprocess,
-             .batch = options.model.batch,
+             .batch = batch,
              .seed = options.seed};
-  executor_ = session.make_evaluator(options.model.batch, options.update.ema_decay > 0);
 }
 
 std::int64_t Evaluator::count_right(const data::Batch& batch) const {
