@@ -26,6 +26,8 @@ struct KernelIo {
   std::vector<std::pair<int, int>> in_place;
 };
 
+// Every buffer begins on a multiple of 64 bytes and owns the bytes up to the next one; that tail holds zeros
+// and must go on doing so.
 struct Binding {
   std::vector<std::byte*> inputs, outputs;
   std::byte* workspace = nullptr;

@@ -13,6 +13,7 @@
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
+#include "cli/train.h"
 
 namespace trainyard::cli {
 namespace {
@@ -42,6 +43,7 @@ struct Row {
 const Row kCommands[] = {
     {"networks", "List the networks, with their sizes and costs", declare_networks},
     {"data", "Get and list data sets", declare_data},
+    {"train", "Train a network, with checkpoints and evaluation", declare_train},
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},

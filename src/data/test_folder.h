@@ -1,6 +1,6 @@
 #pragma once
 
-// For the unit tests of this folder only.
+// For tests only.
 
 #include <unistd.h>
 

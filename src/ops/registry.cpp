@@ -6,6 +6,7 @@
 #include "ops/batch_norm.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
+#include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
 #include "ops/dropout.h"
 #include "ops/fill.h"
@@ -28,6 +29,8 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &conv2d_op,
       &conv2d_d_src_op,
       &conv2d_d_weight_op,
+      &conv2d_max_pool_op,
+      &conv2d_max_pool_d_weight_op,
       &dense_op,
       &dense_d_src_op,
       &dense_d_weight_op,

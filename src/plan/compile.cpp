@@ -19,7 +19,7 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
                      const CompileOptions& options) {
   CompiledStep step;
   step.plan.backend = backend.name();
-  graph::Graph fused = options.fuse ? verified(fuse(graph, step.plan.fusions)) : graph;
+  graph::Graph fused = options.fuse ? verified(fuse(graph, backend, step.plan.fusions)) : graph;
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
   choose_kernels(step, backend, options);
   place_buffers(step);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -6,6 +8,7 @@
 #include "ops/add.h"
 #include "ops/batch_norm.h"
 #include "ops/conv2d.h"
+#include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
 #include "ops/max_pool.h"
 #include "plan/passes.h"
@@ -21,22 +24,14 @@ using ops::Activation;
 // Rewrites on a copy of the node list; a removed node has no op.
 class Fuser {
  public:
-  Fuser(const graph::Graph& graph, std::vector<std::string>& notes)
-      : graph_(graph), nodes_(graph.nodes()), notes_(notes) {
-    read_by_.resize(graph.values().size());
-    producer_.assign(graph.values().size(), graph::kNone);
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      for (const ValueId input : nodes_[n].inputs) read_by_[index(input)].push_back(static_cast<NodeId>(n));
-      for (const ValueId output : nodes_[n].outputs) producer_[index(output)] = static_cast<NodeId>(n);
-    }
-    for (const ValueId output : graph.outputs()) read_by_[index(output)].push_back(graph::kNone);
-  }
+  Fuser(const graph::Graph& graph, const backend::Backend& backend, std::vector<std::string>& notes)
+      : graph_(graph), backend_(backend), nodes_(graph.nodes()), notes_(notes) {}
 
   graph::Graph run() {
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (nodes_[n].op == &ops::activation_op) join_producer(static_cast<NodeId>(n));
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (nodes_[n].op == &ops::activation_grad_op) join_mask(static_cast<NodeId>(n));
+    each(ops::activation_op, [this](NodeId id) { join_producer(id); });
+    each(ops::activation_grad_op, [this](NodeId id) { join_mask(id); });
+    each(ops::max_pool_op, [this](NodeId id) { join_convolution(id); });
+    each(ops::conv2d_d_weight_op, [this](NodeId id) { join_unpool(id); });
     std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
     graph::Graph result = graph_;
     result.replace_nodes(std::move(nodes_));
@@ -45,6 +40,21 @@ class Fuser {
 
  private:
   static std::size_t index(int id) { return static_cast<std::size_t>(id); }
+
+  // Visits the nodes of one op; who reads and makes what is noted anew, since earlier visits changed it.
+  template <typename Visit>
+  void each(const graph::OpDef& op, const Visit& visit) {
+    read_by_.assign(graph_.values().size(), {});
+    producer_.assign(graph_.values().size(), graph::kNone);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      for (const ValueId input : nodes_[n].inputs) read_by_[index(input)].push_back(static_cast<NodeId>(n));
+      for (const ValueId output : nodes_[n].outputs) producer_[index(output)] = static_cast<NodeId>(n);
+    }
+    for (const ValueId output : graph_.outputs()) read_by_[index(output)].push_back(graph::kNone);
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      if (nodes_[n].op == &op) visit(static_cast<NodeId>(n));
+  }
+
   bool read_once(ValueId value) const { return read_by_[index(value)].size() == 1; }
   Node* producer(ValueId value) {
     const NodeId id = producer_[index(value)];
@@ -141,7 +151,62 @@ class Fuser {
     return true;
   }
 
+  // The reason why no kernel of the backend, short of the plain loops, would take the node; empty: one would.
+  std::string declined(const Node& node) const {
+    const backend::KernelRequest request{{graph_, node},
+                                         std::vector<std::optional<Layout>>(node.inputs.size()),
+                                         std::vector<std::optional<Layout>>(node.outputs.size())};
+    std::string reason = "the backend has no kernel for it";
+    for (const backend::Candidate& candidate : backend_.candidates()) {
+      if (candidate.op != node.op || std::string_view(candidate.name).starts_with("reference:")) continue;
+      const backend::Decision decision = candidate.accept(request);
+      if (decision.accepted()) return "";
+      reason = decision.reason;
+    }
+    return reason;
+  }
+
+  // A convolution whose output only a max pool reads.
+  void join_convolution(NodeId id) {
+    Node& pool = nodes_[index(id)];
+    Node* conv = producer(pool.inputs[0]);
+    if (conv == nullptr || conv->op != &ops::conv2d_op || !read_once(pool.inputs[0])) return;
+    Node fused = *conv;
+    fused.op = &ops::conv2d_max_pool_op;
+    fused.outputs = pool.outputs;
+    fused.attributes =
+        ops::Conv2dMaxPoolAttrs{conv->attrs<ops::Conv2dAttrs>(), pool.attrs<ops::MaxPoolAttrs>().window};
+    const std::string reason = declined(fused);
+    if (!reason.empty())
+      return note("max_pool '{}' stays apart from conv2d '{}': {}", pool.name, conv->name, reason);
+    note("max_pool '{}' joins conv2d '{}'", pool.name, conv->name);
+    *conv = std::move(fused);
+    pool = {};
+  }
+
+  // The gradient of such a pair, where only the weights need one.
+  void join_unpool(NodeId id) {
+    Node& d_weight = nodes_[index(id)];
+    Node* unpool = producer(d_weight.inputs[0]);
+    if (unpool == nullptr || unpool->op != &ops::max_pool_d_src_op || !read_once(d_weight.inputs[0])) return;
+    const auto& conv = d_weight.attrs<ops::Conv2dGradAttrs>();
+    const auto& pool = unpool->attrs<ops::MaxPoolGradAttrs>();
+    Node fused = d_weight;
+    fused.op = &ops::conv2d_max_pool_d_weight_op;
+    fused.inputs = {unpool->inputs[0], unpool->inputs[1], d_weight.inputs[1]};
+    if (pool.mask_by_dst) fused.inputs.push_back(unpool->inputs[2]);
+    fused.attributes =
+        ops::Conv2dMaxPoolGradAttrs{{conv.conv, pool.window}, conv.shape, conv.bias, pool.mask_by_dst};
+    const std::string reason = declined(fused);
+    if (!reason.empty())
+      return note("max_pool_d_src '{}' stays apart from '{}': {}", unpool->name, d_weight.name, reason);
+    note("max_pool_d_src '{}' joins conv2d_d_weight '{}'", unpool->name, d_weight.name);
+    d_weight = std::move(fused);
+    *unpool = {};
+  }
+
   const graph::Graph& graph_;
+  const backend::Backend& backend_;
   std::vector<Node> nodes_;
   std::vector<std::string>& notes_;
   std::vector<std::vector<NodeId>> read_by_;
@@ -150,8 +215,9 @@ class Fuser {
 
 }  // namespace
 
-graph::Graph fuse(const graph::Graph& graph, std::vector<std::string>& notes) {
-  return Fuser(graph, notes).run();
+graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,
+                  std::vector<std::string>& notes) {
+  return Fuser(graph, backend, notes).run();
 }
 
 }  // namespace trainyard::plan

@@ -7,8 +7,10 @@
 // The passes of compile(), in order; each stands in the file of its name.
 namespace trainyard::plan {
 
-// fuse.cpp: rewrites node patterns into one node; appends to `notes` what it did, or why not.
-graph::Graph fuse(const graph::Graph& graph, std::vector<std::string>& notes);
+// fuse.cpp: rewrites node patterns into one node; appends to `notes` what it did, or why not. Fusions that
+// only some kernels can do are asked of the backend.
+graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,
+                  std::vector<std::string>& notes);
 
 // order.cpp: drops nodes whose results nobody needs; keeps the given order.
 graph::Graph live_nodes(const graph::Graph& graph);

@@ -17,13 +17,16 @@ CheckedBuffer::CheckedBuffer(graph::TensorType type, Layout layout)
     : type_(type),
       layout_(std::move(layout)),
       bytes_(static_cast<std::size_t>(layout_.elements(type.shape)) * size_of(type.dtype)),
-      memory_(bytes_ + kGuardBytes) {
-  std::memset(data(), 0xFF, bytes_);  // a quiet NaN in f32 and f64
-  std::memset(data() + bytes_, static_cast<int>(kGuard), kGuardBytes);
+      memory_(align_up(bytes_) + kGuardBytes) {
+  std::memset(data(), 0xFF, bytes_);                           // a quiet NaN in f32 and f64
+  std::memset(data() + bytes_, 0, align_up(bytes_) - bytes_);  // the tail that belongs to the buffer
+  std::memset(data() + align_up(bytes_), static_cast<int>(kGuard), kGuardBytes);
 }
 
 bool CheckedBuffer::guard_intact() const {
-  return std::all_of(data() + bytes_, data() + bytes_ + kGuardBytes, [](std::byte b) { return b == kGuard; });
+  const std::byte *tail = data() + bytes_, *guard = data() + align_up(bytes_);
+  return std::all_of(tail, guard, [](std::byte b) { return b == std::byte{0}; }) &&
+         std::all_of(guard, guard + kGuardBytes, [](std::byte b) { return b == kGuard; });
 }
 
 bool CheckedBuffer::padding_is_zero() const {

@@ -42,7 +42,7 @@ class FaultyKernel final : public Kernel {
     float* output = binding_.outputs.empty() ? nullptr : reinterpret_cast<float*>(binding_.outputs[0]);
     if (fault_ == Fault::wrong_value) output[last_] += 0.01f;
     if (fault_ == Fault::unwritten) output[last_] = std::nanf("");
-    if (fault_ == Fault::overrun) output[last_ + 1] = 0;
+    if (fault_ == Fault::overrun) output[last_ + 1] = 1;
     if (fault_ == Fault::changes_input) *reinterpret_cast<float*>(binding_.inputs[0]) += 1;
     if (fault_ == Fault::wrong_state) *reinterpret_cast<float*>(binding_.inputs[0]) += 0.01f;
   }

@@ -39,7 +39,7 @@ std::vector<ValueId> append_backward(Graph& graph) {
 }
 
 bool has_gradient(const Problem& problem) {
-  if (problem.forward_only) return false;
+  if (problem.forward_only || (problem.op != nullptr && problem.op->gradient == nullptr)) return false;
   Graph graph;
   problem.problem.build(graph, DType::f64);
   if (graph.outputs().empty() || differentiable_values(graph).empty()) return false;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/onednn/blocked_image.h"
+#include "backend/onednn/image_view.h"
 #include "backend/onednn/list.h"
 #include "base/parallel.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 // Calls body(output pixel, first image row, last, first column, last, one over the divisor).
 template <typename Body>
-void for_each_window(const ops::AveragePoolAttrs& attrs, const BlockedImage& src, const BlockedImage& dst,
+void for_each_window(const ops::AveragePoolAttrs& attrs, const ImageView& src, const ImageView& dst,
                      const Body& body) {
   const ops::Window2d& w = attrs.window;
   for (std::int64_t oh = 0; oh < dst.height; ++oh) {
@@ -26,47 +26,54 @@ void for_each_window(const ops::AveragePoolAttrs& attrs, const BlockedImage& src
   }
 }
 
+// Images are split over threads; `body` sees one block of channels of one image.
+template <typename Body>
+void for_each_block(const ImageView& image, const Body& body) {
+  parallel_chunks(image.images, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t n = begin; n < end; ++n)
+      for (std::int64_t b = 0; b < image.blocks; ++b) body(n, b);
+  });
+}
+
 void run_forward(const Arguments& arguments) {
-  const BlockedImage src(arguments.io.inputs[0], arguments.node.input_shape(0));
-  const BlockedImage dst(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   const auto& attrs = arguments.node.attrs<ops::AveragePoolAttrs>();
-  with_block(src.block, [&]<int B>() {
-    using V = Vec<B>;
-    parallel_chunks(src.planes(), 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t p = begin; p < end; ++p) {
-        const float* x = arguments.input<float>(0) + p * src.plane();
-        float* y = arguments.output<float>(0) + p * dst.plane();
-        for_each_window(attrs, src, dst, [&](auto pixel, auto y0, auto y1, auto x0, auto x1, float scale) {
-          typename V::Floats sum{};
-          for (auto row = y0; row < y1; ++row)
-            for (auto column = x0; column < x1; ++column) sum += V::load(x + (row * src.width + column) * B);
-          V::store(y + pixel * B, sum * scale);
-        });
-      }
+  with_lanes(src.lanes, [&]<int L>() {
+    using V = Vec<L>;
+    for_each_block(src, [&](std::int64_t n, std::int64_t b) {
+      const float* x = arguments.input<float>(0) + n * src.image_stride + b * src.block_stride;
+      float* y = arguments.output<float>(0) + n * dst.image_stride + b * dst.block_stride;
+      for_each_window(attrs, src, dst, [&](auto pixel, auto y0, auto y1, auto x0, auto x1, float scale) {
+        typename V::Floats sum{};
+        for (auto row = y0; row < y1; ++row)
+          for (auto column = x0; column < x1; ++column)
+            sum += V::load(x + (row * src.width + column) * src.pixel_stride);
+        V::store(y + pixel * dst.pixel_stride, sum * scale);
+      });
     });
   });
 }
 
 void run_d_src(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::AveragePoolGradAttrs>().pool;
-  const BlockedImage dst(arguments.io.inputs[0], arguments.node.input_shape(0));
-  const BlockedImage src(arguments.io.outputs[0], arguments.node.output_shape(0));
-  with_block(src.block, [&]<int B>() {
-    using V = Vec<B>;
-    parallel_chunks(src.planes(), 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t p = begin; p < end; ++p) {
-        const float* d_y = arguments.input<float>(0) + p * dst.plane();
-        float* d_x = arguments.output<float>(0) + p * src.plane();
-        std::fill(d_x, d_x + src.plane(), 0.0f);
-        for_each_window(attrs, src, dst, [&](auto pixel, auto y0, auto y1, auto x0, auto x1, float scale) {
-          const auto share = V::load(d_y + pixel * B) * scale;
-          for (auto row = y0; row < y1; ++row)
-            for (auto column = x0; column < x1; ++column) {
-              float* at = d_x + (row * src.width + column) * B;
-              V::store(at, V::load(at) + share);
-            }
-        });
-      }
+  const ImageView dst(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const ImageView src(arguments.io.outputs[0], arguments.node.output_shape(0));
+  with_lanes(src.lanes, [&]<int L>() {
+    using V = Vec<L>;
+    for_each_block(src, [&](std::int64_t n, std::int64_t b) {
+      const float* d_y = arguments.input<float>(0) + n * dst.image_stride + b * dst.block_stride;
+      float* d_x = arguments.output<float>(0) + n * src.image_stride + b * src.block_stride;
+      for (std::int64_t pixel = 0; pixel < src.pixels(); ++pixel)
+        V::store(d_x + pixel * src.pixel_stride, typename V::Floats{});
+      for_each_window(attrs, src, dst, [&](auto pixel, auto y0, auto y1, auto x0, auto x1, float scale) {
+        const auto share = V::load(d_y + pixel * dst.pixel_stride) * scale;
+        for (auto row = y0; row < y1; ++row)
+          for (auto column = x0; column < x1; ++column) {
+            float* at = d_x + (row * src.width + column) * src.pixel_stride;
+            V::store(at, V::load(at) + share);
+          }
+      });
     });
   });
 }
@@ -75,7 +82,7 @@ Decision accept(const KernelRequest& request) { return wants_image(request.node)
 
 template <KernelFunction function>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  const Layout layout = blocked_layout(request, 0);
+  const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, function);
 }
 

@@ -9,13 +9,13 @@ namespace trainyard::backend::onednn {
 namespace {
 
 void run(const Arguments& arguments) {
-  const BlockedImage dst(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   float* to = arguments.output<float>(0);
   BoxCorner corner;
   // The padding of the last block belongs to no part.
-  if (dst.channels % dst.block != 0) std::fill(to, to + dst.planes() * dst.plane(), 0.0f);
+  if (dst.pads()) std::fill(to, to + dst.floats(), 0.0f);
   for (int i = 0; i < arguments.node.inputs(); ++i) {
-    const BlockedImage part(arguments.io.inputs[static_cast<std::size_t>(i)], arguments.node.input_shape(i));
+    const ImageView part(arguments.io.inputs[static_cast<std::size_t>(i)], arguments.node.input_shape(i));
     copy_box(part, arguments.input<float>(i), {}, dst, to, corner, part.channels, part.height, part.width);
     corner.channel += part.channels;
   }
@@ -27,7 +27,7 @@ Decision accept(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  const Layout layout = blocked_layout(request, 0);
+  const Layout layout = image_layout(request, 0);
   KernelIo io = plain_io(request.node);
   std::fill(io.inputs.begin(), io.inputs.end(), layout);
   io.outputs[0] = layout;

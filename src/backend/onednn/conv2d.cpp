@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "backend/onednn/conv2d_transposed.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/list.h"
 
@@ -13,6 +14,13 @@ using Argument = DnnlKernel::Argument;
 using Place = DnnlKernel::Place;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+// How images lie: in blocks as oneDNN chooses, or with channels last.
+enum class Images { free, channels_last };
+
+memory::desc image_desc(const Shape& shape, Images images) {
+  return images == Images::free ? any_desc(shape) : to_desc(shape, Layout::channels_last(4));
+}
 
 // oneDNN gives the groups of a weight an axis of their own: (G, O/G, I/G, h, w). Ours is (O, I/G, h, w). For
 // depthwise weights O/G is 1, so dropping that axis maps every layout; otherwise both agree in plain layout
@@ -47,71 +55,89 @@ struct Problem {
   Shape src, dst;
   WeightShape weight;
   bool bias;
+  Images images;
 
+  memory::desc src_desc() const { return image_desc(src, images); }
+  memory::desc dst_desc() const { return image_desc(dst, images); }
   memory::desc bias_desc() const { return bias ? to_desc({dst[1]}, Layout{}) : memory::desc(); }
-  dnnl::convolution_forward::primitive_desc forward(dnnl::prop_kind kind) const {
+
+  dnnl::convolution_forward::primitive_desc forward() const {
     const ops::Window2d& w = attrs.window;
-    const dnnl::convolution_forward::desc desc(kind, kDirect, any_desc(src), weight.any(), bias_desc(),
-                                               any_desc(dst), window_strides(w), window_dilations(w),
-                                               padding_before(w), padding_after(w));
+    const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_training, kDirect, src_desc(),
+                                               weight.any(), bias_desc(), dst_desc(), window_strides(w),
+                                               window_dilations(w), padding_before(w), padding_after(w));
     return {desc, planned_attr(attrs.activation), cpu_engine()};
+  }
+  dnnl::convolution_backward_data::primitive_desc d_src() const {
+    const ops::Window2d& w = attrs.window;
+    const dnnl::convolution_backward_data::desc desc(kDirect, src_desc(), weight.any(), dst_desc(),
+                                                     window_strides(w), window_dilations(w),
+                                                     padding_before(w), padding_after(w));
+    return {desc, planned_attr(), cpu_engine(), forward()};
+  }
+  dnnl::convolution_backward_weights::primitive_desc d_weight(const memory::desc& d_weight_desc) const {
+    const ops::Window2d& w = attrs.window;
+    const dnnl::convolution_backward_weights::desc desc(kDirect, src_desc(), d_weight_desc, bias_desc(),
+                                                        dst_desc(), window_strides(w), window_dilations(w),
+                                                        padding_before(w), padding_after(w));
+    return {desc, planned_attr(), cpu_engine(), forward()};
   }
 };
 
-std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
-  const graph::NodeView& node = request.node;
+Problem forward_problem(const graph::NodeView& node, Images images) {
   const auto& attrs = node.attrs<ops::Conv2dAttrs>();
-  const Problem problem{attrs,
-                        node.input_shape(0),
-                        node.output_shape(0),
-                        {node.input_shape(1), attrs.groups},
-                        node.inputs() == 3};
-  const auto pd = problem.forward(dnnl::prop_kind::forward_training);
+  return {attrs,
+          node.input_shape(0),
+          node.output_shape(0),
+          {node.input_shape(1), attrs.groups},
+          node.inputs() == 3,
+          images};
+}
+
+Problem d_src_problem(const graph::NodeView& node, Images images) {
+  const auto& attrs = node.attrs<ops::Conv2dGradAttrs>();
+  return {attrs.conv, attrs.shape, node.input_shape(0), {node.input_shape(1), attrs.conv.groups},
+          false,      images};
+}
+
+Problem d_weight_problem(const graph::NodeView& node, Images images) {
+  const auto& attrs = node.attrs<ops::Conv2dGradAttrs>();
+  return {attrs.conv, node.input_shape(1), node.input_shape(0), {attrs.shape, attrs.conv.groups}, attrs.bias,
+          images};
+}
+
+template <Images images>
+std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+  const Problem problem = forward_problem(request.node, images);
+  const auto pd = problem.forward();
   std::vector<Argument> arguments{
       {DNNL_ARG_SRC, Place::input, 0, pd.src_desc()},
       {DNNL_ARG_WEIGHTS, Place::input, 1, pd.weights_desc(), problem.weight.ours(pd.weights_desc())},
       {DNNL_ARG_DST, Place::output, 0, pd.dst_desc()}};
   if (problem.bias) arguments.push_back({DNNL_ARG_BIAS, Place::input, 2, pd.bias_desc()});
-  return make_dnnl_kernel(node, dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
+  return make_dnnl_kernel(request.node, dnnl::convolution_forward(pd), pd.scratchpad_desc(),
+                          std::move(arguments));
 }
 
+template <Images images>
 std::unique_ptr<Kernel> make_d_src(const KernelRequest& request) {
-  const graph::NodeView& node = request.node;
-  const auto& attrs = node.attrs<ops::Conv2dGradAttrs>();
-  const Problem problem{
-      attrs.conv, attrs.shape, node.input_shape(0), {node.input_shape(1), attrs.conv.groups}, false};
-  const ops::Window2d& w = attrs.conv.window;
-  const dnnl::convolution_backward_data::desc desc(kDirect, any_desc(problem.src), problem.weight.any(),
-                                                   any_desc(problem.dst), window_strides(w),
-                                                   window_dilations(w), padding_before(w), padding_after(w));
-  const dnnl::convolution_backward_data::primitive_desc pd(
-      desc, planned_attr(), cpu_engine(), problem.forward(dnnl::prop_kind::forward_training));
+  const Problem problem = d_src_problem(request.node, images);
+  const auto pd = problem.d_src();
   return make_dnnl_kernel(
-      node, dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),
+      request.node, dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),
       {{DNNL_ARG_DIFF_DST, Place::input, 0, pd.diff_dst_desc()},
        {DNNL_ARG_WEIGHTS, Place::input, 1, pd.weights_desc(), problem.weight.ours(pd.weights_desc())},
        {DNNL_ARG_DIFF_SRC, Place::output, 0, pd.diff_src_desc()}});
 }
 
-dnnl::convolution_backward_weights::primitive_desc d_weight_desc(const Problem& problem,
-                                                                 const memory::desc& d_weight) {
-  const ops::Window2d& w = problem.attrs.window;
-  const dnnl::convolution_backward_weights::desc desc(
-      kDirect, any_desc(problem.src), d_weight, problem.bias_desc(), any_desc(problem.dst), window_strides(w),
-      window_dilations(w), padding_before(w), padding_after(w));
-  return {desc, planned_attr(), cpu_engine(), problem.forward(dnnl::prop_kind::forward_training)};
-}
-
+template <Images images>
 std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
-  const graph::NodeView& node = request.node;
-  const auto& attrs = node.attrs<ops::Conv2dGradAttrs>();
-  const Problem problem{
-      attrs.conv, node.input_shape(1), node.input_shape(0), {attrs.shape, attrs.conv.groups}, attrs.bias};
-  auto pd = d_weight_desc(problem, problem.weight.any());
+  const Problem problem = d_weight_problem(request.node, images);
+  auto pd = problem.d_weight(problem.weight.any());
   // The parameter's own layout saves a reorder, if the same implementation can write it.
   if (!problem.weight.grouped && request.outputs[0]) {
     try {
-      const auto pinned = d_weight_desc(problem, to_desc(attrs.shape, *request.outputs[0]));
+      const auto pinned = problem.d_weight(to_desc(problem.weight.shape, *request.outputs[0]));
       if (std::string(pinned.impl_info_str()) == pd.impl_info_str()) pd = pinned;
     } catch (const dnnl::error&) {
       // No implementation writes that layout: keep the free choice.
@@ -121,19 +147,56 @@ std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
                                   {DNNL_ARG_SRC, Place::input, 1, pd.src_desc()},
                                   {DNNL_ARG_DIFF_WEIGHTS, Place::output, 0, pd.diff_weights_desc(),
                                    problem.weight.ours(pd.diff_weights_desc())}};
-  if (attrs.bias) arguments.push_back({DNNL_ARG_DIFF_BIAS, Place::output, 1, pd.diff_bias_desc()});
-  return make_dnnl_kernel(node, dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
+  if (problem.bias) arguments.push_back({DNNL_ARG_DIFF_BIAS, Place::output, 1, pd.diff_bias_desc()});
+  return make_dnnl_kernel(request.node, dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
                           std::move(arguments));
 }
 
 Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
 
+// Channels last, where the implementation that oneDNN would take is one of its fast ones.
+template <typename MakeDesc>
+Decision accept_channels_last(const KernelRequest& request, const MakeDesc& make_desc) {
+  const Decision f32 = wants_f32(request.node);
+  if (!f32.accepted()) return f32;
+  if (!has_matrix_convolutions())
+    return Decision::no("this CPU has no matrix-product convolutions (AVX-512)");
+  try {
+    const std::string implementation = make_desc().impl_info_str();
+    if (implementation.starts_with("brgconv") || implementation.starts_with("jit")) return Decision::yes();
+    return Decision::no("channels last would run as " + implementation);
+  } catch (const dnnl::error& error) {
+    return Decision::no(std::string("channels last: ") + error.what());
+  }
+}
+
+Decision accept_forward_last(const KernelRequest& request) {
+  return accept_channels_last(request,
+                              [&] { return forward_problem(request.node, Images::channels_last).forward(); });
+}
+Decision accept_d_src_last(const KernelRequest& request) {
+  return accept_channels_last(request,
+                              [&] { return d_src_problem(request.node, Images::channels_last).d_src(); });
+}
+Decision accept_d_weight_last(const KernelRequest& request) {
+  return accept_channels_last(request, [&] {
+    const Problem problem = d_weight_problem(request.node, Images::channels_last);
+    return problem.d_weight(problem.weight.any());
+  });
+}
+
 }  // namespace
 
 std::vector<Candidate> conv2d_candidates() {
-  return {{&ops::conv2d_op, "onednn:conv2d", accept, make_forward},
-          {&ops::conv2d_d_src_op, "onednn:conv2d_d_src", accept, make_d_src},
-          {&ops::conv2d_d_weight_op, "onednn:conv2d_d_weight", accept, make_d_weight}};
+  return {{&ops::conv2d_op, "onednn:conv2d_last", accept_forward_last, make_forward<Images::channels_last>},
+          {&ops::conv2d_op, "onednn:conv2d", accept, make_forward<Images::free>},
+          {&ops::conv2d_d_src_op, "onednn:conv2d_transposed", accept_transposed, make_transposed},
+          {&ops::conv2d_d_src_op, "onednn:conv2d_d_src_last", accept_d_src_last,
+           make_d_src<Images::channels_last>},
+          {&ops::conv2d_d_src_op, "onednn:conv2d_d_src", accept, make_d_src<Images::free>},
+          {&ops::conv2d_d_weight_op, "onednn:conv2d_d_weight_last", accept_d_weight_last,
+           make_d_weight<Images::channels_last>},
+          {&ops::conv2d_d_weight_op, "onednn:conv2d_d_weight", accept, make_d_weight<Images::free>}};
 }
 
 }  // namespace trainyard::backend::onednn

@@ -7,33 +7,40 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-// Channels [channel, channel + count) of one pixel row; count never crosses a block on either side.
-void copy_run(const float* from, float* to, int block, std::int64_t count, std::int64_t pixels) {
-  if (count == block) {
-    std::copy(from, from + pixels * block, to);
+// A run of channels of one row of pixels.
+void copy_run(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride,
+              std::int64_t channels, std::int64_t pixels) {
+  if (channels == from_stride && channels == to_stride) {
+    std::copy(from, from + pixels * channels, to);
     return;
   }
-  for (std::int64_t p = 0; p < pixels; ++p)
-    for (std::int64_t c = 0; c < count; ++c) to[p * block + c] = from[p * block + c];
+  for (std::int64_t p = 0; p < pixels; ++p, from += from_stride, to += to_stride)
+    std::copy(from, from + channels, to);
+}
+
+// Neighbouring channels at one pixel: up to the end of a block, or all of them where channels come last.
+std::int64_t run_from(const ImageView& image, std::int64_t channel) {
+  return image.block_stride == image.lanes ? image.channels - channel : image.lanes - channel % image.lanes;
+}
+
+std::int64_t offset_of(const ImageView& image, std::int64_t n, std::int64_t channel, std::int64_t row,
+                       std::int64_t column) {
+  return n * image.image_stride + channel / image.lanes * image.block_stride + channel % image.lanes +
+         (row * image.width + column) * image.pixel_stride;
 }
 
 }  // namespace
 
-void copy_box(const BlockedImage& src, const float* from, BoxCorner src_corner, const BlockedImage& dst,
-              float* to, BoxCorner dst_corner, std::int64_t channels, std::int64_t rows,
-              std::int64_t columns) {
-  const int block = src.block;
+void copy_box(const ImageView& src, const float* from, BoxCorner src_corner, const ImageView& dst, float* to,
+              BoxCorner dst_corner, std::int64_t channels, std::int64_t rows, std::int64_t columns) {
   parallel_chunks(src.images, 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t n = begin; n < end; ++n) {
       for (std::int64_t c = 0; c < channels;) {
         const std::int64_t sc = src_corner.channel + c, dc = dst_corner.channel + c;
-        const std::int64_t run =
-            std::min({channels - c, block - sc % block, static_cast<std::int64_t>(block) - dc % block});
-        const float* src_plane = from + (n * src.blocks + sc / block) * src.plane() + sc % block;
-        float* dst_plane = to + (n * dst.blocks + dc / block) * dst.plane() + dc % block;
+        const std::int64_t run = std::min({channels - c, run_from(src, sc), run_from(dst, dc)});
         for (std::int64_t row = 0; row < rows; ++row)
-          copy_run(src_plane + ((src_corner.row + row) * src.width + src_corner.column) * block,
-                   dst_plane + ((dst_corner.row + row) * dst.width + dst_corner.column) * block, block, run,
+          copy_run(from + offset_of(src, n, sc, src_corner.row + row, src_corner.column), src.pixel_stride,
+                   to + offset_of(dst, n, dc, dst_corner.row + row, dst_corner.column), dst.pixel_stride, run,
                    columns);
         c += run;
       }

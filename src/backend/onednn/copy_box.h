@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/onednn/blocked_image.h"
+#include "backend/onednn/image_view.h"
 
 namespace trainyard::backend::onednn {
 
@@ -9,10 +9,8 @@ struct BoxCorner {
   std::int64_t channel = 0, row = 0, column = 0;
 };
 
-// Copies `channels` x `rows` x `columns` of every image from one corner to another. Whole blocks move as
-// vectors; channels that do not start on a block move one by one.
-void copy_box(const BlockedImage& src, const float* from, BoxCorner src_corner, const BlockedImage& dst,
-              float* to, BoxCorner dst_corner, std::int64_t channels, std::int64_t rows,
-              std::int64_t columns);
+// Copies `channels` x `rows` x `columns` of every image from one corner to another.
+void copy_box(const ImageView& src, const float* from, BoxCorner src_corner, const ImageView& dst, float* to,
+              BoxCorner dst_corner, std::int64_t channels, std::int64_t rows, std::int64_t columns);
 
 }  // namespace trainyard::backend::onednn

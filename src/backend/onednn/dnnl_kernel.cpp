@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 #include <fmt/core.h>
 
@@ -98,6 +99,19 @@ dnnl::memory::dims window_dilations(const ops::Window2d& window) {
 dnnl::memory::dims padding_before(const ops::Window2d& window) { return {window.pad_top, window.pad_left}; }
 dnnl::memory::dims padding_after(const ops::Window2d& window) {
   return {window.pad_bottom, window.pad_right};
+}
+
+bool has_matrix_convolutions() {
+  static const bool has = [] {
+    using dnnl::memory;
+    const memory::desc image({1, 32, 8, 8}, memory::data_type::f32, memory::format_tag::nhwc);
+    const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_training,
+                                               dnnl::algorithm::convolution_direct, image,
+                                               any_desc({32, 32, 3, 3}), image, {1, 1}, {1, 1}, {1, 1});
+    const dnnl::convolution_forward::primitive_desc pd(desc, cpu_engine());
+    return std::string(pd.impl_info_str()).starts_with("brgconv");
+  }();
+  return has;
 }
 
 Decision wants_f32(const graph::NodeView& node) {

@@ -31,6 +31,11 @@ dnnl::memory::dims window_dilations(const ops::Window2d& window);  // oneDNN cou
 dnnl::memory::dims padding_before(const ops::Window2d& window);
 dnnl::memory::dims padding_after(const ops::Window2d& window);
 
+// True where oneDNN runs convolutions on channels-last images as batches of small matrix products (AVX-512).
+// They are up to twice as fast there as its kernels for blocked channels, so all images then keep their
+// channels last.
+bool has_matrix_convolutions();
+
 // A reason to decline common to all f32 kernels.
 Decision wants_f32(const graph::NodeView& node);
 

@@ -18,10 +18,14 @@ inline std::int64_t padded_elements(const Arguments& arguments) {
 // All inputs and outputs in the layout that input `leader` has now.
 KernelIo follow_io(const KernelRequest& request, int leader, std::vector<std::pair<int, int>> in_place);
 
+// The body may work in place: element i of an output depends on elements i of the inputs only.
 template <typename Body>
 void for_each_element(std::int64_t count, const Body& body) {
   parallel_chunks(count, kElementwiseGrain, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) body(i);
+    const Body local =
+        body;  // or every store might change what the body captured, for all the compiler knows
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) local(i);
   });
 }
 

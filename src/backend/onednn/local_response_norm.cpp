@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "backend/onednn/blocked_image.h"
+#include "backend/onednn/image_view.h"
 #include "backend/onednn/list.h"
 #include "base/parallel.h"
 
@@ -23,31 +23,31 @@ struct Row {
 };
 
 // base ^ -beta and base ^ (-beta - 1) for a block; 3/4 and 1/2 are the exponents in use and need no pow.
-template <int B>
-typename Vec<B>::Floats negative_power(typename Vec<B>::Floats base, float beta) {
-  typename Vec<B>::Floats result;
+template <int L>
+typename Vec<L>::Floats negative_power(typename Vec<L>::Floats base, float beta) {
+  typename Vec<L>::Floats result;
   if (beta == 0.75f) {
-    for (int i = 0; i < B; ++i) {
+    for (int i = 0; i < L; ++i) {
       const float root = std::sqrt(base[i]);
       result[i] = 1 / (root * std::sqrt(root));
     }
   } else if (beta == 0.5f) {
-    for (int i = 0; i < B; ++i) result[i] = 1 / std::sqrt(base[i]);
+    for (int i = 0; i < L; ++i) result[i] = 1 / std::sqrt(base[i]);
   } else {
-    for (int i = 0; i < B; ++i) result[i] = std::pow(base[i], -beta);
+    for (int i = 0; i < L; ++i) result[i] = std::pow(base[i], -beta);
   }
   return result;
 }
 
-template <int B>
-typename Vec<B>::Floats window_sum(const float* center, std::int64_t radius) {
-  typename Vec<B>::Floats sum = Vec<B>::load(center - radius);
-  for (std::int64_t i = 1 - radius; i <= radius; ++i) sum += Vec<B>::load(center + i);
+template <int L>
+typename Vec<L>::Floats window_sum(const float* center, std::int64_t radius) {
+  typename Vec<L>::Floats sum = Vec<L>::load(center - radius);
+  for (std::int64_t i = 1 - radius; i <= radius; ++i) sum += Vec<L>::load(center + i);
   return sum;
 }
 
 struct Problem {
-  BlockedImage image;
+  ImageView image;
   std::int64_t radius;
   float k, alpha, beta;
 
@@ -58,75 +58,75 @@ struct Problem {
     alpha = static_cast<float>(attrs.alpha);
     beta = static_cast<float>(attrs.beta);
   }
-  // Offset of a pixel's first channel; its other blocks follow at distance plane().
+  // Offset of a pixel's first channel; its other blocks follow at distance block_stride.
   std::int64_t at(std::int64_t pixel) const {
-    return pixel / image.pixels() * image.blocks * image.plane() + pixel % image.pixels() * image.block;
+    return pixel / image.pixels() * image.image_stride + pixel % image.pixels() * image.pixel_stride;
   }
 };
 
-template <int B>
+template <int L>
 void forward_pixels(const Problem& problem, const float* x, float* y, std::int64_t begin, std::int64_t end) {
-  using V = Vec<B>;
+  using V = Vec<L>;
   Row squares;
   for (std::int64_t pixel = begin; pixel < end; ++pixel) {
     const std::int64_t at = problem.at(pixel);
     for (std::int64_t b = 0; b < problem.image.blocks; ++b) {
-      const auto value = V::load(x + at + b * problem.image.plane());
-      V::store(squares.channels() + b * B, value * value);
+      const auto value = V::load(x + at + b * problem.image.block_stride);
+      V::store(squares.channels() + b * L, value * value);
     }
     for (std::int64_t b = 0; b < problem.image.blocks; ++b) {
-      const auto base = window_sum<B>(squares.channels() + b * B, problem.radius) * problem.alpha + problem.k;
-      const std::int64_t i = at + b * problem.image.plane();
-      V::store(y + i, V::load(x + i) * negative_power<B>(base, problem.beta));
+      const auto base = window_sum<L>(squares.channels() + b * L, problem.radius) * problem.alpha + problem.k;
+      const std::int64_t i = at + b * problem.image.block_stride;
+      V::store(y + i, V::load(x + i) * negative_power<L>(base, problem.beta));
     }
   }
 }
 
 // d_x = d_y s^-beta - 2 alpha beta x * sum over the window of d_y x s^(-beta-1), with s = k + alpha * sum of
 // squares.
-template <int B>
+template <int L>
 void backward_pixels(const Problem& problem, const float* d_y, const float* x, float* d_x, std::int64_t begin,
                      std::int64_t end) {
-  using V = Vec<B>;
+  using V = Vec<L>;
   Row squares, products;
   alignas(64) std::array<float, kMaxChannels> powers;
   const float factor = 2 * problem.alpha * problem.beta;
   for (std::int64_t pixel = begin; pixel < end; ++pixel) {
     const std::int64_t at = problem.at(pixel);
     for (std::int64_t b = 0; b < problem.image.blocks; ++b) {
-      const auto value = V::load(x + at + b * problem.image.plane());
-      V::store(squares.channels() + b * B, value * value);
+      const auto value = V::load(x + at + b * problem.image.block_stride);
+      V::store(squares.channels() + b * L, value * value);
     }
     for (std::int64_t b = 0; b < problem.image.blocks; ++b) {
-      const std::int64_t i = at + b * problem.image.plane();
-      const auto base = window_sum<B>(squares.channels() + b * B, problem.radius) * problem.alpha + problem.k;
-      const auto scaled = V::load(d_y + i) * negative_power<B>(base, problem.beta);
-      V::store(powers.data() + b * B, scaled);
-      V::store(products.channels() + b * B, scaled * V::load(x + i) / base);
+      const std::int64_t i = at + b * problem.image.block_stride;
+      const auto base = window_sum<L>(squares.channels() + b * L, problem.radius) * problem.alpha + problem.k;
+      const auto scaled = V::load(d_y + i) * negative_power<L>(base, problem.beta);
+      V::store(powers.data() + b * L, scaled);
+      V::store(products.channels() + b * L, scaled * V::load(x + i) / base);
     }
     // Padding channels hold zeros in x and d_y, so they add nothing.
     for (std::int64_t b = 0; b < problem.image.blocks; ++b) {
-      const std::int64_t i = at + b * problem.image.plane();
-      const auto sum = window_sum<B>(products.channels() + b * B, problem.radius);
-      V::store(d_x + i, V::load(powers.data() + b * B) - V::load(x + i) * sum * factor);
+      const std::int64_t i = at + b * problem.image.block_stride;
+      const auto sum = window_sum<L>(products.channels() + b * L, problem.radius);
+      V::store(d_x + i, V::load(powers.data() + b * L) - V::load(x + i) * sum * factor);
     }
   }
 }
 
 void run_forward(const Arguments& arguments) {
   const Problem problem(arguments);
-  with_block(problem.image.block, [&]<int B>() {
+  with_lanes(problem.image.lanes, [&]<int L>() {
     parallel_chunks(problem.image.images * problem.image.pixels(), 64, [&](auto begin, auto end, int) {
-      forward_pixels<B>(problem, arguments.input<float>(0), arguments.output<float>(0), begin, end);
+      forward_pixels<L>(problem, arguments.input<float>(0), arguments.output<float>(0), begin, end);
     });
   });
 }
 
 void run_grad(const Arguments& arguments) {
   const Problem problem(arguments);
-  with_block(problem.image.block, [&]<int B>() {
+  with_lanes(problem.image.lanes, [&]<int L>() {
     parallel_chunks(problem.image.images * problem.image.pixels(), 64, [&](auto begin, auto end, int) {
-      backward_pixels<B>(problem, arguments.input<float>(0), arguments.input<float>(1),
+      backward_pixels<L>(problem, arguments.input<float>(0), arguments.input<float>(1),
                          arguments.output<float>(0), begin, end);
     });
   });
@@ -140,13 +140,13 @@ Decision accept(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
-  const Layout layout = blocked_layout(request, 0);
+  const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {{0, 0}}},
                                           run_forward);
 }
 
 std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
-  const Layout layout = blocked_layout(request, 1);
+  const Layout layout = image_layout(request, 1);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout, layout}, {layout}, 0, {{0, 0}}},
                                           run_grad);
 }

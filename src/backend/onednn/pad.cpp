@@ -10,10 +10,10 @@ namespace {
 
 void run(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::PadAttrs>();
-  const BlockedImage src(arguments.io.inputs[0], arguments.node.input_shape(0));
-  const BlockedImage dst(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   float* to = arguments.output<float>(0);
-  std::fill(to, to + dst.planes() * dst.plane(), 0.0f);
+  std::fill(to, to + dst.floats(), 0.0f);
   copy_box(src, arguments.input<float>(0), {}, dst, to, {attrs.before[1], attrs.before[2], attrs.before[3]},
            src.channels, src.height, src.width);
 }
@@ -29,7 +29,7 @@ Decision accept(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  const Layout layout = blocked_layout(request, 0);
+  const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run);
 }
 

@@ -10,10 +10,10 @@ namespace {
 
 void run(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::SliceAttrs>();
-  const BlockedImage src(arguments.io.inputs[0], arguments.node.input_shape(0));
-  const BlockedImage dst(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   float* to = arguments.output<float>(0);
-  if (dst.channels % dst.block != 0) std::fill(to, to + dst.planes() * dst.plane(), 0.0f);
+  if (dst.pads()) std::fill(to, to + dst.floats(), 0.0f);
   copy_box(src, arguments.input<float>(0), {attrs.begin[1], attrs.begin[2], attrs.begin[3]}, dst, to, {},
            dst.channels, dst.height, dst.width);
 }
@@ -27,7 +27,7 @@ Decision accept(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  const Layout layout = blocked_layout(request, 0);
+  const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run);
 }
 

@@ -118,17 +118,17 @@ class UpdateKernel final : public Kernel {
   void run(const StepContext& context) override {
     const Rates rates = rates_at(attrs_, context.step);
     for (const Range& range : ranges_)
-      parallel_chunks(range.count / 16, 1024, [&](std::int64_t begin, std::int64_t end, int) {
-        update_(range, rates, begin * 16, end * 16);
-      });
+      parallel_chunks(range.count, 16384,
+                      [&](std::int64_t begin, std::int64_t end, int) { update_(range, rates, begin, end); });
   }
 
  private:
+  // Buffers begin on cache lines and what lies between two of them is zero: updating that too lets them join.
   bool extend(Range& last, const Range& next) const {
-    bool adjacent =
-        last.parameter + last.count == next.parameter && last.gradient + last.count == next.gradient;
-    for (int s = 0; s < attrs_.slots(); ++s) adjacent = adjacent && last.slot[s] + last.count == next.slot[s];
-    if (adjacent) last.count += next.count;
+    const std::int64_t step = (last.count + 15) / 16 * 16;
+    bool adjacent = last.parameter + step == next.parameter && last.gradient + step == next.gradient;
+    for (int s = 0; s < attrs_.slots(); ++s) adjacent = adjacent && last.slot[s] + step == next.slot[s];
+    if (adjacent) last.count = step + next.count;
     return adjacent;
   }
 

@@ -16,6 +16,8 @@ void concat(const Arguments& args);
 void conv2d(const Arguments& args);
 void conv2d_d_src(const Arguments& args);
 void conv2d_d_weight(const Arguments& args);
+void conv2d_max_pool(const Arguments& args);
+void conv2d_max_pool_d_weight(const Arguments& args);
 void dense(const Arguments& args);
 void dense_d_src(const Arguments& args);
 void dense_d_weight(const Arguments& args);

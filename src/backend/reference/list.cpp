@@ -9,6 +9,7 @@
 #include "ops/batch_norm.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
+#include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
 #include "ops/dropout.h"
 #include "ops/fill.h"
@@ -74,6 +75,9 @@ const std::vector<Candidate>& candidates() {
       {&ops::conv2d_op, "reference:conv2d", always, make<conv2d>},
       {&ops::conv2d_d_src_op, "reference:conv2d_d_src", always, make<conv2d_d_src>},
       {&ops::conv2d_d_weight_op, "reference:conv2d_d_weight", always, make<conv2d_d_weight>},
+      {&ops::conv2d_max_pool_op, "reference:conv2d_max_pool", always, make<conv2d_max_pool>},
+      {&ops::conv2d_max_pool_d_weight_op, "reference:conv2d_max_pool_d_weight", always,
+       make<conv2d_max_pool_d_weight>},
       {&ops::dense_op, "reference:dense", always, make<dense>},
       {&ops::dense_d_src_op, "reference:dense_d_src", always, make<dense_d_src>},
       {&ops::dense_d_weight_op, "reference:dense_d_weight", always, make<dense_d_weight>},

@@ -1,0 +1,107 @@
+#include "engine/checkpoint_manifest.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+
+namespace trainyard::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "trainyard checkpoint";
+constexpr int kVersion = 1;
+constexpr const char* kSum = "manifest_crc32c";
+
+constexpr graph::Role kRoles[] = {graph::Role::parameter, graph::Role::statistic,
+                                  graph::Role::optimizer_state};
+constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::i32, DType::u8};
+
+template <typename T, std::size_t kCount>
+T by_name(const T (&all)[kCount], const std::string& wanted) {
+  for (const T each : all)
+    if (wanted == name(each)) return each;
+  throw std::invalid_argument("unknown word '" + wanted + "'");
+}
+
+std::uint32_t sum_of(const Json& json) {
+  const std::string text = json.dump();
+  return crc32c(text.data(), text.size());
+}
+
+Json to_json(const StoredTensor& tensor) {
+  return {{"name", tensor.name},
+          {"role", graph::name(tensor.role)},
+          {"dtype", name(tensor.type.dtype)},
+          {"shape", std::vector(tensor.type.shape.begin(), tensor.type.shape.end())},
+          {"offset", tensor.offset},
+          {"bytes", tensor.type.bytes()},
+          {"crc32c", tensor.crc32c}};
+}
+
+StoredTensor to_tensor(const Json& json) {
+  StoredTensor tensor;
+  tensor.name = json.at("name");
+  tensor.role = by_name(kRoles, json.at("role"));
+  tensor.type.dtype = by_name(kDTypes, json.at("dtype"));
+  const Json& shape = json.at("shape");
+  if (shape.size() > Shape::kMaxRank) throw std::invalid_argument("a tensor of too many dimensions");
+  for (const Json& dim : shape) tensor.type.shape.append(dim.get<std::int64_t>());
+  tensor.offset = json.at("offset");
+  tensor.crc32c = json.at("crc32c");
+  if (json.at("bytes") != tensor.type.bytes()) throw std::invalid_argument("bytes and shape do not agree");
+  return tensor;
+}
+
+}  // namespace
+
+std::string manifest_to_text(const CheckpointManifest& manifest) {
+  Json asked = Json::object();
+  for (const auto& [key, value] : manifest.header.asked) asked[key] = value;
+  Json tensors = Json::array();
+  for (const StoredTensor& tensor : manifest.tensors) tensors.push_back(to_json(tensor));
+  Json json{{"format", kFormat},
+            {"version", kVersion},
+            {"network", manifest.header.network},
+            {"step", manifest.header.step},
+            {"seed", manifest.header.seed},
+            {"first_loss", manifest.header.first_loss},
+            {"asked", asked},
+            {"tensors_bytes", manifest.tensors_bytes},
+            {"tensors", tensors}};
+  json[kSum] = sum_of(json);
+  return json.dump(1) + "\n";
+}
+
+CheckpointManifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
+  try {
+    Json json = Json::parse(text);
+    if (json.value("format", "") != kFormat) throw std::invalid_argument("not a checkpoint's manifest");
+    if (json.at("version") != kVersion)
+      fail(ErrorKind::config, "'{}': unknown version {}, {} expected", path.string(), json["version"].dump(),
+           kVersion);
+    const auto sum = json.at(kSum).get<std::uint32_t>();
+    json.erase(kSum);
+    if (sum_of(json) != sum) throw std::invalid_argument("checksum mismatch");
+    CheckpointManifest manifest;
+    CheckpointHeader& header = manifest.header;
+    header.network = json.at("network");
+    header.step = json.at("step");
+    header.seed = json.at("seed");
+    header.first_loss = json.at("first_loss");
+    for (const auto& [key, value] : json.at("asked").items())
+      header.asked.emplace_back(key, value.get<std::string>());
+    manifest.tensors_bytes = json.at("tensors_bytes");
+    for (const Json& tensor : json.at("tensors")) manifest.tensors.push_back(to_tensor(tensor));
+    return manifest;
+  } catch (const Json::parse_error&) {
+    fail(ErrorKind::config, "'{}' is damaged: not whole JSON", path.string());
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::config, "'{}' is damaged: {}", path.string(), error.what());
+  } catch (const std::invalid_argument& error) {
+    fail(ErrorKind::config, "'{}' is damaged: {}", path.string(), error.what());
+  }
+}
+
+}  // namespace trainyard::engine

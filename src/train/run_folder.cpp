@@ -1,0 +1,51 @@
+#include "train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "engine/checkpoint.h"
+
+namespace trainyard::train {
+namespace {
+
+void remove_former_run(const std::filesystem::path& folder) {
+  std::error_code code;
+  for (const auto& checkpoint : engine::list_checkpoints(folder)) {
+    std::filesystem::remove_all(checkpoint, code);
+    if (code) fail(ErrorKind::io, "cannot remove '{}': {}", checkpoint.string(), code.message());
+  }
+  std::vector<std::filesystem::path> files{folder / "record.json"};
+  for (const auto& entry : std::filesystem::directory_iterator(folder, code))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) files.push_back(entry.path());
+  for (const auto& file : files) std::filesystem::remove(file, code);
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::filesystem::path& path, Existing existing) : path_(path) {
+  const auto latest = engine::latest_checkpoint(path_);
+  if (existing == Existing::refuse && latest)
+    fail(ErrorKind::usage,
+         "--out '{}' already has checkpoints ({}): give --resume, --overwrite or another folder",
+         path_.string(), latest->filename().string());
+  if (existing == Existing::resume && !latest)
+    fail(ErrorKind::config, "--resume: no checkpoint in '{}'", path_.string());
+  make_folders(path_);
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) fail(ErrorKind::io, "cannot open folder '{}': {}", path_.string(), std::strerror(errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(lock_);
+    fail(ErrorKind::usage, "--out '{}' is in use by another run", path_.string());
+  }
+  if (existing == Existing::overwrite) remove_former_run(path_);
+}
+
+RunFolder::~RunFolder() { ::close(lock_); }
+
+}  // namespace trainyard::train

