@@ -31,6 +31,7 @@ TEST(NearestName, SuggestsWhatIsCloseAndNothingElse) {
   const std::vector<std::string> names{"resnet50", "vgg16", "lenet"};
   EXPECT_EQ(nearest_name("resnet5O", names), "resnet50");
   EXPECT_EQ(nearest_name("vgg", names), "vgg16");
+  EXPECT_EQ(nearest_name("mobilenet", {"googlenet", "mobilenet_v1"}), "mobilenet_v1");
   EXPECT_EQ(nearest_name("transformer", names), "");
 }
 

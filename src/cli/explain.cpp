@@ -170,8 +170,7 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
 
 std::function<int()> declare_explain(CLI::App& command) {
   const auto options = std::make_shared<ExplainOptions>();
-  add_run_options(command, options->run);
-  command.add_option("network", options->run.network, "Network; `trainyard networks` lists them");
+  add_run_options(command, options->run, true);
   command.add_flag("--time", options->time, "Run the step and show each kernel's time");
   command.add_flag("--declined", options->declined, "Show candidates that declined, with their reasons");
   command.footer(

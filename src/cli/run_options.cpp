@@ -57,8 +57,10 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 
 }  // namespace
 
-void add_run_options(CLI::App& command, RunOptions& options) {
-  command.add_option("--network,-n", options.network, "Network; `trainyard networks` lists them")
+void add_run_options(CLI::App& command, RunOptions& options, bool network_first) {
+  command
+      .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
+                  "Network; `trainyard networks` lists them")
       ->capture_default_str();
   command.add_option("--batch,-b", options.batch, "Images per step")->capture_default_str();
   command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)");

@@ -26,7 +26,8 @@ struct RunOptions {
   bool json = false, quiet = false;
 };
 
-void add_run_options(CLI::App& command, RunOptions& options);
+// network_first: the network may also be given as the first word, without its option.
+void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);
 
 // Checks what the parser cannot; Error (usage) names the option.
 train::SessionOptions to_session(const RunOptions& options);
