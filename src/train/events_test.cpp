@@ -90,7 +90,7 @@ TEST(Events, ReaderAgreesWithKnownVectors) {
   const unsigned char zeros[32] = {};
   EXPECT_EQ(crc32c(zeros, 32), 0x8A9136AAu);
   EXPECT_EQ(slow_masked_crc(zeros, 32), (0x8A9136AAu >> 15 | 0x8A9136AAu << 17) + 0xA282EAD8u);
-  // The first twelve bytes of event files that TensorFlow wrote: 18 00 00 00 00 00 00 00 a3 7f 4b 22.
+  // Of the length of a 24-byte record, which a file's first one is; computed apart from this code.
   const unsigned char length[8] = {24};
   EXPECT_EQ(slow_masked_crc(length, 8), 0x224B7FA3u);
 }
