@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backend/backend.h"
 #include "base/file.h"
 #include "data/test_folder.h"
 #include "engine/checkpoint.h"
@@ -120,7 +121,9 @@ TEST(Training, LossThatIsNoNumberEndsTheRunUnsaved) {
   trial.session.update.schedule.rate = 1e30;
   trial.session.model.weight_decay = 1;  // the squares of such weights overflow on every backend
   trial.train.checkpoint_every = 100;
-  expect_error(ErrorKind::device, "loss became ", [&] { run(folder.path(), trial); });
+  // The plain loops keep a NaN that oneDNN's ReLU drops, so they meet it one operation earlier.
+  const std::string word = backend::make_onednn_backend() == nullptr ? "nan" : "inf";
+  expect_error(ErrorKind::device, "loss became " + word + " at step 1", [&] { run(folder.path(), trial); });
   EXPECT_TRUE(engine::list_checkpoints(folder.path()).empty());
 }
 
