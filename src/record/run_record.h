@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/provenance.h"
+#include "record/step_statistics.h"
+#include "record/value.h"
+
+namespace trainyard::record {
+
+// How a run ended. Everything but `ok` has a reason, and none is ever dropped.
+enum class Status {
+  ok,
+  failed,       // the program reported an error (exit code)
+  nan,          // the loss is not a number any more
+  oom,          // out of memory: its own report, or killed for it
+  timeout,      // the study's limit or the cluster's
+  crash,        // ended by a signal
+  refused,      // never started: resources that do not exist, settings that cannot be
+  cancelled,    // by a person, through the cluster
+  interrupted,  // Ctrl-C, state saved
+};
+
+const char* name(Status status);
+std::optional<Status> find_status(std::string_view name);
+
+// One measured execution. Its JSON form is docs/formats/run-record.md.
+struct RunRecord {
+  std::string id;     // unique among all runs; in a study CELL-rREPLICATE-aATTEMPT
+  std::string study;  // name; empty outside of one
+  std::string cell;   // content hash of the settings; empty outside a study
+  int replicate = 1, attempt = 1;
+
+  Status status = Status::ok;
+  std::string reason;  // one line, empty when ok
+  int exit_code = 0;   // 128 + signal
+
+  std::string command;         // bench, train, program, import
+  Settings asked;              // as in the study file or on the command line
+  std::string node;            // host it ran on
+  double started_seconds = 0;  // since 1970
+  double wall_seconds = 0;     // of the whole process
+
+  std::vector<double> warmup_step_seconds;  // told to be left out before any statistic
+  std::vector<double> step_seconds;         // timed steps in order
+  double images_per_step = 0;               // over all devices, counted from data consumed
+  StepStatistics statistics;                // of step_seconds; steps = 0: none
+  // Throughput in images per second: images over median step, as measured; absent without steps.
+  std::optional<double> images_per_second;
+
+  // Figures with units in their names: cpu_seconds, cores_used, peak_memory_bytes, flops_per_step,
+  // test_accuracy, first_loss, staging_seconds, images_consumed, ...
+  std::map<std::string, double> figures;
+
+  Provenance provenance;
+  std::vector<Warning> warnings;
+
+  double figure_or(const std::string& name, double otherwise) const;
+};
+
+// One JSON object; doubles survive the round trip exactly, numbers that are not finite become null.
+std::string to_json(const RunRecord& record);
+// Error (config) when it is no record, or one of a newer schema. Unknown keys are ignored.
+RunRecord run_record_from_json(std::string_view text);
+
+// Reads a record file; the error names it.
+RunRecord read_run_record(const std::string& path);
+
+}  // namespace trainyard::record

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "record/run_record.h"
+
+namespace trainyard::store {
+
+// One run that a study expects: a cell of its matrix, once per replicate.
+struct PlannedRun {
+  std::int64_t position = 0;  // in the order of the plan
+  std::string cell;
+  int replicate = 1;
+  record::Settings settings;
+};
+
+// All runs of a study, in one SQLite file. Any number of processes may have it open and write; a run, once
+// added, is never changed or removed.
+class Store {
+ public:
+  enum class Access { read, write };
+
+  // read: Error (config) when the file is missing. Both: Error (config) when it is no store, is damaged, or
+  // was written by a newer schema; older schemas are migrated (write) or read as they are (read).
+  Store(const std::filesystem::path& file, Access access);
+  ~Store();
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+
+  // Names the study and what it expects; runs that are planned already stay as they are.
+  void plan(const std::string& study, const std::vector<PlannedRun>& expected);
+  std::string study() const;
+  std::vector<PlannedRun> planned() const;  // in the order of the plan
+
+  // False when a run of that id is there already; then nothing changes.
+  bool add(const record::RunRecord& run);
+  bool contains(const std::string& run_id) const;
+  std::vector<record::RunRecord> runs() const;  // in the order they were added
+
+  // "" when SQLite finds the file sound, else its first complaint.
+  std::string integrity() const;
+
+  static constexpr const char* kFileName = "store.sqlite";
+
+ private:
+  class Database;
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace trainyard::store

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace trainyard::study {
+
+// Where a study keeps its things. Nothing in it is ever overwritten:
+//   study.yaml            the file it was made from
+//   store.sqlite          every run, for queries; can be made again from the records
+//   records/RUN_ID.json   one file a run, written whole or not at all
+//   logs/RUN_ID.log       what the run printed; its creation claims the run id
+//   slurm/                job scripts, job files and submissions
+struct Folder {
+  std::filesystem::path path;
+
+  std::filesystem::path spec() const { return path / "study.yaml"; }
+  std::filesystem::path store() const { return path / "store.sqlite"; }
+  std::filesystem::path records() const { return path / "records"; }
+  std::filesystem::path record(const std::string& run_id) const { return records() / (run_id + ".json"); }
+  std::filesystem::path logs() const { return path / "logs"; }
+  std::filesystem::path log(const std::string& run_id) const { return logs() / (run_id + ".log"); }
+  std::filesystem::path slurm() const { return path / "slurm"; }
+};
+
+}  // namespace trainyard::study

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "record/value.h"
+
+namespace trainyard::study {
+
+// What a cluster must give a job; a launcher on this machine checks what it can and ignores the rest.
+struct Resources {
+  std::string partition, account, constraint;            // empty: the cluster's default
+  int nodes = 1, tasks_per_node = 1, cpus_per_task = 0;  // 0: not asked for
+  std::string gpu_type;                                  // empty: any
+  int gpus_per_node = 0;
+  std::int64_t memory_bytes = 0;   // per node, 0: not asked for
+  std::vector<std::string> extra;  // further sbatch options, word by word
+};
+
+// One attempt at one run of a study: what a launcher starts.
+struct Job {
+  std::string run_id;  // CELL-rREPLICATE-aATTEMPT
+  std::string study, cell;
+  int replicate = 1, attempt = 1;
+  record::Settings settings;
+  std::string kind;                                // bench, train or program
+  std::vector<std::string> command;                // argv, no shell
+  std::map<std::string, std::string> environment;  // added to the launcher's
+  double time_limit_seconds = 0;                   // 0: none
+  Resources resources;
+};
+
+// JSON, for job files that a cluster's node reads.
+std::string to_json(const Job& job);
+Job job_from_json(const std::string& text);
+
+}  // namespace trainyard::study
