@@ -7,10 +7,13 @@ find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Threads REQUIRED)
+find_package(yaml-cpp REQUIRED)
+set(TRAINYARD_YAML $<IF:$<TARGET_EXISTS:yaml-cpp::yaml-cpp>,yaml-cpp::yaml-cpp,yaml-cpp>)  # renamed in 0.8
 
 add_library(trainyard_dependencies INTERFACE)
 target_link_libraries(trainyard_dependencies INTERFACE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 PNG::PNG
-                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads)
+                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads
+                                                       ${TRAINYARD_YAML})
 
 if(TRAINYARD_OPENMP)
   find_package(OpenMP REQUIRED)
@@ -30,4 +33,15 @@ if(NOT TRAINYARD_ONEDNN STREQUAL "OFF")
     message(FATAL_ERROR "TRAINYARD_ONEDNN=ON, but oneDNN was not found (Debian: libdnnl-dev)")
   endif()
 endif()
-message(STATUS "trainyard: oneDNN ${TRAINYARD_HAS_ONEDNN}, OpenMP ${TRAINYARD_OPENMP}")
+
+set(TRAINYARD_HAS_SQLITE OFF)
+if(NOT TRAINYARD_SQLITE STREQUAL "OFF")
+  find_package(SQLite3)
+  if(SQLite3_FOUND)
+    set(TRAINYARD_HAS_SQLITE ON)
+    target_link_libraries(trainyard_dependencies INTERFACE SQLite::SQLite3)
+  elseif(TRAINYARD_SQLITE STREQUAL "ON")
+    message(FATAL_ERROR "TRAINYARD_SQLITE=ON, but SQLite was not found (Debian: libsqlite3-dev)")
+  endif()
+endif()
+message(STATUS "trainyard: SQLite ${TRAINYARD_HAS_SQLITE}, oneDNN ${TRAINYARD_HAS_ONEDNN}, OpenMP ${TRAINYARD_OPENMP}")

@@ -1,0 +1,53 @@
+#include "record/value.h"
+
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace trainyard::record {
+namespace {
+
+template <typename T>
+bool parses(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+struct ToText {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(double value) const {
+    // fmt writes 1.0 as "1.0", so that a number stays a number when it is read back.
+    return fmt::format("{}", value);
+  }
+  std::string operator()(const std::string& value) const { return value; }
+};
+
+}  // namespace
+
+std::string to_text(const Value& value) { return std::visit(ToText{}, value); }
+
+Value to_value(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true";
+  if (std::int64_t integer = 0; parses(text, integer)) return integer;
+  // "inf" and "nan" parse as numbers, but are words here.
+  if (double number = 0; parses(text, number) && std::isfinite(number)) return number;
+  return std::string(text);
+}
+
+double number_or(const Value& value, double otherwise) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return otherwise;
+}
+
+std::string to_text(const Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, to_text(value));
+  return text;
+}
+
+}  // namespace trainyard::record
