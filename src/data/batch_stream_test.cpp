@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 
 namespace trainyard::data {
 namespace {

@@ -5,10 +5,10 @@
 #include <fmt/core.h>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/cifar10.h"
 #include "data/cifar_binary.h"
 #include "data/cifar_png.h"
-#include "data/test_folder.h"
 
 namespace trainyard::data {
 namespace {

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/dataset.h"
 #include "data/idx.h"
 #include "data/npm_package.h"
 #include "data/sha256.h"
-#include "data/test_folder.h"
 #include "data/test_tarball.h"
 
 namespace trainyard::data {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/mnist.h"
-#include "data/test_folder.h"
 
 namespace trainyard::data {
 namespace {

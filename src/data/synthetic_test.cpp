@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "data/batch_stream.h"
-#include "data/test_folder.h"
 
 namespace trainyard::data {
 namespace {

@@ -1,8 +1,8 @@
 #include "data/tarball.h"
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/sha256.h"
-#include "data/test_folder.h"
 #include "data/test_tarball.h"
 
 namespace trainyard::data {

@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "base/file.h"
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 #include "engine/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/match_input.h"
@@ -14,8 +14,6 @@
 namespace trainyard::train {
 namespace {
 
-using data::expect_error;
-using data::TestFolder;
 
 data::Dataset small_dataset() {
   return data::make_synthetic(

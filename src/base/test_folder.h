@@ -14,13 +14,13 @@
 
 #include "base/error.h"
 
-namespace trainyard::data {
+namespace trainyard {
 
 // A folder of its own for each test, gone afterwards.
 class TestFolder {
  public:
   TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainyard-data-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "trainyard-test-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
   ~TestFolder() { std::filesystem::remove_all(path_); }
@@ -48,4 +48,4 @@ inline void expect_error(ErrorKind kind, const std::string& part, const std::fun
   }
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard
