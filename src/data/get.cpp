@@ -33,7 +33,7 @@ GetResult get(const GetOptions& options) {
   if (intact && options.from.empty()) return {*existing, true};
 
   const InterruptGuard guard;
-  const ScratchFolder scratch(cache);
+  const ScratchFolder scratch(cache, ".partial-");
   std::filesystem::path source_folder = options.from;
   std::string source;
   if (!options.from.empty()) {
