@@ -14,7 +14,6 @@
 namespace trainyard::train {
 namespace {
 
-
 data::Dataset small_dataset() {
   return data::make_synthetic(
       {.image_shape = {1, 12, 12}, .classes = 4, .train_images = 60, .test_images = 10, .seed = 5});
