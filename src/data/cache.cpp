@@ -1,13 +1,10 @@
 #include "data/cache.h"
 
-#include <cstdlib>
-
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "data/dataset.h"
-#include "data/sha256.h"
+#include "fetch/sha256.h"
 
 namespace trainyard::data {
 namespace {
@@ -16,16 +13,6 @@ constexpr int kSchema = 1;
 constexpr const char* kManifest = "manifest.json";
 
 }  // namespace
-
-std::filesystem::path default_cache_folder() {
-  // The XDG specification: a relative path there is invalid and to be ignored.
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "trainyard";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] == '\0')
-    fail(ErrorKind::config, "no cache folder: neither XDG_CACHE_HOME nor HOME is set; give --cache DIR");
-  return std::filesystem::path(home) / ".cache" / "trainyard";
-}
 
 std::int64_t CacheEntry::bytes() const {
   std::int64_t total = 0;
@@ -65,7 +52,7 @@ bool verify(const CacheEntry& entry) {
     std::error_code code;
     if (std::filesystem::file_size(path, code) != static_cast<std::uintmax_t>(file.bytes) || code)
       return false;
-    if (sha256_of_file(path) != file.sha256) return false;
+    if (fetch::sha256_of_file(path) != file.sha256) return false;
   }
   return !entry.files.empty();
 }
@@ -92,7 +79,7 @@ CacheEntry write_manifest(const Dataset& dataset, const std::string& source,
   for (const std::string& name : files) {
     const std::filesystem::path path = folder / name;
     const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-    entry.files.push_back({name, bytes, sha256_of_file(path)});
+    entry.files.push_back({name, bytes, fetch::sha256_of_file(path)});
     json["files"].push_back({{"name", name}, {"bytes", bytes}, {"sha256", entry.files.back().sha256}});
   }
   AtomicFile file(folder / kManifest);

@@ -12,9 +12,6 @@ namespace trainyard::data {
 
 struct Dataset;
 
-// $XDG_CACHE_HOME/trainyard, or ~/.cache/trainyard.
-std::filesystem::path default_cache_folder();
-
 struct CachedFile {
   std::string name;
   std::int64_t bytes = 0;

@@ -1,8 +1,8 @@
-#include "data/interrupt_guard.h"
+#include "fetch/interrupt_guard.h"
 
 #include "base/error.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 namespace {
 
 volatile std::sig_atomic_t caught_signal = 0;
@@ -31,4 +31,4 @@ void InterruptGuard::check() const {
   if (caught_signal != 0) fail(ErrorKind::io, "interrupted by signal {}", static_cast<int>(caught_signal));
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 // A hidden folder inside the cache in which a dataset is made. Removed by the destructor; what a killed
 // process left is removed by the next ScratchFolder in the same cache (a lock tells the dead from the
@@ -25,4 +25,4 @@ class ScratchFolder {
   int lock_ = -1;
 };
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

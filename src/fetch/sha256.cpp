@@ -1,4 +1,4 @@
-#include "data/sha256.h"
+#include "fetch/sha256.h"
 
 #include <openssl/evp.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -54,4 +54,4 @@ std::string sha256_of_file(const std::filesystem::path& path) {
   return sum.hex();
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

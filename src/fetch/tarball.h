@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 // Unpacks the entries named in `wanted`, and nothing else, from a .tgz into `folder`. Each lands there
 // under its last path component, so no entry of the archive can choose where it is written.
@@ -14,4 +14,4 @@ namespace trainyard::data {
 void unpack_tarball(const std::filesystem::path& tarball, const std::vector<std::string>& wanted,
                     const std::filesystem::path& folder, const std::function<void(std::int64_t)>& tick);
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

@@ -1,4 +1,4 @@
-#include "data/scratch_folder.h"
+#include "fetch/scratch_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 namespace {
 
 constexpr const char* kPrefix = ".partial-";
@@ -83,4 +83,4 @@ void ScratchFolder::publish(const std::filesystem::path& ready, const std::files
   sync_folder(place.parent_path());
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

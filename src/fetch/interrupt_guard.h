@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 // While it lives, SIGINT, SIGTERM and SIGHUP only raise a flag, so that what was written aside can be
 // removed. Its destructor puts the former handlers back and delivers the signal once more: the process then
@@ -23,4 +23,4 @@ class InterruptGuard {
   std::array<struct sigaction, 3> former_{};
 };
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

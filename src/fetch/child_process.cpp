@@ -1,4 +1,4 @@
-#include "data/child_process.h"
+#include "fetch/child_process.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 namespace {
 
 constexpr auto kTickPeriod = std::chrono::milliseconds(30);
@@ -92,4 +92,4 @@ ChildResult run_child(const std::vector<std::string>& command, const std::filesy
   return result;
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

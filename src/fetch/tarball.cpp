@@ -1,4 +1,4 @@
-#include "data/tarball.h"
+#include "fetch/tarball.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/gzip_file.h"
+#include "fetch/gzip_file.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 namespace {
 
 constexpr std::size_t kBlock = 512;
@@ -90,4 +90,4 @@ void unpack_tarball(const std::filesystem::path& tarball, const std::vector<std:
     fail(ErrorKind::config, "'{}': no entry '{}' in the archive", tarball.string(), missing.front());
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

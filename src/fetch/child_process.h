@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 struct ChildResult {
   int start_errno = 0;  // not 0: the program could not be started
@@ -17,4 +17,4 @@ struct ChildResult {
 ChildResult run_child(const std::vector<std::string>& command, const std::filesystem::path& folder,
                       const std::filesystem::path& log, const std::function<void()>& tick);
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

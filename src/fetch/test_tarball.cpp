@@ -1,4 +1,4 @@
-#include "data/test_tarball.h"
+#include "fetch/test_tarball.h"
 
 #include <zlib.h>
 
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 std::filesystem::path write_tarball(const std::filesystem::path& path,
                                     const std::vector<std::pair<std::string, std::string>>& entries,
@@ -38,4 +38,4 @@ std::filesystem::path write_tarball(const std::filesystem::path& path,
   return path;
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

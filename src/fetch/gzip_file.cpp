@@ -1,4 +1,4 @@
-#include "data/gzip_file.h"
+#include "fetch/gzip_file.h"
 
 #include <zlib.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 GzipFile::GzipFile(std::filesystem::path path) : path_(std::move(path)), file_(nullptr) {
   std::error_code ignored;
@@ -41,4 +41,4 @@ std::size_t GzipFile::read(void* destination, std::size_t bytes) {
   return done;
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

@@ -1,11 +1,11 @@
-#include "data/tarball.h"
+#include "fetch/tarball.h"
 
 #include "base/file.h"
 #include "base/test_folder.h"
-#include "data/sha256.h"
-#include "data/test_tarball.h"
+#include "fetch/sha256.h"
+#include "fetch/test_tarball.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 namespace {
 
 void unpack(const std::filesystem::path& tarball, const std::vector<std::string>& wanted,
@@ -55,4 +55,4 @@ TEST(Sha256, MatchesTheFips180Vector) {
 }
 
 }  // namespace
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

