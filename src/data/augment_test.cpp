@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 
 namespace trainyard::data {
 namespace {

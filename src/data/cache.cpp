@@ -1,13 +1,10 @@
 #include "data/cache.h"
 
-#include <cstdlib>
-
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "data/dataset.h"
-#include "data/sha256.h"
+#include "fetch/sha256.h"
 
 namespace trainyard::data {
 namespace {
@@ -17,26 +14,16 @@ constexpr const char* kManifest = "manifest.json";
 
 }  // namespace
 
-std::filesystem::path default_cache_folder() {
-  // The XDG specification: a relative path there is invalid and to be ignored.
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "trainyard";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] == '\0')
-    fail(ErrorKind::config, "no cache folder: neither XDG_CACHE_HOME nor HOME is set; give --cache DIR");
-  return std::filesystem::path(home) / ".cache" / "trainyard";
-}
-
 std::int64_t CacheEntry::bytes() const {
   std::int64_t total = 0;
   for (const CachedFile& file : files) total += file.bytes;
   return total;
 }
 
-std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name) {
+std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, const std::string& name) {
   CacheEntry entry;
   entry.name = name;
-  entry.folder = cache / name;
+  entry.folder = folder;
   if (!std::filesystem::is_regular_file(entry.folder / kManifest)) return std::nullopt;
   try {
     const std::vector<std::byte> content = read_file(entry.folder / kManifest);
@@ -59,13 +46,17 @@ std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, cons
   return entry;
 }
 
+std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name) {
+  return find_manifest(cache / name, name);
+}
+
 bool verify(const CacheEntry& entry) {
   for (const CachedFile& file : entry.files) {
     const std::filesystem::path path = entry.folder / file.name;
     std::error_code code;
     if (std::filesystem::file_size(path, code) != static_cast<std::uintmax_t>(file.bytes) || code)
       return false;
-    if (sha256_of_file(path) != file.sha256) return false;
+    if (fetch::sha256_of_file(path) != file.sha256) return false;
   }
   return !entry.files.empty();
 }
@@ -92,7 +83,7 @@ CacheEntry write_manifest(const Dataset& dataset, const std::string& source,
   for (const std::string& name : files) {
     const std::filesystem::path path = folder / name;
     const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-    entry.files.push_back({name, bytes, sha256_of_file(path)});
+    entry.files.push_back({name, bytes, fetch::sha256_of_file(path)});
     json["files"].push_back({{"name", name}, {"bytes", bytes}, {"sha256", entry.files.back().sha256}});
   }
   AtomicFile file(folder / kManifest);

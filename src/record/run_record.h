@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,9 +53,11 @@ struct RunRecord {
   // Throughput in images per second: images over median step, as measured; absent without steps.
   std::optional<double> images_per_second;
 
-  // Figures with units in their names: cpu_seconds, cores_used, peak_memory_bytes, flops_per_step,
-  // test_accuracy, first_loss, staging_seconds, images_consumed, ...
+  // Results by name, units in the names: parameters, flops_per_step, cpu_seconds, cores_used,
+  // peak_memory_bytes, first_loss, test_accuracy, staging_seconds, images_consumed, ... NaN: not known.
   std::map<std::string, double> figures;
+  // Results that are words: backend, checkpoint, stopped_by, ... Empty: none.
+  std::map<std::string, std::string> words;
 
   Provenance provenance;
   std::vector<Warning> warnings;
@@ -66,7 +70,8 @@ std::string to_json(const RunRecord& record);
 // Error (config) when it is no record, or one of a newer schema. Unknown keys are ignored.
 RunRecord run_record_from_json(std::string_view text);
 
-// Reads a record file; the error names it.
-RunRecord read_run_record(const std::string& path);
+// A record file; errors name it. Written whole or not at all.
+RunRecord read_run_record(const std::filesystem::path& path);
+void write_run_record(const RunRecord& record, const std::filesystem::path& path);
 
 }  // namespace trainyard::record

@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 
 namespace trainyard::train {
 namespace {
@@ -96,7 +96,7 @@ TEST(Events, ReaderAgreesWithKnownVectors) {
 }
 
 TEST(Events, ComeBackThroughAnIndependentReader) {
-  const data::TestFolder folder;
+  const TestFolder folder;
   std::filesystem::path path;
   {
     EventFile file(folder.path(), 40);
@@ -125,14 +125,14 @@ TEST(Events, ComeBackThroughAnIndependentReader) {
 }
 
 TEST(Events, EachSessionHasItsOwnFile) {
-  const data::TestFolder folder;
+  const TestFolder folder;
   const EventFile first(folder.path(), 0), second(folder.path(), 0);
   EXPECT_NE(first.path(), second.path());
 }
 
 TEST(Events, FolderThatIsNotThereIsNamed) {
-  data::expect_error(ErrorKind::io, "cannot write '/no/such/folder/events.out.tfevents.",
-                     [] { EventFile("/no/such/folder", 0); });
+  expect_error(ErrorKind::io, "cannot write '/no/such/folder/events.out.tfevents.",
+               [] { EventFile("/no/such/folder", 0); });
 }
 
 }  // namespace

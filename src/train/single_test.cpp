@@ -6,16 +6,13 @@
 
 #include "backend/backend.h"
 #include "base/file.h"
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 #include "engine/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/match_input.h"
 
 namespace trainyard::train {
 namespace {
-
-using data::expect_error;
-using data::TestFolder;
 
 data::Dataset small_dataset() {
   return data::make_synthetic(
@@ -134,7 +131,7 @@ TEST(Evaluator, CountsEveryTestImageOnce) {
   // All labels alike: the accuracy is the share of images that get this label, so the classes' shares sum up.
   double sum = 0;
   for (std::int32_t label = 0; label < 4; ++label) {
-    for (std::int32_t& each : dataset.test_labels.as<std::int32_t>()) each = label;
+    for (std::int32_t& each : dataset.test.labels.as<std::int32_t>()) each = label;
     sum += Evaluator(session, dataset, {"lenet", {1, 12, 12}}).accuracy();
   }
   EXPECT_NEAR(sum, 1.0, 1e-12);

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "allocation/counted_memory.h"
+#include "base/test_folder.h"
 #include "data/batch_stream.h"
-#include "data/test_folder.h"
 #include "train/events.h"
 #include "train/match_input.h"
 #include "train/session.h"
@@ -49,7 +49,7 @@ void expect_steady_steps(const std::string& network, const std::string& backend,
   options.update.rule = ops::Rule::adam;
   options.backend = backend;
   train::Session session(options);
-  const data::TestFolder folder;
+  const TestFolder folder;
   train::EventFile events(folder.path(), 0);
   data::BatchStream stream(dataset,
                            {.preprocess = train::match_input(info, dataset, "").preprocess, .batch = 2});

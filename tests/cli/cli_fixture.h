@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_folder.h"
 #include "cli/run_command.h"
-#include "data/test_folder.h"
 
 namespace trainyard::cli_test {
 
@@ -40,7 +40,7 @@ class CliTest : public testing::Test {
   }
 
  private:
-  data::TestFolder folder_;
+  TestFolder folder_;
 };
 
 }  // namespace trainyard::cli_test

@@ -5,15 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 #include "engine/initialise.h"
 #include "train/session.h"
 
 namespace trainyard::engine {
 namespace {
 
-using data::expect_error;
-using data::TestFolder;
 namespace fs = std::filesystem;
 
 // resnet20 has statistics, momentum gives state, and 3 and 10 channels give blocked layouts with padding.
