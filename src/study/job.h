@@ -19,6 +19,8 @@ struct Resources {
   int gpus_per_node = 0;
   std::int64_t memory_bytes = 0;   // per node, 0: not asked for
   std::vector<std::string> extra;  // further sbatch options, word by word
+
+  bool operator==(const Resources&) const = default;
 };
 
 // One attempt at one run of a study: what a launcher starts.
