@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <yaml-cpp/node/node.h>
+#include <yaml-cpp/yaml.h>
 
 #include "record/value.h"
 
