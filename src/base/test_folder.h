@@ -20,7 +20,7 @@ namespace trainyard {
 class TestFolder {
  public:
   TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainyard-data-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "trainyard-test-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
   ~TestFolder() { std::filesystem::remove_all(path_); }

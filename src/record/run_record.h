@@ -51,9 +51,11 @@ struct RunRecord {
   // Throughput in images per second: images over median step, as measured; absent without steps.
   std::optional<double> images_per_second;
 
-  // Figures with units in their names: cpu_seconds, cores_used, peak_memory_bytes, flops_per_step,
-  // test_accuracy, first_loss, staging_seconds, images_consumed, ...
+  // Results by name, units in the names: parameters, flops_per_step, cpu_seconds, cores_used,
+  // peak_memory_bytes, first_loss, test_accuracy, staging_seconds, images_consumed, ... NaN: not known.
   std::map<std::string, double> figures;
+  // Results that are words: backend, checkpoint, stopped_by, ... Empty: none.
+  std::map<std::string, std::string> words;
 
   Provenance provenance;
   std::vector<Warning> warnings;

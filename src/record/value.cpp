@@ -19,8 +19,8 @@ struct ToText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const {
-    // fmt writes 1.0 as "1.0", so that a number stays a number when it is read back.
-    return fmt::format("{}", value);
+    const std::string text = fmt::format("{}", value);
+    return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;  // else it reads back whole
   }
   std::string operator()(const std::string& value) const { return value; }
 };

@@ -26,4 +26,8 @@ double number_or(const Value& value, double otherwise);
 // "batch 50, threads 2": for people. Names in alphabetical order.
 std::string to_text(const Settings& settings);
 
+// A JSON object and back; Error (config) when the text is none, or holds anything but plain values.
+std::string to_json(const Settings& settings);
+Settings settings_from_json(std::string_view text);
+
 }  // namespace trainyard::record

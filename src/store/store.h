@@ -18,8 +18,8 @@ struct PlannedRun {
   record::Settings settings;
 };
 
-// All runs of a study, in one SQLite file. Any number of processes may have it open and write; a run, once
-// added, is never changed or removed.
+// All runs of a study, in one SQLite file (JSON lines in a build without SQLite). Any number of processes may
+// have it open and write; a run, once added, is never changed or removed.
 class Store {
  public:
   enum class Access { read, write };
@@ -31,7 +31,8 @@ class Store {
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
 
-  // Names the study and what it expects; runs that are planned already stay as they are.
+  // Names the study and what it expects now, instead of what an earlier version of its file expected.
+  // Error (usage) when the store belongs to a study of another name.
   void plan(const std::string& study, const std::vector<PlannedRun>& expected);
   std::string study() const;
   std::vector<PlannedRun> planned() const;  // in the order of the plan
@@ -44,11 +45,13 @@ class Store {
   // "" when SQLite finds the file sound, else its first complaint.
   std::string integrity() const;
 
-  static constexpr const char* kFileName = "store.sqlite";
+  // What the file is called in a study's folder.
+  static const char* file_name();
+  static std::string library();  // "SQLite 3.40.1"
 
  private:
-  class Database;
-  std::unique_ptr<Database> database_;
+  struct Content;
+  std::unique_ptr<Content> content_;
 };
 
 }  // namespace trainyard::store

@@ -1,0 +1,147 @@
+// Without SQLite a store is a file of JSON lines, one a plan or a run, appended under a lock. The last plan
+// counts. A line cut short by a crash is dropped by the next writer.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "store/store.h"
+
+namespace trainyard::store {
+
+using Json = nlohmann::ordered_json;
+
+struct Store::Content {
+  std::filesystem::path file;
+  Access access;
+
+  // Every whole line; `whole` gets the bytes they take.
+  std::vector<Json> lines(std::uintmax_t* whole = nullptr) const {
+    std::ifstream input(file, std::ios::binary);
+    std::vector<Json> found;
+    std::uintmax_t bytes = 0;
+    for (std::string line; std::getline(input, line) && !input.eof();) {
+      Json json = Json::parse(line, nullptr, false);
+      if (!json.is_object() || (!json.contains("run") && !json.contains("study")))
+        fail(ErrorKind::config, "store '{}': line {} is damaged", file.string(), found.size() + 1);
+      found.push_back(std::move(json));
+      bytes += line.size() + 1;
+    }
+    if (whole != nullptr) *whole = bytes;
+    return found;
+  }
+
+  // Appends what `make` gives from the lines before, with nobody else writing; null: nothing.
+  template <typename Make>
+  bool append(const Make& make) const {
+    const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor < 0 || ::flock(descriptor, LOCK_EX) != 0) refuse(descriptor);
+    try {
+      std::uintmax_t whole = 0;
+      const std::vector<Json> before = lines(&whole);
+      const Json json = make(before);
+      const std::string line =
+          json.is_null() ? "" : json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      const auto end = static_cast<off_t>(whole);
+      if (!line.empty() &&
+          (::ftruncate(descriptor, end) != 0 ||
+           ::pwrite(descriptor, line.data(), line.size(), end) != static_cast<ssize_t>(line.size()) ||
+           ::fdatasync(descriptor) != 0))
+        refuse(-1);
+      ::close(descriptor);
+      return !line.empty();
+    } catch (...) {
+      ::close(descriptor);
+      throw;
+    }
+  }
+
+  [[noreturn]] void refuse(int descriptor) const {
+    const int reason = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    fail(ErrorKind::io, "store '{}': {}", file.string(), std::strerror(reason));
+  }
+};
+
+Store::Store(const std::filesystem::path& file, Access access) : content_(new Content{file, access}) {
+  if (access == Access::read && !std::filesystem::exists(file))
+    fail(ErrorKind::config, "store '{}' does not exist", file.string());
+  if (access == Access::write) content_->append([](const auto&) { return Json(nullptr); });
+  content_->lines();
+}
+
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+const char* Store::file_name() { return "store.jsonl"; }
+
+std::string Store::library() { return "JSON lines"; }
+
+void Store::plan(const std::string& study, const std::vector<PlannedRun>& expected) {
+  Json rows = Json::array();
+  for (const PlannedRun& run : expected)
+    rows.push_back({{"position", run.position},
+                    {"cell", run.cell},
+                    {"replicate", run.replicate},
+                    {"settings", Json::parse(record::to_json(run.settings))}});
+  content_->append([&](const std::vector<Json>& before) {
+    for (const Json& line : before)
+      if (line.contains("study") && line["study"] != study)
+        fail(ErrorKind::usage, "store '{}' belongs to study '{}', not to '{}'", content_->file.string(),
+             line["study"].get<std::string>(), study);
+    return Json{{"study", study}, {"planned", rows}};
+  });
+}
+
+std::string Store::study() const {
+  for (const Json& line : content_->lines())
+    if (line.contains("study")) return line["study"].get<std::string>();
+  return "";
+}
+
+std::vector<PlannedRun> Store::planned() const {
+  std::vector<PlannedRun> planned;
+  for (const Json& line : content_->lines()) {
+    if (!line.contains("planned")) continue;
+    planned.clear();
+    for (const Json& row : line["planned"])
+      planned.push_back({row["position"].get<std::int64_t>(), row["cell"].get<std::string>(),
+                         row["replicate"].get<int>(), record::settings_from_json(row["settings"].dump())});
+  }
+  return planned;
+}
+
+bool Store::add(const record::RunRecord& run) {
+  return content_->append([&](const std::vector<Json>& before) {
+    for (const Json& line : before)
+      if (line.contains("run") && line["run"]["id"] == run.id) return Json(nullptr);
+    return Json{{"run", Json::parse(record::to_json(run))}};
+  });
+}
+
+bool Store::contains(const std::string& run_id) const {
+  for (const Json& line : content_->lines())
+    if (line.contains("run") && line["run"]["id"] == run_id) return true;
+  return false;
+}
+
+std::vector<record::RunRecord> Store::runs() const {
+  std::vector<record::RunRecord> runs;
+  for (const Json& line : content_->lines())
+    if (line.contains("run")) runs.push_back(record::run_record_from_json(line["run"].dump()));
+  return runs;
+}
+
+std::string Store::integrity() const {
+  content_->lines();
+  return "";
+}
+
+}  // namespace trainyard::store
