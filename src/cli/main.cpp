@@ -13,6 +13,7 @@
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
+#include "cli/report.h"
 #include "cli/train.h"
 
 namespace trainyard::cli {
@@ -47,6 +48,7 @@ const Row kCommands[] = {
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
+    {"report", "Write a study's results as one HTML file", declare_report},
 };
 
 int report(const char* message, int code) {
