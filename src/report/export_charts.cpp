@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -75,6 +76,15 @@ int size_in(const std::string& svg, const std::string& attribute) {
   return static_cast<int>(std::strtod(svg.c_str() + at + attribute.size() + 3, nullptr) + 0.999);
 }
 
+std::string address_of(const std::filesystem::path& path) {
+  std::string address = "file://";
+  for (const char c : path.string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("/._-~", c) != nullptr;
+    address += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return address;
+}
+
 void draw_png(const std::string& id, const std::filesystem::path& scratch,
               const fetch::InterruptGuard& guard) {
   const std::string svg = read(scratch / (id + ".svg"));
@@ -89,12 +99,14 @@ void draw_png(const std::string& id, const std::filesystem::path& scratch,
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      "--disable-features=NetworkTimeServiceQuerying",
+      "--proxy-server=127.0.0.1:9",  // whatever it still asks for goes nowhere
       "--hide-scrollbars",
       "--force-device-scale-factor=2",
       "--user-data-dir=" + (scratch / "profile").string(),
       fmt::format("--window-size={},{}", size_in(svg, "width"), size_in(svg, "height")),
       "--screenshot=" + png.string(),
-      "file://" + (scratch / (id + ".html")).string()};
+      address_of(scratch / (id + ".html"))};
   if (::geteuid() == 0)
     command.insert(command.begin() + 1, "--no-sandbox");  // Chromium refuses root otherwise
   check_drawn(fetch::run_child(command, scratch, log, [&] { guard.check(); }), "chromium", "chromium", log);
