@@ -12,7 +12,7 @@ set(TRAINYARD_YAML $<IF:$<TARGET_EXISTS:yaml-cpp::yaml-cpp>,yaml-cpp::yaml-cpp,y
 
 add_library(trainyard_dependencies INTERFACE)
 target_link_libraries(trainyard_dependencies INTERFACE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 PNG::PNG
-                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads
+                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS}
                                                        ${TRAINYARD_YAML})
 
 if(TRAINYARD_OPENMP)

@@ -14,6 +14,7 @@
 #include "cli/networks.h"
 #include "cli/probe.h"
 #include "cli/report.h"
+#include "cli/study.h"
 #include "cli/train.h"
 
 namespace trainyard::cli {
@@ -48,6 +49,7 @@ const Row kCommands[] = {
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
+    {"study", "Run a matrix of runs, here or on a cluster", declare_study},
     {"report", "Write a study's results as one HTML file", declare_report},
 };
 

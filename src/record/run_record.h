@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,7 +70,8 @@ std::string to_json(const RunRecord& record);
 // Error (config) when it is no record, or one of a newer schema. Unknown keys are ignored.
 RunRecord run_record_from_json(std::string_view text);
 
-// Reads a record file; the error names it.
-RunRecord read_run_record(const std::string& path);
+// A record file; errors name it. Written whole or not at all.
+RunRecord read_run_record(const std::filesystem::path& path);
+void write_run_record(const RunRecord& record, const std::filesystem::path& path);
 
 }  // namespace trainyard::record

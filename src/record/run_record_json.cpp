@@ -238,13 +238,19 @@ RunRecord run_record_from_json(std::string_view text) {
   }
 }
 
-RunRecord read_run_record(const std::string& path) {
+RunRecord read_run_record(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = read_file(path);
   try {
     return run_record_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } catch (const Error& error) {
-    fail(error.kind(), "'{}': {}", path, error.what());
+    fail(error.kind(), "'{}': {}", path.string(), error.what());
   }
+}
+
+void write_run_record(const RunRecord& record, const std::filesystem::path& path) {
+  AtomicFile file(path);
+  file.write(to_json(record) + "\n");
+  file.commit();
 }
 
 }  // namespace trainyard::record

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include "store/store.h"
+
 namespace trainyard::study {
 
 // Where a study keeps its things. Nothing in it is ever overwritten:
@@ -11,11 +13,12 @@ namespace trainyard::study {
 //   records/RUN_ID.json   one file a run, written whole or not at all
 //   logs/RUN_ID.log       what the run printed; its creation claims the run id
 //   slurm/                job scripts, job files and submissions
+//   lock                  held while a process runs the study
 struct Folder {
   std::filesystem::path path;
 
   std::filesystem::path spec() const { return path / "study.yaml"; }
-  std::filesystem::path store() const { return path / "store.sqlite"; }
+  std::filesystem::path store() const { return path / store::Store::file_name(); }
   std::filesystem::path records() const { return path / "records"; }
   std::filesystem::path record(const std::string& run_id) const { return records() / (run_id + ".json"); }
   std::filesystem::path logs() const { return path / "logs"; }

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "record/value.h"
+#include "store/store.h"
+#include "study/spec.h"
 
 namespace trainyard::study {
 
@@ -17,6 +19,8 @@ struct Resources {
   int gpus_per_node = 0;
   std::int64_t memory_bytes = 0;   // per node, 0: not asked for
   std::vector<std::string> extra;  // further sbatch options, word by word
+
+  bool operator==(const Resources&) const = default;
 };
 
 // One attempt at one run of a study: what a launcher starts.
@@ -29,8 +33,13 @@ struct Job {
   std::vector<std::string> command;                // argv, no shell
   std::map<std::string, std::string> environment;  // added to the launcher's
   double time_limit_seconds = 0;                   // 0: none
+  std::int64_t memory_limit_bytes = 0;             // of its address space; 0: none
   Resources resources;
 };
+
+// The next attempt at a planned run. `trainyard` is the program that bench and train are commands of.
+Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
+             const std::filesystem::path& trainyard);
 
 // JSON, for job files that a cluster's node reads.
 std::string to_json(const Job& job);

@@ -10,7 +10,7 @@ namespace trainyard::study {
 
 // Runs one job as a child process on this machine, kills it (with its children) at its time limit or when
 // `stop` turns true, and writes its record file: the one the child left, or one made here when it crashed,
-// ran out of time or memory, or left none. The child finds the path for its record in TRAINYARD_RECORD.
+// ran out of time or memory, or left none. "{record}" in the job's command becomes the path for the child's.
 record::RunRecord supervise(const Job& job, const Folder& folder, const std::function<bool()>& stop);
 
 }  // namespace trainyard::study

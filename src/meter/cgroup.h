@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "meter/system_files.h"
+
+namespace trainyard::meter {
+
+// What the control groups of this process (version 1 or 2) allow it; absent: no limit, or none that it can
+// see.
+struct CgroupLimits {
+  std::optional<double> cores;  // quota / period
+  std::optional<std::int64_t> memory_bytes;
+};
+
+CgroupLimits read_cgroup_limits(const SystemFiles& files);
+
+// How often and how long the quota has stopped this process and its siblings so far.
+struct CgroupThrottle {
+  std::int64_t periods = 0;
+  double seconds = 0;
+};
+
+CgroupThrottle read_cgroup_throttle(const SystemFiles& files);
+
+}  // namespace trainyard::meter

@@ -1,0 +1,86 @@
+#include "meter/cpu.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/clock.h"
+
+namespace trainyard::meter {
+namespace {
+
+double to_seconds(const ::timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+void read_process(CpuUse& use) {
+  ::rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
+  use.user_seconds = to_seconds(usage.ru_utime);
+  use.system_seconds = to_seconds(usage.ru_stime);
+  use.voluntary_switches = usage.ru_nvcsw;
+  use.involuntary_switches = usage.ru_nivcsw;
+  use.minor_faults = usage.ru_minflt;
+  use.major_faults = usage.ru_majflt;
+}
+
+// "cpu user nice system idle iowait irq softirq steal guest guest_nice", in ticks; guests are part of user
+// and nice.
+void read_machine(const SystemFiles& files, CpuUse& use) {
+  enum { user = 1, nice, system, idle, iowait, irq, softirq, steal };
+  const std::string text = files.text("/proc/stat", 512).value_or("");
+  const auto words = split_words(std::string_view(text).substr(0, text.find('\n')));
+  if (words.size() <= steal || words[0] != "cpu") return;
+  const double tick_seconds = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const auto seconds = [&](int column) {
+    return static_cast<double>(leading_integer(words[static_cast<std::size_t>(column)]).value_or(0)) *
+           tick_seconds;
+  };
+  use.machine_busy_seconds =
+      seconds(user) + seconds(nice) + seconds(system) + seconds(irq) + seconds(softirq);
+  use.machine_steal_seconds = seconds(steal);
+  use.machine_seconds =
+      use.machine_busy_seconds + use.machine_steal_seconds + seconds(idle) + seconds(iowait);
+}
+
+}  // namespace
+
+double CpuUse::cores_used() const { return wall_seconds > 0 ? cpu_seconds() / wall_seconds : 0; }
+
+double CpuUse::other_cores() const {
+  return wall_seconds > 0 ? std::max(0.0, machine_busy_seconds - cpu_seconds()) / wall_seconds : 0;
+}
+
+double CpuUse::machine_cores() const { return wall_seconds > 0 ? machine_seconds / wall_seconds : 0; }
+
+double CpuUse::steal_fraction() const {
+  return machine_seconds > 0 ? machine_steal_seconds / machine_seconds : 0;
+}
+
+CpuUse CpuSnapshot::since(const CpuSnapshot& earlier) const {
+  const CpuUse &now = so_far, &then = earlier.so_far;
+  return {.wall_seconds = steady_seconds - earlier.steady_seconds,
+          .user_seconds = now.user_seconds - then.user_seconds,
+          .system_seconds = now.system_seconds - then.system_seconds,
+          .voluntary_switches = now.voluntary_switches - then.voluntary_switches,
+          .involuntary_switches = now.involuntary_switches - then.involuntary_switches,
+          .minor_faults = now.minor_faults - then.minor_faults,
+          .major_faults = now.major_faults - then.major_faults,
+          .machine_seconds = now.machine_seconds - then.machine_seconds,
+          .machine_busy_seconds = now.machine_busy_seconds - then.machine_busy_seconds,
+          .machine_steal_seconds = now.machine_steal_seconds - then.machine_steal_seconds,
+          .load_average = now.load_average};
+}
+
+CpuSnapshot read_cpu(const SystemFiles& files) {
+  CpuSnapshot snapshot;
+  snapshot.steady_seconds = now_seconds();
+  read_process(snapshot.so_far);
+  read_machine(files, snapshot.so_far);
+  if (const auto load = files.text("/proc/loadavg")) snapshot.so_far.load_average = std::atof(load->c_str());
+  return snapshot;
+}
+
+}  // namespace trainyard::meter

@@ -1,0 +1,128 @@
+#include "meter/noise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "meter/swap.h"
+#include "meter/thermal.h"
+
+namespace trainyard::meter {
+namespace {
+
+// A resting machine's daemons take a hundredth of a core; a tenth is somebody's work. On many cores there are
+// more of them, so that it is also a fiftieth of the machine.
+constexpr double kOtherCores = 0.1, kOtherFraction = 0.02;
+// The kernel counts in ticks of 10 ms a core: below two of them a short run says nothing.
+constexpr double kTickNoiseSeconds = 0.02;
+// A hundredth of the time gone is as much as the differences that people look for.
+constexpr double kStealFraction = 0.01;
+// Turbo steps are 3 to 4 % of the clock; more than two of them is another speed.
+constexpr double kFrequencyChange = 0.1;
+// Slower than memory by a factor of a thousand: one mebibyte moved is already milliseconds.
+constexpr std::int64_t kSwappedBytes = 1 << 20;
+// Each waits for a disk; a handful comes from code that runs for the first time.
+constexpr std::int64_t kMajorFaults = 20;
+// Network time slews by at most 0.05 %: more, and beyond a tenth of a second, is a clock that was set.
+constexpr double kClockSeconds = 0.1, kClockFraction = 0.001;
+
+using Warnings = std::vector<record::Warning>;
+
+void check_load(const CpuUse& use, Warnings& warnings) {
+  const double cores = use.machine_cores(), others = use.other_cores();
+  const double resolution = use.wall_seconds > 0 ? kTickNoiseSeconds * cores / use.wall_seconds : 0;
+  if (others <= std::max({kOtherCores, kOtherFraction * cores, resolution})) return;
+  warnings.push_back(
+      {"load", fmt::format("other processes kept {:.2f} of {:.0f} cores busy (this one {:.2f}; load "
+                           "average {:.2f})",
+                           others, cores, use.cores_used(), use.load_average)});
+}
+
+void check_steal(const CpuUse& use, Warnings& warnings) {
+  if (use.steal_fraction() <= kStealFraction || use.machine_steal_seconds <= kTickNoiseSeconds) return;
+  warnings.push_back(
+      {"steal", fmt::format("the hypervisor took {:.1f} % of the machine's time ({})",
+                            100 * use.steal_fraction(), format_seconds(use.machine_steal_seconds))});
+}
+
+void check_frequency(const Frequency& before, const Frequency& after, Warnings& warnings) {
+  if (before.current_mhz && after.current_mhz && *before.current_mhz > 0) {
+    const double change = *after.current_mhz / *before.current_mhz - 1;
+    if (std::abs(change) > kFrequencyChange)
+      warnings.push_back(
+          {"frequency", fmt::format("the core's clock went from {:.0f} to {:.0f} MHz ({:+.0f} %)",
+                                    *before.current_mhz, *after.current_mhz, 100 * change)});
+  }
+  if (after.governor == "powersave")
+    warnings.push_back(
+        {"frequency", "the frequency governor is powersave: clocks follow the load, or stay low"});
+}
+
+void check_throttle(const NoiseReading& before, const NoiseReading& after, Warnings& warnings) {
+  if (const std::int64_t events = after.thermal_throttles - before.thermal_throttles; events > 0)
+    warnings.push_back({"throttle", fmt::format("the CPU was slowed for heat {} times", events)});
+  if (const std::int64_t periods = after.quota.periods - before.quota.periods; periods > 0)
+    warnings.push_back(
+        {"throttle", fmt::format("the control group's CPU quota stopped the process in {} periods, {} in all",
+                                 periods, format_seconds(after.quota.seconds - before.quota.seconds))});
+  for (std::size_t gpu = 0; gpu < after.gpus.size(); ++gpu)
+    if (const auto& reasons = after.gpus[gpu].throttle_reasons; !reasons.empty())
+      warnings.push_back(
+          {"throttle", fmt::format("GPU {} ran below its clocks at the end ({} MHz): {}", gpu,
+                                   after.gpus[gpu].sm_mhz.value_or(0), fmt::join(reasons, ", "))});
+}
+
+void check_memory(std::int64_t swapped_bytes, const CpuUse& use, Warnings& warnings) {
+  if (swapped_bytes > kSwappedBytes)
+    warnings.push_back({"memory", fmt::format("the machine swapped {}", format_bytes(swapped_bytes))});
+  if (use.major_faults > kMajorFaults)
+    warnings.push_back({"memory", fmt::format("{} page faults waited for a disk", use.major_faults)});
+}
+
+void check_clock(const NoiseReading& before, const NoiseReading& after, Warnings& warnings) {
+  const double steady = after.cpu.steady_seconds - before.cpu.steady_seconds;
+  const double wall = after.wall_clock_seconds - before.wall_clock_seconds;
+  if (std::abs(wall - steady) <= kClockSeconds + kClockFraction * steady) return;
+  warnings.push_back({"clock", fmt::format("the wall clock {} {:.3f} s while {:.3f} s passed",
+                                           wall < 0 ? "went back by" : "advanced", std::abs(wall), steady)});
+}
+
+}  // namespace
+
+NoiseReading read_noise(const SystemFiles& files, const Nvml* nvml) {
+  NoiseReading reading;
+  reading.frequency = read_frequency(files);
+  reading.thermal_throttles = thermal_throttle_count(files);
+  reading.quota = read_cgroup_throttle(files);
+  reading.swapped_bytes = swapped_bytes(files);
+  for (int gpu = 0; nvml && gpu < nvml->device_count(); ++gpu) reading.gpus.push_back(nvml->sample(gpu));
+  reading.cpu = read_cpu(files);
+  reading.wall_clock_seconds = wall_seconds();
+  return reading;
+}
+
+std::vector<record::Warning> find_noise(const NoiseReading& before, const NoiseReading& after) {
+  const CpuUse use = after.cpu.since(before.cpu);
+  Warnings warnings;
+  check_load(use, warnings);
+  check_steal(use, warnings);
+  check_frequency(before.frequency, after.frequency, warnings);
+  check_throttle(before, after, warnings);
+  check_memory(after.swapped_bytes - before.swapped_bytes, use, warnings);
+  check_clock(before, after, warnings);
+  return warnings;
+}
+
+NoiseGuard::NoiseGuard(const Nvml* nvml, SystemFiles files)
+    : files_(std::move(files)), nvml_(nvml), before_(read_noise(files_, nvml_)) {}
+
+std::vector<record::Warning> NoiseGuard::finish() const {
+  return find_noise(before_, read_noise(files_, nvml_));
+}
+
+CpuUse NoiseGuard::cpu_use() const { return read_cpu(files_).since(before_.cpu); }
+
+}  // namespace trainyard::meter

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "meter/cgroup.h"
+#include "meter/cpu.h"
+#include "meter/frequency.h"
+#include "meter/nvml.h"
+#include "meter/system_files.h"
+#include "record/provenance.h"
+
+namespace trainyard::meter {
+
+// Everything that can disturb a measurement, at one moment.
+struct NoiseReading {
+  CpuSnapshot cpu;
+  double wall_clock_seconds = 0;  // since 1970
+  Frequency frequency;
+  std::int64_t thermal_throttles = 0;
+  CgroupThrottle quota;
+  std::int64_t swapped_bytes = 0;
+  std::vector<GpuSample> gpus;
+};
+
+NoiseReading read_noise(const SystemFiles& files, const Nvml* nvml = nullptr);
+
+// What made the time between two readings a bad one to measure in: kinds load, steal, frequency, throttle,
+// memory, clock. At most a few lines, with figures; empty on a quiet machine.
+std::vector<record::Warning> find_noise(const NoiseReading& before, const NoiseReading& after);
+
+// Stands around a timed loop: made before it, asked after it. Reading takes about a tenth of a millisecond.
+class NoiseGuard {
+ public:
+  // With `nvml`, GPUs are watched, too; it must outlive the guard.
+  explicit NoiseGuard(const Nvml* nvml = nullptr, SystemFiles files = SystemFiles());
+
+  std::vector<record::Warning> finish() const;
+  // What the CPUs did since the guard was made.
+  CpuUse cpu_use() const;
+
+ private:
+  SystemFiles files_;
+  const Nvml* nvml_;
+  NoiseReading before_;
+};
+
+}  // namespace trainyard::meter

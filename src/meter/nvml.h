@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainyard::meter {
+
+// What an NVIDIA GPU is. Absent: this board or driver does not say.
+struct GpuDescription {
+  std::string name, uuid;
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<int> max_sm_mhz, max_memory_mhz;
+  std::optional<double> power_limit_watts;
+  std::optional<bool> persistence, ecc, mig;
+};
+
+// What it is doing now.
+struct GpuSample {
+  std::optional<int> sm_mhz, memory_mhz, temperature_celsius;
+  std::optional<double> power_watts;
+  std::optional<double> energy_joules;  // since the driver was loaded
+  std::optional<std::int64_t> memory_used_bytes;
+  std::optional<double> busy_fraction, memory_busy_fraction;  // of the driver's last sampling period
+  std::vector<std::string> throttle_reasons;                  // those that make it slower than it could be
+};
+
+// The driver's management library, found when the program runs. Counts every GPU of the machine, whatever
+// CUDA_VISIBLE_DEVICES says. Thread-safe.
+class Nvml {
+ public:
+  // nullptr where there is no library, no driver or no GPU.
+  static std::unique_ptr<Nvml> open();
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  int device_count() const;
+  std::string driver_version() const;
+  std::string cuda_version() const;  // that the driver supports: "13.0"
+  // REQUIRES: 0 <= device < device_count().
+  GpuDescription describe(int device) const;
+  GpuSample sample(int device) const;
+
+ private:
+  struct Functions;
+  explicit Nvml(std::unique_ptr<Functions> functions);
+  std::unique_ptr<Functions> functions_;
+  std::vector<void*> devices_;
+};
+
+// The reasons in NVML's bit mask, without those that are no loss (idle, a clock that was asked for).
+std::vector<std::string> throttle_reasons(std::uint64_t mask);
+
+}  // namespace trainyard::meter

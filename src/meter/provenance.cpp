@@ -1,0 +1,38 @@
+#include "meter/provenance.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "meter/facts.h"
+
+namespace trainyard::meter {
+namespace {
+
+// In alphabetical order, so that equal machines give equal records.
+Environment read_environment() {
+  Environment found;
+  for (char** entry = ::environ; entry && *entry; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != text.npos) found.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+record::Provenance find_provenance() {
+  const SystemFiles files;
+  const Environment environment = read_environment();
+  const std::unique_ptr<Nvml> nvml = Nvml::open();
+  record::Provenance all;
+  for (record::Provenance& section :
+       std::vector{cpu_facts(files), memory_facts(files), system_facts(files), build_facts(), library_facts(),
+                   gpu_facts(nvml.get()), slurm_facts(environment), environment_facts(environment)})
+    std::move(section.begin(), section.end(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace trainyard::meter

@@ -1,0 +1,29 @@
+#pragma once
+
+// For tests only.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/test_folder.h"
+#include "meter/system_files.h"
+
+namespace trainyard::meter {
+
+// A folder that looks like the /proc and /sys of some machine.
+class TestMachine {
+ public:
+  TestMachine& write(const std::string& path, const std::string& content) {
+    const std::filesystem::path file = folder_.path().string() + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << content << '\n';
+    return *this;
+  }
+  SystemFiles files() const { return SystemFiles(folder_.path().string()); }
+
+ private:
+  TestFolder folder_;
+};
+
+}  // namespace trainyard::meter

@@ -1,0 +1,123 @@
+#include "study/known_settings.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/nearest_name.h"
+
+namespace trainyard::study {
+namespace {
+
+using Form = KnownSetting::Form;
+
+const std::vector<KnownSetting>& all() {
+  static const std::vector<KnownSetting> kAll = {
+      {"network", "--network", "both", Form::word, {}},
+      {"batch", "--batch", "both", Form::count, {}},
+      {"classes", "--classes", "both", Form::count, {}},
+      {"backend", "--backend", "both", Form::choice, {"auto", "onednn", "reference"}},
+      {"device", "--device", "both", Form::word, {}},
+      {"devices", "--devices", "both", Form::count, {}},
+      {"threads", "--threads", "both", Form::count, {}},
+      {"precision", "--precision", "both", Form::choice, {"f32", "tf32", "bf16"}},
+      {"strategy",
+       "--strategy",
+       "both",
+       Form::choice,
+       {"single", "towers-device", "towers-host", "allreduce", "independent"}},
+      {"scaling", "--scaling", "both", Form::choice, {"weak", "strong"}},
+      {"seed", "--seed", "both", Form::number, {}},
+      {"optimizer",
+       "--optimizer",
+       "both",
+       Form::choice,
+       {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"}},
+      {"lr", "--lr", "both", Form::number, {}},
+      {"schedule", "--schedule", "both", Form::choice, {"constant", "step", "exponential", "cosine"}},
+      {"decay_steps", "--decay-steps", "both", Form::count, {}},
+      {"decay_factor", "--decay-factor", "both", Form::number, {}},
+      {"final_lr", "--final-lr", "both", Form::number, {}},
+      {"warmup_lr_steps", "--warmup-lr-steps", "both", Form::count, {}},
+      {"momentum", "--momentum", "both", Form::number, {}},
+      {"weight_decay", "--weight-decay", "both", Form::number, {}},
+      {"ema", "--ema", "both", Form::number, {}},
+      {"label_smoothing", "--label-smoothing", "both", Form::number, {}},
+      {"no_fusion", "--no-fusion", "both", Form::truth, {}},
+      {"steps", "--steps", "both", Form::count, {}},
+      {"warmup", "--warmup", "bench", Form::number, {}},
+      {"until_width", "--until-width", "bench", Form::number, {}},
+      {"max_seconds", "--max-seconds", "bench", Form::number, {}},
+      {"data", "--data", "train", Form::choice, {"mnist", "cifar10", "synthetic"}},
+      {"from", "--from", "train", Form::word, {}},
+      {"preprocess",
+       "--preprocess",
+       "train",
+       Form::choice,
+       {"unit", "standardise", "lenet", "cifarnet", "cifar-pad", "cifar-flip"}},
+      {"epochs", "--epochs", "train", Form::number, {}},
+      {"no_eval", "--no-eval", "train", Form::truth, {}},
+      {"staging", "--staging", "train", Form::choice, {"in-place", "local", "memory"}},
+      {"staging_folder", "--staging-folder", "train", Form::word, {}},
+      {"read", "--read", "train", Form::choice, {"memory", "mmap", "stream"}},
+      {"partition", nullptr, "both", Form::word, {}},
+      {"account", nullptr, "both", Form::word, {}},
+      {"constraint", nullptr, "both", Form::word, {}},
+      {"nodes", nullptr, "both", Form::count, {}},
+      {"tasks_per_node", nullptr, "both", Form::count, {}},
+      {"cpus_per_task", nullptr, "both", Form::count, {}},
+      {"gpu_type", nullptr, "both", Form::word, {}},
+      {"gpus", nullptr, "both", Form::count, {}},
+      {"memory_mib", nullptr, "both", Form::count, {}},
+  };
+  return kAll;
+}
+
+bool belongs_to(const KnownSetting& setting, const std::string& run) {
+  return setting.is_resource() ||
+         (run != "program" && (std::string_view(setting.runs) == "both" || setting.runs == run));
+}
+
+}  // namespace
+
+std::vector<const KnownSetting*> known_settings(const std::string& run) {
+  std::vector<const KnownSetting*> known;
+  for (const KnownSetting& setting : all())
+    if (belongs_to(setting, run)) known.push_back(&setting);
+  return known;
+}
+
+const KnownSetting* find_known_setting(const std::string& name, const std::string& run) {
+  for (const KnownSetting& setting : all())
+    if (setting.name == name && belongs_to(setting, run)) return &setting;
+  return nullptr;
+}
+
+std::string complaint_about(const KnownSetting& setting, const record::Value& value) {
+  const std::string given = record::to_text(value);
+  switch (setting.form) {
+    case Form::word:
+      return given.empty() ? fmt::format("{}: a word expected", setting.name) : "";
+    case Form::choice:
+      if (std::find(setting.choices.begin(), setting.choices.end(), given) != setting.choices.end())
+        return "";
+      return fmt::format("{} '{}'{}: one of {} expected", setting.name, given,
+                         did_you_mean(given, setting.choices), fmt::join(setting.choices, ", "));
+    case Form::count: {
+      const auto* count = std::get_if<std::int64_t>(&value);
+      if (count != nullptr && *count >= 1) return "";
+      return fmt::format("{} '{}': a whole number of at least 1 expected", setting.name, given);
+    }
+    case Form::number:
+      if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value)) return "";
+      return fmt::format("{} '{}': a number expected", setting.name, given);
+    case Form::truth:
+      return std::holds_alternative<bool>(value)
+                 ? ""
+                 : fmt::format("{} '{}': true or false expected", setting.name, given);
+  }
+  return "";
+}
+
+}  // namespace trainyard::study

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/value.h"
+
+namespace trainyard::study {
+
+// A setting that `bench` and `train` take as an option, or that asks a cluster for something.
+struct KnownSetting {
+  enum class Form { word, choice, count, number, truth };
+
+  const char* name;
+  const char* option;  // of the command; nullptr: a resource, for the launcher
+  const char* runs;    // "bench", "train" or "both"
+  Form form;
+  std::vector<std::string> choices;  // of a choice
+
+  bool is_resource() const { return option == nullptr; }
+};
+
+// Those that a run of this kind may have. A program takes any name besides the resources.
+std::vector<const KnownSetting*> known_settings(const std::string& run);
+const KnownSetting* find_known_setting(const std::string& name, const std::string& run);
+
+// "" when the value will do, else what is wrong with it.
+std::string complaint_about(const KnownSetting& setting, const record::Value& value);
+
+}  // namespace trainyard::study

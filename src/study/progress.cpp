@@ -1,0 +1,95 @@
+#include "study/progress.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+
+namespace trainyard::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Calls `visit` with every record file of which `known` does not know the run, in the order of their names.
+void each_new_record(const Folder& folder, const std::function<bool(const std::string&)>& known,
+                     const std::function<void(const record::RunRecord&)>& visit,
+                     std::vector<std::string>& complaints) {
+  if (!fs::is_directory(folder.records())) return;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.records()))
+    if (entry.path().extension() == ".json" && !known(entry.path().stem().string()))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    try {
+      visit(record::read_run_record(file));
+    } catch (const Error& error) {
+      complaints.emplace_back(error.what());
+    }
+  }
+}
+
+using RunKey = std::pair<std::string, int>;  // cell, replicate
+
+void note(RunState& state, const record::RunRecord& run) {
+  ++state.attempts;
+  if (state.done()) return;
+  const bool later = !state.result || run.attempt > state.result->attempt;
+  if (run.status == record::Status::ok || later) state.result = run;
+}
+
+}  // namespace
+
+std::int64_t Progress::done() const {
+  return std::count_if(states.begin(), states.end(), std::mem_fn(&RunState::done));
+}
+
+std::int64_t Progress::missing() const {
+  return std::count_if(states.begin(), states.end(), [](const RunState& state) { return !state.result; });
+}
+
+std::map<record::Status, std::int64_t> Progress::failed() const {
+  std::map<record::Status, std::int64_t> counts;
+  for (const RunState& state : states)
+    if (state.result && !state.done()) ++counts[state.result->status];
+  return counts;
+}
+
+std::vector<record::RunRecord> runs_of(const Folder& folder) {
+  const store::Store store(folder.store(), store::Store::Access::read);
+  std::vector<record::RunRecord> runs = store.runs();
+  std::vector<std::string> complaints;  // whoever ingests tells them
+  each_new_record(
+      folder, [&](const std::string& id) { return store.contains(id); },
+      [&](const record::RunRecord& run) { runs.push_back(run); }, complaints);
+  return runs;
+}
+
+Progress progress_of(const Folder& folder) {
+  const store::Store store(folder.store(), store::Store::Access::read);
+  Progress progress;
+  progress.study = store.study();
+  std::map<RunKey, std::size_t> places;
+  for (store::PlannedRun& planned : store.planned()) {
+    places[{planned.cell, planned.replicate}] = progress.states.size();
+    progress.states.push_back({std::move(planned), 0, std::nullopt});
+  }
+  for (const record::RunRecord& run : runs_of(folder)) {
+    const auto place = places.find({run.cell, run.replicate});
+    if (place != places.end())
+      note(progress.states[place->second], run);
+    else if (run.status == record::Status::ok)
+      progress.unplanned.push_back(run);
+  }
+  return progress;
+}
+
+int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& complaints) {
+  int added = 0;
+  each_new_record(
+      folder, [&](const std::string& id) { return store.contains(id); },
+      [&](const record::RunRecord& run) { added += store.add(run) ? 1 : 0; }, complaints);
+  return added;
+}
+
+}  // namespace trainyard::study

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "record/run_record.h"
+#include "store/store.h"
+#include "study/folder.h"
+
+namespace trainyard::study {
+
+// One run that the plan expects, and how far it got.
+struct RunState {
+  store::PlannedRun planned;
+  int attempts = 0;                         // records there are
+  std::optional<record::RunRecord> result;  // the good one, else that of the last attempt; none: missing
+
+  bool done() const { return result && result->status == record::Status::ok; }
+};
+
+struct Progress {
+  std::string study;
+  std::vector<RunState> states;              // in the order of the plan
+  std::vector<record::RunRecord> unplanned;  // good runs of cells that the plan has no longer, or never had
+
+  std::int64_t expected() const { return static_cast<std::int64_t>(states.size()); }
+  std::int64_t done() const;
+  std::int64_t missing() const;
+  std::map<record::Status, std::int64_t> failed() const;  // by class
+};
+
+// What the store and the record files say. Record files that are not in the store yet count, too.
+Progress progress_of(const Folder& folder);
+
+// Every run of the study, good or not, in the order they were added.
+std::vector<record::RunRecord> runs_of(const Folder& folder);
+
+// Adds every record file that the store has not; returns how many. A file that cannot be read is named in
+// `complaints` and left alone.
+int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& complaints);
+
+}  // namespace trainyard::study

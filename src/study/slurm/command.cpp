@@ -1,0 +1,141 @@
+#include "study/slurm/command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+namespace trainyard::study::slurm {
+namespace {
+
+// What a job needs of its submitter to find programs and files; the rest comes with the job file.
+constexpr std::array kPassedOn{"PATH",           "HOME",      "USER",   "LOGNAME",
+                               "SHELL",          "LANG",      "LC_ALL", "LD_LIBRARY_PATH",
+                               "XDG_CACHE_HOME", "SLURM_CONF"};
+
+std::vector<std::string> environment(const std::string& program) {
+  std::vector<std::string> all;
+  // Times as seconds since 1970, and lists of array tasks whole; not for jobs, which sbatch hands all it
+  // sees.
+  if (program != "sbatch") all = {"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"};
+  for (const char* name : kPassedOn)
+    if (const char* value = std::getenv(name)) all.push_back(fmt::format("{}={}", name, value));
+  return all;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// Closed on the way out, whatever happens.
+struct Pipe {
+  Pipe() {
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
+  }
+  ~Pipe() {
+    ::close(ends[0]);
+    close_writer();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void close_writer() {
+    if (ends[1] >= 0) ::close(ends[1]);
+    ends[1] = -1;
+  }
+  int ends[2];
+};
+
+void read_all(const Pipe& out, std::string& out_text, const Pipe& err, std::string& err_text) {
+  std::array<pollfd, 2> waiting{pollfd{out.ends[0], POLLIN, 0}, pollfd{err.ends[0], POLLIN, 0}};
+  const std::array<std::string*, 2> texts{&out_text, &err_text};
+  std::array<char, 65536> block;
+  while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
+      fail(ErrorKind::io, "cannot wait for a program of Slurm: {}", std::strerror(errno));
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
+      const ssize_t got = ::read(waiting[i].fd, block.data(), block.size());
+      if (got > 0) texts[i]->append(block.data(), static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EINTR)) waiting[i].fd = -1;
+    }
+  }
+}
+
+pid_t start(const std::vector<std::string>& arguments, const Pipe& out, const Pipe& err, int inherited) {
+  const std::vector<std::string> variables = environment(arguments[0]);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
+  // A descriptor copied onto itself loses its close-on-exec flag.
+  if (inherited >= 0) ::posix_spawn_file_actions_adddup2(&actions, inherited, inherited);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  pid_t pid = -1;
+  const int problem = ::posix_spawnp(&pid, arguments[0].c_str(), &actions, &attributes,
+                                     pointers(arguments).data(), pointers(variables).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (problem == ENOENT)
+    fail(ErrorKind::config, "Slurm launcher: no program '{}' in PATH (Debian: apt install slurm-client)",
+         arguments[0]);
+  if (problem != 0)
+    fail(ErrorKind::io, "Slurm launcher: '{}' does not start: {}", arguments[0], std::strerror(problem));
+  return pid;
+}
+
+bool in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string CommandResult::reason() const {
+  std::istringstream lines(err);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    for (const std::string prefix : {"sbatch: ", "scontrol: ", "scancel: ", "error: "})
+      if (line.starts_with(prefix)) line.erase(0, prefix.size());
+    if (!line.empty()) text += (text.empty() ? "" : "; ") + line;
+  }
+  return text.empty() ? fmt::format("exit code {}", exit_code) : text.substr(0, 500);
+}
+
+CommandResult run_command(const std::vector<std::string>& arguments, int inherited) {
+  Pipe out, err;
+  const pid_t pid = start(arguments, out, err, inherited);
+  out.close_writer();
+  err.close_writer();
+  CommandResult result;
+  read_all(out, result.out, err, result.err);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+bool is_installed() { return in_path("sbatch") && in_path("scontrol"); }
+
+}  // namespace trainyard::study::slurm

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "study/folder.h"
+#include "study/launcher.h"
+#include "study/slurm/cluster.h"
+#include "study/slurm/submission.h"
+#include "study/slurm/tracker.h"
+
+namespace trainyard::study::slurm {
+
+struct LauncherOptions {
+  SubmitOptions submit;
+  double poll_seconds = 2, longest_poll_seconds = 30;  // the pause grows while nothing happens
+  double grace_seconds = 5;                            // see Tracker
+  bool collector = true;                               // submit a job that collects after the last
+  std::function<void(const std::string&)> say;         // one line for people; may be empty
+};
+
+// Jobs as arrays of the cluster that this machine submits to. Jobs of equal resources and time limits share
+// an array. Runs of the same cell and replicate that are in the cluster already are waited for, not submitted
+// again. At `stop` everything stays in the queue and goes on.
+class SlurmLauncher : public Launcher {
+ public:
+  SlurmLauncher(Folder folder, LauncherOptions options);
+
+  void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) override;
+
+ private:
+  std::vector<Job> adopt(std::span<const Job> jobs, const Cluster& cluster, Tracker& tracker,
+                         const Finished& finished);
+  void submit_all(std::vector<Job> jobs, const Cluster& cluster, Tracker& tracker, const Finished& finished);
+  void track(Submission& submission, std::span<const Job> jobs, Tracker& tracker, const Finished& finished);
+  void say(const std::string& line) const;
+
+  Folder folder_;
+  LauncherOptions options_;
+};
+
+// Makes the records that are due: of tasks that ended without one, or were refused. Returns how many.
+int make_missing_records(const Folder& folder, double grace_seconds = 5);
+
+// Takes the study's unfinished jobs out of the cluster; returns how many runs that concerns.
+int cancel(const Folder& folder);
+
+}  // namespace trainyard::study::slurm

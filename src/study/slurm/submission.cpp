@@ -1,0 +1,187 @@
+#include "study/slurm/submission.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "study/slurm/command.h"
+#include "study/slurm/job_fields.h"
+#include "study/slurm/script.h"
+
+namespace trainyard::study::slurm {
+namespace {
+
+constexpr const char *kPrepared = "submission.json", *kScript = "script.sh", *kJobId = "job_id",
+                     *kRefused = "refused";
+
+std::string read_text(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::filesystem::path job_file(const std::filesystem::path& folder, std::size_t task) {
+  return folder / "jobs" / fmt::format("{}.json", task);
+}
+
+// Held while sbatch may be under way: it inherits the lock, so that it outlives this process.
+class SubmitLock {
+ public:
+  explicit SubmitLock(const Submission& submission)
+      : descriptor_(::open((submission.folder / kScript).c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0)
+      fail(ErrorKind::io, "cannot open '{}': {}", (submission.folder / kScript).string(),
+           std::strerror(errno));
+    while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~SubmitLock() { ::close(descriptor_); }
+  SubmitLock(const SubmitLock&) = delete;
+  SubmitLock& operator=(const SubmitLock&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// "STUDY-003-1f2e3d4c": the number orders a study's submissions, the rest makes it unique in the cluster.
+std::filesystem::path make_unique_folder(const Folder& folder, const std::string& study) {
+  make_folders(folder.slurm());
+  std::string stem;
+  for (const char c : study.substr(0, 40)) stem += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  std::size_t number = 1;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.slurm())) ++number;
+  const std::filesystem::path made = std::filesystem::absolute(folder.slurm()) /
+                                     fmt::format("{}-{:03}-{:08x}", stem, number, std::random_device()());
+  make_folders(made / "jobs");
+  make_folders(made / "output");
+  return made;
+}
+
+// sbatch failed before the controller decided anything, or without hearing what it decided.
+bool unanswered(const std::string& message) {
+  for (const char* part : {"Unable to contact", "timed out", "Zero Bytes", "Connection", "communication",
+                           "standby mode", "authentication", "Resource temporarily unavailable"})
+    if (message.find(part) != std::string::npos) return true;
+  return false;
+}
+
+void read_answer(Submission& submission) {
+  if (std::filesystem::exists(submission.folder / kJobId))
+    submission.job_id = to_number(read_text(submission.folder / kJobId));
+  else if (std::filesystem::exists(submission.folder / kRefused))
+    submission.refusal = read_text(submission.folder / kRefused);
+}
+
+void accept(Submission& submission, std::int64_t job_id) {
+  write_text(submission.folder / kJobId, fmt::format("{}\n", job_id));
+  submission.job_id = job_id;
+}
+
+}  // namespace
+
+Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options) {
+  Submission submission;
+  submission.folder = make_unique_folder(folder, jobs.front().study);
+  submission.name = submission.folder.filename().string();
+  for (std::size_t task = 0; task < jobs.size(); ++task) {
+    write_text(job_file(submission.folder, task), to_json(jobs[task]));
+    submission.run_ids.push_back(jobs[task].run_id);
+  }
+  Script script;
+  script.name = submission.name;
+  script.output_folder = submission.folder / "output";
+  script.work_folder = options.work_folder;
+  script.resources = jobs.front().resources;
+  script.time_limit_seconds = jobs.front().time_limit_seconds;
+  script.tasks = static_cast<int>(jobs.size());
+  script.at_once = options.at_once;
+  script.command = {options.trainyard.string(), "study", "exec",
+                    std::filesystem::absolute(folder.path).string(), submission.name};
+  write_text(submission.folder / kScript, to_text(script));
+  write_text(submission.folder / kPrepared, nlohmann::json{{"runs", submission.run_ids}}.dump() + '\n');
+  return submission;
+}
+
+void submit(Submission& submission) {
+  const SubmitLock lock(submission);
+  const CommandResult answer = run_command(
+      {"sbatch", "--parsable", "--export=ALL", (submission.folder / kScript).string()}, lock.descriptor());
+  // "123" or, in a federation, "123;cluster"
+  if (answer.exit_code == 0 && to_number(answer.out) > 0) return accept(submission, to_number(answer.out));
+  if (unanswered(answer.err)) fail(ErrorKind::peer, "sbatch got no answer: {}", answer.reason());
+  submission.refusal = answer.reason();
+  write_text(submission.folder / kRefused, submission.refusal);
+}
+
+void find_answer(Submission& submission, const Cluster& cluster) {
+  const SubmitLock lock(submission);  // no sbatch of it is under way any more
+  read_answer(submission);
+  for (int look = 0; look < 2 && submission.job_id == 0 && submission.refusal.empty(); ++look) {
+    // The controller may still be busy with what a killed sbatch sent it.
+    if (look > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (const std::int64_t id = cluster.find_job(submission.name); id != 0) accept(submission, id);
+  }
+}
+
+std::vector<Submission> read_submissions(const Folder& folder) {
+  std::vector<Submission> submissions;
+  if (!std::filesystem::is_directory(folder.slurm())) return submissions;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.slurm())) {
+    if (!std::filesystem::exists(entry.path() / kPrepared)) continue;
+    Submission submission;
+    submission.folder = std::filesystem::absolute(entry.path());
+    submission.name = entry.path().filename().string();
+    const auto json = nlohmann::json::parse(read_text(entry.path() / kPrepared), nullptr, false);
+    if (!json.is_object() || !json.contains("runs"))
+      fail(ErrorKind::config, "'{}' is no submission", (entry.path() / kPrepared).string());
+    submission.run_ids = json["runs"].get<std::vector<std::string>>();
+    read_answer(submission);
+    submissions.push_back(std::move(submission));
+  }
+  std::sort(submissions.begin(), submissions.end(),
+            [](const Submission& a, const Submission& b) { return a.name < b.name; });
+  return submissions;
+}
+
+Job read_job(const Submission& submission, int task) {
+  return job_from_json(read_text(job_file(submission.folder, static_cast<std::size_t>(task))));
+}
+
+std::string submit_collector(const Folder& folder, std::span<const Submission> arrays, const Resources& like,
+                             const SubmitOptions& options) {
+  Script script;
+  script.name = arrays.front().name + "-collect";
+  script.output_folder = arrays.front().folder / "output";
+  script.work_folder = options.work_folder;
+  script.resources.partition = like.partition;
+  script.resources.account = like.account;
+  script.command = {options.trainyard.string(), "study", "collect",
+                    std::filesystem::absolute(folder.path).string()};
+  std::string dependency = "afterany";
+  for (const Submission& array : arrays) dependency += fmt::format(":{}", array.job_id);
+  const std::filesystem::path file = arrays.front().folder / "collect.sh";
+  write_text(file, to_text(script));
+  const CommandResult answer =
+      run_command({"sbatch", "--parsable", "--export=ALL", "--dependency=" + dependency, file.string()});
+  return answer.exit_code == 0 ? "" : answer.reason();
+}
+
+}  // namespace trainyard::study::slurm

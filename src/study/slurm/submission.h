@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "study/folder.h"
+#include "study/job.h"
+#include "study/slurm/cluster.h"
+
+namespace trainyard::study::slurm {
+
+// Jobs that are, or are about to be, one array of the cluster. It lies in FOLDER/slurm/NAME/:
+//   jobs/TASK.json    one job each, with its environment
+//   script.sh         what sbatch got
+//   submission.json   the run of each task; written last: with it the submission is prepared
+//   job_id, refused   what sbatch answered; neither: the answer was not heard
+struct Submission {
+  std::string name;  // of the cluster's job too, and unique: without an answer it is found by it
+  std::filesystem::path folder;
+  std::vector<std::string> run_ids;  // by task
+  std::int64_t job_id = 0;           // 0: not accepted
+  std::string refusal;               // sbatch's words; empty: not refused
+};
+
+struct SubmitOptions {
+  std::filesystem::path trainyard;    // the program, where the nodes see it
+  std::filesystem::path work_folder;  // where jobs run
+  int at_once = 0;                    // of one array's tasks; 0: no limit
+};
+
+// REQUIRES: jobs of equal resources and time limits, at most as many as the cluster's arrays have.
+Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options);
+
+// Hands it to sbatch and keeps the answer. Killed in between, find_answer() hears it later.
+void submit(Submission& submission);
+
+// For one without an answer: looks for its job in the cluster, by name. It was never handed over when it has
+// none afterwards either.
+void find_answer(Submission& submission, const Cluster& cluster);
+
+std::vector<Submission> read_submissions(const Folder& folder);  // prepared ones, in the order they were made
+Job read_job(const Submission& submission, int task);
+
+// A job that runs `trainyard study collect FOLDER` after the arrays, however they end. "" or why there is
+// none.
+std::string submit_collector(const Folder& folder, std::span<const Submission> arrays, const Resources& like,
+                             const SubmitOptions& options);
+
+}  // namespace trainyard::study::slurm

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "record/run_record.h"
+#include "study/folder.h"
+#include "study/slurm/cluster.h"
+#include "study/slurm/submission.h"
+
+namespace trainyard::study::slurm {
+
+// Watches tasks until each has a record: the one that its node wrote, or one made from Slurm's state.
+class Tracker {
+ public:
+  using Finished = std::function<void(const record::RunRecord&)>;
+
+  // `grace_seconds`: how long a record that should be there may take to appear in a shared folder.
+  Tracker(Folder folder, const Cluster& cluster, double grace_seconds)
+      : folder_(std::move(folder)), cluster_(cluster), grace_seconds_(grace_seconds) {}
+
+  // REQUIRES: the submission was accepted.
+  void add(const Submission& submission, int task, Job job);
+
+  // Looks once; true when a task finished. Those that did are no longer watched.
+  bool look(const Finished& finished);
+
+  std::size_t watched() const { return tasks_.size(); }
+  bool settling() const;                             // some task has ended and only its record is waited for
+  bool cluster_answers() const { return answers_; }  // at the last look
+
+ private:
+  struct Task {
+    Job job;
+    std::int64_t job_id;
+    int task;
+    double ended_since = -1;  // when it was first seen to have ended, or to be forgotten
+  };
+
+  record::RunRecord forgotten(const Task& task) const;
+  bool settle(Task& task, const TaskState* state, const Finished& finished);
+
+  Folder folder_;
+  const Cluster& cluster_;
+  double grace_seconds_;
+  bool answers_ = true;
+  std::vector<Task> tasks_;
+};
+
+// Names of the runs whose record files are there.
+std::vector<std::string> recorded_runs(const Folder& folder);  // sorted
+
+}  // namespace trainyard::study::slurm

@@ -1,0 +1,196 @@
+#include "study/spec.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/nearest_name.h"
+#include "study/known_settings.h"
+#include "study/value_range.h"
+#include "study/yaml_reader.h"
+
+namespace trainyard::study {
+namespace {
+
+using Entry = YamlReader::Entry;
+
+// Names become parts of file names and placeholders.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  }) && name[0] != '.';
+}
+
+[[noreturn]] void refuse_key(const Entry& entry, const char* what, const std::vector<std::string>& allowed) {
+  entry.at_key.complain(fmt::format("unknown {} '{}'{}: one of {} expected", what, entry.key,
+                                    did_you_mean(entry.key, allowed), fmt::join(allowed, ", ")));
+}
+
+std::vector<std::string> words(const YamlReader& list) {
+  std::vector<std::string> found;
+  for (const YamlReader& item : list.items()) found.push_back(item.text());
+  return found;
+}
+
+class SpecReader {
+ public:
+  SpecReader(const YamlReader& root, Spec& spec) : root_(root), spec_(spec) {}
+
+  void read() {
+    const std::vector<Entry> entries = root_.entries();
+    // What kind of run decides which settings there are, so that comes first wherever it stands.
+    for (const Entry& entry : entries)
+      if (entry.key == "run") spec_.run = entry.value.one_of({"bench", "train", "program"});
+    for (const Entry& entry : entries) read(entry);
+    if (spec_.name.empty()) root_.complain("no 'study: NAME'");
+    if (spec_.run == "program" && spec_.program.empty())
+      root_.complain("'run: program' wants 'program: [WORD, ...]'");
+    if (spec_.run != "program" && !spec_.program.empty())
+      root_.complain(fmt::format("'program' is there, but 'run' is {}", spec_.run));
+    check_exclusions();
+  }
+
+ private:
+  void read(const Entry& entry) {
+    const YamlReader& value = entry.value;
+    const std::string& key = entry.key;
+    if (key == "study") return read_name(value);
+    if (key == "about") return void(spec_.about = value.text());
+    if (key == "run") return;
+    if (key == "program") return void(spec_.program = words(value));
+    if (key == "environment") return read_environment(value);
+    if (key == "settings") return read_settings(value);
+    if (key == "axes") return read_axes(value);
+    if (key == "exclude") return read_exclusions(value);
+    if (key == "replicates") return void(spec_.replicates = static_cast<int>(value.integer(1)));
+    if (key == "order") return read_order(value);
+    if (key == "seed") return void(spec_.seed = static_cast<std::uint64_t>(value.integer(0)));
+    if (key == "time_limit") return void(spec_.time_limit_seconds = value.seconds());
+    if (key == "memory_limit") return void(spec_.memory_limit_bytes = value.bytes());
+    if (key == "at_once") return void(spec_.at_once = static_cast<int>(value.integer(1)));
+    if (key == "sbatch") return void(spec_.sbatch = words(value));
+    refuse_key(entry, "key",
+               {"study", "about", "run", "program", "environment", "settings", "axes", "exclude",
+                "replicates", "order", "seed", "time_limit", "memory_limit", "at_once", "sbatch"});
+  }
+
+  void read_name(const YamlReader& value) {
+    spec_.name = value.text();
+    if (!is_plain_name(spec_.name))
+      value.complain(fmt::format("study '{}': letters, digits, '-', '_' and '.' expected", spec_.name));
+  }
+
+  void read_environment(const YamlReader& value) {
+    for (const Entry& entry : value.entries()) spec_.environment[entry.key] = entry.value.text();
+  }
+
+  void check_name(const Entry& entry, const char* what) const {
+    if (find_known_setting(entry.key, spec_.run) != nullptr) return;
+    if (spec_.run == "program" && is_plain_name(entry.key)) return;
+    std::vector<std::string> names;
+    for (const KnownSetting* known : known_settings(spec_.run)) names.emplace_back(known->name);
+    refuse_key(entry, what, names);
+  }
+
+  record::Value checked(const std::string& name, const YamlReader& at, const record::Value& value) const {
+    if (const KnownSetting* known = find_known_setting(name, spec_.run))
+      if (const std::string complaint = complaint_about(*known, value); !complaint.empty())
+        at.complain(complaint);
+    return value;
+  }
+
+  void read_settings(const YamlReader& value) {
+    for (const Entry& entry : value.entries()) {
+      check_name(entry, "setting");
+      if (entry.value.is_sequence())
+        entry.value.complain(fmt::format("'{}' has several values: that is an axis", entry.key));
+      spec_.settings[entry.key] = checked(entry.key, entry.value, entry.value.value());
+    }
+    for (const Axis& axis : spec_.axes) refuse_both(value, axis.name);
+  }
+
+  void refuse_both(const YamlReader& at, const std::string& name) const {
+    if (spec_.settings.contains(name)) at.complain(fmt::format("'{}' is a setting and an axis", name));
+  }
+
+  void read_axes(const YamlReader& value) {
+    for (const Entry& entry : value.entries()) {
+      check_name(entry, "axis");
+      spec_.axes.push_back({entry.key, {}});
+      refuse_both(entry.at_key, entry.key);
+      std::vector<record::Value>& values = spec_.axes.back().values;
+      const auto items =
+          entry.value.is_sequence() ? entry.value.items() : std::vector<YamlReader>{entry.value};
+      for (const YamlReader& item : items) add_values(entry.key, item, values);
+      if (values.empty()) entry.value.complain(fmt::format("axis '{}' has no value", entry.key));
+    }
+  }
+
+  void add_values(const std::string& name, const YamlReader& item, std::vector<record::Value>& values) const {
+    std::vector<record::Value> more;
+    try {
+      const auto range = item.quoted() ? std::nullopt : expand_range(item.text());
+      more = range ? *range : std::vector<record::Value>{item.value()};
+    } catch (const Error& error) {
+      item.complain(fmt::format("axis '{}': {}", name, error.what()));
+    }
+    for (const record::Value& value : more) {
+      if (std::find(values.begin(), values.end(), value) != values.end())
+        item.complain(fmt::format("axis '{}' has {} twice", name, record::to_text(value)));
+      values.push_back(checked(name, item, value));
+    }
+  }
+
+  void read_exclusions(const YamlReader& value) {
+    for (const YamlReader& item : value.items()) {
+      Exclusion exclusion{{}, item.line()};
+      for (const Entry& entry : item.entries()) {
+        std::vector<record::Value>& values = exclusion.matches[entry.key];
+        const auto items =
+            entry.value.is_sequence() ? entry.value.items() : std::vector<YamlReader>{entry.value};
+        for (const YamlReader& one : items) add_values(entry.key, one, values);
+      }
+      excluded_keys_.push_back(item.entries());
+      spec_.exclusions.push_back(std::move(exclusion));
+    }
+  }
+
+  void check_exclusions() const {
+    std::vector<std::string> names;
+    for (const Axis& axis : spec_.axes) names.push_back(axis.name);
+    for (const std::vector<Entry>& entries : excluded_keys_)
+      for (const Entry& entry : entries)
+        if (std::find(names.begin(), names.end(), entry.key) == names.end()) refuse_key(entry, "axis", names);
+  }
+
+  void read_order(const YamlReader& value) {
+    const std::string& order = value.one_of({"nested", "shuffled", "interleaved"});
+    spec_.order = order == "nested"     ? Order::nested
+                  : order == "shuffled" ? Order::shuffled
+                                        : Order::interleaved;
+  }
+
+  const YamlReader& root_;
+  Spec& spec_;
+  std::vector<std::vector<Entry>> excluded_keys_;  // their axes may stand further down
+};
+
+}  // namespace
+
+Spec parse_spec(const std::string& text, const std::string& file_name) {
+  Spec spec;
+  spec.file = file_name;
+  spec.text = text;
+  const YamlReader root = YamlReader::parse(text, file_name);
+  SpecReader(root, spec).read();
+  return spec;
+}
+
+Spec read_spec(const std::filesystem::path& file) {
+  const std::vector<std::byte> bytes = read_file(file);
+  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
+}
+
+}  // namespace trainyard::study

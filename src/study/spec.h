@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "record/value.h"
+
+namespace trainyard::study {
+
+struct Axis {
+  std::string name;
+  std::vector<record::Value> values;
+};
+
+// Cells in which every named setting has one of these values are left out.
+struct Exclusion {
+  std::map<std::string, std::vector<record::Value>> matches;
+  int line = 0;  // in the study's file
+};
+
+// nested: as the axes are written, the last one fastest. shuffled: all runs at random. interleaved: one
+// replicate of every cell, at random, then the next; drift of the machine then meets all cells alike.
+enum class Order { nested, shuffled, interleaved };
+
+// A study's file, read and checked. docs/formats/study.md describes it.
+struct Spec {
+  std::string file;  // as the user named it
+  std::string text;  // its content
+  std::string name, about;
+  std::string run = "bench";         // bench, train or program
+  std::vector<std::string> program;  // argv with {setting} places, for `run: program`
+  std::map<std::string, std::string> environment;
+  record::Settings settings;  // the same in every cell
+  std::vector<Axis> axes;
+  std::vector<Exclusion> exclusions;
+  int replicates = 1;
+  Order order = Order::interleaved;
+  std::uint64_t seed = 1;               // of the order
+  double time_limit_seconds = 0;        // of one run; 0: none
+  std::int64_t memory_limit_bytes = 0;  // of one run's address space; 0: none
+  int at_once = 0;                      // runs that a cluster may have going; 0: no limit
+  std::vector<std::string> sbatch;      // further options, word by word
+};
+
+// Error (config) with file, line and column.
+Spec read_spec(const std::filesystem::path& file);
+Spec parse_spec(const std::string& text, const std::string& file_name);
+
+}  // namespace trainyard::study

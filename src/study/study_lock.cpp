@@ -1,0 +1,36 @@
+#include "study/study_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+
+namespace trainyard::study {
+
+StudyLock::StudyLock(const Folder& folder) {
+  const std::filesystem::path file = folder.path / "lock";
+  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail(ErrorKind::io, "cannot open '{}': {}", file.string(), std::strerror(errno));
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) {
+    const std::string holder = fmt::format("{}\n", ::getpid());
+    if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) {
+      // The number only helps to name the holder; the lock itself is taken.
+    }
+    return;
+  }
+  char holder[32] = {};
+  [[maybe_unused]] const ssize_t got = ::pread(descriptor_, holder, sizeof holder - 1, 0);
+  ::close(descriptor_);
+  const std::string pid(holder, std::strcspn(holder, "\n"));
+  fail(ErrorKind::usage, "another process ({}) runs the study in '{}'", pid, folder.path.string());
+}
+
+StudyLock::~StudyLock() { ::close(descriptor_); }
+
+}  // namespace trainyard::study

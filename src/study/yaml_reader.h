@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <yaml-cpp/node/node.h>
+
+#include "record/value.h"
+
+namespace trainyard::study {
+
+// A place in a YAML file that knows where it stands, so that every complaint begins with file:line:column.
+class YamlReader {
+ public:
+  // Error (config) when the text is no YAML, or a mapping in it has a key twice.
+  static YamlReader parse(const std::string& text, const std::string& file_name);
+
+  [[noreturn]] void complain(const std::string& what) const;
+  int line() const { return node_.Mark().line + 1; }
+
+  struct Entry;
+  bool is_sequence() const { return node_.IsSequence(); }
+  std::vector<Entry> entries() const;     // of a mapping, in the order of the file
+  std::vector<YamlReader> items() const;  // of a sequence
+  std::string text() const;               // of a scalar
+  record::Value value() const;            // of a scalar; quoted ones are text
+  bool quoted() const { return node_.Tag() == "!"; }
+  std::int64_t integer(std::int64_t least) const;
+  double seconds() const;      // 90, 90s, 15m, 3h
+  std::int64_t bytes() const;  // 512MiB, 2GiB, 100000
+  const std::string& one_of(const std::vector<std::string>& allowed) const;
+
+ private:
+  YamlReader(YAML::Node node, std::string file_name)
+      : node_(std::move(node)), file_name_(std::move(file_name)) {}
+  void refuse_repeated_keys() const;
+  std::string where() const;
+  double number_with_unit(const std::vector<std::pair<std::string, double>>& units,
+                          const char* example) const;
+
+  YAML::Node node_;
+  std::string file_name_;
+};
+
+struct YamlReader::Entry {
+  std::string key;
+  YamlReader at_key, value;
+};
+
+}  // namespace trainyard::study
