@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "meter/peaks.h"
 #include "train/session.h"
+#include "train/thread_limit.h"
 
 namespace trainyard::cli {
 namespace {

@@ -1,20 +1,12 @@
 #include "cli/run_options.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/nearest_name.h"
 #include "networks/zoo.h"
 
 namespace trainyard::cli {
 namespace {
-
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::string list;
-  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
-}
 
 ops::Schedule to_schedule(const RunOptions& options) {
   using Kind = ops::Schedule::Kind;
@@ -56,6 +48,13 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 }
 
 }  // namespace
+
+void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::string list;
+  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
+  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
+}
 
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first) {
   command

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -25,6 +26,9 @@ struct RunOptions {
   bool no_fusion = false;
   bool json = false, quiet = false;
 };
+
+// Error (usage) that names the option, what is allowed and what was probably meant.
+void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed);
 
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);

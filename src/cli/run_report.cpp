@@ -6,29 +6,30 @@
 #include "base/units.h"
 #include "meter/memory.h"
 #include "record/statistics.h"
+#include "train/thread_limit.h"
 
 namespace trainyard::cli {
 
 using Json = nlohmann::ordered_json;
 
-double measure_peak(const backend::Backend& backend) {
-  const auto peaks = backend.gemm_peaks({"f32"}, 0.5);
+double measure_peak(const std::string& backend, int threads) {
+  train::limit_threads(threads);
+  const auto peaks = backend::make_backend(backend)->gemm_peaks({"f32"}, 0.5);
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 
-Json run_report(const train::Session& session, const RunOptions& options,
-                std::span<const double> step_seconds, std::int64_t warmup_steps,
-                double peak_flops_per_second) {
+Json run_report(const train::RunFacts& facts, const RunOptions& options, std::span<const double> step_seconds,
+                std::int64_t warmup_steps, double peak_flops_per_second) {
   const record::Summary summary = record::summarise(step_seconds);
-  const auto flops = static_cast<double>(session.flops_per_step());
+  const auto flops = static_cast<double>(facts.flops_per_step);
   return {{"network", options.network},
           {"batch", options.batch},
-          {"backend", session.backend().name()},
+          {"backend", facts.backend},
           {"precision", options.precision},
-          {"threads", session.options().threads},
+          {"threads", facts.threads},
           {"optimizer", options.optimizer},
-          {"parameters", session.parameters()},
-          {"flops_per_step", session.flops_per_step()},
+          {"parameters", facts.parameters},
+          {"flops_per_step", facts.flops_per_step},
           {"steps", step_seconds.size()},
           {"warmup_steps", warmup_steps},
           {"step_seconds",
@@ -50,6 +51,12 @@ void print_report(const Json& report) {
                              report["batch"].get<std::int64_t>(), report["optimizer"].get<std::string>()));
   row("runs on", fmt::format("{} {}, {} threads", report["backend"].get<std::string>(),
                              report["precision"].get<std::string>(), report["threads"].get<int>()));
+  if (report["devices"].get<int>() > 1)
+    row("devices",
+        fmt::format("{}, {}, {} scaling: {} images each, {} together", report["devices"].get<int>(),
+                    report["strategy"].get<std::string>(), report["scaling"].get<std::string>(),
+                    report["batch_per_device"].get<std::int64_t>(),
+                    report["global_batch"].get<std::int64_t>()));
   row("parameters", format_count(report["parameters"].get<double>()));
   row("flops per step", format_flops(report["flops_per_step"].get<double>()));
   row("step",
@@ -58,12 +65,15 @@ void print_report(const Json& report) {
                   format_seconds(seconds["mean"].get<double>()), format_seconds(seconds["min"].get<double>()),
                   format_seconds(seconds["p95"].get<double>()), report["steps"].get<std::int64_t>()));
   row("images per second", fmt::format("{:.0f}", report["images_per_second"].get<double>()));
+  row("cores used",
+      fmt::format("{:.2f} of {}", report["cores_used"].get<double>(), report["cores_allowed"].get<int>()));
   std::string rate = format_rate(report["flops_per_second"].get<double>());
   if (!report["peak_fraction"].is_null())
     rate += fmt::format(" = {:.0f} % of the measured {}", 100 * report["peak_fraction"].get<double>(),
                         format_rate(report["peak_flops_per_second"].get<double>()));
   row("rate", rate);
   row("peak memory", format_bytes(report["peak_memory_bytes"].get<std::int64_t>()));
+  for (const Json& warning : report["warnings"]) row("warning", warning["text"].get<std::string>());
 }
 
 }  // namespace trainyard::cli

@@ -11,10 +11,11 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "cli/deployment_options.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
+#include "train/independent.h"
 #include "train/match_input.h"
-#include "train/single.h"
 
 namespace trainyard::cli {
 namespace {
@@ -25,6 +26,7 @@ constexpr int kInterrupted = 130;
 
 struct Options {
   RunOptions run;
+  DeploymentOptions deployment;
   data::DatasetOptions data{.name = "synthetic"};
   std::string preprocess;
   std::int64_t steps = 0;
@@ -61,25 +63,35 @@ data::Dataset load(const Options& options, const networks::NetworkInfo& network)
   return dataset;
 }
 
-std::int64_t steps_of(const Options& options, const data::Dataset& dataset) {
+// Independent devices go through the images each for itself.
+std::int64_t steps_of(const Options& options, const data::Dataset& dataset,
+                      const train::Deployment& deployment) {
   if (options.steps > 0) return options.steps;
   const double images = options.epochs * static_cast<double>(dataset.size(data::Split::train));
-  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(options.run.batch)));
+  const std::int64_t batch = deployment.strategy == train::Strategy::independent
+                                 ? deployment.batch_per_device(options.run.batch)
+                                 : deployment.global_batch(options.run.batch);
+  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(batch)));
 }
 
 Json to_json(const std::optional<std::filesystem::path>& path) {
   return path ? Json(path->string()) : Json(nullptr);
 }
 
-Json report_of(const train::Session& session, const Options& options, const train::TrainResult& result) {
+Json report_of(const Options& options, const train::Deployment& deployment,
+               const train::TrainResult& result) {
   // The first step also pays for pages and caches that no later step pays for.
   std::span<const double> seconds = result.step_seconds;
   const std::size_t warmup = seconds.size() > 1 ? 1 : 0, steps = seconds.size() - warmup;
   const double none = std::numeric_limits<double>::quiet_NaN();  // null in JSON
   if (seconds.empty()) seconds = {&none, 1};
-  Json report = run_report(session, options.run, seconds.subspan(warmup), static_cast<std::int64_t>(warmup),
-                           result.interrupted ? 0 : measure_peak(session.backend()));
+  const train::RunFacts& facts = result.facts;
+  Json report = run_report(facts, options.run, seconds.subspan(warmup), static_cast<std::int64_t>(warmup),
+                           result.interrupted ? 0 : measure_peak(facts.backend, facts.threads));
   report["steps"] = steps;
+  add_deployment(report, deployment,
+                 {result.images_consumed, static_cast<std::int64_t>(result.step_seconds.size()), result.cpu,
+                  result.cores_in_reach});
   report["status"] = result.interrupted ? "interrupted" : "ok";
   report["data"] = options.data.name;
   report["seed"] = options.run.seed;
@@ -110,35 +122,69 @@ void print_results(const Json& report) {
   if (!report["checkpoint"].is_null()) row("checkpoint", report["checkpoint"].get<std::string>());
 }
 
+// What each of several independent devices came to.
+Json to_json(const train::TrainResult& result, std::uint64_t seed) {
+  return {{"seed", seed},
+          {"first_loss", result.first_loss},
+          {"final_loss", result.final_loss},
+          {"test_accuracy", result.test_accuracy ? Json(*result.test_accuracy) : Json(nullptr)},
+          {"final_step", result.final_step},
+          {"checkpoint", to_json(result.checkpoint)},
+          {"resumed_from", to_json(result.resumed_from)}};
+}
+
+// One for the run, or one for each independent device; none without --out.
+std::vector<std::unique_ptr<train::RunFolder>> open_folders(const Options& options,
+                                                            const train::Deployment& deployment) {
+  const train::Existing existing = options.resume      ? train::Existing::resume
+                                   : options.overwrite ? train::Existing::overwrite
+                                                       : train::Existing::refuse;
+  if (options.out.empty()) return {};
+  if (deployment.strategy == train::Strategy::independent)
+    return train::open_device_folders(options.out, existing, deployment.devices);
+  std::vector<std::unique_ptr<train::RunFolder>> folders;
+  folders.push_back(std::make_unique<train::RunFolder>(options.out, existing));
+  return folders;
+}
+
 int train_network(const Options& options) {
   check(options);
+  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions wanted = to_session(options.run);
+  wanted.model.batch = deployment.batch_per_device(options.run.batch);
+  if (!backend::make_backend(wanted.backend)->executes())
+    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", wanted.backend);
   const networks::NetworkInfo& network = networks::find_network(options.run.network);
   const data::Dataset dataset = load(options, network);
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   wanted.model.input = input.network;
   if (wanted.model.classes == 0) wanted.model.classes = dataset.classes;
   train::TrainOptions loop = options.train;
-  loop.steps = steps_of(options, dataset);
+  loop.steps = steps_of(options, dataset, deployment);
   loop.preprocess = input.preprocess;
   loop.evaluate = !options.no_eval;
   loop.resume = options.resume;
   loop.quiet = options.run.quiet;
 
-  train::Session session(wanted);
-  if (!session.backend().executes())
-    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", session.backend().name());
-  std::unique_ptr<train::RunFolder> folder;
-  if (!options.out.empty())
-    folder = std::make_unique<train::RunFolder>(options.out, options.resume      ? train::Existing::resume
-                                                             : options.overwrite ? train::Existing::overwrite
-                                                                                 : train::Existing::refuse);
-  const train::TrainResult result = train::run_training(session, dataset, loop, folder.get());
-
-  const Json report = report_of(session, options, result);
+  const bool alone = deployment.strategy == train::Strategy::independent;
+  std::vector<train::TrainResult> results;
+  const auto folders = open_folders(options, deployment);
+  if (alone) {
+    results = train::run_independent(wanted, deployment, dataset, loop, folders);
+  } else {
+    train::Replicas replicas(wanted, deployment);
+    results.push_back(
+        train::run_training(replicas, dataset, loop, folders.empty() ? nullptr : folders.front().get()));
+  }
+  const train::TrainResult result = train::combine(results);
+  Json report = report_of(options, deployment, result);
+  if (alone)
+    for (int device = 0; device < deployment.devices; ++device)
+      report["replicas"].push_back(
+          to_json(results[static_cast<std::size_t>(device)], train::device_seed(options.run.seed, device)));
   const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (folder != nullptr) {
-    AtomicFile file(folder->record_path());
+  if (!options.out.empty()) {
+    AtomicFile file(options.out / train::RunFolder::kRecord);
     file.write(text + "\n");
     file.commit();
   }
@@ -148,9 +194,9 @@ int train_network(const Options& options) {
     print_results(report);
   if (!result.interrupted) return 0;
   fmt::print(stderr, "trainyard: interrupted at step {}; {}\n", result.final_step,
-             folder == nullptr ? std::string("nothing was saved: no --out was given")
-                               : fmt::format("saved in '{}', the same command with --resume goes on",
-                                             result.checkpoint ? result.checkpoint->string() : "-"));
+             folders.empty() ? std::string("nothing was saved: no --out was given")
+                             : fmt::format("saved in '{}', the same command with --resume goes on",
+                                           result.checkpoint ? result.checkpoint->string() : "-"));
   return kInterrupted;
 }
 
@@ -160,6 +206,7 @@ std::function<int()> declare_train(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   train::TrainOptions& loop = options->train;
   add_run_options(command, options->run);
+  add_deployment_options(command, options->deployment);
   command.add_option("--data", options->data.name, "mnist, cifar10, or synthetic: made for the network")
       ->capture_default_str();
   command.add_option("--from", options->data.folder, "Folder with the data set's files (default: the cache)")
