@@ -4,10 +4,10 @@
 
 #include <fmt/core.h>
 
+#include "base/test_folder.h"
 #include "data/batch_stream.h"
 #include "data/cifar10.h"
 #include "data/mnist.h"
-#include "base/test_folder.h"
 
 namespace trainyard::data {
 namespace {

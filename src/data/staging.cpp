@@ -203,7 +203,7 @@ void verify_staged(const std::filesystem::path& folder, const std::vector<Cached
       fail(ErrorKind::io, "staging: '{}' has {} bytes after the copy, its source {}", path.string(), bytes,
            file.bytes);
     drop_from_page_cache(path);
-    if (const std::string found = sha256_of_file(path); found != file.sha256)
+    if (const std::string found = fetch::sha256_of_file(path); found != file.sha256)
       fail(ErrorKind::io, "staging: '{}' has SHA-256 {:.12}... after the copy, its source {:.12}...",
            path.string(), found, file.sha256);
   }

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/dataset.h"
 #include "data/mnist.h"
-#include "base/test_folder.h"
 
 namespace trainyard::data {
 namespace {

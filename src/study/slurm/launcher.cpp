@@ -120,9 +120,10 @@ void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, con
   while (tracker.watched() > 0) {
     for (double waited = 0; waited < interval; waited += kSliceSeconds) {
       if (stop())
-        return say(fmt::format("{} runs stay in Slurm's queue and go on: 'trainyard study run' waits for them "
-                               "again, 'trainyard study cancel' ends them",
-                               tracker.watched()));
+        return say(
+            fmt::format("{} runs stay in Slurm's queue and go on: 'trainyard study run' waits for them "
+                        "again, 'trainyard study cancel' ends them",
+                        tracker.watched()));
       pause(kSliceSeconds);
     }
     interval = tracker.look(finished) ? options_.poll_seconds
