@@ -57,6 +57,7 @@ void print_report(const Json& report) {
                   format_seconds(seconds["median"].get<double>()),
                   format_seconds(seconds["mean"].get<double>()), format_seconds(seconds["min"].get<double>()),
                   format_seconds(seconds["p95"].get<double>()), report["steps"].get<std::int64_t>()));
+  if (const std::string stop = report.value("stopped_by", "steps"); stop != "steps") row("stopped by", stop);
   row("images per second", fmt::format("{:.0f}", report["images_per_second"].get<double>()));
   std::string rate = format_rate(report["flops_per_second"].get<double>());
   if (!report["peak_fraction"].is_null())

@@ -60,9 +60,8 @@ void allow_for_many(std::vector<ComparedCell>& cells) {
 }  // namespace
 
 int Comparison::count(Outcome outcome) const {
-  return static_cast<int>(std::count_if(cells.begin(), cells.end(), [&](const ComparedCell& cell) {
-    return cell.verdict.outcome == outcome;
-  }));
+  return static_cast<int>(std::count_if(
+      cells.begin(), cells.end(), [&](const ComparedCell& cell) { return cell.verdict.outcome == outcome; }));
 }
 
 Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord> b,

@@ -12,29 +12,30 @@
 namespace trainyard::record {
 namespace {
 
-constexpr std::array kNoPart = {"account", "constraint", "epochs",         "from",  "max_seconds", "memory_mib",
-                                "no_eval", "partition",  "staging_folder", "seed",  "steps",       "until_width",
-                                "warmup"};
+constexpr std::array kNoPart = {"account",    "constraint",  "epochs",    "from",           "max_seconds",
+                                "memory_mib", "no_eval",     "partition", "staging_folder", "seed",
+                                "steps",      "until_width", "warmup"};
 
 // Settings that a record also has as results: what really ran.
-constexpr std::array kAsItRan = {"backend", "batch",   "data",     "device",   "devices", "network", "optimizer",
-                                 "precision", "read",  "scaling",  "staging",  "strategy", "threads"};
+constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device", "devices",
+                                 "network", "optimizer", "precision", "read",   "scaling",
+                                 "staging", "strategy",  "threads"};
 
 struct FactName {
   const char *section, *key;
 };
 
-constexpr std::array kExplaining = {FactName{"build", "commit"},       FactName{"build", "compiler"},
-                                    FactName{"build", "flags"},        FactName{"build", "version"},
-                                    FactName{"cpu", "model"},          FactName{"cpu", "allowed_cores"},
-                                    FactName{"gpu", "driver"},         FactName{"gpu0", "name"},
-                                    FactName{"libraries", "onednn"},   FactName{"libraries", "openmp"},
-                                    FactName{"system", "kernel"}};
+constexpr std::array kExplaining = {
+    FactName{"build", "commit"},     FactName{"build", "compiler"}, FactName{"build", "flags"},
+    FactName{"build", "version"},    FactName{"cpu", "model"},      FactName{"cpu", "allowed_cores"},
+    FactName{"gpu", "driver"},       FactName{"gpu0", "name"},      FactName{"libraries", "onednn"},
+    FactName{"libraries", "openmp"}, FactName{"system", "kernel"}};
 
 std::string fact_values(std::span<const RunRecord> runs, const FactName& name) {
   std::set<std::string> values;
   for (const RunRecord& run : runs)
-    if (const Value* value = find_fact(run.provenance, name.section, name.key)) values.insert(to_text(*value));
+    if (const Value* value = find_fact(run.provenance, name.section, name.key))
+      values.insert(to_text(*value));
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
@@ -72,7 +73,8 @@ std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, st
   std::vector<SettingDifference> result;
   for (const FactName& name : kExplaining) {
     const std::string values_a = fact_values(a, name), values_b = fact_values(b, name);
-    if (values_a != values_b) result.push_back({fmt::format("{}.{}", name.section, name.key), values_a, values_b});
+    if (values_a != values_b)
+      result.push_back({fmt::format("{}.{}", name.section, name.key), values_a, values_b});
   }
   return result;
 }
