@@ -14,6 +14,7 @@
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
+#include "cli/report.h"
 #include "cli/study.h"
 #include "cli/train.h"
 
@@ -51,6 +52,7 @@ const Row kCommands[] = {
     {"probe", "Measure this machine's peaks", declare_probe},
     {"study", "Run a matrix of runs, here or on a cluster", declare_study},
     {"compare", "Say whether runs are as fast as others: SAME, FASTER, SLOWER or UNCLEAR", declare_compare},
+    {"report", "Write a study's results as one HTML file", declare_report},
 };
 
 int report(const char* message, int code) {
