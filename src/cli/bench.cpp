@@ -80,7 +80,8 @@ std::function<int()> declare_bench(CLI::App& command) {
   command.add_option("--steps,-s", options->steps, "Timed steps")->capture_default_str();
   command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")->capture_default_str();
   add_stopping_options(command, options->stopping);
-  command.add_flag("--no-peak", options->no_peak, "Do not measure the machine's peak around the run: a second less");
+  command.add_flag("--no-peak", options->no_peak,
+                   "Do not measure the machine's peak around the run: a second less");
   command.footer(
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"

@@ -113,7 +113,9 @@ void add_input(record::RunRecord& run, const InputOptions& options, const Input&
 }
 
 void print_input(const record::RunRecord& run) {
-  const auto bytes = [&](const char* name) { return format_bytes(static_cast<std::int64_t>(run.figure_or(name, 0))); };
+  const auto bytes = [&](const char* name) {
+    return format_bytes(static_cast<std::int64_t>(run.figure_or(name, 0)));
+  };
   const auto seconds = [&](const char* name) { return format_seconds(run.figure_or(name, 0)); };
   if (run.figures.contains("bytes_read"))
     fmt::print("{:<20} {} in {}, batch by batch\n", "read", bytes("bytes_read"), seconds("read_seconds"));

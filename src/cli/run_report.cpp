@@ -46,14 +46,17 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
   run.images_per_step = measured.counted_steps > 0 ? throughput.images_per_step() : 0;
   run.statistics = record::describe_steps(run.step_seconds, run.images_per_step);
   const bool timed = run.statistics.steps > 0;
-  const double median = run.statistics.median, rate = timed ? static_cast<double>(facts.flops_per_step) / median : none;
+  const double median = run.statistics.median,
+               rate = timed ? static_cast<double>(facts.flops_per_step) / median : none;
   if (timed) run.images_per_second = throughput.images_per_second(median);
-  run.figures["images_per_second_per_device"] = timed ? throughput.images_per_second_per_device(median) : none;
+  run.figures["images_per_second_per_device"] =
+      timed ? throughput.images_per_second_per_device(median) : none;
   run.figures["images_consumed"] = static_cast<double>(measured.images_consumed);
   run.figures["warmup_steps"] = static_cast<double>(measured.warmup_seconds.size());
   run.figures["flops_per_second"] = rate;
   run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
-  run.figures["peak_fraction"] = measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
+  run.figures["peak_fraction"] =
+      measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
 }
 
 void add_resources(record::RunRecord& run, const train::RunFacts& facts, const Measurement& measured) {
@@ -63,7 +66,8 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
   run.figures["peak_memory_bytes"] = static_cast<double>(meter::peak_resident_bytes());
   run.provenance = meter::find_provenance();
-  if (const record::Value* node = record::find_fact(run.provenance, "system", "node")) run.node = record::to_text(*node);
+  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
+    run.node = record::to_text(*node);
   run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used());
   run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
 }
@@ -85,9 +89,12 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.asked = asked_settings(options, deployment);
   run.started_seconds = start.wall;
   run.wall_seconds = now_seconds() - start.steady;
-  run.words = {{"network", options.network},     {"backend", facts.backend},
-               {"precision", options.precision}, {"optimizer", options.optimizer},
-               {"scaling", train::name(deployment.scaling)}, {"strategy", train::name(deployment.strategy)}};
+  run.words = {{"network", options.network},
+               {"backend", facts.backend},
+               {"precision", options.precision},
+               {"optimizer", options.optimizer},
+               {"scaling", train::name(deployment.scaling)},
+               {"strategy", train::name(deployment.strategy)}};
   run.figures = {{"batch", static_cast<double>(options.batch)},
                  {"devices", deployment.devices},
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
@@ -100,23 +107,29 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
 }
 
 void print_report(const record::RunRecord& run) {
-  const auto row = [](const char* label, const std::string& value) { fmt::print("{:<20} {}\n", label, value); };
+  const auto row = [](const char* label, const std::string& value) {
+    fmt::print("{:<20} {}\n", label, value);
+  };
   const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
   const record::StepStatistics& steps = run.statistics;
-  row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"), run.words.at("optimizer")));
-  row("runs on", fmt::format("{} {}, {:.0f} threads", run.words.at("backend"), run.words.at("precision"), figure("threads")));
+  row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"),
+                             run.words.at("optimizer")));
+  row("runs on", fmt::format("{} {}, {:.0f} threads", run.words.at("backend"), run.words.at("precision"),
+                             figure("threads")));
   if (figure("devices") > 1)
-    row("devices", fmt::format("{:.0f}, {}, {} scaling: {:.0f} images each, {:.0f} together", figure("devices"),
-                               run.words.at("strategy"), run.words.at("scaling"), figure("batch_per_device"),
-                               figure("global_batch")));
+    row("devices", fmt::format("{:.0f}, {}, {} scaling: {:.0f} images each, {:.0f} together",
+                               figure("devices"), run.words.at("strategy"), run.words.at("scaling"),
+                               figure("batch_per_device"), figure("global_batch")));
   row("parameters", format_count(figure("parameters")));
   row("flops per step", format_flops(figure("flops_per_step")));
   if (steps.steps > 0) {
-    row("step", fmt::format("median {} ({} .. {}), mean {}, min {}, p95 {} over {} steps", format_seconds(steps.median),
-                            format_seconds(steps.median_interval.low), format_seconds(steps.median_interval.high),
-                            format_seconds(steps.mean), format_seconds(steps.min), format_seconds(steps.p95),
+    row("step", fmt::format("median {} ({} .. {}), mean {}, min {}, p95 {} over {} steps",
+                            format_seconds(steps.median), format_seconds(steps.median_interval.low),
+                            format_seconds(steps.median_interval.high), format_seconds(steps.mean),
+                            format_seconds(steps.min), format_seconds(steps.p95),
                             steps.steps - steps.unsteady_steps));
-    if (steps.unsteady_steps > 0) row("warm-up found", fmt::format("{} steps left out", steps.unsteady_steps));
+    if (steps.unsteady_steps > 0)
+      row("warm-up found", fmt::format("{} steps left out", steps.unsteady_steps));
     row("images per second", fmt::format("{:.0f}", run.images_per_second.value_or(0)));
     std::string rate = format_rate(figure("flops_per_second"));
     if (std::isfinite(figure("peak_fraction")))

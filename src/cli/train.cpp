@@ -122,8 +122,10 @@ void print_results(const record::RunRecord& run) {
                                 format_seconds(figure("input_wait_seconds"))));
   print_input(run);
   row("loss", fmt::format("{:.4f} at first, {:.4f} at last", figure("first_loss"), figure("final_loss")));
-  if (std::isfinite(figure("test_accuracy"))) row("test accuracy", fmt::format("{:.4f}", figure("test_accuracy")));
-  if (const std::string& checkpoint = run.words.at("checkpoint"); !checkpoint.empty()) row("checkpoint", checkpoint);
+  if (std::isfinite(figure("test_accuracy")))
+    row("test accuracy", fmt::format("{:.4f}", figure("test_accuracy")));
+  if (const std::string& checkpoint = run.words.at("checkpoint"); !checkpoint.empty())
+    row("checkpoint", checkpoint);
 }
 
 // What each of several independent devices came to.

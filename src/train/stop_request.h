@@ -6,9 +6,9 @@
 
 namespace trainyard::train {
 
-// While it lives, the first SIGINT, SIGTERM or SIGHUP only asks to stop, and the second ends the process at once with
-// exit code 130. The destructor puts the former handlers back. While one lives, further ones do nothing.
-// Signals that were ignored when it began (nohup) stay so.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP only asks to stop, and the second ends the process at
+// once with exit code 130. The destructor puts the former handlers back. While one lives, further ones do
+// nothing. Signals that were ignored when it began (nohup) stay so.
 class StopRequest {
  public:
   StopRequest();

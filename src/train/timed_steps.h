@@ -20,7 +20,7 @@ struct TimedSteps {
   std::int64_t images_consumed = 0;
   meter::CpuUse cpu;
   std::vector<record::Warning> noise;  // what disturbed them
-  std::vector<int> cores_in_reach;  // of any thread, at their end
+  std::vector<int> cores_in_reach;     // of any thread, at their end
 };
 
 // Steps on whatever the inputs hold. Independent devices take theirs without waiting for each other.

@@ -44,9 +44,9 @@ struct TrainResult {
 };
 
 // Trains on all devices together; device 0's thread is the calling one, and each device has one more thread
-// that prepares its batches. `folder` may be null: then nothing is kept. SIGINT, SIGTERM and SIGHUP end the run after
-// the current step, with a checkpoint. Error (device) when a loss is not a number any more; then nothing is
-// saved.
+// that prepares its batches. `folder` may be null: then nothing is kept. SIGINT, SIGTERM and SIGHUP end the
+// run after the current step, with a checkpoint. Error (device) when a loss is not a number any more; then
+// nothing is saved.
 TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 
