@@ -18,6 +18,7 @@ constexpr Row kCommands[] = {
     {"run", "Run what a study expects and is not done yet", declare_study_run},
     {"status", "Expected, done, failed and missing runs of a study", declare_study_status},
     {"export", "Print a study's runs as CSV or JSON lines", declare_study_export},
+    {"import", "Take in the published outputs of PSC's benchmarks", declare_study_import},
 };
 
 }  // namespace

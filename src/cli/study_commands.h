@@ -11,5 +11,6 @@ std::function<int()> declare_study_plan(CLI::App& command);
 std::function<int()> declare_study_run(CLI::App& command);
 std::function<int()> declare_study_status(CLI::App& command);
 std::function<int()> declare_study_export(CLI::App& command);
+std::function<int()> declare_study_import(CLI::App& command);
 
 }  // namespace trainyard::cli
