@@ -9,14 +9,12 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/parallel.h"
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 #include "meter/cpu.h"
 #include "train/deployment.h"
 
 namespace trainyard::train {
 namespace {
-
-using data::expect_error;
 
 // Seconds that threads of this process were ready to run but others had the cores.
 double queued_seconds() {
