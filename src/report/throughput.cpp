@@ -16,7 +16,8 @@ Throughput summarise_throughput(std::span<const record::RunRecord* const> runs) 
   for (const record::RunRecord* run : runs) {
     if (!run->images_per_second || !std::isfinite(*run->images_per_second)) continue;
     speeds.push_back(*run->images_per_second);
-    jitter += run->statistics.legacy.speed_jitter / *run->images_per_second;
+    const record::LegacyMetrics& legacy = run->statistics.legacy;
+    if (legacy.mean_speed > 0) jitter += legacy.speed_jitter / legacy.mean_speed;
     result.steps += run->statistics.steps;
     result.unsteady_steps += run->statistics.unsteady_steps;
     result.never_steady += run->statistics.steady ? 0 : 1;
