@@ -24,6 +24,7 @@ long long warnings_of(const Cell& cell) {
 }
 
 std::string unsteady_text(const Throughput& speed) {
+  if (speed.steps == 0) return "-";
   std::string text = fmt::format("{} of {}", speed.unsteady_steps, speed.steps);
   if (speed.never_steady > 0)
     text += fmt::format(", {} never settled", count_text(speed.never_steady, "run"));
@@ -79,7 +80,7 @@ std::string results_section(const StudyView& view) {
       const record::Value value = cell.setting(axis.name);
       html += fmt::format("<td{}>{}</td>",
                           axis.numeric
-                              ? fmt::format(" class=\"num\" data-value=\"{}\"", record::number_or(value, 0))
+                              ? fmt::format(" class=\"num\" data-value=\"{}\"", record::number_or(value, -1))
                               : std::string(),
                           html_text(record::to_text(value)));
     }

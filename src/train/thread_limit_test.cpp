@@ -16,7 +16,6 @@
 namespace trainyard::train {
 namespace {
 
-
 // Seconds that threads of this process were ready to run but others had the cores.
 double queued_seconds() {
   double seconds = 0;
