@@ -37,7 +37,7 @@ TEST(Retry, AGoodRunIsNeverTriedAgain) {
 
 TEST(Retry, NamesAStatusThatThereIsNot) {
   expect_error(ErrorKind::usage, "retry 'slow': not one of failed, nan, oom, timeout, refused, all",
-                     [] { parse_retry_policy("oom,slow"); });
+               [] { parse_retry_policy("oom,slow"); });
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ std::string setting(std::string_view config, std::string_view key) {
   for (const std::string_view line : lines_of(config)) {
     const std::size_t equals = line.find(" = ");
     if (!line.starts_with(key) || equals == std::string_view::npos) continue;
-    if (line.substr(key.size(), equals - key.size()).find_first_not_of(' ') != std::string_view::npos) continue;
+    if (line.substr(key.size(), equals - key.size()).find_first_not_of(' ') != std::string_view::npos)
+      continue;
     return std::string(line.substr(equals + 3));
   }
   return {};

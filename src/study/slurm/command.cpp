@@ -21,12 +21,14 @@ namespace trainyard::study::slurm {
 namespace {
 
 // What a job needs of its submitter to find programs and files; the rest comes with the job file.
-constexpr std::array kPassedOn{"PATH", "HOME",   "USER",            "LOGNAME",        "SHELL",
-                               "LANG", "LC_ALL", "LD_LIBRARY_PATH", "XDG_CACHE_HOME", "SLURM_CONF"};
+constexpr std::array kPassedOn{"PATH",           "HOME",      "USER",   "LOGNAME",
+                               "SHELL",          "LANG",      "LC_ALL", "LD_LIBRARY_PATH",
+                               "XDG_CACHE_HOME", "SLURM_CONF"};
 
 std::vector<std::string> environment(const std::string& program) {
   std::vector<std::string> all;
-  // Times as seconds since 1970, and lists of array tasks whole; not for jobs, which sbatch hands all it sees.
+  // Times as seconds since 1970, and lists of array tasks whole; not for jobs, which sbatch hands all it
+  // sees.
   if (program != "sbatch") all = {"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"};
   for (const char* name : kPassedOn)
     if (const char* value = std::getenv(name)) all.push_back(fmt::format("{}={}", name, value));

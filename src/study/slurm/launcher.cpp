@@ -111,6 +111,8 @@ void SlurmLauncher::submit_all(std::vector<Job> jobs, const Cluster& cluster, Tr
   if (!problem.empty()) say("no collector job: " + problem);
 }
 
+void SlurmLauncher::settle() { make_missing_records(folder_, options_.grace_seconds); }
+
 void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) {
   const Cluster cluster;
   Tracker tracker(folder_, cluster, options_.grace_seconds);
@@ -120,9 +122,10 @@ void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, con
   while (tracker.watched() > 0) {
     for (double waited = 0; waited < interval; waited += kSliceSeconds) {
       if (stop())
-        return say(fmt::format("{} runs stay in Slurm's queue and go on: 'trainyard study run' waits for them "
-                               "again, 'trainyard study cancel' ends them",
-                               tracker.watched()));
+        return say(
+            fmt::format("{} runs stay in Slurm's queue and go on: 'trainyard study run' waits for them "
+                        "again, 'trainyard study cancel' ends them",
+                        tracker.watched()));
       pause(kSliceSeconds);
     }
     interval = tracker.look(finished) ? options_.poll_seconds

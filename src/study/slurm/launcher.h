@@ -19,13 +19,14 @@ struct LauncherOptions {
   std::function<void(const std::string&)> say;         // one line for people; may be empty
 };
 
-// Jobs as arrays of the cluster that this machine submits to. Jobs of equal resources and time limits share an
-// array. Runs of the same cell and replicate that are in the cluster already are waited for, not submitted again.
-// At `stop` everything stays in the queue and goes on.
+// Jobs as arrays of the cluster that this machine submits to. Jobs of equal resources and time limits share
+// an array. Runs of the same cell and replicate that are in the cluster already are waited for, not submitted
+// again. At `stop` everything stays in the queue and goes on.
 class SlurmLauncher : public Launcher {
  public:
   SlurmLauncher(Folder folder, LauncherOptions options);
 
+  void settle() override;
   void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) override;
 
  private:

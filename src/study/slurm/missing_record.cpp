@@ -41,7 +41,8 @@ record::RunRecord missing_record(const Job& job, const TaskState& state) {
   record::RunRecord run = missing_record(job, outcome_of(state));
   run.node = first_node(state.nodes);
   run.started_seconds = state.started_seconds;
-  if (state.started_seconds > 0) run.wall_seconds = std::max(0.0, state.ended_seconds - state.started_seconds);
+  if (state.started_seconds > 0)
+    run.wall_seconds = std::max(0.0, state.ended_seconds - state.started_seconds);
   run.provenance = {{"slurm", "array_job_id", state.job_id},
                     {"slurm", "array_task_id", std::int64_t{state.task}},
                     {"slurm", "state", state.state}};
@@ -51,11 +52,9 @@ record::RunRecord missing_record(const Job& job, const TaskState& state) {
 
 record::RunRecord keep_record(const record::RunRecord& run, const Folder& folder) {
   const std::filesystem::path path = folder.record(run.id);
-  if (std::filesystem::exists(path)) return record::read_run_record(path.string());
+  if (std::filesystem::exists(path)) return record::read_run_record(path);
   make_folders(folder.records());
-  AtomicFile file(path);
-  file.write(to_json(run));
-  file.commit();
+  record::write_run_record(run, path);
   return run;
 }
 

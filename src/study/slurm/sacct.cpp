@@ -22,7 +22,8 @@ std::vector<TaskState> parse_sacct(std::string_view text) {
   std::vector<TaskState> states;
   for (const std::string_view line : lines_of(text)) {
     const auto columns = columns_of(line);
-    if (columns.size() != 6 || columns[0].find('.') != std::string_view::npos) continue;  // "12.batch": a step
+    if (columns.size() != 6 || columns[0].find('.') != std::string_view::npos)
+      continue;  // "12.batch": a step
     const std::size_t underscore = columns[0].find('_');
     TaskState state;
     state.job_id = to_number(columns[0].substr(0, underscore));

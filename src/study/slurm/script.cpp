@@ -12,7 +12,8 @@ namespace {
 void check_word(const std::string& word) {
   for (const char c : word)
     if (static_cast<unsigned char>(c) < ' ')
-      fail(ErrorKind::config, "Slurm job script: '{}' holds a control character", word.substr(0, word.find(c)));
+      fail(ErrorKind::config, "Slurm job script: '{}' holds a control character",
+           word.substr(0, word.find(c)));
 }
 
 // For the shell: nothing inside is special.

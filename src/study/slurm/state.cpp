@@ -42,7 +42,9 @@ Outcome failed(const TaskState& state) {
   // What sbatch turns down stays in the books as a failed job that had no node.
   if (state.nodes.empty() || state.reason == "BadConstraints")
     return {Status::refused,
-            fmt::format("refused by Slurm ({})", state.reason.empty() ? "FAILED before it started" : state.reason), 0};
+            fmt::format("refused by Slurm ({})",
+                        state.reason.empty() ? "FAILED before it started" : state.reason),
+            0};
   if (state.signal != 0)
     return {Status::crash, fmt::format("ended by signal {}{}", state.signal, on_nodes(state)),
             128 + state.signal};

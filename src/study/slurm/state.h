@@ -16,7 +16,7 @@ struct TaskState {
   std::string state;        // PENDING, RUNNING, COMPLETED, ...: one word, as Slurm spells it
   std::string reason;       // NonZeroExitCode, BadConstraints, ...; empty: none
   int exit_code = 0, signal = 0;
-  std::string nodes;                               // a node list; empty before it started
+  std::string nodes;                              // a node list; empty before it started
   double started_seconds = 0, ended_seconds = 0;  // since 1970; 0: not known
 
   bool final() const;  // it will not run (again)

@@ -35,7 +35,8 @@ TEST(SlurmState, IsReadFromScontrol) {
   EXPECT_EQ(states[1].exit_code, 3);
   EXPECT_EQ(states[2].signal, 15);
   for (int i = 4; i < 7; ++i) {
-    EXPECT_EQ(states[static_cast<std::size_t>(i)].task, (std::vector{4, 6, 7})[static_cast<std::size_t>(i - 4)]);
+    EXPECT_EQ(states[static_cast<std::size_t>(i)].task,
+              (std::vector{4, 6, 7})[static_cast<std::size_t>(i - 4)]);
     EXPECT_FALSE(states[static_cast<std::size_t>(i)].final());
     EXPECT_EQ(states[static_cast<std::size_t>(i)].nodes, "");
   }
@@ -65,9 +66,9 @@ TEST(SlurmState, BecomesAStatusAndAReason) {
 
 TEST(SlurmState, KnowsEveryEnd) {
   const std::vector<std::pair<std::string, Status>> ends{
-      {"TIMEOUT", Status::timeout},      {"DEADLINE", Status::timeout}, {"OUT_OF_MEMORY", Status::oom},
-      {"CANCELLED", Status::cancelled},  {"NODE_FAIL", Status::crash},  {"BOOT_FAIL", Status::crash},
-      {"PREEMPTED", Status::crash},      {"REVOKED", Status::crash},
+      {"TIMEOUT", Status::timeout},     {"DEADLINE", Status::timeout}, {"OUT_OF_MEMORY", Status::oom},
+      {"CANCELLED", Status::cancelled}, {"NODE_FAIL", Status::crash},  {"BOOT_FAIL", Status::crash},
+      {"PREEMPTED", Status::crash},     {"REVOKED", Status::crash},
   };
   for (const auto& [word, status] : ends) {
     TaskState state;
@@ -76,7 +77,8 @@ TEST(SlurmState, KnowsEveryEnd) {
     EXPECT_STREQ(name(outcome_of(state).status), name(status)) << word;
     EXPECT_NE(outcome_of(state).reason.find(word), std::string::npos) << word;
   }
-  for (const char* word : {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "STOPPED", ""}) {
+  for (const char* word :
+       {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "STOPPED", ""}) {
     TaskState state;
     state.state = word;
     EXPECT_FALSE(state.final()) << word;
@@ -123,7 +125,8 @@ constexpr const char* kSacct = R"(7_0|COMPLETED|0:0|n1|1794720235|1794720236
 TEST(SlurmState, IsReadFromTheAccounting) {
   const auto states = parse_sacct(kSacct);
   ASSERT_EQ(states.size(), 8u);
-  const std::vector<Status> ends{Status::failed, Status::failed, Status::cancelled, Status::timeout, Status::oom};
+  const std::vector<Status> ends{Status::failed, Status::failed, Status::cancelled, Status::timeout,
+                                 Status::oom};
   for (std::size_t i = 0; i < ends.size(); ++i) {
     EXPECT_EQ(states[i].job_id, 7);
     EXPECT_EQ(states[i].task, static_cast<int>(i));

@@ -47,7 +47,8 @@ class SubmitLock {
   explicit SubmitLock(const Submission& submission)
       : descriptor_(::open((submission.folder / kScript).c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_ < 0)
-      fail(ErrorKind::io, "cannot open '{}': {}", (submission.folder / kScript).string(), std::strerror(errno));
+      fail(ErrorKind::io, "cannot open '{}': {}", (submission.folder / kScript).string(),
+           std::strerror(errno));
     while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
     }
   }
@@ -67,8 +68,8 @@ std::filesystem::path make_unique_folder(const Folder& folder, const std::string
   for (const char c : study.substr(0, 40)) stem += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   std::size_t number = 1;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.slurm())) ++number;
-  const std::filesystem::path made =
-      std::filesystem::absolute(folder.slurm()) / fmt::format("{}-{:03}-{:08x}", stem, number, std::random_device()());
+  const std::filesystem::path made = std::filesystem::absolute(folder.slurm()) /
+                                     fmt::format("{}-{:03}-{:08x}", stem, number, std::random_device()());
   make_folders(made / "jobs");
   make_folders(made / "output");
   return made;

@@ -44,7 +44,8 @@ void find_answer(Submission& submission, const Cluster& cluster);
 std::vector<Submission> read_submissions(const Folder& folder);  // prepared ones, in the order they were made
 Job read_job(const Submission& submission, int task);
 
-// A job that runs `trainyard study collect FOLDER` after the arrays, however they end. "" or why there is none.
+// A job that runs `trainyard study collect FOLDER` after the arrays, however they end. "" or why there is
+// none.
 std::string submit_collector(const Folder& folder, std::span<const Submission> arrays, const Resources& like,
                              const SubmitOptions& options);
 

@@ -24,7 +24,7 @@ bool Tracker::look(const Finished& finished) {
   const std::vector<std::string> recorded = recorded_runs(folder_);
   std::erase_if(tasks_, [&](const Task& task) {
     if (!std::binary_search(recorded.begin(), recorded.end(), task.job.run_id)) return false;
-    finished(record::read_run_record(folder_.record(task.job.run_id).string()));
+    finished(record::read_run_record(folder_.record(task.job.run_id)));
     return true;
   });
 
@@ -65,9 +65,10 @@ record::RunRecord Tracker::forgotten(const Task& task) const {
   const bool started = std::filesystem::exists(folder_.log(task.job.run_id));
   const std::string id = fmt::format("{}_{}", task.job_id, task.task);
   if (started)
-    return missing_record(task.job, Outcome{record::Status::crash, "lost: Slurm knows no end of job " + id, 0});
-  return missing_record(task.job, Outcome{record::Status::cancelled,
-                                          "left Slurm's queue before it started, as job " + id, 0});
+    return missing_record(task.job,
+                          Outcome{record::Status::crash, "lost: Slurm knows no end of job " + id, 0});
+  return missing_record(
+      task.job, Outcome{record::Status::cancelled, "left Slurm's queue before it started, as job " + id, 0});
 }
 
 std::vector<std::string> recorded_runs(const Folder& folder) {
