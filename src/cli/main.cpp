@@ -13,6 +13,7 @@
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
+#include "cli/study.h"
 #include "cli/train.h"
 
 namespace trainyard::cli {
@@ -47,6 +48,7 @@ const Row kCommands[] = {
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
+    {"study", "Run a matrix of runs, here or on a cluster", declare_study},
 };
 
 int report(const char* message, int code) {

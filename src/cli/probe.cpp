@@ -1,6 +1,7 @@
 #include "cli/probe.h"
 
 #include <memory>
+#include <variant>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "meter/peaks.h"
+#include "meter/provenance.h"
 #include "train/session.h"
 
 namespace trainyard::cli {
@@ -20,12 +22,41 @@ using Json = nlohmann::ordered_json;
 struct ProbeOptions {
   int threads = 0;
   double seconds = 1;
-  bool json = false, quiet = false;
+  bool machine = false, json = false, quiet = false;
 };
+
+// As in a run record: sections of facts.
+Json json_of(const record::Provenance& facts) {
+  Json sections = Json::object();
+  for (const record::Fact& fact : facts)
+    std::visit([&](const auto& value) { sections[fact.section][fact.key] = value; }, fact.value);
+  return sections;
+}
+
+void print_facts(const record::Provenance& facts) {
+  std::string section;
+  for (const record::Fact& fact : facts) {
+    const auto* number = std::get_if<std::int64_t>(&fact.value);
+    const bool bytes = number && fact.key.ends_with("_bytes");
+    fmt::print("{:<12} {:<24} {}\n", fact.section == section ? "" : fact.section, fact.key,
+               bytes ? format_bytes(*number) : record::to_text(fact.value));
+    section = fact.section;
+  }
+}
+
+int show_machine(bool json) {
+  const record::Provenance facts = meter::find_provenance();
+  if (json)
+    fmt::print("{}\n", Json{{"provenance", json_of(facts)}}.dump());
+  else
+    print_facts(facts);
+  return 0;
+}
 
 int probe(const ProbeOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 60))
     fail(ErrorKind::usage, "--seconds {}: must be above 0 and at most 60", options.seconds);
+  if (options.machine) return show_machine(options.json);
   Json report{{"threads", train::limit_threads(options.threads)}};
   ProgressBar bar("probe", 6, options.quiet);
   const auto backend = backend::make_backend("auto");
@@ -44,6 +75,7 @@ int probe(const ProbeOptions& options) {
                                        {"triad", meter::triad_bytes_per_second(options.seconds)}};
   bar.update(6);
   if (options.json) {
+    report["provenance"] = json_of(meter::find_provenance());
     fmt::print("{}\n", report.dump());
     return 0;
   }
@@ -67,11 +99,13 @@ std::function<int()> declare_probe(CLI::App& command) {
   const auto options = std::make_shared<ProbeOptions>();
   command.add_option("--threads", options->threads, "CPU threads (default: all cores)");
   command.add_option("--seconds", options->seconds, "Time for each measurement")->capture_default_str();
+  command.add_flag("--machine", options->machine,
+                   "Measure nothing: what is known of this machine and program, as every run records it");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options->quiet, "No progress bar");
   command.footer(
       "Examples:\n"
-      "  trainyard probe --seconds 0.2\n"
+      "  trainyard probe --machine\n"
       "  trainyard probe --threads 1 --seconds 0.2 --json");
   return [options] { return probe(*options); };
 }

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "cli/input_options.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "train/match_input.h"
@@ -25,7 +26,7 @@ constexpr int kInterrupted = 130;
 
 struct Options {
   RunOptions run;
-  data::DatasetOptions data{.name = "synthetic"};
+  InputOptions input;
   std::string preprocess;
   std::int64_t steps = 0;
   double epochs = 1;
@@ -50,15 +51,15 @@ void check(const Options& options) {
     fail(ErrorKind::usage, "{} wants --out", options.resume ? "--resume" : "--overwrite");
 }
 
-data::Dataset load(const Options& options, const networks::NetworkInfo& network) {
-  data::DatasetOptions wanted = options.data;
-  if (wanted.name == "synthetic")
-    wanted.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
-  data::Dataset dataset = data::load_dataset(wanted);
-  if (options.run.classes != 0 && options.run.classes < dataset.classes)
-    fail(ErrorKind::usage, "--classes {}: data set '{}' has {}", options.run.classes, dataset.name,
-         dataset.classes);
-  return dataset;
+Input load(const Options& options, const networks::NetworkInfo& network) {
+  InputOptions wanted = options.input;
+  if (wanted.data.name == "synthetic")
+    wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
+  Input input = load_input(wanted, options.run.quiet);
+  if (options.run.classes != 0 && options.run.classes < input.dataset.classes)
+    fail(ErrorKind::usage, "--classes {}: data set '{}' has {}", options.run.classes, input.dataset.name,
+         input.dataset.classes);
+  return input;
 }
 
 std::int64_t steps_of(const Options& options, const data::Dataset& dataset) {
@@ -71,7 +72,8 @@ Json to_json(const std::optional<std::filesystem::path>& path) {
   return path ? Json(path->string()) : Json(nullptr);
 }
 
-Json report_of(const train::Session& session, const Options& options, const train::TrainResult& result) {
+Json report_of(const train::Session& session, const Options& options, const Input& input,
+               const train::TrainResult& result) {
   // The first step also pays for pages and caches that no later step pays for.
   std::span<const double> seconds = result.step_seconds;
   const std::size_t warmup = seconds.size() > 1 ? 1 : 0, steps = seconds.size() - warmup;
@@ -81,7 +83,7 @@ Json report_of(const train::Session& session, const Options& options, const trai
                            result.interrupted ? 0 : measure_peak(session.backend()));
   report["steps"] = steps;
   report["status"] = result.interrupted ? "interrupted" : "ok";
-  report["data"] = options.data.name;
+  report["data"] = options.input.data.name;
   report["seed"] = options.run.seed;
   report["final_step"] = result.final_step;
   report["first_loss"] = result.first_loss;
@@ -89,6 +91,7 @@ Json report_of(const train::Session& session, const Options& options, const trai
   report["test_accuracy"] = result.test_accuracy ? Json(*result.test_accuracy) : Json(nullptr);
   report["seconds"] = result.seconds;
   report["input_wait_seconds"] = result.input_wait_seconds;
+  add_input_report(report, options.input, input);
   report["checkpoint"] = to_json(result.checkpoint);
   report["resumed_from"] = to_json(result.resumed_from);
   return report;
@@ -103,6 +106,7 @@ void print_results(const Json& report) {
       fmt::format("{}, to step {}, in {} ({} waiting for input)", report["data"].get<std::string>(),
                   report["final_step"].get<std::int64_t>(), format_seconds(report["seconds"].get<double>()),
                   format_seconds(report["input_wait_seconds"].get<double>())));
+  print_input_report(report);
   row("loss", fmt::format("{:.4f} at first, {:.4f} at last", report["first_loss"].get<double>(),
                           report["final_loss"].get<double>()));
   if (!report["test_accuracy"].is_null())
@@ -114,7 +118,8 @@ int train_network(const Options& options) {
   check(options);
   train::SessionOptions wanted = to_session(options.run);
   const networks::NetworkInfo& network = networks::find_network(options.run.network);
-  const data::Dataset dataset = load(options, network);
+  const Input loaded = load(options, network);
+  const data::Dataset& dataset = loaded.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   wanted.model.input = input.network;
   if (wanted.model.classes == 0) wanted.model.classes = dataset.classes;
@@ -133,9 +138,10 @@ int train_network(const Options& options) {
     folder = std::make_unique<train::RunFolder>(options.out, options.resume      ? train::Existing::resume
                                                              : options.overwrite ? train::Existing::overwrite
                                                                                  : train::Existing::refuse);
+  if (loaded.staged != nullptr) loaded.staged->check_interrupt();
   const train::TrainResult result = train::run_training(session, dataset, loop, folder.get());
 
-  const Json report = report_of(session, options, result);
+  const Json report = report_of(session, options, loaded, result);
   const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (folder != nullptr) {
     AtomicFile file(folder->record_path());
@@ -160,12 +166,7 @@ std::function<int()> declare_train(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   train::TrainOptions& loop = options->train;
   add_run_options(command, options->run);
-  command.add_option("--data", options->data.name, "mnist, cifar10, or synthetic: made for the network")
-      ->capture_default_str();
-  command.add_option("--from", options->data.folder, "Folder with the data set's files (default: the cache)")
-      ->type_name("DIR");
-  command.add_option("--cache", options->data.cache, "Cache folder (default: ~/.cache/trainyard)")
-      ->type_name("DIR");
+  add_input_options(command, options->input);
   command.add_option("--preprocess", options->preprocess,
                      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");
   auto* steps = command.add_option("--steps,-s", options->steps, "Steps, counted from the very first");

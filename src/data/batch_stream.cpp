@@ -27,38 +27,40 @@ std::int64_t steps_of(const Dataset& dataset, const BatchStreamOptions& o) {
   return (batches - o.worker + o.workers - 1) / o.workers;
 }
 
-std::vector<Batch> make_slots(const BatchStreamOptions& o, const Shape& image) {
-  std::vector<Batch> slots(static_cast<std::size_t>(o.depth + 1));
-  for (Batch& slot : slots) {
-    slot.images = HostTensor({o.batch, image[0], image[1], image[2]}, DType::f32);
-    slot.labels = HostTensor({o.batch}, DType::i32);
+}  // namespace
+
+std::vector<BatchStream::Slot> BatchStream::make_slots(const BatchStreamOptions& o, const Augment& augment) {
+  const Shape& image = augment.output();
+  std::vector<Slot> slots(static_cast<std::size_t>(o.depth + 1));
+  for (Slot& slot : slots) {
+    slot.batch.images = HostTensor({o.batch, image[0], image[1], image[2]}, DType::f32);
+    slot.batch.labels = HostTensor({o.batch}, DType::i32);
+    slot.scratch.resize(static_cast<std::size_t>(augment.input().elements()));
   }
   return slots;
 }
 
-}  // namespace
-
 BatchStream::BatchStream(const Dataset& dataset, const BatchStreamOptions& options)
-    : dataset_(dataset),
-      options_(checked(options)),
+    : options_(checked(options)),
+      images_(dataset.split(options.split).source()),
+      labels_(dataset.split(options.split).labels.as<std::int32_t>()),
       augment_(options.preprocess, dataset.image_shape),
       order_(options.seed, dataset.size(options.split)),
       steps_(steps_of(dataset, options)),
-      slots_(make_slots(options_, augment_.output())),
+      slots_(make_slots(options_, augment_)),
       ring_(options.depth, options.threads, options.first_step, steps_,
             [this](std::int64_t slot, std::int64_t step) {
               fill(slots_[static_cast<std::size_t>(slot)], step);
             }) {}
 
-const Batch& BatchStream::next() { return slots_[static_cast<std::size_t>(ring_.take())]; }
+const Batch& BatchStream::next() { return slots_[static_cast<std::size_t>(ring_.take())].batch; }
 
-void BatchStream::fill(Batch& batch, std::int64_t step) const {
+void BatchStream::fill(Slot& slot, std::int64_t step) const {
+  Batch& batch = slot.batch;
   const std::int64_t size = order_.size(),
                      first = (step * options_.workers + options_.worker) * options_.batch;
   const bool training = options_.pass == Pass::training;
-  const std::uint8_t* images = dataset_.images(options_.split).as<std::uint8_t>().data();
-  const std::int32_t* labels = dataset_.labels(options_.split).as<std::int32_t>().data();
-  const std::int64_t image_bytes = augment_.input().elements(), image_floats = augment_.output().elements();
+  const std::int64_t image_floats = augment_.output().elements();
   batch.step = step;
   batch.valid = training ? options_.batch : std::min(options_.batch, size - first);
   float* out = batch.images.as<float>().data();
@@ -66,8 +68,8 @@ void BatchStream::fill(Batch& batch, std::int64_t step) const {
     const std::int64_t position = first + i;
     // A short last batch is filled up from the beginning of the split.
     const std::int64_t index = training ? order_.index(position) : position % size;
-    const std::uint8_t* image = images + index * image_bytes;
-    batch.labels.as<std::int32_t>()[static_cast<std::size_t>(i)] = labels[index];
+    const std::uint8_t* image = images_->image(index, slot.scratch.data());
+    batch.labels.as<std::int32_t>()[static_cast<std::size_t>(i)] = labels_[static_cast<std::size_t>(index)];
     if (training)
       augment_.train(image, Augment::draws(options_.seed, position), out);
     else

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "data/augment.h"
@@ -49,14 +51,22 @@ class BatchStream {
   double wait_seconds() const { return ring_.wait_seconds(); }
 
  private:
-  void fill(Batch& batch, std::int64_t step) const;
+  // A batch, and room for one image of bytes while it is made.
+  struct Slot {
+    Batch batch;
+    std::vector<std::uint8_t> scratch;
+  };
 
-  const Dataset& dataset_;
+  static std::vector<Slot> make_slots(const BatchStreamOptions& options, const Augment& augment);
+  void fill(Slot& slot, std::int64_t step) const;
+
   const BatchStreamOptions options_;
+  const std::shared_ptr<const ImageSource> images_;
+  const std::span<const std::int32_t> labels_;
   const Augment augment_;
   const SampleOrder order_;
   const std::int64_t steps_;
-  std::vector<Batch> slots_;
+  std::vector<Slot> slots_;
   PrefetchRing ring_;  // last: its threads use all of the above
 };
 

@@ -84,7 +84,7 @@ TEST(BatchStream, EvaluationWalksTheTestSplitOnce) {
   options.split = Split::test;
   BatchStream stream(small_set(), options);
   ASSERT_EQ(stream.steps(), 3);
-  const auto labels = small_set().test_labels.as<std::int32_t>();
+  const auto labels = small_set().test.labels.as<std::int32_t>();
   std::size_t position = 0;
   for (std::int64_t step = 0; step < 3; ++step) {
     const Batch& batch = stream.next();

@@ -20,10 +20,10 @@ std::int64_t CacheEntry::bytes() const {
   return total;
 }
 
-std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name) {
+std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, const std::string& name) {
   CacheEntry entry;
   entry.name = name;
-  entry.folder = cache / name;
+  entry.folder = folder;
   if (!std::filesystem::is_regular_file(entry.folder / kManifest)) return std::nullopt;
   try {
     const std::vector<std::byte> content = read_file(entry.folder / kManifest);
@@ -44,6 +44,10 @@ std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, cons
     return std::nullopt;
   }
   return entry;
+}
+
+std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name) {
+  return find_manifest(cache / name, name);
 }
 
 bool verify(const CacheEntry& entry) {

@@ -32,7 +32,10 @@ struct CacheEntry {
   std::int64_t bytes() const;
 };
 
-// Nothing when it is absent or its manifest cannot be read: then it is not a dataset.
+// Nothing when there is no manifest of that dataset in the folder, or it cannot be read.
+std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, const std::string& name);
+
+// The same for the folder in the cache: without a manifest it is not a dataset.
 std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name);
 
 // Every file has the size and the SHA-256 of the manifest.

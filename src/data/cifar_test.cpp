@@ -136,20 +136,20 @@ TEST(Cifar10, BinaryAndPngFormsGiveTheSame) {
   write_png(png.path() / "test_batch.png");
   png.write("train_lables.json", "[" + labels + "]");
   png.write("test_lables.json", "[6,7,8]");
-  const Dataset dataset = load_cifar10(png.path(), kRecords);
+  const Dataset dataset = load_cifar10(png.path(), ReadMode::memory, kRecords);
   EXPECT_EQ(dataset.size(Split::train), 15);
   EXPECT_EQ(dataset.size(Split::test), 3);
-  expect_pixels(dataset.train_images, 12);
+  expect_pixels(dataset.train.images, 12);
 
   std::filesystem::create_directory(binary.path() / "cifar-10-batches-bin");
   EXPECT_EQ(store_cifar10(dataset, binary.path() / "cifar-10-batches-bin", kRecords).size(), 6u);
-  const Dataset again = load_cifar10(binary.path(), kRecords);
+  const Dataset again = load_cifar10(binary.path(), ReadMode::memory, kRecords);
   EXPECT_EQ(
-      0, std::memcmp(dataset.train_images.data(), again.train_images.data(), dataset.train_images.bytes()));
+      0, std::memcmp(dataset.train.images.data(), again.train.images.data(), dataset.train.images.bytes()));
   EXPECT_EQ(
-      0, std::memcmp(dataset.train_labels.data(), again.train_labels.data(), dataset.train_labels.bytes()));
+      0, std::memcmp(dataset.train.labels.data(), again.train.labels.data(), dataset.train.labels.bytes()));
   expect_error(ErrorKind::config, "no 'data_batch_1.bin'",
-               [&] { load_cifar10(binary.path() / "x", kRecords); });
+               [&] { load_cifar10(binary.path() / "x", ReadMode::memory, kRecords); });
 }
 
 }  // namespace

@@ -18,13 +18,15 @@ namespace {
 // A dataset that lies in files: one row, and its load and store functions.
 struct FileSource {
   const char* name;
-  Dataset (*load)(const std::filesystem::path& folder);
+  Dataset (*load)(const std::filesystem::path& folder, ReadMode read);
+  std::vector<std::filesystem::path> (*list)(const std::filesystem::path& folder);
   std::vector<std::string> (*store)(const Dataset& dataset, const std::filesystem::path& folder);
 };
 
 constexpr FileSource kFileSources[] = {
-    {"mnist", load_mnist, store_mnist},
-    {"cifar10", [](const std::filesystem::path& folder) { return load_cifar10(folder); },
+    {"mnist", load_mnist, list_mnist, store_mnist},
+    {"cifar10", [](const std::filesystem::path& folder, ReadMode read) { return load_cifar10(folder, read); },
+     list_cifar10,
      [](const Dataset& dataset, const std::filesystem::path& folder) {
        return store_cifar10(dataset, folder);
      }},
@@ -56,31 +58,52 @@ const std::vector<std::string>& dataset_names() {
   return kNames;
 }
 
-Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder) {
-  return source_of(name).load(folder);
+namespace {
+
+void want_dataset_name(const std::string& given) {
+  const std::vector<std::string>& names = dataset_names();
+  if (std::find(names.begin(), names.end(), given) == names.end())
+    fail(ErrorKind::config, "unknown dataset '{}'{}, one of {} expected", given, did_you_mean(given, names),
+         fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder, ReadMode read) {
+  return source_of(name).load(folder, read);
+}
+
+std::vector<std::filesystem::path> list_dataset_files(const std::string& name,
+                                                      const std::filesystem::path& folder) {
+  return source_of(name).list(folder);
 }
 
 std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::filesystem::path& folder) {
   return source_of(dataset.name).store(dataset, folder);
 }
 
-Dataset load_dataset(const DatasetOptions& options) {
-  const std::vector<std::string>& names = dataset_names();
-  if (std::find(names.begin(), names.end(), options.name) == names.end())
-    fail(ErrorKind::config, "unknown dataset '{}'{}, one of {} expected", options.name,
-         did_you_mean(options.name, names), fmt::join(names, ", "));
-  if (options.name == "synthetic") return make_synthetic(options.synthetic);
+std::filesystem::path find_dataset(const DatasetOptions& options) {
+  want_dataset_name(options.name);
   if (!options.folder.empty()) {
     if (!std::filesystem::is_directory(options.folder))
       fail(ErrorKind::config, "dataset '{}': '{}' is not a folder", options.name, options.folder.string());
-    return load_dataset_files(options.name, options.folder);
+    return options.folder;
   }
   const std::filesystem::path cache = options.cache.empty() ? fetch::default_cache_folder() : options.cache;
   const std::optional<CacheEntry> entry = find_in_cache(cache, options.name);
   if (!entry)
     fail(ErrorKind::config, "dataset '{}' is not in the cache '{}': run 'trainyard data get {}' first",
          options.name, cache.string(), options.name);
-  return load_dataset_files(options.name, entry->folder);
+  return entry->folder;
+}
+
+Dataset load_dataset(const DatasetOptions& options) {
+  want_dataset_name(options.name);
+  if (options.name != "synthetic")
+    return load_dataset_files(options.name, find_dataset(options), options.read);
+  if (options.read != ReadMode::memory)
+    fail(ErrorKind::config, "--read {}: data set 'synthetic' has no files", name(options.read));
+  return make_synthetic(options.synthetic);
 }
 
 }  // namespace trainyard::data

@@ -34,7 +34,7 @@ GetResult get(const GetOptions& options) {
   if (intact && options.from.empty()) return {*existing, true};
 
   const fetch::InterruptGuard guard;
-  const fetch::ScratchFolder scratch(cache);
+  const fetch::ScratchFolder scratch(cache, ".partial-");
   std::filesystem::path source_folder = options.from;
   std::string source;
   if (!options.from.empty()) {

@@ -49,11 +49,11 @@ TEST(DataGet, ImportsAFolderOnceAndLoadsFromTheCache) {
   EXPECT_EQ(entries_in(cache.path()), 1);
   DatasetOptions load;
   load.cache = cache.path();
-  EXPECT_EQ(load_dataset(load).train_images.as<std::uint8_t>()[0], 11);
+  EXPECT_EQ(load_dataset(load).train.images.as<std::uint8_t>()[0], 11);
 
   write_small_mnist(source.path(), 12);  // other content replaces what is there
   EXPECT_FALSE(get_dataset(options).already_there);
-  EXPECT_EQ(load_dataset(load).train_images.as<std::uint8_t>()[0], 12);
+  EXPECT_EQ(load_dataset(load).train.images.as<std::uint8_t>()[0], 12);
   EXPECT_EQ(entries_in(cache.path()), 1);
 }
 

@@ -37,6 +37,16 @@ std::int64_t read_dim(fetch::GzipFile& file, const char* what, std::int64_t most
   return dim;
 }
 
+// `found` bytes: as many as the file has, or one more than expected.
+void want_payload(const fetch::GzipFile& file, std::int64_t found, std::int64_t expected) {
+  if (found < expected)
+    fail(ErrorKind::config, "'{}': {} bytes found after the IDX header, {} expected: the file is cut short",
+         file.path().string(), found, expected);
+  if (found > expected)
+    fail(ErrorKind::config, "'{}': more than the {} bytes that the IDX header announces",
+         file.path().string(), expected);
+}
+
 // In pieces: a header that lies must not make us allocate what the file does not hold.
 std::vector<std::uint8_t> read_payload(fetch::GzipFile& file, std::int64_t expected) {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
@@ -49,13 +59,15 @@ std::vector<std::uint8_t> read_payload(fetch::GzipFile& file, std::int64_t expec
     got = file.read(payload.data() + before, std::min(kPiece, limit - before));
     payload.resize(before + got);
   }
-  if (payload.size() < static_cast<std::size_t>(expected))
-    fail(ErrorKind::config, "'{}': {} bytes found after the IDX header, {} expected: the file is cut short",
-         file.path().string(), payload.size(), expected);
-  if (payload.size() > static_cast<std::size_t>(expected))
-    fail(ErrorKind::config, "'{}': more than the {} bytes that the IDX header announces",
-         file.path().string(), expected);
+  want_payload(file, std::ssize(payload), expected);
   return payload;
+}
+
+Shape read_images_header(fetch::GzipFile& file) {
+  check_magic(file, kImagesMagic, "images of unsigned bytes");
+  const std::int64_t count = read_dim(file, "images", INT32_MAX);
+  const std::int64_t height = read_dim(file, "rows", kMaxSide), width = read_dim(file, "columns", kMaxSide);
+  return {count, 1, height, width};
 }
 
 void write_words(AtomicFile& file, const std::vector<std::int64_t>& words) {
@@ -71,13 +83,19 @@ void write_words(AtomicFile& file, const std::vector<std::int64_t>& words) {
 
 HostTensor read_idx_images(const std::filesystem::path& path) {
   fetch::GzipFile file(path);
-  check_magic(file, kImagesMagic, "images of unsigned bytes");
-  const std::int64_t count = read_dim(file, "images", INT32_MAX);
-  const std::int64_t height = read_dim(file, "rows", kMaxSide), width = read_dim(file, "columns", kMaxSide);
-  const std::vector<std::uint8_t> payload = read_payload(file, count * height * width);
-  HostTensor images({count, 1, height, width}, DType::u8);
+  const Shape shape = read_images_header(file);
+  const std::vector<std::uint8_t> payload = read_payload(file, shape.elements());
+  HostTensor images(shape, DType::u8);
   std::memcpy(images.data(), payload.data(), payload.size());
   return images;
+}
+
+Shape read_idx_images_shape(const std::filesystem::path& path) {
+  fetch::GzipFile file(path);
+  const Shape shape = read_images_header(file);
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  want_payload(file, bytes - kIdxImagesHeaderBytes, shape.elements());
+  return shape;
 }
 
 HostTensor read_idx_labels(const std::filesystem::path& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "tensor/host_tensor.h"
@@ -10,6 +11,10 @@ namespace trainyard::data {
 // announces is an Error (config) with the file, what was found and what is expected.
 HostTensor read_idx_images(const std::filesystem::path& path);  // u8 (N, 1, H, W)
 HostTensor read_idx_labels(const std::filesystem::path& path);  // i32 (N)
+
+// The shape of the images of a plain file, which is not read further. The first image follows the header.
+Shape read_idx_images_shape(const std::filesystem::path& path);
+constexpr std::int64_t kIdxImagesHeaderBytes = 16;
 
 // Plain IDX; written aside, then renamed.
 void write_idx_images(const std::filesystem::path& path, const HostTensor& images);

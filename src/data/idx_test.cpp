@@ -105,7 +105,7 @@ TEST(Mnist, FindsTheFilesUnderTheirUsualNames) {
   EXPECT_EQ(dataset.image_shape, (Shape{1, 4, 5}));
   EXPECT_EQ(dataset.size(Split::train), 3);
   EXPECT_EQ(dataset.size(Split::test), 2);
-  EXPECT_EQ(dataset.train_labels.as<std::int32_t>()[0], 7);
+  EXPECT_EQ(dataset.train.labels.as<std::int32_t>()[0], 7);
 }
 
 TEST(Mnist, RefusesFilesThatDoNotFitTogether) {

@@ -19,27 +19,43 @@ std::filesystem::path find_idx(const std::filesystem::path& folder, const std::s
   fail(ErrorKind::config, "mnist: no '{}-{}' (plain or .gz) in folder '{}'", stem, form, folder.string());
 }
 
-void load_split(const std::filesystem::path& folder, const std::string& stem, HostTensor& images,
-                HostTensor& labels) {
-  const std::filesystem::path images_path = find_idx(folder, stem + "-images", "idx3-ubyte");
-  const std::filesystem::path labels_path = find_idx(folder, stem + "-labels", "idx1-ubyte");
-  images = read_idx_images(images_path);
-  labels = read_idx_labels(labels_path);
-  if (labels.elements() != images.shape()[0])
+struct SplitFiles {
+  std::filesystem::path images, labels;
+};
+
+SplitFiles find_split(const std::filesystem::path& folder, const std::string& stem) {
+  return {find_idx(folder, stem + "-images", "idx3-ubyte"), find_idx(folder, stem + "-labels", "idx1-ubyte")};
+}
+
+// Returns the shape of the images, (N, 1, H, W).
+Shape load_split(const SplitFiles& files, ReadMode read, SplitData& split) {
+  Shape shape;
+  if (read == ReadMode::memory) {
+    split.images = read_idx_images(files.images);
+    shape = split.images.shape();
+  } else {
+    want_plain_file(files.images, read);
+    shape = read_idx_images_shape(files.images);
+    const std::int64_t image_bytes = shape[2] * shape[3];
+    split.files =
+        open_images({{files.images, shape[0], kIdxImagesHeaderBytes, image_bytes}}, image_bytes, read);
+  }
+  split.labels = read_idx_labels(files.labels);
+  if (split.labels.elements() != shape[0])
     fail(ErrorKind::config, "'{}': {} labels found, {} expected: one for each image of '{}'",
-         labels_path.string(), labels.elements(), images.shape()[0], images_path.filename().string());
-  check_labels(labels.as<std::int32_t>(), kClasses, labels_path);
+         files.labels.string(), split.labels.elements(), shape[0], files.images.filename().string());
+  check_labels(split.labels.as<std::int32_t>(), kClasses, files.labels);
+  return shape;
 }
 
 }  // namespace
 
-Dataset load_mnist(const std::filesystem::path& folder) {
+Dataset load_mnist(const std::filesystem::path& folder, ReadMode read) {
   Dataset dataset;
   dataset.name = "mnist";
   dataset.classes = kClasses;
-  load_split(folder, "train", dataset.train_images, dataset.train_labels);
-  load_split(folder, "t10k", dataset.test_images, dataset.test_labels);
-  const Shape &train = dataset.train_images.shape(), &test = dataset.test_images.shape();
+  const Shape train = load_split(find_split(folder, "train"), read, dataset.train);
+  const Shape test = load_split(find_split(folder, "t10k"), read, dataset.test);
   dataset.image_shape = {train[1], train[2], train[3]};
   if (dataset.image_shape != Shape{test[1], test[2], test[3]})
     fail(ErrorKind::config,
@@ -48,13 +64,18 @@ Dataset load_mnist(const std::filesystem::path& folder) {
   return dataset;
 }
 
+std::vector<std::filesystem::path> list_mnist(const std::filesystem::path& folder) {
+  const SplitFiles train = find_split(folder, "train"), test = find_split(folder, "t10k");
+  return {train.images, train.labels, test.images, test.labels};
+}
+
 std::vector<std::string> store_mnist(const Dataset& dataset, const std::filesystem::path& folder) {
   std::vector<std::string> names{"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                  "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-  write_idx_images(folder / names[0], dataset.train_images);
-  write_idx_labels(folder / names[1], dataset.train_labels);
-  write_idx_images(folder / names[2], dataset.test_images);
-  write_idx_labels(folder / names[3], dataset.test_labels);
+  write_idx_images(folder / names[0], dataset.train.images);
+  write_idx_labels(folder / names[1], dataset.train.labels);
+  write_idx_images(folder / names[2], dataset.test.images);
+  write_idx_labels(folder / names[3], dataset.test.labels);
   return names;
 }
 

@@ -169,10 +169,10 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   dataset.image_shape = s;
   dataset.classes = options.classes;
   Painter painter(options);
-  paint_split(painter, options, "synthetic train", options.train_images, dataset.train_images,
-              dataset.train_labels);
-  paint_split(painter, options, "synthetic test", options.test_images, dataset.test_images,
-              dataset.test_labels);
+  paint_split(painter, options, "synthetic train", options.train_images, dataset.train.images,
+              dataset.train.labels);
+  paint_split(painter, options, "synthetic test", options.test_images, dataset.test.images,
+              dataset.test.labels);
   return dataset;
 }
 

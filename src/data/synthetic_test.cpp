@@ -88,20 +88,20 @@ TEST(Synthetic, ALinearClassifierLearnsIt) {
 TEST(Synthetic, DependsOnSeedAndIndexAlone) {
   const Dataset small = make_synthetic({{2, 5, 7}, 3, 10, 4, 1}),
                 large = make_synthetic({{2, 5, 7}, 3, 30, 9, 1});
-  EXPECT_EQ(0, std::memcmp(small.train_images.data(), large.train_images.data(), small.train_images.bytes()));
-  EXPECT_EQ(0, std::memcmp(small.test_images.data(), large.test_images.data(), small.test_images.bytes()));
-  EXPECT_NE(0, std::memcmp(small.train_images.data(), small.test_images.data(), small.test_images.bytes()));
+  EXPECT_EQ(0, std::memcmp(small.train.images.data(), large.train.images.data(), small.train.images.bytes()));
+  EXPECT_EQ(0, std::memcmp(small.test.images.data(), large.test.images.data(), small.test.images.bytes()));
+  EXPECT_NE(0, std::memcmp(small.train.images.data(), small.test.images.data(), small.test.images.bytes()));
   const Dataset other = make_synthetic({{2, 5, 7}, 3, 10, 4, 2});
-  EXPECT_NE(0, std::memcmp(small.train_images.data(), other.train_images.data(), small.train_images.bytes()));
+  EXPECT_NE(0, std::memcmp(small.train.images.data(), other.train.images.data(), small.train.images.bytes()));
 }
 
 TEST(Synthetic, HasEveryClassAndAnyShape) {
   const Dataset set = make_synthetic({{1, 1, 1}, 3, 300, 30, 1});
   std::vector<int> counts(3);
-  for (const std::int32_t label : set.train_labels.as<std::int32_t>())
+  for (const std::int32_t label : set.train.labels.as<std::int32_t>())
     ++counts.at(static_cast<std::size_t>(label));
   for (const int count : counts) EXPECT_GT(count, 60);
-  EXPECT_EQ(make_synthetic({{5, 2, 3}, 1, 3, 3, 1}).train_images.shape(), (Shape{3, 5, 2, 3}));
+  EXPECT_EQ(make_synthetic({{5, 2, 3}, 1, 3, 3, 1}).train.images.shape(), (Shape{3, 5, 2, 3}));
   expect_error(ErrorKind::config, "image shape 32x32", [] { make_synthetic({{32, 32}, 10, 10, 10, 1}); });
   expect_error(ErrorKind::config, "0 classes", [] { make_synthetic({{1, 2, 2}, 0, 10, 10, 1}); });
   expect_error(ErrorKind::config, "-5 training", [] { make_synthetic({{1, 2, 2}, 2, -5, 10, 1}); });

@@ -18,10 +18,8 @@
 namespace trainyard::fetch {
 namespace {
 
-constexpr const char* kPrefix = ".partial-";
-
 int open_folder(const std::filesystem::path& path) {
-  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 // A sweeper may have removed the folder between our mkdir and our lock.
@@ -30,10 +28,10 @@ bool still_there(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
 }
 
-void sweep(const std::filesystem::path& cache) {
+void sweep(const std::filesystem::path& parent, const std::string& prefix) {
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(cache, code)) {
-    if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, code)) {
+    if (!entry.path().filename().string().starts_with(prefix)) continue;
     const int descriptor = open_folder(entry.path());
     if (descriptor < 0) continue;
     if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(entry.path(), code);
@@ -43,19 +41,19 @@ void sweep(const std::filesystem::path& cache) {
 
 }  // namespace
 
-ScratchFolder::ScratchFolder(const std::filesystem::path& cache) {
-  make_folders(cache);
-  sweep(cache);
+ScratchFolder::ScratchFolder(const std::filesystem::path& parent, const std::string& prefix) {
+  make_folders(parent);
+  sweep(parent, prefix);
   for (int attempt = 0; attempt < 10; ++attempt) {
-    std::string name = (std::filesystem::absolute(cache) / kPrefix).string() + "XXXXXX";
+    std::string name = (std::filesystem::absolute(parent) / prefix).string() + "XXXXXX";
     if (::mkdtemp(name.data()) == nullptr)
-      fail(ErrorKind::io, "cannot make a folder in '{}': {}", cache.string(), std::strerror(errno));
+      fail(ErrorKind::io, "cannot make a folder in '{}': {}", parent.string(), std::strerror(errno));
     path_ = name;
     lock_ = open_folder(path_);
     if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) == 0 && still_there(lock_)) return;
     if (lock_ >= 0) ::close(lock_);
   }
-  fail(ErrorKind::io, "cannot lock a folder in '{}'", cache.string());
+  fail(ErrorKind::io, "cannot lock a folder in '{}'", parent.string());
 }
 
 ScratchFolder::~ScratchFolder() {

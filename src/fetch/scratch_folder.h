@@ -1,15 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace trainyard::fetch {
 
-// A hidden folder inside the cache in which a dataset is made. Removed by the destructor; what a killed
-// process left is removed by the next ScratchFolder in the same cache (a lock tells the dead from the
-// living).
+// A hidden folder of one process. Removed by the destructor; what a killed process left is removed by the
+// next ScratchFolder of the same prefix in the same place (a lock tells the dead from the living).
 class ScratchFolder {
  public:
-  explicit ScratchFolder(const std::filesystem::path& cache);
+  ScratchFolder(const std::filesystem::path& parent, const std::string& prefix);
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

@@ -60,15 +60,15 @@ TEST(CpuFacts, AnAmdServerWithTwoSocketsAndTwoThreadsACore) {
       {"threads_per_core", "2"},
       {"logical_cores", "8"},
       {"allowed_cores", "5"},
-      {"quota_cores", "3"},
+      {"quota_cores", "3.0"},
       {"l1d_bytes", "32768"},
       {"l2_bytes", "524288"},
       {"l3_bytes", "33554432"},
       {"numa_nodes", "2"},
       {"governor", "performance"},
       {"min_mhz", "(absent)"},
-      {"max_mhz", "3720"},
-      {"current_mhz", "3421"},
+      {"max_mhz", "3720.0"},
+      {"current_mhz", "3421.0"},
   };
   for (const auto& [key, value] : expected) EXPECT_EQ(text_of(facts, "cpu", key), value) << key;
 }

@@ -2,38 +2,28 @@
 
 // For tests only.
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "base/test_folder.h"
 #include "meter/system_files.h"
 
 namespace trainyard::meter {
 
-// A folder that looks like the /proc and /sys of some machine; gone afterwards.
+// A folder that looks like the /proc and /sys of some machine.
 class TestMachine {
  public:
-  TestMachine() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainyard-machine-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~TestMachine() { std::filesystem::remove_all(root_); }
-  TestMachine(const TestMachine&) = delete;
-  TestMachine& operator=(const TestMachine&) = delete;
-
   TestMachine& write(const std::string& path, const std::string& content) {
-    const std::filesystem::path file = root_.string() + path;
+    const std::filesystem::path file = folder_.path().string() + path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << content << '\n';
     return *this;
   }
-  SystemFiles files() const { return SystemFiles(root_.string()); }
+  SystemFiles files() const { return SystemFiles(folder_.path().string()); }
 
  private:
-  std::filesystem::path root_;
+  TestFolder folder_;
 };
 
 }  // namespace trainyard::meter

@@ -1,8 +1,12 @@
 #include "record/statistics.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "record/step_statistics.h"
+#include "record/student_t.h"
 
 namespace trainyard::record {
 namespace {
@@ -15,11 +19,66 @@ TEST(Statistics, OfAKnownSample) {
   EXPECT_DOUBLE_EQ(summary.min, 1);
   EXPECT_DOUBLE_EQ(summary.p95, 3.85);
   EXPECT_DOUBLE_EQ(quantile(samples, 1), 4);
+  EXPECT_DOUBLE_EQ(population_variance(samples), 1.25);
+  EXPECT_DOUBLE_EQ(sample_variance(samples), 5.0 / 3);
 }
 
 TEST(Statistics, OfOneSample) {
   const std::vector<double> samples{7};
   EXPECT_DOUBLE_EQ(summarise(samples).p95, 7);
+  EXPECT_DOUBLE_EQ(sample_variance(samples), 0);
+  EXPECT_DOUBLE_EQ(olympic_mean(samples), 7);
+  EXPECT_TRUE(find_outliers(samples).empty());
+}
+
+TEST(Statistics, OlympicMeanLeavesOutFastestAndSlowest) {
+  EXPECT_DOUBLE_EQ(olympic_mean(std::vector<double>{100, 3, 1, 2, -50}), 2);
+  EXPECT_DOUBLE_EQ(olympic_mean(std::vector<double>{1, 3}), 2);  // nothing would remain
+  EXPECT_DOUBLE_EQ(olympic_mean(std::vector<double>{1, 2, 9, 9, 50}, 2), 9);
+}
+
+TEST(Statistics, OutliersAreBeyondTheFarFences) {
+  std::vector<double> samples(100, 1.0);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] += 0.001 * static_cast<double>(i % 10);
+  EXPECT_TRUE(find_outliers(samples).empty());
+  samples[17] = 1.5;
+  samples[40] = 0.2;
+  EXPECT_EQ(find_outliers(samples), (std::vector<std::int64_t>{17, 40}));
+}
+
+// Golden vector of specs/benchmarking.md, section 2: batch 8, steps of 1, 2 and 4 seconds.
+TEST(LegacyMetrics, AreThoseOfTheSeed) {
+  const LegacyMetrics legacy = legacy_metrics(std::vector<double>{1, 2, 4}, 8);
+  EXPECT_NEAR(legacy.mean_seconds, 2.333333, 5e-7);
+  EXPECT_NEAR(legacy.mean_speed, 3.428571, 5e-7);
+  EXPECT_NEAR(legacy.speed_uncertainty, 1.440165, 5e-7);
+  EXPECT_NEAR(legacy.speed_jitter, 2.9652, 5e-7);
+}
+
+TEST(LegacyMetrics, TakeTheMiddleOfAnEvenCountAsNumpyDoes) {
+  // Speeds 1, 2, 4, 8: median 3, distances 2, 1, 1, 5, their median 1.5.
+  const LegacyMetrics legacy = legacy_metrics(std::vector<double>{8, 4, 2, 1}, 8);
+  EXPECT_DOUBLE_EQ(legacy.speed_jitter, 1.4826 * 1.5);
+  EXPECT_EQ(legacy_metrics({}, 8).mean_speed, 0);
+}
+
+// Tables of Student's distribution, e.g. NIST/SEMATECH e-Handbook 1.3.6.7.2.
+TEST(StudentT, HasTheTabledQuantiles) {
+  EXPECT_NEAR(t_quantile(0.975, 1), 12.7062, 5e-5);
+  EXPECT_NEAR(t_quantile(0.975, 4), 2.7764, 5e-5);
+  EXPECT_NEAR(t_quantile(0.95, 10), 1.8125, 5e-5);
+  EXPECT_NEAR(t_quantile(0.975, 100), 1.9840, 5e-5);
+  EXPECT_NEAR(t_quantile(0.975, INFINITY), 1.959964, 5e-7);
+  EXPECT_NEAR(t_quantile(0.025, 4), -2.7764, 5e-5);
+  EXPECT_DOUBLE_EQ(t_quantile(0.5, 3), 0);
+}
+
+TEST(StudentT, ProbabilityAndQuantileAreInverse) {
+  for (const double freedom : {1.0, 2.5, 17.0, 1e6, 1e9})
+    for (const double p : {0.9, 0.5, 0.05, 1e-6})
+      EXPECT_NEAR(two_sided_p(t_quantile(1 - p / 2, freedom), freedom), p, 1e-9) << freedom;
+  EXPECT_DOUBLE_EQ(two_sided_p(0, 5), 1);
+  EXPECT_DOUBLE_EQ(two_sided_p(INFINITY, 5), 0);
 }
 
 }  // namespace

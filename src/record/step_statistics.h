@@ -20,6 +20,8 @@ struct LegacyMetrics {
   double speed_jitter = 0;       // 1.4826 * median |s - median(s)|
 };
 
+LegacyMetrics legacy_metrics(std::span<const double> step_seconds, double images_per_step);
+
 // What the timed steps of one run say. All but `legacy` leave out the prefix before the steady state.
 struct StepStatistics {
   std::int64_t steps = 0;           // timed steps given
@@ -33,5 +35,8 @@ struct StepStatistics {
   std::vector<std::int64_t> outliers;  // steps (counted from the first timed one), flagged, never deleted
   LegacyMetrics legacy;
 };
+
+// No steps: all zero.
+StepStatistics describe_steps(std::span<const double> step_seconds, double images_per_step);
 
 }  // namespace trainyard::record

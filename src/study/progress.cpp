@@ -55,6 +55,16 @@ std::map<record::Status, std::int64_t> Progress::failed() const {
   return counts;
 }
 
+std::vector<record::RunRecord> runs_of(const Folder& folder) {
+  const store::Store store(folder.store(), store::Store::Access::read);
+  std::vector<record::RunRecord> runs = store.runs();
+  std::vector<std::string> complaints;  // whoever ingests tells them
+  each_new_record(
+      folder, [&](const std::string& id) { return store.contains(id); },
+      [&](const record::RunRecord& run) { runs.push_back(run); }, complaints);
+  return runs;
+}
+
 Progress progress_of(const Folder& folder) {
   const store::Store store(folder.store(), store::Store::Access::read);
   Progress progress;
@@ -64,17 +74,13 @@ Progress progress_of(const Folder& folder) {
     places[{planned.cell, planned.replicate}] = progress.states.size();
     progress.states.push_back({std::move(planned), 0, std::nullopt});
   }
-  const auto take = [&](const record::RunRecord& run) {
+  for (const record::RunRecord& run : runs_of(folder)) {
     const auto place = places.find({run.cell, run.replicate});
     if (place != places.end())
       note(progress.states[place->second], run);
     else if (run.status == record::Status::ok)
       progress.unplanned.push_back(run);
-  };
-  for (const record::RunRecord& run : store.runs()) take(run);
-  std::vector<std::string> complaints;  // whoever ingests tells them
-  each_new_record(
-      folder, [&](const std::string& id) { return store.contains(id); }, take, complaints);
+  }
   return progress;
 }
 

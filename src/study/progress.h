@@ -33,6 +33,9 @@ struct Progress {
 // What the store and the record files say. Record files that are not in the store yet count, too.
 Progress progress_of(const Folder& folder);
 
+// Every run of the study, good or not, in the order they were added.
+std::vector<record::RunRecord> runs_of(const Folder& folder);
+
 // Adds every record file that the store has not; returns how many. A file that cannot be read is named in
 // `complaints` and left alone.
 int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& complaints);

@@ -38,8 +38,8 @@ struct TrainResult {
 };
 
 // Trains on one device, in the calling thread; one more thread prepares batches. `folder` may be null: then
-// nothing is kept. SIGINT and SIGTERM end the run after the current step, with a checkpoint. Error (device)
-// when the loss is not a number any more; then nothing is saved.
+// nothing is kept. SIGINT, SIGTERM and SIGHUP end the run after the current step, with a checkpoint. Error
+// (device) when the loss is not a number any more; then nothing is saved.
 TrainResult run_training(Session& session, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 

@@ -6,9 +6,9 @@
 
 namespace trainyard::train {
 
-// While it lives, the first SIGINT or SIGTERM only asks to stop, and the second ends the process at once with
-// exit code 130. The destructor puts the former handlers back. One at a time. Signals that were ignored when
-// it began (nohup) stay so.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP only asks to stop, and the second ends the process at
+// once with exit code 130. The destructor puts the former handlers back. One at a time. Signals that were
+// ignored when it began (nohup) stay so.
 class StopRequest {
  public:
   StopRequest();
@@ -19,8 +19,8 @@ class StopRequest {
   static bool asked();
 
  private:
-  static constexpr std::array<int, 2> kSignals{SIGINT, SIGTERM};
-  std::array<struct sigaction, 2> former_{};
+  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> former_{};
 };
 
 }  // namespace trainyard::train

@@ -67,6 +67,21 @@ TEST_F(JsonTest, TrainAndItsRecord) {
   EXPECT_TRUE(again["step_seconds"]["median"].is_null());
 }
 
+TEST_F(JsonTest, ProbeTellsWhatItKnowsOfTheMachine) {
+  CommandOptions secretive = options();
+  secretive.environment["OMP_NUM_THREADS"] = "1";
+  secretive.environment["SECRET_TOKEN"] = "correct-horse";
+  const CommandResult result = cli_test::run(trainyard("probe --machine --json"), secretive);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json facts = Json::parse(result.out)["provenance"];
+  EXPECT_GE(facts["cpu"]["logical_cores"].get<int>(), 1);
+  EXPECT_GT(facts["memory"]["total_bytes"].get<double>(), 1e6);
+  EXPECT_EQ(facts["environment"]["OMP_NUM_THREADS"], "1");
+  EXPECT_FALSE(facts["build"]["compiler"].get<std::string>().empty());
+  EXPECT_EQ(result.out.find("correct-horse"), std::string::npos);
+  EXPECT_NE(run("probe --machine").out.find("logical_cores"), std::string::npos);
+}
+
 TEST_F(JsonTest, WithoutItATable) {
   const CommandResult result = run("train --network lenet --batch 8 --steps 2 --no-eval");
   EXPECT_EQ(result.exit_code, 0) << result.err;

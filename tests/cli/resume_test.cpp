@@ -1,7 +1,5 @@
 // Runs that are interrupted, killed, damaged or out of space.
 
-#include <sys/mount.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -13,6 +11,7 @@
 
 #include "base/file.h"
 #include "cli/cli_fixture.h"
+#include "cli/small_disk.h"
 #include "engine/checkpoint.h"
 
 namespace trainyard::cli_test {
@@ -127,28 +126,9 @@ TEST_F(ResumeTest, DamagedCheckpointIsRefusedByName) {
   EXPECT_EQ(engine::list_checkpoints(work() / "run").size(), 1u);
 }
 
-// A file system of 16 MiB, gone with the test.
-class SmallDisk {
- public:
-  explicit SmallDisk(const fs::path& folder) : folder_(folder) {
-    fs::create_directories(folder);
-    error_ = ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=16m") == 0 ? 0 : errno;
-  }
-  ~SmallDisk() {
-    if (error_ == 0) ::umount2(folder_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  int error() const { return error_; }
-
- private:
-  fs::path folder_;
-  int error_ = 0;
-};
-
 TEST_F(ResumeTest, FullDisk) {
   const fs::path folder = work() / "disk";
-  const SmallDisk disk(folder);
+  const SmallDisk disk(folder, "size=16m");
   if (disk.error() != 0) GTEST_SKIP() << "cannot mount a small file system: " << std::strerror(disk.error());
   // Checkpoints of 6.3 MiB: two fit, the third does not.
   const std::string arguments = "train --network lenet --batch 4 --no-eval --quiet --out disk/run --steps ";

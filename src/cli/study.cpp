@@ -1,0 +1,42 @@
+#include "cli/study.h"
+
+#include <map>
+#include <memory>
+
+#include "cli/study_commands.h"
+
+namespace trainyard::cli {
+namespace {
+
+struct Row {
+  const char *name, *summary;
+  std::function<int()> (*declare)(CLI::App&);
+};
+
+constexpr Row kCommands[] = {
+    {"plan", "Print a study's cells and what they may cost; run nothing", declare_study_plan},
+    {"run", "Run what a study expects and is not done yet", declare_study_run},
+    {"status", "Expected, done, failed and missing runs of a study", declare_study_status},
+    {"export", "Print a study's runs as CSV or JSON lines", declare_study_export},
+};
+
+}  // namespace
+
+std::function<int()> declare_study(CLI::App& command) {
+  command.require_subcommand(1);
+  const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
+  for (const Row& row : kCommands) {
+    CLI::App* below = command.add_subcommand(row.name, row.summary);
+    (*runs)[below] = row.declare(*below);
+  }
+  command.footer(
+      "A study is a matrix of runs in a YAML file (docs/formats/study.md). Its folder keeps every run there "
+      "ever\n"
+      "was; a study that was killed goes on where it stopped.\n\n"
+      "Examples:\n"
+      "  trainyard study plan studies/batch-sweep.yaml\n"
+      "  trainyard study run studies/smoke.yaml");
+  return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+// The subcommands of `trainyard study`, one file each.
+namespace trainyard::cli {
+
+std::function<int()> declare_study_plan(CLI::App& command);
+std::function<int()> declare_study_run(CLI::App& command);
+std::function<int()> declare_study_status(CLI::App& command);
+std::function<int()> declare_study_export(CLI::App& command);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,78 @@
+#include "cli/study_options.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "networks/zoo.h"
+
+namespace trainyard::cli {
+namespace {
+
+// Training images of the data sets that lie in files.
+const std::map<std::string, std::int64_t> kTrainingImages = {{"mnist", 60'000}, {"cifar10", 50'000}};
+
+}  // namespace
+
+std::string impossible(const record::Settings& settings) {
+  try {
+    if (const std::string network = setting_text(settings, "network"); !network.empty())
+      networks::find_network(network);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  const auto images = kTrainingImages.find(setting_text(settings, "data"));
+  const auto batch = settings.find("batch");
+  if (images == kTrainingImages.end() || batch == settings.end()) return "";
+  if (record::number_or(batch->second, 0) > static_cast<double>(images->second))
+    return fmt::format("batch {} is larger than the training set of {} ({} images)",
+                       record::to_text(batch->second), images->first, images->second);
+  return "";
+}
+
+std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan) {
+  std::map<std::string, std::int64_t> reasons;
+  for (const study::Cell& cell : plan.cells)
+    if (!cell.refused.empty()) ++reasons[cell.refused];
+  std::int64_t cells = 0;
+  for (const auto& [reason, count] : reasons) {
+    fmt::print(stderr, "trainyard: {}: {}: {} of {} cells can never run\n", spec.file, reason, count,
+               plan.cells.size());
+    cells += count;
+  }
+  return cells;
+}
+
+study::Folder folder_of(const study::Spec& spec, const std::filesystem::path& out) {
+  // Runs are started with absolute paths: a cluster's job begins in a folder of its own.
+  return {std::filesystem::absolute(out.empty() ? std::filesystem::path("results") / spec.name : out)
+              .lexically_normal()};
+}
+
+study::Folder existing_folder(const std::filesystem::path& path) {
+  const study::Folder folder{std::filesystem::absolute(path).lexically_normal()};
+  if (!std::filesystem::exists(folder.store()))
+    fail(ErrorKind::usage, "'{}' is not the folder of a study: there is no {} in it", path.string(),
+         folder.store().filename().string());
+  return folder;
+}
+
+std::vector<std::string> varying_settings(const std::vector<const record::Settings*>& cells) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const record::Settings* cell : cells)
+    for (const auto& [name, value] : *cell) values[name];
+  for (auto& [name, seen] : values)
+    for (const record::Settings* cell : cells) seen.insert(setting_text(*cell, name));
+  std::vector<std::string> names;
+  for (const auto& [name, seen] : values)
+    if (seen.size() > 1) names.push_back(name);
+  return names;
+}
+
+std::string setting_text(const record::Settings& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? "" : record::to_text(found->second);
+}
+
+}  // namespace trainyard::cli

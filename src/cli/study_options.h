@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "study/folder.h"
+#include "study/plan.h"
+
+namespace trainyard::cli {
+
+// What is known to be impossible before a run is started: a network or data set that does not exist, a batch
+// larger than the training set.
+std::string impossible(const record::Settings& settings);
+
+// One line on standard error for each reason why cells can never run; returns how many cells that are.
+std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan);
+
+// Where a study keeps its runs unless told otherwise: results/NAME.
+study::Folder folder_of(const study::Spec& spec, const std::filesystem::path& out);
+
+// A folder given on the command line; Error (usage) when it holds no study.
+study::Folder existing_folder(const std::filesystem::path& path);
+
+// Names of the settings that differ between cells, in alphabetical order.
+std::vector<std::string> varying_settings(const std::vector<const record::Settings*>& cells);
+
+std::string setting_text(const record::Settings& settings, const std::string& name);  // "" when it has none
+
+}  // namespace trainyard::cli

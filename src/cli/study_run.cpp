@@ -1,0 +1,106 @@
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/units.h"
+#include "cli/study_commands.h"
+#include "cli/study_options.h"
+#include "cli/study_results.h"
+#include "study/local_launcher.h"
+#include "study/run_study.h"
+#include "train/stop_request.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kIncomplete = 2, kInterrupted = 130;
+
+struct Options {
+  std::filesystem::path file, out;
+  std::string retry;
+  bool skip_impossible = false, json = false, quiet = false;
+};
+
+// A line a run where nobody looks at a bar.
+void print_run(const record::RunRecord& run) {
+  const std::string what =
+      run.images_per_second ? fmt::format("{:.0f} images/s", *run.images_per_second) : "";
+  fmt::print(stderr, "{:<11} {}  {}{}\n", name(run.status), run.id, what.empty() ? run.reason : what,
+             run.warnings.empty() ? "" : fmt::format("  ({} warnings)", run.warnings.size()));
+}
+
+study::Progress run(const Options& options, const study::Spec& spec, const study::Plan& plan,
+                    const study::Folder& folder) {
+  const bool bar_visible = ::isatty(STDERR_FILENO) != 0 && !options.quiet;
+  std::unique_ptr<ProgressBar> bar;
+  std::int64_t finished = 0;
+  const study::Watcher watcher{
+      .begins =
+          [&](std::int64_t runs) {
+            bar = std::make_unique<ProgressBar>("study " + spec.name, runs, options.quiet);
+          },
+      .finished =
+          [&](const record::RunRecord& run) {
+            if (bar_visible)
+              bar->update(++finished, fmt::format("{} {}", name(run.status), record::to_text(run.asked)));
+            else if (!options.quiet)
+              print_run(run);
+          },
+      .remarks = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); },
+      .stop = [] { return train::StopRequest::asked(); }};
+  study::LocalLauncher launcher(folder);
+  return run_study({spec, plan, folder, study::parse_retry_policy(options.retry), own_program()}, launcher,
+                   watcher);
+}
+
+int run_study_command(const Options& options) {
+  const study::Spec spec = study::read_spec(options.file);
+  const study::Plan plan = study::make_plan(spec, impossible);
+  for (const std::string& remark : plan.remarks) fmt::print(stderr, "trainyard: {}\n", remark);
+  if (report_impossible(spec, plan) > 0 && !options.skip_impossible)
+    fail(ErrorKind::config,
+         "{}: nothing was started; --skip-impossible records those cells as refused and runs the rest",
+         spec.file);
+  const study::Folder folder = folder_of(spec, options.out);
+  const train::StopRequest guard;
+  const study::Progress progress = run(options, spec, plan, folder);
+  if (options.json)
+    fmt::print("{}\n", progress_json(progress).dump());
+  else
+    print_progress(progress);
+  if (train::StopRequest::asked()) {
+    fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
+    return kInterrupted;
+  }
+  return progress.done() == progress.expected() ? 0 : kIncomplete;
+}
+
+}  // namespace
+
+std::function<int()> declare_study_run(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("file", options->file, "The study's YAML file")->required()->type_name("FILE");
+  command.add_option("--out,-o", options->out, "The study's folder (default: results/NAME)")
+      ->type_name("DIR");
+  command
+      .add_option("--retry", options->retry, "Failures to try again: failed, nan, oom, timeout, refused, all")
+      ->type_name("STATUS,...");
+  command.add_flag("--skip-impossible", options->skip_impossible,
+                   "Record cells that can never run as refused");
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.add_flag("--quiet,-q", options->quiet, "No progress bar, no line a run");
+  command.footer(
+      "Done runs are skipped, so a study that was killed goes on where it stopped. Runs that crashed or "
+      "were\n"
+      "cancelled are tried again. Exit code 2 when some run of the matrix is not done.\n\n"
+      "Examples:\n"
+      "  trainyard study run studies/smoke.yaml\n"
+      "  trainyard study run studies/smoke.yaml --retry timeout,oom --json");
+  return [options] { return run_study_command(*options); };
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,40 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/study_commands.h"
+#include "cli/study_options.h"
+#include "cli/study_results.h"
+
+namespace trainyard::cli {
+namespace {
+
+struct Options {
+  std::filesystem::path folder;
+  bool json = false;
+};
+
+int status(const Options& options) {
+  const study::Progress progress = study::progress_of(existing_folder(options.folder));
+  if (options.json)
+    fmt::print("{}\n", progress_json(progress).dump());
+  else
+    print_progress(progress);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_study_status(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.footer(
+      "Examples:\n"
+      "  trainyard study status results/smoke\n"
+      "  trainyard study status results/smoke --json");
+  return [options] { return status(*options); };
+}
+
+}  // namespace trainyard::cli

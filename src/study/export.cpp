@@ -1,0 +1,104 @@
+#include "study/export.h"
+
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "study/legacy_csv.h"
+
+namespace trainyard::study {
+namespace {
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+
+struct Column {
+  const char* name;
+  std::string (*text)(const record::RunRecord& run);
+};
+
+template <typename Get>
+std::string if_timed(const record::RunRecord& run, const Get& get) {
+  return run.statistics.steps > 0 ? number(get(run.statistics)) : "";
+}
+
+std::string figure(const record::RunRecord& run, const char* name) {
+  return number(run.figure_or(name, std::nan("")));
+}
+
+using record::RunRecord;
+using record::StepStatistics;
+
+constexpr Column kColumns[] = {
+    {"run", [](const RunRecord& run) { return run.id; }},
+    {"study", [](const RunRecord& run) { return run.study; }},
+    {"cell", [](const RunRecord& run) { return run.cell; }},
+    {"replicate", [](const RunRecord& run) { return fmt::format("{}", run.replicate); }},
+    {"attempt", [](const RunRecord& run) { return fmt::format("{}", run.attempt); }},
+    {"status", [](const RunRecord& run) { return std::string(name(run.status)); }},
+    {"reason", [](const RunRecord& run) { return run.reason; }},
+    {"node", [](const RunRecord& run) { return run.node; }},
+    {"started_seconds", [](const RunRecord& run) { return number(run.started_seconds); }},
+    {"wall_seconds", [](const RunRecord& run) { return number(run.wall_seconds); }},
+    {"images_per_second",
+     [](const RunRecord& run) { return run.images_per_second ? number(*run.images_per_second) : ""; }},
+    {"images_per_step", [](const RunRecord& run) { return number(run.images_per_step); }},
+    {"steps", [](const RunRecord& run) { return fmt::format("{}", run.statistics.steps); }},
+    {"unsteady_steps", [](const RunRecord& run) { return fmt::format("{}", run.statistics.unsteady_steps); }},
+    {"median_step_seconds",
+     [](const RunRecord& run) { return if_timed(run, [](const StepStatistics& s) { return s.median; }); }},
+    {"median_low_seconds",
+     [](const RunRecord& run) {
+       return if_timed(run, [](const StepStatistics& s) { return s.median_interval.low; });
+     }},
+    {"median_high_seconds",
+     [](const RunRecord& run) {
+       return if_timed(run, [](const StepStatistics& s) { return s.median_interval.high; });
+     }},
+    {"iqr_seconds",
+     [](const RunRecord& run) {
+       return if_timed(run, [](const StepStatistics& s) { return s.p75 - s.p25; });
+     }},
+    {"cores_used", [](const RunRecord& run) { return figure(run, "cores_used"); }},
+    {"peak_memory_bytes", [](const RunRecord& run) { return figure(run, "peak_memory_bytes"); }},
+    {"staging_seconds", [](const RunRecord& run) { return figure(run, "staging_seconds"); }},
+    {"test_accuracy", [](const RunRecord& run) { return figure(run, "test_accuracy"); }},
+    {"warnings", [](const RunRecord& run) { return fmt::format("{}", run.warnings.size()); }},
+};
+
+}  // namespace
+
+std::string to_csv(const std::vector<record::RunRecord>& runs) {
+  std::set<std::string> settings;
+  for (const record::RunRecord& run : runs)
+    for (const auto& [name, value] : run.asked) settings.insert(name);
+  std::string text = legacy_csv_head();
+  for (const Column& column : kColumns) text += fmt::format(",{}", column.name);
+  for (const std::string& name : settings) text += "," + quoted("asked_" + name);
+  text += "\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    text += legacy_csv_row(i, runs[i]);
+    for (const Column& column : kColumns) text += "," + quoted(column.text(runs[i]));
+    for (const std::string& name : settings) {
+      const auto found = runs[i].asked.find(name);
+      text += "," + (found == runs[i].asked.end() ? "" : quoted(record::to_text(found->second)));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string to_json_lines(const std::vector<record::RunRecord>& runs) {
+  std::string text;
+  for (const record::RunRecord& run : runs) text += record::to_json(run) + "\n";
+  return text;
+}
+
+}  // namespace trainyard::study

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/run_record.h"
+
+namespace trainyard::study {
+
+// One line a run, after a line of column names: PSC's eight columns first, then what came later: id, status,
+// every setting that any run has, node, speeds with intervals, figures of the machine.
+std::string to_csv(const std::vector<record::RunRecord>& runs);
+
+// One record a line.
+std::string to_json_lines(const std::vector<record::RunRecord>& runs);
+
+}  // namespace trainyard::study

@@ -1,0 +1,189 @@
+#include "study/spec.h"
+
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "study/plan.h"
+#include "study/value_range.h"
+
+namespace trainyard::study {
+namespace {
+
+const CellCheck kAllPossible = [](const record::Settings&) { return std::string(); };
+
+Plan plan_of(const std::string& text) { return make_plan(parse_spec(text, "s.yaml"), kAllPossible); }
+
+void expect_complaint(const std::string& text, const std::string& part) {
+  expect_error(ErrorKind::config, part, [&] { plan_of(text); });
+}
+
+std::string values_of(const std::string& range) {
+  std::string text;
+  const std::optional<std::vector<record::Value>> values = expand_range(range);
+  EXPECT_TRUE(values.has_value()) << range;
+  for (const record::Value& value : *values) text += record::to_text(value) + " ";
+  return text;
+}
+
+TEST(ValueRange, TimesAndPlus) {
+  EXPECT_EQ(values_of("16..256 x2"), "16 32 64 128 256 ");
+  EXPECT_EQ(values_of("1..100 x10"), "1 10 100 ");
+  EXPECT_EQ(values_of("1..50 x10"), "1 10 ");
+  EXPECT_EQ(values_of("1..8 +3"), "1 4 7 ");
+  EXPECT_EQ(values_of("-2..0 +1"), "-2 -1 0 ");
+  EXPECT_EQ(values_of("7..7 x2"), "7 ");
+  EXPECT_FALSE(expand_range("adam"));
+  EXPECT_FALSE(expand_range("1.5"));
+}
+
+TEST(ValueRange, ThatCannotBe) {
+  for (const char* text : {"1..8", "8..1 x2", "0..8 x2", "1..8 x1", "1..8 +0", "1..1000000000000000000 +1",
+                           "a..b x2", "1..999999999999999999999999 x2"})
+    expect_error(ErrorKind::config, "'", [&] { expand_range(text); });
+}
+
+TEST(Spec, ReadsEveryKey) {
+  const Spec spec = parse_spec(R"(
+study: all-of-it
+about: every key there is
+run: train
+settings: {network: lenet, lr: 1e-3, no_eval: true}
+axes:
+  batch: [16..64 x2, 100]
+  staging: [in-place, memory]
+exclude:
+  - {batch: [16, 32], staging: memory}
+replicates: 3
+order: shuffled
+seed: 9
+time_limit: 1.5m
+memory_limit: 2GiB
+at_once: 4
+environment: {OMP_WAIT_POLICY: passive}
+sbatch: [--qos=low]
+)",
+                               "s.yaml");
+  EXPECT_EQ(spec.name, "all-of-it");
+  EXPECT_EQ(spec.settings.at("lr"), record::Value(0.001));
+  EXPECT_EQ(spec.settings.at("no_eval"), record::Value(true));
+  ASSERT_EQ(spec.axes.size(), 2u);
+  EXPECT_EQ(spec.axes[0].values.size(), 4u);
+  EXPECT_EQ(spec.replicates, 3);
+  EXPECT_EQ(spec.time_limit_seconds, 90);
+  EXPECT_EQ(spec.memory_limit_bytes, std::int64_t{2} << 30);
+  EXPECT_EQ(spec.at_once, 4);
+  const Plan plan = make_plan(spec, kAllPossible);
+  EXPECT_EQ(plan.cells.size(), 6u);
+  EXPECT_EQ(plan.excluded, 2);
+  EXPECT_EQ(plan.runs.size(), 18u);
+}
+
+TEST(Spec, MistakesAreNamedWithLineAndColumn) {
+  expect_complaint("study: a\naxes: {batch: [1]}\nreplicats: 2\n",
+                   "s.yaml:3:1: unknown key 'replicats' (did you mean 'replicates'?)");
+  expect_complaint("study: a\naxes:\n  bacth: [1]\n",
+                   "s.yaml:3:3: unknown axis 'bacth' (did you mean 'batch'?)");
+  expect_complaint("study: a\nsettings:\n  epochs: 3\n",
+                   "s.yaml:3:3: unknown setting 'epochs'");  // of train, not of bench
+  expect_complaint("study: a\naxes:\n  batch: [1, 2\nrun: bench\n", "s.yaml:4:");
+  expect_complaint("study: a\naxes:\n\tbatch: [1]\n", "s.yaml:3:1");
+  expect_complaint("study: a\naxes: {batch: [0]}\n", "s.yaml:2:16: batch '0'");
+  expect_complaint("study: a\naxes: {optimizer: [adma]}\n", "did you mean 'adam'");
+  expect_complaint("study: a\naxes: {batch: [1, 2, 1]}\n", "s.yaml:2:22: axis 'batch' has 1 twice");
+  expect_complaint("study: a\naxes: {batch: 8..1 x2}\n", "ends before it begins");
+  expect_complaint("study: a\naxes: {batch: [1]}\naxes: {batch: [2]}\n", "s.yaml:3:1: 'axes' is there twice");
+  expect_complaint("study: a\nsettings: {batch: 1}\naxes: {batch: [2]}\n", "a setting and an axis");
+  expect_complaint("study: a\nsettings: {batch: [1, 2]}\n", "that is an axis");
+  expect_complaint("study: ../a\naxes: {batch: [1]}\n", "study '../a'");
+  expect_complaint("axes: {batch: [1]}\n", "no 'study: NAME'");
+  expect_complaint("study: a\nreplicates: 0\n", "at least 1");
+  expect_complaint("study: a\ntime_limit: soon\n", "90s, 15m or 3h");
+  expect_complaint("study: a\nrun: program\n", "wants 'program:");
+  expect_complaint("study: a\norder: random\n", "one of nested, shuffled, interleaved");
+  expect_complaint("[1, 2]", "'key: value' lines expected");
+  expect_complaint("", "s.yaml:1:1");
+}
+
+TEST(Spec, AnEmptyMatrixIsAMistake) {
+  expect_complaint("study: a\naxes: {batch: []}\n", "s.yaml:2:15: axis 'batch' has no value");
+  expect_complaint("study: a\naxes: {batch: [1, 2]}\nexclude: [{batch: [1, 2]}]\n",
+                   "no cell is left: all 2 are excluded");
+  expect_complaint("study: a\naxes: {batch: 1..9999 +1, seed: 1..9999 +1}\n", "more than 100000 runs");
+}
+
+TEST(Spec, AnExclusionNamesAnAxisAndSaysWhenItMatchesNothing) {
+  expect_complaint("study: a\nexclude:\n  - {bach: 1}\naxes: {batch: [1]}\n",
+                   "s.yaml:3:6: unknown axis 'bach'");
+  EXPECT_EQ(plan_of("study: a\naxes: {batch: [1]}\nexclude:\n  - {batch: 4}\n").remarks.at(0),
+            "s.yaml:4: this exclusion matches no cell");
+}
+
+TEST(Spec, AProgramMayHaveAnyAxis) {
+  const Plan plan =
+      plan_of("study: a\nrun: program\nprogram: [echo, '{colour}']\naxes: {colour: [red, '1']}\n");
+  ASSERT_EQ(plan.cells.size(), 2u);
+  EXPECT_EQ(plan.cells[1].settings.at("colour"), record::Value(std::string("1")));
+}
+
+TEST(Plan, CellsAreHashedByWhatTheyDo) {
+  const std::string axes = "axes: {batch: [1, 2]}\n";
+  const Plan one = plan_of("study: a\n" + axes),
+             other = plan_of("study: b\norder: nested\ntime_limit: 9\n" + axes),
+             more = plan_of("study: a\nsettings: {seed: 2}\n" + axes);
+  EXPECT_EQ(one.cells[0].hash, other.cells[0].hash);
+  EXPECT_NE(one.cells[0].hash, one.cells[1].hash);
+  EXPECT_NE(one.cells[0].hash, more.cells[0].hash);
+  EXPECT_EQ(one.cells[0].hash.size(), 16u);
+}
+
+TEST(Plan, Orders) {
+  const auto sequence = [](const std::string& order) {
+    std::vector<std::pair<std::string, int>> runs;
+    for (const store::PlannedRun& run :
+         plan_of("study: a\nreplicates: 3\naxes: {batch: 1..20 +1}\norder: " + order + "\n").runs)
+      runs.emplace_back(record::to_text(run.settings.at("batch")), run.replicate);
+    return runs;
+  };
+  const auto nested = sequence("nested"), shuffled = sequence("shuffled"),
+             interleaved = sequence("interleaved");
+  EXPECT_EQ(nested[0], std::make_pair(std::string("1"), 1));
+  EXPECT_EQ(nested[1], std::make_pair(std::string("1"), 2));
+  EXPECT_EQ(nested[59], std::make_pair(std::string("20"), 3));
+  EXPECT_NE(shuffled, nested);
+  EXPECT_EQ(shuffled, sequence("shuffled"));
+  for (std::size_t i = 0; i < 60; ++i) EXPECT_EQ(interleaved[i].second, static_cast<int>(i / 20) + 1);
+  for (auto runs : {shuffled, interleaved}) {
+    auto expected = nested;
+    std::sort(runs.begin(), runs.end());
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(runs, expected);
+  }
+}
+
+// The three campaigns of PSC's benchmarks; source: the seed's runner scripts (specs, section 3.1).
+constexpr const char* kGpuBatches = "batch: [16..16384 x2, 327681]";
+
+TEST(Plan, ReproducesTheSeedsTenJobs) {
+  const Plan plan = plan_of(
+      "study: psc\nrun: train\naxes: {gpus: [1, 2, 4], gpu_type: [k80, p100], staging: [in-place, local]}\n"
+      "exclude: [{gpu_type: p100, gpus: 4}]\n");
+  EXPECT_EQ(plan.cells.size(), 10u);
+}
+
+TEST(Plan, ReproducesTheSeeds240JobsAndRefusesTheTypo) {
+  const std::string text =
+      std::string("study: psc\nrun: train\naxes: {gpus: [1, 2, 4], gpu_type: [k80, p100], ") + kGpuBatches +
+      ", staging: [in-place, local], strategy: [towers-host, towers-device]}\n"
+      "exclude: [{gpu_type: p100, gpus: 4}]\n";
+  EXPECT_EQ(plan_of(text).cells.size(), 240u);
+}
+
+TEST(Plan, ReproducesTheSeeds374Jobs) {
+  const Plan plan = plan_of(
+      "study: psc\nrun: train\naxes: {cpus_per_task: [1, 2, 4, 7, 8, 14, 16, 28, 32], partition: [RM, GPU], "
+      "batch: 16..16384 x2, staging: [in-place, local]}\nexclude: [{partition: RM, cpus_per_task: 32}]\n");
+  EXPECT_EQ(plan.cells.size(), 374u);
+}
+
+}  // namespace
+}  // namespace trainyard::study
