@@ -162,7 +162,8 @@ TEST_F(Launched, AtCtrlCJobsStayInTheQueue) {
   talking.say = [&](const std::string& line) { said += line + "\n"; };
   study::slurm::SlurmLauncher launcher(folder(), talking);
   launcher.run(
-      std::vector{job("slow", "sleep 100")}, [](const record::RunRecord&) { FAIL(); }, [] { return true; });
+      std::vector{job("slow", "sleep 100")}, [](const record::RunRecord&) { FAIL(); },
+      [&] { return slurm_id("slow-r1-a1").has_value(); });
   EXPECT_TRUE(said.starts_with("1 runs stay in Slurm's queue")) << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   EXPECT_EQ(study::slurm::cancel(folder()), 1);
