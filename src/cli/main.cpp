@@ -13,6 +13,7 @@
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
+#include "cli/report.h"
 #include "cli/study.h"
 #include "cli/train.h"
 
@@ -49,6 +50,7 @@ const Row kCommands[] = {
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
     {"study", "Run a matrix of runs, here or on a cluster", declare_study},
+    {"report", "Write a study's results as one HTML file", declare_report},
 };
 
 int report(const char* message, int code) {

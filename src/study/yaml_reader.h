@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <yaml-cpp/node/node.h>
+#include <yaml-cpp/yaml.h>
 
 #include "record/value.h"
 
@@ -28,7 +28,7 @@ class YamlReader {
   std::int64_t integer(std::int64_t least) const;
   double seconds() const;      // 90, 90s, 15m, 3h
   std::int64_t bytes() const;  // 512MiB, 2GiB, 100000
-  const std::string& one_of(const std::vector<std::string>& allowed) const;
+  std::string one_of(const std::vector<std::string>& allowed) const;
 
  private:
   YamlReader(YAML::Node node, std::string file_name)

@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "record/statistics.h"
+#include "report/chart.h"
+#include "report/number_text.h"
+#include "report/spec.h"
+#include "report/step_trace.h"
+#include "report/theme.h"
+
+namespace trainyard::report {
+namespace {
+
+constexpr std::size_t kMostPanels = 12, kPointsPerRun = 400;
+constexpr double kMostMedians = 5;  // drawn no higher: the first steps would flatten all others
+constexpr const char *kAsked = "warm-up, as asked", *kFound = "not steady yet, as found";
+
+constexpr const char* kView = R"json({
+  "height": 170,
+  "encoding": {
+    "x": {"type": "quantitative", "title": "step", "scale": {"nice": false, "zero": false},
+          "axis": {"grid": false, "tickCount": 5, "format": "d"}},
+    "y": {"type": "quantitative", "title": "milliseconds", "scale": {"zero": true},
+          "axis": {"labelExpr": "format(datum.value, ',.6~r')", "tickCount": 5}}
+  },
+  "layer": [
+    {
+      "transform": [{"filter": "datum.kind == 'prefix'"}],
+      "mark": {"type": "rect", "opacity": 1},
+      "encoding": {
+        "x": {"field": "from"}, "x2": {"field": "to"}, "y": null,
+        "color": {"field": "prefix", "type": "nominal", "title": null, "sort": null,
+                  "scale": {"domain": $prefixes, "range": ["#e3e7ec", "#fbe6cf"]}},
+        "tooltip": [{"field": "prefix"}, {"field": "steps", "title": "steps"}]
+      }
+    },
+    {
+      "transform": [{"filter": "datum.kind == 'step'"}],
+      "mark": {"type": "line", "strokeWidth": 1.1, "opacity": 0.85},
+      "encoding": {
+        "x": {"field": "step"}, "y": {"field": "shown"},
+        "stroke": {"field": "run", "type": "nominal", "legend": null, "sort": null}
+      }
+    },
+    {
+      "transform": [{"filter": "datum.kind == 'step' && datum.outlier"}],
+      "mark": {"type": "point", "size": 26, "filled": false, "strokeWidth": 1.3, "stroke": $alarm, "opacity": 0.9},
+      "encoding": {
+        "x": {"field": "step"}, "y": {"field": "shown"},
+        "tooltip": [
+          {"field": "run"}, {"field": "step", "type": "quantitative"},
+          {"field": "milliseconds", "type": "quantitative", "format": ",.4~r", "title": "milliseconds (outlier)"}
+        ]
+      }
+    }
+  ]
+})json";
+
+bool has_steps(const Cell& cell) {
+  return std::any_of(cell.done.begin(), cell.done.end(),
+                     [](const record::RunRecord* run) { return !run->step_seconds.empty(); });
+}
+
+// Where there are too many, those whose runs agree least: there is something to see.
+std::vector<const Cell*> chosen(const StudyView& view) {
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : view.cells)
+    if (has_steps(cell)) cells.push_back(&cell);
+  if (cells.size() <= kMostPanels) return cells;
+  std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
+    return a->throughput.run_to_run > b->throughput.run_to_run;
+  });
+  cells.resize(kMostPanels);
+  return cells;
+}
+
+void add_prefix(std::vector<Row>& rows, const Cell& cell, const char* kind, std::int64_t from,
+                std::int64_t to) {
+  if (to <= from) return;
+  rows.push_back({{"panel", cell.label},
+                  {"kind", std::string("prefix")},
+                  {"prefix", std::string(kind)},
+                  {"from", static_cast<double>(from) + 0.5},
+                  {"to", static_cast<double>(to) + 0.5},
+                  {"steps", to - from}});
+}
+
+void add_cell(std::vector<Row>& rows, const Cell& cell) {
+  std::int64_t warmup = 0, unsteady = 0;  // the longest of the cell's runs
+  for (const record::RunRecord* run : cell.done) {
+    warmup = std::max(warmup, static_cast<std::int64_t>(run->warmup_step_seconds.size()));
+    unsteady = std::max(unsteady, run->statistics.unsteady_steps);
+  }
+  add_prefix(rows, cell, kAsked, 0, warmup);
+  add_prefix(rows, cell, kFound, warmup, warmup + unsteady);
+  for (const record::RunRecord* run : cell.done) {
+    if (run->step_seconds.empty()) continue;
+    const double most = kMostMedians * record::quantile(run->step_seconds, 0.5);
+    for (const TracePoint& point : trace_steps(*run, kPointsPerRun))
+      rows.push_back({{"panel", cell.label},
+                      {"kind", std::string("step")},
+                      {"run", fmt::format("replicate {}", run->replicate)},
+                      {"step", point.step},
+                      {"milliseconds", point.seconds * 1000},
+                      {"shown", std::min(point.seconds, most) * 1000},
+                      {"outlier", point.outlier}});
+  }
+}
+
+}  // namespace
+
+Chart make_steps_chart(const StudyView& view) {
+  Chart chart{"steps", "Step times", "", "", ""};
+  const std::vector<const Cell*> cells = chosen(view);
+  if (cells.empty()) {
+    chart.left_out = "no run kept its step times";
+    return chart;
+  }
+  const auto all = std::count_if(view.cells.begin(), view.cells.end(), has_steps);
+  chart.explanation =
+      "A line a run. Shaded: steps in no statistic. Circles: outliers, which stay in every statistic. "
+      "What took more than five medians is drawn at that height.";
+  if (all > std::ssize(cells))
+    chart.explanation += fmt::format(" {} of {} cells: those whose runs agree least.", cells.size(), all);
+  std::vector<Row> rows;
+  std::vector<std::string> panels;
+  for (const Cell* cell : cells) {
+    add_cell(rows, *cell);
+    panels.push_back(cell->label);
+  }
+  chart.spec =
+      finish_spec(fill_spec(kView, {{"alarm", to_json(std::string(kAlarmColour))},
+                                    {"prefixes", to_json(std::vector<std::string>{kAsked, kFound})}}),
+                  rows, {"panel", panels, {"x", "y"}}, {cells.size() > 4 ? 3 : 2, 300, 76});
+  return chart;
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,70 @@
+#include "report/escape.h"
+
+#include <algorithm>
+
+namespace trainyard::report {
+namespace {
+
+std::string replace_all(std::string_view text, std::string_view what, std::string_view with) {
+  std::string result;
+  std::size_t from = 0;
+  for (std::size_t at = 0; (at = text.find(what, from)) != std::string_view::npos; from = at + what.size()) {
+    result += text.substr(from, at - from);
+    result += with;
+  }
+  result += text.substr(from);
+  return result;
+}
+
+// HTML does not care about the case of a tag.
+bool is_script(std::string_view text) {
+  constexpr std::string_view kTag = "script";
+  return text.size() >= kTag.size() &&
+         std::equal(kTag.begin(), kTag.end(), text.begin(),
+                    [](char expected, char c) { return expected == (c | 0x20); });
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+// In JSON "<" can stand in strings only, where the escape means the same.
+std::string json_in_script(std::string_view json) { return replace_all(json, "<", "\\u003c"); }
+
+std::string program_in_script(std::string_view program) {
+  // In a program these stand in strings, regular expressions and comments only; "\/" and "\!" mean "/" and
+  // "!".
+  std::string result = replace_all(program, "<!--", "<\\!--");
+  for (std::size_t at = 0; (at = result.find("</", at)) != std::string::npos; at += 2)
+    if (is_script(std::string_view(result).substr(at + 2))) result.insert(at + 1, "\\");
+  constexpr std::string_view kSourceMap = "//# sourceMappingURL=";
+  if (const std::size_t at = result.rfind(kSourceMap); at != std::string::npos)
+    result.erase(at, result.find('\n', at) - at);
+  return result;
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainyard::report {
+
+// Text as HTML shows it, in elements and in quoted attributes.
+std::string html_text(std::string_view text);
+
+// JSON that may stand inside a <script> element: no "<" can end it or open a comment in it.
+std::string json_in_script(std::string_view json);
+
+// Program text that may stand inside a <script> element; without the address of a source map, which a
+// browser's tools would load.
+std::string program_in_script(std::string_view program);
+
+}  // namespace trainyard::report

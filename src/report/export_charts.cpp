@@ -1,0 +1,142 @@
+#include "report/export_charts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "fetch/child_process.h"
+#include "fetch/interrupt_guard.h"
+#include "fetch/scratch_folder.h"
+#include "report/page_parts.h"
+
+namespace trainyard::report {
+namespace {
+
+constexpr int kWidth = 900;  // pixels
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::string read(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The last line that a program printed: there Node and Chromium say what was wrong.
+std::string last_line(const std::filesystem::path& log) {
+  std::ifstream stream(log);
+  std::string line, last;
+  while (std::getline(stream, line))
+    if (!line.empty()) last = line;
+  return last.substr(0, 200);
+}
+
+void check_drawn(const fetch::ChildResult& result, const std::string& program, const std::string& package,
+                 const std::filesystem::path& log) {
+  if (result.start_errno == ENOENT)
+    fail(ErrorKind::io, "report: no program '{}' in PATH to draw charts: install it (Debian: apt install {})",
+         program, package);
+  if (result.start_errno != 0)
+    fail(ErrorKind::io, "report: {} does not start: {}", program, std::strerror(result.start_errno));
+  if (result.exit_code != 0)
+    fail(ErrorKind::io, "report: {} could not draw a chart (exit code {}): {}", program, result.exit_code,
+         last_line(log));
+}
+
+void draw_svg(const std::vector<Chart>& charts, const std::vector<Library>& libraries,
+              const std::filesystem::path& scratch, const fetch::InterruptGuard& guard) {
+  write(scratch / "draw.js", std::string(kFitScript) + kNodeScript);
+  std::vector<std::string> command{"node", "draw.js", fmt::format("{}", kWidth)};
+  for (const Library& library : libraries)
+    if (library.name != "vega-embed") command.push_back(std::filesystem::absolute(library.file).string());
+  for (const Chart& chart : charts) {
+    write(scratch / (chart.id + ".json"), chart.spec);
+    command.push_back(chart.id);
+  }
+  const std::filesystem::path log = scratch / "node.log";
+  check_drawn(fetch::run_child(command, scratch, log, [&] { guard.check(); }), "node", "npm", log);
+}
+
+// <svg ... width="W" height="H" ...>
+int size_in(const std::string& svg, const std::string& attribute) {
+  const std::size_t at = svg.find(" " + attribute + "=\"");
+  if (at == std::string::npos) fail(ErrorKind::internal, "report: an SVG without its {}", attribute);
+  return static_cast<int>(std::strtod(svg.c_str() + at + attribute.size() + 3, nullptr) + 0.999);
+}
+
+std::string address_of(const std::filesystem::path& path) {
+  std::string address = "file://";
+  for (const char c : path.string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("/._-~", c) != nullptr;
+    address += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return address;
+}
+
+void draw_png(const std::string& id, const std::filesystem::path& scratch,
+              const fetch::InterruptGuard& guard) {
+  const std::string svg = read(scratch / (id + ".svg"));
+  write(scratch / (id + ".html"), "<!DOCTYPE html><meta charset=\"utf-8\"><body style=\"margin:0\">" + svg);
+  const std::filesystem::path log = scratch / "chromium.log", png = scratch / (id + ".png");
+  std::vector<std::string> command{
+      "chromium",
+      "--headless",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--disable-features=NetworkTimeServiceQuerying",
+      "--proxy-server=127.0.0.1:9",  // whatever it still asks for goes nowhere
+      "--hide-scrollbars",
+      "--force-device-scale-factor=2",
+      "--user-data-dir=" + (scratch / "profile").string(),
+      fmt::format("--window-size={},{}", size_in(svg, "width"), size_in(svg, "height")),
+      "--screenshot=" + png.string(),
+      address_of(scratch / (id + ".html"))};
+  if (::geteuid() == 0)
+    command.insert(command.begin() + 1, "--no-sandbox");  // Chromium refuses root otherwise
+  check_drawn(fetch::run_child(command, scratch, log, [&] { guard.check(); }), "chromium", "chromium", log);
+  if (!std::filesystem::exists(png))
+    fail(ErrorKind::io, "report: chromium drew no picture of chart '{}': {}", id, last_line(log));
+}
+
+}  // namespace
+
+const char* name(ImageFormat format) { return format == ImageFormat::svg ? "svg" : "png"; }
+
+std::vector<std::filesystem::path> export_charts(const std::vector<Chart>& charts,
+                                                 const std::vector<Library>& libraries,
+                                                 const std::filesystem::path& folder, ImageFormat format) {
+  std::vector<Chart> drawn;
+  std::copy_if(charts.begin(), charts.end(), std::back_inserter(drawn),
+               [](const Chart& chart) { return !chart.spec.empty(); });
+  if (drawn.empty()) return {};
+  const fetch::InterruptGuard guard;
+  const fetch::ScratchFolder scratch(folder);
+  draw_svg(drawn, libraries, scratch.path(), guard);
+  if (format == ImageFormat::png)
+    for (const Chart& chart : drawn) draw_png(chart.id, scratch.path(), guard);
+  std::vector<std::filesystem::path> files;
+  for (const Chart& chart : drawn) {
+    const std::string file = fmt::format("{}.{}", chart.id, name(format));
+    write(folder / file, read(scratch.path() / file));
+    files.push_back(folder / file);
+  }
+  return files;
+}
+
+}  // namespace trainyard::report

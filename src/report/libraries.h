@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace trainyard::report {
+
+// A script that the page carries inside itself, as it came from its package.
+struct Library {
+  std::string name, version;
+  std::filesystem::path file;
+  std::string script, licence;
+};
+
+struct LibraryOptions {
+  std::filesystem::path cache;  // empty: fetch::default_cache_folder()
+  bool quiet = false;
+};
+
+// Vega, Vega-Lite and Vega-Embed, in the order in which they must be loaded. Those that are not in the cache,
+// or do not have the pinned SHA-256 there, are fetched by npm; Error (io) says what to do when that fails.
+std::vector<Library> get_libraries(const LibraryOptions& options);
+
+}  // namespace trainyard::report

@@ -1,0 +1,54 @@
+#include "report/libraries.h"
+
+#include <gtest/gtest.h>
+
+#include "fetch/test_npm.h"
+#include "fetch/test_tarball.h"
+
+namespace trainyard::report {
+namespace {
+
+std::ptrdiff_t entries_in(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+TEST(ReportLibraries, SayWhatToDoWithoutNpm) {
+  const TestFolder cache;
+  ::setenv("PATH", cache.path().c_str(), 1);
+  expect_error(ErrorKind::io, "report: no program 'npm' in PATH to fetch vega@", [&] {
+    get_libraries({cache.path(), true});
+  });
+  expect_error(ErrorKind::io, "trainyard report --get-libraries", [&] {
+    get_libraries({cache.path(), true});
+  });
+  EXPECT_EQ(entries_in(cache.path() / "libraries"), 0);
+}
+
+TEST(ReportLibraries, SayWhatToDoWithoutNetwork) {
+  const TestFolder cache, bin;
+  fetch::put_npm(bin,
+                 "echo 'npm error code ENOTFOUND' >&2; echo 'npm error network request failed' >&2; exit 1");
+  expect_error(ErrorKind::io, "(ENOTFOUND: network request failed): check network", [&] {
+    get_libraries({cache.path(), true});
+  });
+}
+
+TEST(ReportLibraries, RefuseAPackageThatIsNotThePinnedOne) {
+  const TestFolder cache, bin;
+  const auto tarball = fetch::write_tarball(bin.path() / "a.tgz", {{"package/build/vega.min.js", "evil()"}});
+  fetch::put_npm(bin, "cp '" + tarball.string() + "' \"$4\"");
+  expect_error(ErrorKind::io, "expected: try again", [&] { get_libraries({cache.path(), true}); });
+  EXPECT_EQ(entries_in(cache.path() / "libraries"), 0);
+}
+
+TEST(ReportLibraries, AFileInTheCacheThatWasChangedIsFetchedAgain) {
+  const TestFolder cache, bin;
+  std::filesystem::create_directories(cache.path() / "libraries/vega-6.4.0");
+  cache.write("libraries/vega-6.4.0/vega.min.js", "evil()");
+  cache.write("libraries/vega-6.4.0/LICENSE", "none");
+  fetch::put_npm(bin, "exit 7");
+  expect_error(ErrorKind::io, "could not fetch vega@6.4.0", [&] { get_libraries({cache.path(), true}); });
+}
+
+}  // namespace
+}  // namespace trainyard::report

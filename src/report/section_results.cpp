@@ -1,0 +1,91 @@
+#include <fmt/core.h>
+
+#include "report/escape.h"
+#include "report/number_text.h"
+#include "report/sections.h"
+
+namespace trainyard::report {
+namespace {
+
+// What people read, and the number itself for sorting and for whoever reads the page by program.
+std::string number_cell(const char* figure, double exact, const std::string& text) {
+  return fmt::format("<td class=\"num\" data-figure=\"{}\" data-value=\"{}\">{}</td>", figure, exact,
+                     html_text(text));
+}
+
+std::string empty_cell(const char* figure) {
+  return fmt::format("<td class=\"num none\" data-figure=\"{}\">-</td>", figure);
+}
+
+long long warnings_of(const Cell& cell) {
+  long long count = 0;
+  for (const record::RunRecord* run : cell.done) count += std::ssize(run->warnings);
+  return count;
+}
+
+std::string unsteady_text(const Throughput& speed) {
+  std::string text = fmt::format("{} of {}", speed.unsteady_steps, speed.steps);
+  if (speed.never_steady > 0)
+    text += fmt::format(", {} never settled", count_text(speed.never_steady, "run"));
+  return text;
+}
+
+std::string figures(const Cell& cell) {
+  const Throughput& speed = cell.throughput;
+  std::string html = number_cell("runs", speed.runs, fmt::format("{}", speed.runs));
+  if (speed.runs == 0) {
+    for (const char* figure : {"mean", "median", "low", "run_to_run", "jitter", "unsteady"})
+      html += empty_cell(figure);
+  } else {
+    html += number_cell("mean", speed.mean, number_text(speed.mean));
+    html += number_cell("median", speed.median, number_text(speed.median));
+    if (speed.has_interval()) {
+      html += fmt::format(
+          "<td class=\"num\" data-figure=\"low\" data-value=\"{}\" data-high=\"{}\">{} to {}</td>",
+          speed.interval.low, speed.interval.high, number_text(speed.interval.low),
+          number_text(speed.interval.high));
+      html += number_cell("run_to_run", speed.run_to_run, percent_text(speed.run_to_run));
+    } else {
+      html += empty_cell("low") + empty_cell("run_to_run");
+    }
+    html += number_cell("jitter", speed.jitter, percent_text(speed.jitter));
+    html += number_cell("unsteady", static_cast<double>(speed.unsteady_steps), unsteady_text(speed));
+  }
+  const long long warnings = warnings_of(cell);
+  return html + number_cell("warnings", static_cast<double>(warnings), fmt::format("{}", warnings));
+}
+
+}  // namespace
+
+std::string results_section(const StudyView& view) {
+  std::string html =
+      "<section id=\"results\">\n<h2>Results</h2>\n<div class=\"scroll\">\n<table "
+      "class=\"sortable\">\n<thead><tr>";
+  if (view.axes.empty()) html += "<th>cell</th>";
+  for (const Axis& axis : view.axes)
+    html += fmt::format("<th{}>{}</th>", axis.numeric ? " class=\"num\"" : "", html_text(axis.name));
+  html +=
+      "<th class=\"num\">runs</th><th class=\"num\">images/s<br><small>mean of runs</small></th>"
+      "<th class=\"num\">images/s<br><small>median run</small></th>"
+      "<th class=\"num\">95 % interval<br><small>between runs</small></th>"
+      "<th class=\"num\">run-to-run<br><small>CV</small></th>"
+      "<th class=\"num\">jitter<br><small>within a run</small></th>"
+      "<th class=\"num\">steps<br><small>left out as unsteady</small></th><th class=\"num\">warnings</th>"
+      "</tr></thead>\n<tbody>\n";
+  for (const Cell& cell : view.cells) {
+    html += fmt::format("<tr data-cell=\"{}\">", html_text(cell.id));
+    if (view.axes.empty()) html += fmt::format("<td>{}</td>", html_text(cell.label));
+    for (const Axis& axis : view.axes) {
+      const record::Value value = cell.setting(axis.name);
+      html += fmt::format("<td{}>{}</td>",
+                          axis.numeric
+                              ? fmt::format(" class=\"num\" data-value=\"{}\"", record::number_or(value, 0))
+                              : std::string(),
+                          html_text(record::to_text(value)));
+    }
+    html += figures(cell) + "</tr>\n";
+  }
+  return html + "</tbody>\n</table>\n</div>\n</section>\n";
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/chart.h"
+#include "report/study_view.h"
+
+// The parts of the page, as HTML. All text of the study in them is escaped.
+namespace trainyard::report {
+
+// Title, when, one sentence in words, key figures.
+std::string header_section(const StudyView& view, double made_seconds);
+// Expected, done, failed by class and missing runs of every cell, with reasons.
+std::string completeness_section(const StudyView& view);
+// The figures of every cell; td elements carry the exact number in data-value.
+std::string results_section(const StudyView& view);
+// A place for every chart and its spec, and the charts left out.
+std::string charts_section(const std::vector<Chart>& charts);
+// Facts about machines and software; those that differ between nodes stand out.
+std::string provenance_section(const StudyView& view);
+std::string warnings_section(const StudyView& view);
+// How the figures are made.
+std::string method_section();
+
+}  // namespace trainyard::report

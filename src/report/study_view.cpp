@@ -1,0 +1,144 @@
+#include "report/study_view.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "record/value.h"
+
+namespace trainyard::report {
+namespace {
+
+using record::RunRecord;
+using record::Value;
+
+bool is_number(const Value& value) {
+  return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
+}
+
+// Cells in the order of the plan, then those that only runs know; and the replicates expected of each.
+class Cells {
+ public:
+  Cell& of(const std::string& id, const record::Settings& settings) {
+    const auto [found, added] = position_.try_emplace(id, cells.size());
+    if (added) {
+      Cell cell;
+      cell.id = id;
+      cell.settings = settings;
+      cells.push_back(std::move(cell));
+      attempts.emplace_back();
+    }
+    return cells[found->second];
+  }
+  std::vector<const RunRecord*>& attempts_at(const Cell& cell, int replicate) {
+    return attempts[position_.at(cell.id)][replicate];
+  }
+
+  std::vector<Cell> cells;
+  std::vector<std::map<int, std::vector<const RunRecord*>>> attempts;  // by cell and replicate
+
+ private:
+  std::map<std::string, std::size_t> position_;
+};
+
+// The cell of a run outside of any plan is what it was asked to do.
+std::string cell_of(const RunRecord& run) { return run.cell.empty() ? record::to_text(run.asked) : run.cell; }
+
+void judge(Cell& cell, const std::vector<const RunRecord*>& attempts) {
+  if (attempts.empty()) {
+    ++cell.missing;
+    return;
+  }
+  const auto good = std::find_if(attempts.rbegin(), attempts.rend(),
+                                 [](const RunRecord* run) { return run->status == record::Status::ok; });
+  if (good != attempts.rend())
+    cell.done.push_back(*good);
+  else
+    cell.failed.push_back(attempts.back());
+}
+
+std::vector<Axis> varying(const std::vector<Cell>& cells) {
+  std::set<std::string> names;
+  for (const Cell& cell : cells)
+    for (const auto& [name, value] : cell.settings) names.insert(name);
+  std::vector<Axis> axes;
+  for (const std::string& name : names) {
+    Axis axis{name, {}, true};
+    for (const Cell& cell : cells) {
+      const Value value = cell.setting(name);
+      if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())
+        axis.values.push_back(value);
+      axis.numeric = axis.numeric && is_number(value);
+    }
+    if (axis.numeric)
+      std::sort(axis.values.begin(), axis.values.end(), [](const Value& a, const Value& b) {
+        return record::number_or(a, 0) < record::number_or(b, 0);
+      });
+    if (axis.values.size() > 1) axes.push_back(std::move(axis));
+  }
+  std::stable_partition(axes.begin(), axes.end(), [](const Axis& axis) { return !axis.numeric; });
+  return axes;
+}
+
+// A plan may be shuffled; people look for a cell by its settings.
+void sort_by_axes(std::vector<Cell>& cells, const std::vector<Axis>& axes) {
+  std::map<std::string, std::vector<std::ptrdiff_t>> place;
+  for (const Cell& cell : cells)
+    for (const Axis& axis : axes)
+      place[cell.id].push_back(std::find(axis.values.begin(), axis.values.end(), cell.setting(axis.name)) -
+                               axis.values.begin());
+  std::stable_sort(cells.begin(), cells.end(),
+                   [&](const Cell& a, const Cell& b) { return place.at(a.id) < place.at(b.id); });
+}
+
+}  // namespace
+
+Value Cell::setting(const std::string& name) const {
+  const auto found = settings.find(name);
+  return found == settings.end() ? Value(std::string("-")) : found->second;
+}
+
+const Axis* StudyView::find_axis(const std::string& wanted) const {
+  for (const Axis& axis : axes)
+    if (axis.name == wanted) return &axis;
+  return nullptr;
+}
+
+bool StudyView::has_throughput() const {
+  return std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.throughput.runs > 0; });
+}
+
+std::string label(const Cell& cell, const std::vector<Axis>& axes) {
+  std::string text;
+  for (const Axis& axis : axes) {
+    const Value value = cell.setting(axis.name);
+    const bool speaks_for_itself =
+        std::holds_alternative<std::string>(value) && record::to_text(value) != "-";
+    text += (text.empty() ? "" : ", ") + (speaks_for_itself ? "" : axis.name + " ") + record::to_text(value);
+  }
+  return text;
+}
+
+StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>& planned,
+                          std::vector<RunRecord> runs) {
+  StudyView view;
+  view.name = std::move(name);
+  view.runs = std::move(runs);
+  Cells found;
+  for (const store::PlannedRun& run : planned)
+    found.attempts_at(found.of(run.cell, run.settings), run.replicate);
+  for (const RunRecord& run : view.runs)
+    found.attempts_at(found.of(cell_of(run), run.asked), run.replicate).push_back(&run);
+  for (std::size_t i = 0; i < found.cells.size(); ++i)
+    for (const auto& [replicate, attempts] : found.attempts[i]) judge(found.cells[i], attempts);
+  view.cells = std::move(found.cells);
+  view.axes = varying(view.cells);
+  if (!view.axes.empty()) sort_by_axes(view.cells, view.axes);
+  for (Cell& cell : view.cells) {
+    cell.label = view.axes.empty() ? "the only cell" : label(cell, view.axes);
+    cell.throughput = summarise_throughput(cell.done);
+  }
+  return view;
+}
+
+}  // namespace trainyard::report

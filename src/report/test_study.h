@@ -1,0 +1,35 @@
+#pragma once
+
+// For tests only: studies that look like real ones.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "record/run_record.h"
+#include "store/store.h"
+
+namespace trainyard::report {
+
+struct TestStudy {
+  std::string name;
+  std::vector<store::PlannedRun> planned;
+  std::vector<record::RunRecord> runs;
+
+  // The runs of a cell's replicate.
+  record::RunRecord& run(std::size_t cell, int replicate);
+  int replicates = 1;
+};
+
+using TestAxes = std::vector<std::pair<std::string, std::vector<record::Value>>>;
+
+// Every cell of the matrix, every replicate done on node-a or node-b, with step times of plausible shape: a
+// warm-up, an unsteady prefix, noise, outliers.
+TestStudy make_test_study(const std::string& name, const TestAxes& axes, int replicates);
+
+// Turns a run into one that ended badly.
+void fail_run(record::RunRecord& run, record::Status status, const std::string& reason);
+// Takes a run away: planned, never seen.
+void lose_run(TestStudy& study, std::size_t cell, int replicate);
+
+}  // namespace trainyard::report

@@ -1,0 +1,188 @@
+// `trainyard study` as a user meets it: killed, resumed, and given bad input.
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/philox.h"
+#include "cli/cli_fixture.h"
+#include "store/store.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+class StudyTest : public CliTest {
+ protected:
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream(work() / name, std::ios::binary) << content;
+  }
+
+  Json status(const std::string& folder) const {
+    const CommandResult result = run("study status " + folder + " --json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  }
+};
+
+TEST_F(StudyTest, KilledFiveTimesAtRandomItEndsComplete) {
+  write("killed.yaml",
+        "study: killed\nrun: program\nprogram: [sh, -c, 'sleep 0.05; echo {cell} {part} >> done.txt']\n"
+        "axes: {cell: 1..12 +1, part: [a, b]}\n");
+  const Philox draws(20181115, 1);
+  int killed = 0;
+  for (std::uint64_t round = 0; killed < 5 && round < 40; ++round) {
+    Command command(trainyard("study run killed.yaml"), options());
+    ::usleep(60'000 + draws.word(round) % 300'000);
+    if (!command.running()) break;
+    command.signal(SIGKILL);
+    EXPECT_EQ(command.wait().exit_code, 128 + SIGKILL);
+    ++killed;
+  }
+  EXPECT_EQ(killed, 5);
+  const CommandResult last = run("study run killed.yaml");
+  EXPECT_EQ(last.exit_code, 0) << last.out << last.err;
+  const Json found = status("results/killed");
+  EXPECT_EQ(found["expected"], 24);
+  EXPECT_EQ(found["done"], 24);
+  EXPECT_EQ(found["missing"], 0);
+
+  const store::Store store(work() / "results/killed" / store::Store::file_name(), store::Store::Access::read);
+  EXPECT_EQ(store.integrity(), "");
+  std::set<std::pair<std::string, int>> good;
+  std::set<std::string> ids;
+  for (const record::RunRecord& record : store.runs()) {
+    EXPECT_TRUE(ids.insert(record.id).second) << record.id;
+    EXPECT_EQ(record.status, record::Status::ok) << record.reason;
+    EXPECT_TRUE(good.emplace(record.cell, record.replicate).second) << "done twice: " << record.id;
+  }
+  EXPECT_EQ(good.size(), 24u);
+}
+
+TEST_F(StudyTest, CtrlCEndsItAndTheSameCommandGoesOn) {
+  write(
+      "long.yaml",
+      "study: long\nrun: program\nprogram: [sleep, '{seconds}']\naxes: {seconds: [0, 30]}\norder: nested\n");
+  Command command(trainyard("study run long.yaml --quiet"), options());
+  ::usleep(700'000);
+  command.signal(SIGINT);
+  const double asked = now_seconds();
+  const CommandResult result = command.wait();
+  EXPECT_LT(now_seconds() - asked, 5);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_NE(result.err.find("the same command goes on"), std::string::npos) << result.err;
+  const Json found = status("results/long");
+  EXPECT_EQ(found["done"], 1);
+  EXPECT_EQ(found["failed"]["interrupted"], 1);
+}
+
+TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
+  write("sweep.yaml",
+        "study: sweep\nrun: train\nsettings: {data: mnist, network: deepmnist}\n"
+        "axes: {gpus: [1, 2, 4], gpu_type: [k80, p100], batch: [16..16384 x2, 327681], staging: [in-place, "
+        "local],"
+        " strategy: [towers-host, towers-device]}\nexclude: [{gpu_type: p100, gpus: 4}]\n");
+  const CommandResult result = run("study plan sweep.yaml --json");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(Json::parse(result.out)["cells"].size(), 240u);
+  EXPECT_EQ(result.err,
+            "trainyard: sweep.yaml: batch 327681 is larger than the training set of mnist (60000 images): 20 "
+            "of 240 "
+            "cells can never run\n");
+  EXPECT_EQ(run("study run sweep.yaml").exit_code, 1);
+  EXPECT_FALSE(fs::exists(work() / "results"));
+}
+
+TEST_F(StudyTest, Mistakes) {
+  write("typo.yaml", "study: a\naxes: {batch: [1]}\nreplicats: 2\n");
+  expect_failure("study run typo.yaml", 1,
+                 "typo.yaml:3:1: unknown key 'replicats' (did you mean 'replicates'?)");
+  write("axis.yaml", "study: a\naxes:\n  bacth: [1]\n");
+  expect_failure("study plan axis.yaml", 1, "axis.yaml:3:3: unknown axis 'bacth' (did you mean 'batch'?)");
+  write("empty.yaml", "study: a\naxes: {batch: [1]}\nexclude: [{batch: 1}]\n");
+  expect_failure("study plan empty.yaml", 1, "no cell is left");
+  write("syntax.yaml", "study: a\naxes: {batch: [1\n");
+  expect_failure("study plan syntax.yaml", 1, "syntax.yaml:");
+  expect_failure("study plan nowhere.yaml", 1, "nowhere.yaml");
+  expect_failure("study status nowhere", 1, "'nowhere' is not the folder of a study");
+  expect_failure("study", 1, "see trainyard --help");
+  write("program.yaml", "study: a\nrun: program\nprogram: ['true']\n");
+  expect_failure("study run program.yaml --retry soon", 1, "'soon'");
+}
+
+TEST_F(StudyTest, TwoStudiesInOneFolderAndAFolderThatIsTaken) {
+  write("a.yaml", "study: a\nrun: program\nprogram: ['true']\n");
+  write("b.yaml", "study: b\nrun: program\nprogram: ['true']\n");
+  EXPECT_EQ(run("study run a.yaml --out here").exit_code, 0);
+  expect_failure("study run b.yaml --out here --quiet", 1, "belongs to study 'a', not to 'b'");
+  expect_failure("study run b.yaml --out . --quiet", 1, "is not empty and holds no study");
+  write("slow.yaml", "study: slow\nrun: program\nprogram: [sleep, '20']\n");
+  Command first(trainyard("study run slow.yaml"), options());
+  for (int i = 0; i < 100 && !fs::exists(work() / "results/slow/lock"); ++i) ::usleep(50'000);
+  ::usleep(200'000);
+  expect_failure("study run slow.yaml --quiet", 1, "another process (");
+}
+
+TEST_F(StudyTest, ADamagedStoreIsNamedAndCanBeMadeAgain) {
+  write("a.yaml", "study: a\nrun: program\nprogram: ['true']\naxes: {x: [1, 2, 3]}\n");
+  EXPECT_EQ(run("study run a.yaml").exit_code, 0);
+  const fs::path store = work() / "results/a" / store::Store::file_name();
+  std::ofstream(store, std::ios::binary | std::ios::trunc) << std::string(8192, '#') << "\n";
+  expect_failure("study status results/a", 1, "store '");
+  expect_failure("study run a.yaml --quiet", 1, "store '");
+  fs::rename(store, work() / "broken");
+  const CommandResult again = run("study run a.yaml");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(status("results/a")["done"], 3);
+  EXPECT_EQ(std::distance(fs::directory_iterator(work() / "results/a/records"), {}), 3);
+}
+
+TEST_F(StudyTest, AReadOnlyFolderIsNamed) {
+  const fs::path folder = work() / "readonly";
+  fs::create_directories(folder);
+  if (::mount("none", folder.c_str(), "tmpfs", MS_RDONLY, "size=1m") != 0)
+    GTEST_SKIP() << "cannot mount a read-only file system here";
+  write("a.yaml", "study: a\nrun: program\nprogram: ['true']\n");
+  expect_failure("study run a.yaml --out readonly/results --quiet", 2, "readonly/results");
+  ::umount(folder.c_str());
+}
+
+TEST_F(StudyTest, ExportHasTheOldColumnsFirstAndEveryAttempt) {
+  write("a.yaml",
+        "study: a\nrun: program\nprogram: [sh, -c, 'exit {code}']\naxes: {code: [0, 3]}\norder: nested\n");
+  EXPECT_EQ(run("study run a.yaml").exit_code, 2);
+  const CommandResult csv = run("study export results/a");
+  EXPECT_TRUE(csv.out.starts_with(
+      ",mean_speed,Mean_Time_Per_Step,speed_uncertainty,Speed_Jitter,gpu_type,num_gpu,staged_from,run,"))
+      << csv.out;
+  EXPECT_NE(csv.out.find("failed,exit code 3"), std::string::npos) << csv.out;
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 3);
+  std::istringstream lines(run("study export results/a --format jsonl").out);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_EQ(Json::parse(line)["study"], "a");
+  EXPECT_EQ(count, 2);
+}
+
+TEST_F(StudyTest, ARunCostsLittleBeyondItsProcess) {
+  write("empty.yaml", "study: empty\nrun: program\nprogram: ['true']\naxes: {x: 1..100 +1}\n");
+  const double began = now_seconds();
+  EXPECT_EQ(run("study run empty.yaml --quiet").exit_code, 0);
+  const double seconds = now_seconds() - began;
+  double inside = 0;
+  const store::Store store(work() / "results/empty" / store::Store::file_name(), store::Store::Access::read);
+  for (const record::RunRecord& record : store.runs()) inside += record.wall_seconds;
+  RecordProperty("milliseconds_per_cell", std::to_string(10 * (seconds - inside)));
+  EXPECT_LT((seconds - inside) / 100, 0.050);
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test
