@@ -24,6 +24,33 @@ inline void set_thread_count([[maybe_unused]] int threads) {
 #endif
 }
 
+// Threads that a pool can have at most on so many cores: one without OpenMP.
+inline int pool_limit([[maybe_unused]] int cores) {
+#ifdef _OPENMP
+  return cores;
+#else
+  return 1;
+#endif
+}
+
+// Ends the idle threads of the calling thread's pool; the next parallel region makes new ones.
+inline void release_pool() {
+#ifdef _OPENMP
+  omp_pause_resource_all(omp_pause_soft);
+#endif
+}
+
+// Threads that a parallel region really gets: fewer than thread_count() when the environment forbids them.
+inline int team_size() {
+  int size = 1;
+#ifdef _OPENMP
+#pragma omp parallel
+#pragma omp master
+  size = omp_get_num_threads();
+#endif
+  return size;
+}
+
 // Calls body(begin, end, thread) with equal contiguous shares of [0, count), one per thread. The shares
 // depend on the thread count alone, so results are the same in every run. `grain` is the least worth a thread
 // of its own.

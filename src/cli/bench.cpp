@@ -4,51 +4,70 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
-#include "base/clock.h"
 #include "base/progress.h"
 #include "base/units.h"
+#include "cli/deployment_options.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
+#include "cli/stopping_options.h"
 #include "engine/initialise.h"
-#include "train/session.h"
+#include "train/replicas.h"
+#include "train/timed_steps.h"
 
 namespace trainyard::cli {
 namespace {
 
 struct BenchOptions {
   RunOptions run;
+  DeploymentOptions deployment;
   std::int64_t steps = 50, warmup_steps = 5;
-  bool raw_steps = false;
+  StoppingOptions stopping;
+  bool no_peak = false;
 };
 
 int bench(const BenchOptions& options) {
+  const RunStart start;
   if (options.steps < 1) fail(ErrorKind::usage, "--steps {}: must be at least 1", options.steps);
   if (options.warmup_steps < 0)
     fail(ErrorKind::usage, "--warmup {}: must be at least 0", options.warmup_steps);
-  train::Session session(to_session(options.run));
-  engine::initialise_inputs(session.executor(), options.run.seed);
-  const double peak_before = measure_peak(session.backend());
-
-  std::vector<double> step_seconds;
-  ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
-  for (std::int64_t step = 0; step < options.steps + options.warmup_steps; ++step) {
-    const double start = now_seconds();
-    session.executor().run({options.run.seed, step});
-    const double seconds = now_seconds() - start;
-    if (step >= options.warmup_steps) step_seconds.push_back(seconds);
-    bar.update(step + 1, bar.due() ? format_seconds(seconds) + " a step" : "");
-  }
-
+  record::StoppingRule rule(to_limits(options.stopping, options.steps));
+  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
+  train::SessionOptions wanted = to_session(options.run);
+  wanted.model.batch = deployment.batch_per_device(options.run.batch);
   // Shared machines drift: the roof is the mean of what it was on either side of the run.
-  const double peak = 0.5 * (peak_before + measure_peak(session.backend()));
-  nlohmann::ordered_json report = run_report(session, options.run, step_seconds, options.warmup_steps, peak);
-  if (options.raw_steps) report["raw_step_seconds"] = step_seconds;
+  const int threads = deployment.devices *
+                      static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());
+  const double peak_before = options.no_peak ? 0 : measure_peak(wanted.backend, threads);
+  train::Replicas replicas(wanted, deployment);
+  replicas.run([&](int device) {
+    engine::initialise_inputs(replicas.session(device).executor(),
+                              train::device_seed(options.run.seed, device));
+  });
+
+  ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
+  const train::TimedSteps timed = train::time_steps(
+      replicas, {options.warmup_steps, options.steps, [&](std::int64_t done, double seconds) {
+                   bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
+                   return done <= options.warmup_steps || !rule.add(seconds);
+                 }});
+  const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted.backend, threads));
+  record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(),
+                                      {.warmup_seconds = timed.warmup_seconds,
+                                       .step_seconds = timed.seconds,
+                                       .images_consumed = timed.images_consumed,
+                                       .counted_steps = static_cast<std::int64_t>(timed.seconds.size()),
+                                       .cpu = timed.cpu,
+                                       .noise = timed.noise,
+                                       .cores_in_reach = timed.cores_in_reach,
+                                       .peak_flops_per_second = peak});
+  run.asked["steps"] = options.steps;
+  run.words["stopped_by"] = record::name(rule.state());
+  keep_record(run, options.run);
   if (options.run.json)
-    fmt::print("{}\n", report.dump());
+    fmt::print("{}\n", to_json(run));
   else
-    print_report(report);
+    print_report(run);
   return 0;
 }
 
@@ -57,9 +76,12 @@ int bench(const BenchOptions& options) {
 std::function<int()> declare_bench(CLI::App& command) {
   const auto options = std::make_shared<BenchOptions>();
   add_run_options(command, options->run);
+  add_deployment_options(command, options->deployment);
   command.add_option("--steps,-s", options->steps, "Timed steps")->capture_default_str();
   command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")->capture_default_str();
-  command.add_flag("--raw-steps", options->raw_steps, "With --json: the seconds of every step, too");
+  add_stopping_options(command, options->stopping);
+  command.add_flag("--no-peak", options->no_peak,
+                   "Do not measure the machine's peak around the run: a second less");
   command.footer(
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"

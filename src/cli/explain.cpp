@@ -13,6 +13,7 @@
 #include "graph/analysis.h"
 #include "meter/memory.h"
 #include "train/session.h"
+#include "train/thread_limit.h"
 
 namespace trainyard::cli {
 namespace {

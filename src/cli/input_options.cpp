@@ -84,40 +84,46 @@ Input load_input(const InputOptions& options, bool quiet) {
   return input;
 }
 
-void add_input_report(Json& report, const InputOptions& options, const Input& input) {
-  report["read"] = options.read;
-  report["load_seconds"] = input.load_seconds;
+void add_input(record::RunRecord& run, const InputOptions& options, const Input& input) {
+  run.asked["data"] = options.data.name;
+  run.asked["read"] = options.read;
+  run.asked["staging"] = options.staging;
+  run.words["data"] = options.data.name;
+  run.words["read"] = options.read;
+  run.words["staging"] = options.staging;
+  run.figures["load_seconds"] = input.load_seconds;
   if (options.read == "stream") {
     const data::ReadCost cost = input.dataset.train.source()->cost();
-    report["bytes_read"] = cost.bytes;
-    report["read_seconds"] = cost.seconds;
+    run.figures["bytes_read"] = static_cast<double>(cost.bytes);
+    run.figures["read_seconds"] = cost.seconds;
   }
-  report["staging"] = options.staging;
   if (input.staged == nullptr) return;
   const data::StagingReport& staged = input.staged->report();
-  report["staging_folder"] = staged.folder.parent_path().string();
-  report["staging_filesystem"] = staged.filesystem;
-  report["staging_bytes"] = staged.bytes;
-  report["staging_seconds"] = staged.seconds;
-  report["staging_verify_seconds"] = staged.verify_seconds;
-  report["staging_bytes_per_second"] = staged.bytes_per_second();
-  report["staging_source_cached_fraction"] = staged.source_cached_fraction;
+  run.words["staging_folder"] = staged.folder.parent_path().string();
+  run.words["staging_filesystem"] = staged.filesystem;
+  run.figures["staging_bytes"] = static_cast<double>(staged.bytes);
+  run.figures["staging_seconds"] = staged.seconds;
+  run.figures["staging_verify_seconds"] = staged.verify_seconds;
+  run.figures["staging_bytes_per_second"] = staged.bytes_per_second();
+  run.figures["staging_source_cached_fraction"] = staged.source_cached_fraction;
+  Json files = Json::array();
   for (const data::CachedFile& file : staged.files)
-    report["staging_files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  run.details["staging_files"] = files.dump();
 }
 
-void print_input_report(const Json& report) {
-  if (report.contains("bytes_read"))
-    fmt::print("{:<20} {} in {}, batch by batch\n", "read",
-               format_bytes(report["bytes_read"].get<std::int64_t>()),
-               format_seconds(report["read_seconds"].get<double>()));
-  if (report.contains("staging_bytes"))
+void print_input(const record::RunRecord& run) {
+  const auto bytes = [&](const char* name) {
+    return format_bytes(static_cast<std::int64_t>(run.figure_or(name, 0)));
+  };
+  const auto seconds = [&](const char* name) { return format_seconds(run.figure_or(name, 0)); };
+  if (run.figures.contains("bytes_read"))
+    fmt::print("{:<20} {} in {}, batch by batch\n", "read", bytes("bytes_read"), seconds("read_seconds"));
+  if (run.figures.contains("staging_bytes"))
     fmt::print("{:<20} {} to '{}' ({}) in {} ({} verifying), {:.0f} % came from the page cache\n", "staged",
-               format_bytes(report["staging_bytes"].get<std::int64_t>()),
-               report["staging_folder"].get<std::string>(), report["staging_filesystem"].get<std::string>(),
-               format_seconds(report["staging_seconds"].get<double>()),
-               format_seconds(report["staging_verify_seconds"].get<double>()),
-               100 * report["staging_source_cached_fraction"].get<double>());
+               bytes("staging_bytes"), run.words.at("staging_folder"), run.words.at("staging_filesystem"),
+               seconds("staging_seconds"), seconds("staging_verify_seconds"),
+               100 * run.figure_or("staging_source_cached_fraction", 0));
 }
 
 }  // namespace trainyard::cli

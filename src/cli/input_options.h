@@ -5,10 +5,10 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json_fwd.hpp>
 
 #include "data/dataset.h"
 #include "data/staging.h"
+#include "record/run_record.h"
 
 namespace trainyard::cli {
 
@@ -30,8 +30,8 @@ struct Input {
 // Error (usage) names the option.
 Input load_input(const InputOptions& options, bool quiet);
 
-// The keys of docs/formats/run-record.md about input; and the same for people.
-void add_input_report(nlohmann::ordered_json& report, const InputOptions& options, const Input& input);
-void print_input_report(const nlohmann::ordered_json& report);
+// What docs/formats/run-record.md says about input; and the same for people.
+void add_input(record::RunRecord& run, const InputOptions& options, const Input& input);
+void print_input(const record::RunRecord& run);
 
 }  // namespace trainyard::cli

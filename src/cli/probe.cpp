@@ -13,6 +13,7 @@
 #include "meter/peaks.h"
 #include "meter/provenance.h"
 #include "train/session.h"
+#include "train/thread_limit.h"
 
 namespace trainyard::cli {
 namespace {

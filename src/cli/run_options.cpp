@@ -1,20 +1,12 @@
 #include "cli/run_options.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/nearest_name.h"
 #include "networks/zoo.h"
 
 namespace trainyard::cli {
 namespace {
-
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::string list;
-  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
-}
 
 ops::Schedule to_schedule(const RunOptions& options) {
   using Kind = ops::Schedule::Kind;
@@ -57,6 +49,13 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 
 }  // namespace
 
+void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::string list;
+  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
+  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
+}
+
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first) {
   command
       .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
@@ -84,6 +83,8 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
   command.add_option("--ema", options.ema, "Decay of the moving average of the weights; 0: none");
   command.add_option("--label-smoothing", options.label_smoothing, "Label smoothing");
   command.add_flag("--no-fusion", options.no_fusion, "Run every op by itself");
+  command.add_option("--record", options.record, "File for the run's record, as --json prints it")
+      ->type_name("FILE");
   command.add_flag("--json", options.json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options.quiet, "No progress bar");
 }

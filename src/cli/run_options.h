@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -23,8 +25,12 @@ struct RunOptions {
   std::int64_t decay_steps = 0, warmup_steps = 0;
   double momentum = 0.9, weight_decay = 0, ema = 0, label_smoothing = 0;
   bool no_fusion = false;
+  std::filesystem::path record;
   bool json = false, quiet = false;
 };
+
+// Error (usage) that names the option, what is allowed and what was probably meant.
+void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed);
 
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);

@@ -1,69 +1,149 @@
 #include "cli/run_report.h"
 
-#include <fmt/core.h>
-#include <nlohmann/json.hpp>
+#include <unistd.h>
 
+#include <cmath>
+#include <limits>
+
+#include <fmt/core.h>
+
+#include "base/philox.h"
 #include "base/units.h"
 #include "meter/memory.h"
-#include "record/statistics.h"
+#include "meter/provenance.h"
+#include "record/throughput.h"
+#include "train/thread_limit.h"
 
 namespace trainyard::cli {
+namespace {
 
-using Json = nlohmann::ordered_json;
+std::string new_run_id(const RunStart& start) {
+  const auto moment = static_cast<std::uint64_t>(start.wall * 1e9);
+  return fmt::format("run-{:016x}", mix_streams(moment, static_cast<std::uint64_t>(::getpid())));
+}
 
-double measure_peak(const backend::Backend& backend) {
-  const auto peaks = backend.gemm_peaks({"f32"}, 0.5);
+record::Settings asked_settings(const RunOptions& options, const train::Deployment& deployment) {
+  record::Settings asked{{"network", options.network},
+                         {"batch", options.batch},
+                         {"backend", options.backend},
+                         {"device", options.device},
+                         {"precision", options.precision},
+                         {"optimizer", options.optimizer},
+                         {"seed", static_cast<std::int64_t>(options.seed)},
+                         {"strategy", std::string(train::name(deployment.strategy))},
+                         {"devices", std::int64_t{deployment.devices}}};
+  if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
+  if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
+  return asked;
+}
+
+void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train::Deployment& deployment,
+               const Measurement& measured) {
+  const record::Throughput throughput{measured.images_consumed, measured.counted_steps, deployment.devices};
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  run.warmup_step_seconds.assign(measured.warmup_seconds.begin(), measured.warmup_seconds.end());
+  run.step_seconds.assign(measured.step_seconds.begin(), measured.step_seconds.end());
+  run.images_per_step = measured.counted_steps > 0 ? throughput.images_per_step() : 0;
+  run.statistics = record::describe_steps(run.step_seconds, run.images_per_step);
+  const bool timed = run.statistics.steps > 0;
+  const double median = run.statistics.median,
+               rate = timed ? static_cast<double>(facts.flops_per_step) / median : none;
+  if (timed) run.images_per_second = throughput.images_per_second(median);
+  run.figures["images_per_second_per_device"] =
+      timed ? throughput.images_per_second_per_device(median) : none;
+  run.figures["images_consumed"] = static_cast<double>(measured.images_consumed);
+  run.figures["warmup_steps"] = static_cast<double>(measured.warmup_seconds.size());
+  run.figures["flops_per_second"] = rate;
+  run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
+  run.figures["peak_fraction"] =
+      measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
+}
+
+void add_resources(record::RunRecord& run, const train::RunFacts& facts, const Measurement& measured) {
+  run.figures["threads"] = facts.threads;
+  run.figures["cpu_seconds"] = measured.cpu.cpu_seconds();
+  run.figures["cores_used"] = measured.cpu.cores_used();
+  run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
+  run.figures["peak_memory_bytes"] = static_cast<double>(meter::peak_resident_bytes());
+  run.provenance = meter::find_provenance();
+  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
+    run.node = record::to_text(*node);
+  run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used());
+  run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
+}
+
+}  // namespace
+
+double measure_peak(const std::string& backend, int threads) {
+  train::limit_threads(threads);
+  const auto peaks = backend::make_backend(backend)->gemm_peaks({"f32"}, 0.5);
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 
-Json run_report(const train::Session& session, const RunOptions& options,
-                std::span<const double> step_seconds, std::int64_t warmup_steps,
-                double peak_flops_per_second) {
-  const record::Summary summary = record::summarise(step_seconds);
-  const auto flops = static_cast<double>(session.flops_per_step());
-  return {{"network", options.network},
-          {"batch", options.batch},
-          {"backend", session.backend().name()},
-          {"precision", options.precision},
-          {"threads", session.options().threads},
-          {"optimizer", options.optimizer},
-          {"parameters", session.parameters()},
-          {"flops_per_step", session.flops_per_step()},
-          {"steps", step_seconds.size()},
-          {"warmup_steps", warmup_steps},
-          {"step_seconds",
-           {{"mean", summary.mean}, {"median", summary.median}, {"min", summary.min}, {"p95", summary.p95}}},
-          {"images_per_second", static_cast<double>(options.batch) / summary.median},
-          {"flops_per_second", flops / summary.median},
-          {"peak_flops_per_second", peak_flops_per_second},
-          {"peak_fraction",
-           peak_flops_per_second > 0 ? Json(flops / summary.median / peak_flops_per_second) : Json(nullptr)},
-          {"peak_memory_bytes", meter::peak_resident_bytes()}};
+record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                              const train::Deployment& deployment, const train::RunFacts& facts,
+                              const Measurement& measured) {
+  record::RunRecord run;
+  run.id = new_run_id(start);
+  run.command = command;
+  run.asked = asked_settings(options, deployment);
+  run.started_seconds = start.wall;
+  run.wall_seconds = now_seconds() - start.steady;
+  run.words = {{"network", options.network},
+               {"backend", facts.backend},
+               {"precision", options.precision},
+               {"optimizer", options.optimizer},
+               {"scaling", train::name(deployment.scaling)},
+               {"strategy", train::name(deployment.strategy)}};
+  run.figures = {{"batch", static_cast<double>(options.batch)},
+                 {"devices", deployment.devices},
+                 {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
+                 {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
+                 {"parameters", static_cast<double>(facts.parameters)},
+                 {"flops_per_step", static_cast<double>(facts.flops_per_step)}};
+  add_steps(run, facts, deployment, measured);
+  add_resources(run, facts, measured);
+  return run;
 }
 
-void print_report(const Json& report) {
+void print_report(const record::RunRecord& run) {
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<20} {}\n", label, value);
   };
-  const auto& seconds = report["step_seconds"];
-  row("network", fmt::format("{}, batch {}, {}", report["network"].get<std::string>(),
-                             report["batch"].get<std::int64_t>(), report["optimizer"].get<std::string>()));
-  row("runs on", fmt::format("{} {}, {} threads", report["backend"].get<std::string>(),
-                             report["precision"].get<std::string>(), report["threads"].get<int>()));
-  row("parameters", format_count(report["parameters"].get<double>()));
-  row("flops per step", format_flops(report["flops_per_step"].get<double>()));
-  row("step",
-      fmt::format("median {}, mean {}, min {}, p95 {} over {} steps",
-                  format_seconds(seconds["median"].get<double>()),
-                  format_seconds(seconds["mean"].get<double>()), format_seconds(seconds["min"].get<double>()),
-                  format_seconds(seconds["p95"].get<double>()), report["steps"].get<std::int64_t>()));
-  row("images per second", fmt::format("{:.0f}", report["images_per_second"].get<double>()));
-  std::string rate = format_rate(report["flops_per_second"].get<double>());
-  if (!report["peak_fraction"].is_null())
-    rate += fmt::format(" = {:.0f} % of the measured {}", 100 * report["peak_fraction"].get<double>(),
-                        format_rate(report["peak_flops_per_second"].get<double>()));
-  row("rate", rate);
-  row("peak memory", format_bytes(report["peak_memory_bytes"].get<std::int64_t>()));
+  const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
+  const record::StepStatistics& steps = run.statistics;
+  row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"),
+                             run.words.at("optimizer")));
+  row("runs on", fmt::format("{} {}, {:.0f} threads", run.words.at("backend"), run.words.at("precision"),
+                             figure("threads")));
+  if (figure("devices") > 1)
+    row("devices", fmt::format("{:.0f}, {}, {} scaling: {:.0f} images each, {:.0f} together",
+                               figure("devices"), run.words.at("strategy"), run.words.at("scaling"),
+                               figure("batch_per_device"), figure("global_batch")));
+  row("parameters", format_count(figure("parameters")));
+  row("flops per step", format_flops(figure("flops_per_step")));
+  if (steps.steps > 0) {
+    row("step", fmt::format("median {} ({} .. {}), mean {}, min {}, p95 {} over {} steps",
+                            format_seconds(steps.median), format_seconds(steps.median_interval.low),
+                            format_seconds(steps.median_interval.high), format_seconds(steps.mean),
+                            format_seconds(steps.min), format_seconds(steps.p95),
+                            steps.steps - steps.unsteady_steps));
+    if (steps.unsteady_steps > 0)
+      row("warm-up found", fmt::format("{} steps left out", steps.unsteady_steps));
+    row("images per second", fmt::format("{:.0f}", run.images_per_second.value_or(0)));
+    std::string rate = format_rate(figure("flops_per_second"));
+    if (std::isfinite(figure("peak_fraction")))
+      rate += fmt::format(" = {:.0f} % of the measured {}", 100 * figure("peak_fraction"),
+                          format_rate(figure("peak_flops_per_second")));
+    row("rate", rate);
+  }
+  row("cores used", fmt::format("{:.2f} of {:.0f}", figure("cores_used"), figure("cores_allowed")));
+  row("peak memory", format_bytes(static_cast<std::int64_t>(figure("peak_memory_bytes"))));
+  for (const record::Warning& warning : run.warnings) row("warning", warning.text);
+}
+
+void keep_record(const record::RunRecord& run, const RunOptions& options) {
+  if (!options.record.empty()) record::write_run_record(run, options.record);
 }
 
 }  // namespace trainyard::cli

@@ -3,23 +3,43 @@
 #include <cstdint>
 #include <span>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "base/clock.h"
 #include "cli/run_options.h"
-#include "train/session.h"
+#include "meter/noise.h"
+#include "record/run_record.h"
+#include "train/deployment.h"
+#include "train/replicas.h"
 
 namespace trainyard::cli {
 
-// Flops per second of the best f32 matrix product, measured now for half a second; 0 where the backend has
-// none.
-double measure_peak(const backend::Backend& backend);
+// Flops per second of the best f32 matrix product, measured now for half a second on so many threads, to
+// which the calling thread stays limited; 0 where the backend has none.
+double measure_peak(const std::string& backend, int threads);
 
-// The keys that bench and train share; docs/formats/run-record.md describes them.
-nlohmann::ordered_json run_report(const train::Session& session, const RunOptions& options,
-                                  std::span<const double> step_seconds, std::int64_t warmup_steps,
-                                  double peak_flops_per_second);
+// When the command began, by both clocks.
+struct RunStart {
+  double wall = wall_seconds(), steady = now_seconds();
+};
+
+// What the steps of a run came to.
+struct Measurement {
+  std::span<const double> warmup_seconds, step_seconds;
+  std::int64_t images_consumed = 0, counted_steps = 0;  // images, and the steps that consumed them
+  meter::CpuUse cpu;
+  std::span<const record::Warning> noise;
+  std::span<const int> cores_in_reach;
+  double peak_flops_per_second = 0;
+};
+
+// The part of a run's record that bench and train share; docs/formats/run-record.md describes it.
+record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                              const train::Deployment& deployment, const train::RunFacts& facts,
+                              const Measurement& measured);
 
 // The same as a short table for people.
-void print_report(const nlohmann::ordered_json& report);
+void print_report(const record::RunRecord& run);
+
+// Where --record asks for it.
+void keep_record(const record::RunRecord& run, const RunOptions& options);
 
 }  // namespace trainyard::cli

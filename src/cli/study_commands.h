@@ -14,5 +14,6 @@ std::function<int()> declare_study_export(CLI::App& command);
 std::function<int()> declare_study_collect(CLI::App& command);
 std::function<int()> declare_study_cancel(CLI::App& command);
 std::function<int()> declare_study_exec(CLI::App& command);
+std::function<int()> declare_study_import(CLI::App& command);
 
 }  // namespace trainyard::cli

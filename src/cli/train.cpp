@@ -9,13 +9,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "base/units.h"
+#include "cli/deployment_options.h"
 #include "cli/input_options.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
+#include "train/independent.h"
 #include "train/match_input.h"
-#include "train/single.h"
 
 namespace trainyard::cli {
 namespace {
@@ -26,6 +26,7 @@ constexpr int kInterrupted = 130;
 
 struct Options {
   RunOptions run;
+  DeploymentOptions deployment;
   InputOptions input;
   std::string preprocess;
   std::int64_t steps = 0;
@@ -62,61 +63,104 @@ Input load(const Options& options, const networks::NetworkInfo& network) {
   return input;
 }
 
-std::int64_t steps_of(const Options& options, const data::Dataset& dataset) {
+// Independent devices go through the images each for itself.
+std::int64_t steps_of(const Options& options, const data::Dataset& dataset,
+                      const train::Deployment& deployment) {
   if (options.steps > 0) return options.steps;
   const double images = options.epochs * static_cast<double>(dataset.size(data::Split::train));
-  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(options.run.batch)));
+  const std::int64_t batch = deployment.strategy == train::Strategy::independent
+                                 ? deployment.batch_per_device(options.run.batch)
+                                 : deployment.global_batch(options.run.batch);
+  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(batch)));
 }
 
-Json to_json(const std::optional<std::filesystem::path>& path) {
-  return path ? Json(path->string()) : Json(nullptr);
-}
+std::string text_of(const std::optional<std::filesystem::path>& path) { return path ? path->string() : ""; }
 
-Json report_of(const train::Session& session, const Options& options, const Input& input,
-               const train::TrainResult& result) {
+record::RunRecord record_of(const RunStart& start, const Options& options, const Input& input,
+                            const train::Deployment& deployment, const train::TrainResult& result) {
   // The first step also pays for pages and caches that no later step pays for.
-  std::span<const double> seconds = result.step_seconds;
-  const std::size_t warmup = seconds.size() > 1 ? 1 : 0, steps = seconds.size() - warmup;
-  const double none = std::numeric_limits<double>::quiet_NaN();  // null in JSON
-  if (seconds.empty()) seconds = {&none, 1};
-  Json report = run_report(session, options.run, seconds.subspan(warmup), static_cast<std::int64_t>(warmup),
-                           result.interrupted ? 0 : measure_peak(session.backend()));
-  report["steps"] = steps;
-  report["status"] = result.interrupted ? "interrupted" : "ok";
-  report["data"] = options.input.data.name;
-  report["seed"] = options.run.seed;
-  report["final_step"] = result.final_step;
-  report["first_loss"] = result.first_loss;
-  report["final_loss"] = result.final_loss;
-  report["test_accuracy"] = result.test_accuracy ? Json(*result.test_accuracy) : Json(nullptr);
-  report["seconds"] = result.seconds;
-  report["input_wait_seconds"] = result.input_wait_seconds;
-  add_input_report(report, options.input, input);
-  report["checkpoint"] = to_json(result.checkpoint);
-  report["resumed_from"] = to_json(result.resumed_from);
-  return report;
+  const std::span<const double> seconds = result.step_seconds;
+  const std::size_t warmup = seconds.size() > 1 ? 1 : 0;
+  const train::RunFacts& facts = result.facts;
+  record::RunRecord run = make_record(
+      "train", start, options.run, deployment, facts,
+      {.warmup_seconds = seconds.first(warmup),
+       .step_seconds = seconds.subspan(warmup),
+       .images_consumed = result.images_consumed,
+       .counted_steps = static_cast<std::int64_t>(seconds.size()),
+       .cpu = result.cpu,
+       .noise = result.noise,
+       .cores_in_reach = result.cores_in_reach,
+       .peak_flops_per_second = result.interrupted ? 0 : measure_peak(facts.backend, facts.threads)});
+  if (result.interrupted) {
+    run.status = record::Status::interrupted;
+    run.reason = fmt::format("interrupted at step {}", result.final_step);
+  }
+  add_input(run, options.input, input);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  run.asked["steps"] = result.final_step;
+  run.figures["seed"] = static_cast<double>(options.run.seed);
+  run.figures["final_step"] = static_cast<double>(result.final_step);
+  run.figures["first_loss"] = result.first_loss;
+  run.figures["final_loss"] = result.final_loss;
+  run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
+  run.figures["seconds"] = result.seconds;
+  run.figures["input_wait_seconds"] = result.input_wait_seconds;
+  run.words["checkpoint"] = text_of(result.checkpoint);
+  run.words["resumed_from"] = text_of(result.resumed_from);
+  return run;
 }
 
-void print_results(const Json& report) {
-  print_report(report);
+void print_results(const record::RunRecord& run) {
+  print_report(run);
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<20} {}\n", label, value);
   };
-  row("trained on",
-      fmt::format("{}, to step {}, in {} ({} waiting for input)", report["data"].get<std::string>(),
-                  report["final_step"].get<std::int64_t>(), format_seconds(report["seconds"].get<double>()),
-                  format_seconds(report["input_wait_seconds"].get<double>())));
-  print_input_report(report);
-  row("loss", fmt::format("{:.4f} at first, {:.4f} at last", report["first_loss"].get<double>(),
-                          report["final_loss"].get<double>()));
-  if (!report["test_accuracy"].is_null())
-    row("test accuracy", fmt::format("{:.4f}", report["test_accuracy"].get<double>()));
-  if (!report["checkpoint"].is_null()) row("checkpoint", report["checkpoint"].get<std::string>());
+  const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
+  row("trained on", fmt::format("{}, to step {:.0f}, in {} ({} waiting for input)", run.words.at("data"),
+                                figure("final_step"), format_seconds(figure("seconds")),
+                                format_seconds(figure("input_wait_seconds"))));
+  print_input(run);
+  row("loss", fmt::format("{:.4f} at first, {:.4f} at last", figure("first_loss"), figure("final_loss")));
+  if (std::isfinite(figure("test_accuracy")))
+    row("test accuracy", fmt::format("{:.4f}", figure("test_accuracy")));
+  if (const std::string& checkpoint = run.words.at("checkpoint"); !checkpoint.empty())
+    row("checkpoint", checkpoint);
+}
+
+// What each of several independent devices came to.
+Json to_json(const train::TrainResult& result, std::uint64_t seed) {
+  return {{"seed", seed},
+          {"first_loss", result.first_loss},
+          {"final_loss", result.final_loss},
+          {"test_accuracy", result.test_accuracy ? Json(*result.test_accuracy) : Json(nullptr)},
+          {"final_step", result.final_step},
+          {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json(nullptr)},
+          {"resumed_from", result.resumed_from ? Json(result.resumed_from->string()) : Json(nullptr)}};
+}
+
+// One for the run, or one for each independent device; none without --out.
+std::vector<std::unique_ptr<train::RunFolder>> open_folders(const Options& options,
+                                                            const train::Deployment& deployment) {
+  const train::Existing existing = options.resume      ? train::Existing::resume
+                                   : options.overwrite ? train::Existing::overwrite
+                                                       : train::Existing::refuse;
+  if (options.out.empty()) return {};
+  if (deployment.strategy == train::Strategy::independent)
+    return train::open_device_folders(options.out, existing, deployment.devices);
+  std::vector<std::unique_ptr<train::RunFolder>> folders;
+  folders.push_back(std::make_unique<train::RunFolder>(options.out, existing));
+  return folders;
 }
 
 int train_network(const Options& options) {
+  const RunStart start;
   check(options);
+  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions wanted = to_session(options.run);
+  wanted.model.batch = deployment.batch_per_device(options.run.batch);
+  if (!backend::make_backend(wanted.backend)->executes())
+    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", wanted.backend);
   const networks::NetworkInfo& network = networks::find_network(options.run.network);
   const Input loaded = load(options, network);
   const data::Dataset& dataset = loaded.dataset;
@@ -124,39 +168,43 @@ int train_network(const Options& options) {
   wanted.model.input = input.network;
   if (wanted.model.classes == 0) wanted.model.classes = dataset.classes;
   train::TrainOptions loop = options.train;
-  loop.steps = steps_of(options, dataset);
+  loop.steps = steps_of(options, dataset, deployment);
   loop.preprocess = input.preprocess;
   loop.evaluate = !options.no_eval;
   loop.resume = options.resume;
   loop.quiet = options.run.quiet;
 
-  train::Session session(wanted);
-  if (!session.backend().executes())
-    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", session.backend().name());
-  std::unique_ptr<train::RunFolder> folder;
-  if (!options.out.empty())
-    folder = std::make_unique<train::RunFolder>(options.out, options.resume      ? train::Existing::resume
-                                                             : options.overwrite ? train::Existing::overwrite
-                                                                                 : train::Existing::refuse);
+  const bool alone = deployment.strategy == train::Strategy::independent;
+  std::vector<train::TrainResult> results;
+  const auto folders = open_folders(options, deployment);
   if (loaded.staged != nullptr) loaded.staged->check_interrupt();
-  const train::TrainResult result = train::run_training(session, dataset, loop, folder.get());
-
-  const Json report = report_of(session, options, loaded, result);
-  const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (folder != nullptr) {
-    AtomicFile file(folder->record_path());
-    file.write(text + "\n");
-    file.commit();
+  if (alone) {
+    results = train::run_independent(wanted, deployment, dataset, loop, folders);
+  } else {
+    train::Replicas replicas(wanted, deployment);
+    results.push_back(
+        train::run_training(replicas, dataset, loop, folders.empty() ? nullptr : folders.front().get()));
   }
+  const train::TrainResult result = train::combine(results);
+  record::RunRecord run = record_of(start, options, loaded, deployment, result);
+  if (alone) {
+    Json devices = Json::array();
+    for (int device = 0; device < deployment.devices; ++device)
+      devices.push_back(
+          to_json(results[static_cast<std::size_t>(device)], train::device_seed(options.run.seed, device)));
+    run.details["replicas"] = devices.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);
+  keep_record(run, options.run);
   if (options.run.json)
-    fmt::print("{}\n", text);
+    fmt::print("{}\n", to_json(run));
   else
-    print_results(report);
+    print_results(run);
   if (!result.interrupted) return 0;
   fmt::print(stderr, "trainyard: interrupted at step {}; {}\n", result.final_step,
-             folder == nullptr ? std::string("nothing was saved: no --out was given")
-                               : fmt::format("saved in '{}', the same command with --resume goes on",
-                                             result.checkpoint ? result.checkpoint->string() : "-"));
+             folders.empty() ? std::string("nothing was saved: no --out was given")
+                             : fmt::format("saved in '{}', the same command with --resume goes on",
+                                           result.checkpoint ? result.checkpoint->string() : "-"));
   return kInterrupted;
 }
 
@@ -166,6 +214,7 @@ std::function<int()> declare_train(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   train::TrainOptions& loop = options->train;
   add_run_options(command, options->run);
+  add_deployment_options(command, options->deployment);
   add_input_options(command, options->input);
   command.add_option("--preprocess", options->preprocess,
                      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");

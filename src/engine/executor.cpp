@@ -20,7 +20,14 @@ Executor::Executor(plan::CompiledStep step, const Regions& borrowed) : step_(std
     for (const int id : planned.outputs) binding.outputs.push_back(data(id));
     if (planned.workspace >= 0) binding.workspace = data(planned.workspace);
     step_.kernels[s]->bind(binding);
+    if (planned.phase != graph::Phase::update || planned.is_reorder()) continue;
+    TRAINYARD_CHECK(update_step_ == kNoUpdate);
+    update_step_ = s;
   }
+}
+
+std::span<float> Executor::floats(plan::Region region) const {
+  return {reinterpret_cast<float*>(this->region(region)), step_.plan.bytes(region) / sizeof(float)};
 }
 
 std::byte* Executor::data(int buffer) const {
@@ -31,6 +38,17 @@ std::byte* Executor::data(int buffer) const {
 void Executor::run(const backend::StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads);
   for (const auto& kernel : step_.kernels) kernel->run(context);
+}
+
+void Executor::run_gradients(const backend::StepContext& context) {
+  TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s)
+    if (s != update_step_) step_.kernels[s]->run(context);
+}
+
+void Executor::run_update(const backend::StepContext& context) {
+  TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
+  step_.kernels[update_step_]->run(context);
 }
 
 void Executor::run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds) {

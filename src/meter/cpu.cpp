@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fmt/core.h>
+
 #include "base/clock.h"
 
 namespace trainyard::meter {
@@ -81,6 +83,17 @@ CpuSnapshot read_cpu(const SystemFiles& files) {
   read_machine(files, snapshot.so_far);
   if (const auto load = files.text("/proc/loadavg")) snapshot.so_far.load_average = std::atof(load->c_str());
   return snapshot;
+}
+
+std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used) {
+  std::vector<record::Warning> warnings;
+  if (in_reach.size() != static_cast<std::size_t>(cores_asked))
+    warnings.push_back({"cores", fmt::format("{} cores asked for, but threads may run on {}", cores_asked,
+                                             in_reach.size())});
+  if (cores_used > 1.05 * cores_asked + 0.05)
+    warnings.push_back(
+        {"cores", fmt::format("{} cores asked for, but {:.2f} were used", cores_asked, cores_used)});
+  return warnings;
 }
 
 }  // namespace trainyard::meter

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "meter/system_files.h"
+#include "record/provenance.h"
 
 namespace trainyard::meter {
 
@@ -33,5 +36,9 @@ struct CpuSnapshot {
 };
 
 CpuSnapshot read_cpu(const SystemFiles& files = SystemFiles());
+
+// What is wrong about the cores, each a warning of kind "cores": threads that may run on another number of
+// cores than were asked for, or more CPU time than these can give.
+std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used);
 
 }  // namespace trainyard::meter

@@ -58,6 +58,8 @@ struct RunRecord {
   std::map<std::string, double> figures;
   // Results that are words: backend, checkpoint, stopped_by, ... Empty: none.
   std::map<std::string, std::string> words;
+  // Results that are lists or tables, as JSON text: staging_files, replicas, ...
+  std::map<std::string, std::string> details;
 
   Provenance provenance;
   std::vector<Warning> warnings;

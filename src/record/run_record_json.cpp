@@ -28,19 +28,21 @@ Json json_of(const std::vector<double>& numbers) {
   return array;
 }
 
+// Without steps nothing is known.
 Json json_of(const StepStatistics& s) {
-  return {{"mean", json_of(s.mean)},
-          {"median", json_of(s.median)},
-          {"min", json_of(s.min)},
-          {"max", json_of(s.max)},
-          {"standard_deviation", json_of(s.standard_deviation)},
-          {"p5", json_of(s.p5)},
-          {"p25", json_of(s.p25)},
-          {"p75", json_of(s.p75)},
-          {"p95", json_of(s.p95)},
-          {"p99", json_of(s.p99)},
-          {"lag1_autocorrelation", json_of(s.lag1_autocorrelation)},
-          {"effective_samples", json_of(s.effective_samples)},
+  const auto number = [&](double value) { return s.steps > 0 ? json_of(value) : Json(nullptr); };
+  return {{"mean", number(s.mean)},
+          {"median", number(s.median)},
+          {"min", number(s.min)},
+          {"max", number(s.max)},
+          {"standard_deviation", number(s.standard_deviation)},
+          {"p5", number(s.p5)},
+          {"p25", number(s.p25)},
+          {"p75", number(s.p75)},
+          {"p95", number(s.p95)},
+          {"p99", number(s.p99)},
+          {"lag1_autocorrelation", number(s.lag1_autocorrelation)},
+          {"effective_samples", number(s.effective_samples)},
           {"mean_interval", json_of(s.mean_interval)},
           {"median_interval", json_of(s.median_interval)},
           {"block_steps", s.block_steps},
@@ -128,7 +130,7 @@ Provenance provenance_of(const Json& json) {
   return facts;
 }
 
-// Keys with a field of their own; every other number is a figure, every other text a word.
+// Keys with a field of their own; every other number is a figure, text a word, list or table a detail.
 const std::set<std::string> kFields = {"schema",
                                        "id",
                                        "study",
@@ -194,6 +196,7 @@ RunRecord record_of(const Json& json) {
     if (kFields.contains(key)) continue;
     if (value.is_number()) run.figures[key] = value.get<double>();
     if (value.is_string()) run.words[key] = value.get<std::string>();
+    if (value.is_structured()) run.details[key] = value.dump();
   }
   if (json.contains("provenance")) run.provenance = provenance_of(json["provenance"]);
   if (json.contains("warnings"))
@@ -215,6 +218,7 @@ std::string to_json(const RunRecord& run) {
   json["wall_seconds"] = json_of(run.wall_seconds);
   for (const auto& [key, word] : run.words) json[key] = word.empty() ? Json(nullptr) : Json(word);
   for (const auto& [key, figure] : run.figures) json[key] = json_of(figure);
+  for (const auto& [key, text] : run.details) json[key] = Json::parse(text);
   json["steps"] = run.statistics.steps;
   json["images_per_step"] = json_of(run.images_per_step);
   json["images_per_second"] = run.images_per_second ? json_of(*run.images_per_second) : Json(nullptr);

@@ -37,6 +37,7 @@ RunRecord example() {
   run.images_per_second = 500;
   run.figures = {{"parameters", 3274634}, {"test_accuracy", 0.9922}};
   run.words = {{"backend", "onednn"}};
+  run.details = {{"staging_files", R"([{"bytes":3,"name":"a"}])"}};
   run.provenance = {{"cpu", "model", std::string("Xeon")}, {"cpu", "cores", std::int64_t{2}}};
   run.warnings = {{"load", "busy"}};
   return run;
@@ -50,6 +51,7 @@ TEST(RunRecord, SurvivesTheRoundTripExactly) {
   EXPECT_EQ(back.status, Status::timeout);
   EXPECT_EQ(back.figures, run.figures);
   EXPECT_EQ(back.words, run.words);
+  EXPECT_EQ(back.details, run.details);
   EXPECT_EQ(back.provenance.size(), 2u);
   EXPECT_EQ(back.statistics.legacy.speed_jitter, 340.057168827);
   EXPECT_FALSE(back.statistics.steady);

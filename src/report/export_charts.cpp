@@ -126,7 +126,7 @@ std::vector<std::filesystem::path> export_charts(const std::vector<Chart>& chart
                [](const Chart& chart) { return !chart.spec.empty(); });
   if (drawn.empty()) return {};
   const fetch::InterruptGuard guard;
-  const fetch::ScratchFolder scratch(folder);
+  const fetch::ScratchFolder scratch(folder, ".partial-");
   draw_svg(drawn, libraries, scratch.path(), guard);
   if (format == ImageFormat::png)
     for (const Chart& chart : drawn) draw_png(chart.id, scratch.path(), guard);

@@ -79,7 +79,7 @@ void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted,
     fmt::print(stderr, "fetching {}@{}, once\n", wanted.package.name, wanted.package.version);
   const std::filesystem::path libraries = place.parent_path();
   const fetch::InterruptGuard guard;
-  const fetch::ScratchFolder scratch(libraries);
+  const fetch::ScratchFolder scratch(libraries, ".partial-");
   const std::filesystem::path ready = scratch.make("ready");
   fetch::fetch_npm_package(
       wanted.package, scratch.path(), ready,

@@ -26,4 +26,7 @@ struct Folder {
   std::filesystem::path slurm() const { return path / "slurm"; }
 };
 
+// Error (usage) when the folder is there, holds something, and that is no study.
+void refuse_foreign(const Folder& folder);
+
 }  // namespace trainyard::study

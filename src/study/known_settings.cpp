@@ -49,6 +49,7 @@ const std::vector<KnownSetting>& all() {
       {"warmup", "--warmup", "bench", Form::number, {}},
       {"until_width", "--until-width", "bench", Form::number, {}},
       {"max_seconds", "--max-seconds", "bench", Form::number, {}},
+      {"no_peak", "--no-peak", "bench", Form::truth, {}},
       {"data", "--data", "train", Form::choice, {"mnist", "cifar10", "synthetic"}},
       {"from", "--from", "train", Form::word, {}},
       {"preprocess",

@@ -29,11 +29,7 @@ std::string content_of(const fs::path& path) {
 }
 
 void prepare(const Folder& folder, const Spec& spec) {
-  std::error_code unreadable;
-  const bool is_ours = fs::exists(folder.spec()) || fs::exists(folder.store());
-  if (!is_ours && fs::exists(folder.path) && !fs::is_empty(folder.path, unreadable))
-    fail(ErrorKind::usage, "'{}' is not empty and holds no study; --out names another folder",
-         folder.path.string());
+  refuse_foreign(folder);
   for (const fs::path& path : {folder.path, folder.records(), folder.logs()}) make_folders(path);
   if (!fs::exists(folder.spec()) || content_of(folder.spec()) == spec.text)
     return write_once(folder.spec(), spec.text);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "engine/checkpoint.h"
@@ -20,7 +22,7 @@ void remove_former_run(const std::filesystem::path& folder) {
     std::filesystem::remove_all(checkpoint, code);
     if (code) fail(ErrorKind::io, "cannot remove '{}': {}", checkpoint.string(), code.message());
   }
-  std::vector<std::filesystem::path> files{folder / "record.json"};
+  std::vector<std::filesystem::path> files{folder / RunFolder::kRecord};
   for (const auto& entry : std::filesystem::directory_iterator(folder, code))
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) files.push_back(entry.path());
   for (const auto& file : files) std::filesystem::remove(file, code);
@@ -47,5 +49,23 @@ RunFolder::RunFolder(const std::filesystem::path& path, Existing existing) : pat
 }
 
 RunFolder::~RunFolder() { ::close(lock_); }
+
+std::vector<std::unique_ptr<RunFolder>> open_device_folders(const std::filesystem::path& path,
+                                                            Existing existing, int devices) {
+  std::vector<std::filesystem::path> paths;
+  bool some = false;
+  for (int device = 0; device < devices; ++device) {
+    paths.push_back(path / fmt::format("device-{}", device));
+    some = some || engine::latest_checkpoint(paths.back());
+  }
+  if (existing == Existing::resume && !some)
+    fail(ErrorKind::config, "--resume: no checkpoint in '{}/device-0' or beside it", path.string());
+  std::vector<std::unique_ptr<RunFolder>> folders;
+  for (const auto& each : paths) {
+    const bool anew = existing == Existing::resume && !engine::latest_checkpoint(each);
+    folders.push_back(std::make_unique<RunFolder>(each, anew ? Existing::refuse : existing));
+  }
+  return folders;
+}
 
 }  // namespace trainyard::train

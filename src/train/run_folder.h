@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <vector>
 
 namespace trainyard::train {
 
@@ -19,11 +21,17 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path record_path() const { return path_ / "record.json"; }
+
+  static constexpr const char* kRecord = "record.json";
 
  private:
   std::filesystem::path path_;
   int lock_ = -1;
 };
+
+// One folder for each of several runs that go on side by side, "device-0" and so on below `path`. As above,
+// but to resume one checkpoint among them is enough: a run killed early may have left none.
+std::vector<std::unique_ptr<RunFolder>> open_device_folders(const std::filesystem::path& path,
+                                                            Existing existing, int devices);
 
 }  // namespace trainyard::train

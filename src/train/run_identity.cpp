@@ -5,14 +5,17 @@
 namespace trainyard::train {
 
 engine::CheckpointHeader run_identity(const SessionOptions& options, const data::Dataset& dataset,
-                                      const data::Preprocess& preprocess) {
+                                      const data::Preprocess& preprocess, int devices) {
   const networks::ModelOptions& model = options.model;
   const ops::UpdateAttrs& update = options.update;
   engine::CheckpointHeader header{.network = model.network, .seed = options.seed};
   const auto add = [&](const char* key, const auto& value) {
     header.asked.emplace_back(key, fmt::format("{}", value));
   };
-  add("batch", model.batch);
+  if (devices == 1)
+    add("batch", model.batch);
+  else
+    add("batch", fmt::format("{} x {}", devices, model.batch));
   add("classes", model.classes);
   add("input", model.input.to_string());
   add("precision", name(model.dtype));

@@ -1,33 +1,12 @@
 #include "train/session.h"
 
-#include <sched.h>
-
-#include "base/parallel.h"
 #include "engine/initialise.h"
 #include "graph/analysis.h"
 #include "plan/compile.h"
-
-#ifdef __SSE__
-#include <xmmintrin.h>
-#endif
+#include "train/thread_limit.h"
 
 namespace trainyard::train {
 namespace {
-
-// Numbers too small for a normal f32 cost a hundred times more on most CPUs and mean nothing here.
-void flush_denormals() {
-#ifdef __SSE__
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  parallel_chunks(thread_count(), 1, [](std::int64_t, std::int64_t, int) {
-    _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
-  });
-#endif
-}
-
-int cores_allowed() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 networks::Model training_model(const SessionOptions& options) {
   networks::Model model = networks::build_model(options.model);
@@ -37,21 +16,13 @@ networks::Model training_model(const SessionOptions& options) {
 
 }  // namespace
 
-int limit_threads(int threads) {
-  const int cores = cores_allowed();
-  if (threads < 0 || threads > cores)
-    fail(ErrorKind::usage, "--threads {}: this process may use 1 to {} cores", threads, cores);
-  set_thread_count(threads == 0 ? cores : threads);
-  flush_denormals();
-  return thread_count();
-}
-
 plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend) {
   return plan::compile(training_model(options).graph, backend, {.fuse = options.fuse, .pinned_layouts = {}});
 }
 
 Session::Session(const SessionOptions& options) : options_(options) {
-  options_.threads = limit_threads(options.threads);
+  if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
+  options_.threads = limit_to(options_.cores);
   backend_ = backend::make_backend(options_.backend);
   const networks::Model model = training_model(options_);
   parameters_ = graph::parameter_count(model.graph);

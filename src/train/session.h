@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "engine/executor.h"
@@ -14,12 +15,14 @@ struct SessionOptions {
   networks::ModelOptions model;
   ops::UpdateAttrs update;
   std::string backend = "auto";
-  int threads = 0;  // 0: every core this process may use
+  int threads = 0;         // 0: every core this process may use
+  std::vector<int> cores;  // one per thread; empty: the first that this process may use
   std::uint64_t seed = 1;
   bool fuse = true;
 };
 
-// A network with its compiled training step and freshly initialised state.
+// A network with its compiled training step and freshly initialised state. Limits the calling thread to its
+// cores, and must be run by that thread.
 class Session {
  public:
   explicit Session(const SessionOptions& options);
@@ -48,10 +51,6 @@ class Session {
   std::int64_t parameters_ = 0, flops_per_step_ = 0;
   std::string loss_name_;
 };
-
-// Limits the pool that our kernels and oneDNN share; 0 means every core the process may use. Returns the
-// number. Error (usage) when there are fewer cores.
-int limit_threads(int threads);
 
 // The compiled step alone, for plans that are only looked at.
 plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend);

@@ -7,8 +7,8 @@
 namespace trainyard::train {
 
 // While it lives, the first SIGINT, SIGTERM or SIGHUP only asks to stop, and the second ends the process at
-// once with exit code 130. The destructor puts the former handlers back. One at a time. Signals that were
-// ignored when it began (nohup) stay so.
+// once with exit code 130. The destructor puts the former handlers back. While one lives, further ones do
+// nothing. Signals that were ignored when it began (nohup) stay so.
 class StopRequest {
  public:
   StopRequest();
@@ -17,9 +17,12 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   static bool asked();
+  // As the first signal does; for a part of the run whose failure shall end the others.
+  static void ask();
 
  private:
   static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+  const bool outermost_;
   std::array<struct sigaction, 3> former_{};
 };
 

@@ -96,8 +96,9 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
   std::set<std::string> nodes;
   for (const auto& run : store::Store(folder().store(), store::Store::Access::read).runs()) {
     nodes.insert(run.node);
-    if (run.status == record::Status::failed) EXPECT_EQ(run.exit_code, 3);
-    if (run.status == record::Status::refused) EXPECT_EQ(record::to_text(run.asked.at("gpu_type")), "v100");
+    EXPECT_EQ(run.exit_code == 3, record::to_text(run.asked.at("does")) == "broken") << run.id;
+    EXPECT_EQ(run.status == record::Status::refused, record::to_text(run.asked.at("gpu_type")) == "v100")
+        << run.id;
   }
   EXPECT_EQ(nodes, (std::set<std::string>{"", "n1", "n2"}));  // what was refused has none
 
@@ -119,8 +120,7 @@ TEST_F(StudyOnSlurm, IsCompleteInTheStoreWhenItsParentWasKilled) {
   cli_test::Command parent = start(
       fmt::format("study run {} --launcher slurm --out {}", file_of_study.string(), folder().path.string()));
   ASSERT_TRUE(eventually(20, [&] {
-    return !run_line({"squeue", "--noheader", "--states=all"}).empty() &&
-           run_line({"squeue", "--noheader"}).find("collect") != std::string::npos;
+    return run_line({"squeue", "--noheader", "--format=%j"}).find("-collect") != std::string::npos;
   }));
   parent.signal(SIGKILL);
   parent.wait();

@@ -1,5 +1,6 @@
-#include "train/single.h"
+#include "train/training.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/progress.h"
 #include "data/batch_stream.h"
 #include "engine/checkpoint.h"
@@ -24,15 +26,16 @@ constexpr std::int64_t kReservedSteps = std::int64_t{1} << 20;
 
 class TrainingRun {
  public:
-  TrainingRun(Session& session, const data::Dataset& dataset, const TrainOptions& options,
+  TrainingRun(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
               const RunFolder* folder)
-      : session_(session),
+      : replicas_(replicas),
+        session_(replicas.keeper()),
         dataset_(dataset),
         options_(options),
         folder_(folder),
-        header_(run_identity(session.options(), dataset, options.preprocess)) {
+        header_(run_identity(session_.options(), dataset, options.preprocess, replicas.size())) {
     if (folder_ != nullptr && options_.resume) resume();
-    if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session, dataset, options.preprocess);
+    if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     result_.step_seconds.reserve(
         static_cast<std::size_t>(std::min(options_.steps - header_.step, kReservedSteps)));
@@ -51,14 +54,22 @@ class TrainingRun {
     result_.final_loss = std::accumulate(losses_.begin(), losses_.begin() + recent, 0.0) /
                          static_cast<double>(recent);  // no step here: not a number
     result_.seconds = now_seconds() - start;
+    result_.facts = replicas_.facts();
     return std::move(result_);
   }
 
  private:
+  struct Input {
+    std::unique_ptr<data::BatchStream> stream;
+    std::span<float> images;
+    std::span<std::int32_t> labels;
+  };
+
   void resume() {
     const auto latest = engine::latest_checkpoint(folder_->path());
     TRAINYARD_CHECK(latest.has_value());  // the folder was opened for resuming
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
+    replicas_.spread_state();
     if (found.step > options_.steps)
       fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
            options_.steps);
@@ -70,40 +81,65 @@ class TrainingRun {
 
   void train() {
     if (header_.step >= options_.steps) return;
-    const SessionOptions& asked = session_.options();
-    data::BatchStream stream(dataset_, {.preprocess = options_.preprocess,
-                                        .batch = asked.model.batch,
-                                        .seed = asked.seed,
-                                        .first_step = header_.step});
-    ProgressBar bar("train " + asked.model.network, options_.steps, options_.quiet);
+    start_inputs();
+    const Replicas::Feed feed = [this](int device) { return fill_inputs(device); };
+    ProgressBar bar("train " + session_.options().model.network, options_.steps, options_.quiet);
+    const meter::NoiseGuard guard;
     while (header_.step < options_.steps && !StopRequest::asked()) {
       const double began = now_seconds();
-      const float loss = compute(stream.next());
+      const std::int64_t images = replicas_.step(header_.step, feed);
       const double seconds = now_seconds() - began;
-      note(loss, seconds);
+      const float loss = replicas_.loss();
+      note(loss, static_cast<double>(images) / seconds);
+      result_.step_seconds.push_back(seconds);
+      result_.images_consumed += images;
       ++header_.step;
       if (bar.due())
-        bar.update(header_.step, fmt::format("{:.0f} images/s, loss {:.4f}",
-                                             static_cast<double>(asked.model.batch) / seconds, loss));
+        bar.update(header_.step,
+                   fmt::format("{:.0f} images/s, loss {:.4f}", static_cast<double>(images) / seconds, loss));
       if (header_.step == options_.steps) break;  // run() saves and evaluates
       if (folder_ != nullptr && header_.step % options_.checkpoint_every == 0) save();
       if (evaluator_ != nullptr && options_.eval_every > 0 && header_.step % options_.eval_every == 0)
         evaluate();
     }
-    result_.input_wait_seconds = stream.wait_seconds();
+    result_.cpu = guard.cpu_use();
+    result_.noise = guard.finish();
+    result_.cores_in_reach = cores_in_reach();
+    for (const Input& input : inputs_)
+      result_.input_wait_seconds = std::max(result_.input_wait_seconds, input.stream->wait_seconds());
   }
 
-  float compute(const data::Batch& batch) {
-    std::memcpy(images_.data(), batch.images.data(), images_.size_bytes());
-    std::memcpy(labels_.data(), batch.labels.data(), labels_.size_bytes());
-    session_.executor().run({session_.options().seed, header_.step});
-    return session_.loss();
+  // Together the devices take the batches that one device would take; each prepares its own on its cores.
+  void start_inputs() {
+    inputs_.resize(static_cast<std::size_t>(replicas_.size()));
+    replicas_.run([this](int device) {
+      Session& session = replicas_.session(device);
+      const data::BatchStreamOptions stream{.preprocess = options_.preprocess,
+                                            .batch = session.options().model.batch,
+                                            .seed = session.options().seed,
+                                            .first_step = header_.step,
+                                            .worker = device,
+                                            .workers = replicas_.size()};
+      inputs_[static_cast<std::size_t>(device)] = {
+          std::make_unique<data::BatchStream>(dataset_, stream),
+          session.executor().host_view<float>(Session::kImages),
+          session.executor().host_view<std::int32_t>(Session::kLabels)};
+    });
   }
 
-  void note(float loss, double seconds) {
-    if (!std::isfinite(loss))
-      fail(ErrorKind::device, "loss became {} at step {}", std::isnan(loss) ? "nan" : "inf", header_.step);
-    result_.step_seconds.push_back(seconds);
+  std::int64_t fill_inputs(int device) {
+    const Input& input = inputs_[static_cast<std::size_t>(device)];
+    const data::Batch& batch = input.stream->next();
+    std::memcpy(input.images.data(), batch.images.data(), input.images.size_bytes());
+    std::memcpy(input.labels.data(), batch.labels.data(), input.labels.size_bytes());
+    return batch.valid;
+  }
+
+  void note(float loss, double images_per_second) {
+    if (const int device = replicas_.diverged_device(); device >= 0)
+      fail(ErrorKind::device, "loss{} became {} at step {}",
+           replicas_.size() > 1 ? fmt::format(" of device {}", device) : "",
+           std::isnan(replicas_.session(device).loss()) ? "nan" : "inf", header_.step);
     if (header_.step == 0) header_.first_loss = loss;
     losses_[static_cast<std::size_t>((header_.step - result_.first_step) % TrainResult::kFinalLosses)] = loss;
     if (events_ == nullptr) return;
@@ -111,7 +147,7 @@ class TrainingRun {
     const std::array<Scalar, 3> scalars{
         {{"loss", loss},
          {"learning_rate", static_cast<float>(asked.update.schedule.at(header_.step))},
-         {"images_per_second", static_cast<float>(static_cast<double>(asked.model.batch) / seconds)}}};
+         {"images_per_second", static_cast<float>(images_per_second)}}};
     events_->add(header_.step, scalars);
   }
 
@@ -136,7 +172,8 @@ class TrainingRun {
     saved_step_ = header_.step;
   }
 
-  Session& session_;
+  Replicas& replicas_;
+  Session& session_;  // whose state is saved and evaluated
   const data::Dataset& dataset_;
   const TrainOptions& options_;
   const RunFolder* folder_;
@@ -144,18 +181,17 @@ class TrainingRun {
   std::int64_t saved_step_ = 0, evaluated_step_ = -1;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
-  std::span<float> images_ = session_.executor().host_view<float>(Session::kImages);
-  std::span<std::int32_t> labels_ = session_.executor().host_view<std::int32_t>(Session::kLabels);
+  std::vector<Input> inputs_;  // one a device
   std::array<double, TrainResult::kFinalLosses> losses_{};
   TrainResult result_;
 };
 
 }  // namespace
 
-TrainResult run_training(Session& session, const data::Dataset& dataset, const TrainOptions& options,
+TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder) {
   const StopRequest guard;
-  return TrainingRun(session, dataset, options, folder).run();
+  return TrainingRun(replicas, dataset, options, folder).run();
 }
 
 }  // namespace trainyard::train

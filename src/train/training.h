@@ -6,8 +6,9 @@
 
 #include "data/augment.h"
 #include "data/dataset.h"
+#include "meter/noise.h"
+#include "train/replicas.h"
 #include "train/run_folder.h"
-#include "train/session.h"
 
 namespace trainyard::train {
 
@@ -24,23 +25,29 @@ struct TrainOptions {
 };
 
 struct TrainResult {
+  RunFacts facts;
   bool interrupted = false;
   std::int64_t first_step = 0, final_step = 0;  // steps [first, final) were done here
   std::vector<double> step_seconds;             // wait for the batch, copy, compute
+  std::int64_t images_consumed = 0;             // by all devices in these steps
+  meter::CpuUse cpu;                            // from the first step to the end of the last
+  std::vector<record::Warning> noise;           // what disturbed them
+  std::vector<int> cores_in_reach;              // of any thread, at their end
   float first_loss = 0;                         // of step 0, also when resumed: before any update
   double final_loss = 0;                        // mean over the last kFinalLosses steps done here
   std::optional<double> test_accuracy;
-  double seconds = 0;  // from the first step to the end of the last evaluation and checkpoint
-  double input_wait_seconds = 0;
+  double seconds = 0;             // from the first step to the end of the last evaluation and checkpoint
+  double input_wait_seconds = 0;  // of the device that waited longest
   std::optional<std::filesystem::path> checkpoint, resumed_from;
 
   static constexpr std::int64_t kFinalLosses = 10;
 };
 
-// Trains on one device, in the calling thread; one more thread prepares batches. `folder` may be null: then
-// nothing is kept. SIGINT, SIGTERM and SIGHUP end the run after the current step, with a checkpoint. Error
-// (device) when the loss is not a number any more; then nothing is saved.
-TrainResult run_training(Session& session, const data::Dataset& dataset, const TrainOptions& options,
+// Trains on all devices together; device 0's thread is the calling one, and each device has one more thread
+// that prepares its batches. `folder` may be null: then nothing is kept. SIGINT, SIGTERM and SIGHUP end the
+// run after the current step, with a checkpoint. Error (device) when a loss is not a number any more; then
+// nothing is saved.
+TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 
 }  // namespace trainyard::train

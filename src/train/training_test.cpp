@@ -1,4 +1,4 @@
-#include "train/single.h"
+#include "train/training.h"
 
 #include <cmath>
 
@@ -37,10 +37,10 @@ struct Trial {
 
 TrainResult run(const std::filesystem::path& out, Trial trial = {}) {
   const data::Dataset dataset = small_dataset();
-  Session session(trial.session);
+  Replicas replicas(trial.session, {});
   const RunFolder folder(out, trial.existing);
   trial.train.resume = trial.existing == Existing::resume;
-  return run_training(session, dataset, trial.train, &folder);
+  return run_training(replicas, dataset, trial.train, &folder);
 }
 
 std::vector<std::byte> tensors(const TrainResult& result) {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace trainyard {
+
+// The cores this process was allowed when this was first called, so that what we take from ourselves later
+// does not count. Physical cores come first, their further hardware threads afterwards.
+const std::vector<int>& process_cores();
+
+// The calling thread, and every thread it starts from now on, runs on these cores only.
+// Error (device) when the system refuses.
+void pin_thread(std::span<const int> cores);
+
+// Cores on which some thread of this process may run now, ascending.
+std::vector<int> cores_in_reach();
+
+}  // namespace trainyard

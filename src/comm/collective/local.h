@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <vector>
+
+namespace trainyard::comm::collective {
+
+// Ranks that are threads of this process and read each other's memory. Every rank calls the same operations
+// in the same order, with spans of one length; each operation ends for all ranks together. Sums are taken in
+// the order of ranks, so results do not depend on timing. Allocates nothing after construction.
+class LocalGroup {
+ public:
+  explicit LocalGroup(int ranks);
+
+  int size() const { return static_cast<int>(spans_.size()); }
+
+  void barrier();
+  // Every rank gets root's values.
+  void broadcast(int rank, int root, std::span<float> values);
+  // Root gets the mean over all ranks; the others keep theirs.
+  void reduce_mean(int rank, int root, std::span<float> values);
+  // Every rank gets the mean over all ranks, bit for bit the same.
+  void all_reduce_mean(int rank, std::span<float> values);
+
+  // For a rank that cannot go on: every call, waiting or to come, of any rank ends with an Error (peer).
+  void abort();
+
+ private:
+  void publish(int rank, std::span<float> values);
+
+  std::vector<std::span<float>> spans_;  // by rank, during an operation
+  std::atomic<int> arrived_{0};
+  std::atomic<unsigned> round_{0};
+  std::atomic<bool> aborted_{false};
+};
+
+// dst[i] = mean over sources[..][i], added in their order. dst may be one of the sources.
+void mean_in_order(std::span<const std::span<float>> sources, std::span<float> dst);
+
+// On all threads of the caller's pool.
+void copy_floats(std::span<const float> src, std::span<float> dst);
+
+}  // namespace trainyard::comm::collective

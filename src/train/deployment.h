@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainyard::train {
+
+// How the devices of a run share the work. docs/formats/run-record.md lists the names.
+enum class Strategy {
+  single,         // one device
+  towers_device,  // synchronous; parameters and optimizer on device 0
+  towers_host,    // synchronous; parameters and optimizer in host memory, apart from every device's
+  allreduce,      // synchronous; each device has its own, and they stay identical
+  independent,    // no exchange at all: each device trains a network of its own
+};
+
+// What happens to the batch when devices are added: each gets a whole one, or its share of one.
+enum class Scaling { weak, strong };
+
+const char* name(Strategy strategy);
+const char* name(Scaling scaling);
+std::vector<std::string> strategy_names();
+std::optional<Strategy> find_strategy(const std::string& name);
+std::optional<Scaling> find_scaling(const std::string& name);
+
+struct Deployment {
+  Strategy strategy = Strategy::single;
+  int devices = 1;
+  Scaling scaling = Scaling::weak;
+
+  // Of the batch that was asked for. REQUIRES: `devices` divides it when scaling is strong.
+  std::int64_t batch_per_device(std::int64_t batch) const;
+  std::int64_t global_batch(std::int64_t batch) const;
+};
+
+// The cores of each device: equal shares of so many threads, 0 meaning as many as can be shared equally.
+// Error (usage) when they cannot.
+std::vector<std::vector<int>> share_cores(int threads, int devices);
+
+// Device 0 draws what a single device draws; every other has random numbers of its own.
+std::uint64_t device_seed(std::uint64_t seed, int device);
+
+}  // namespace trainyard::train

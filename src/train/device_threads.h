@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace trainyard::train {
+
+// One thread per device; device 0's is the one that owns this. The threads sleep between calls.
+class DeviceThreads {
+ public:
+  explicit DeviceThreads(int devices);
+  ~DeviceThreads();
+  DeviceThreads(const DeviceThreads&) = delete;
+  DeviceThreads& operator=(const DeviceThreads&) = delete;
+
+  int size() const { return static_cast<int>(errors_.size()); }
+
+  // Runs body(device) on all of them at once and returns when all have ended. Allocates nothing itself.
+  // Rethrows an Error of the lowest device, but one of kind peer only if there is no other; it is named
+  // unless all devices failed.
+  void run(const std::function<void(int device)>& body);
+
+ private:
+  void serve(int device);
+  void work(int device) noexcept;
+  void rethrow();
+
+  const std::function<void(int)>* body_ = nullptr;  // null at the end: the threads leave
+  std::vector<std::exception_ptr> errors_;          // one a device
+  std::atomic<unsigned> round_{0};
+  std::atomic<int> running_{0};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace trainyard::train

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/collective/local.h"
+#include "train/session.h"
+
+namespace trainyard::train {
+
+// What the devices of a data-parallel run do together around the gradients of a step. All devices' threads
+// call each function at once. One file a strategy: towers.cpp, allreduce.cpp.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // Before the gradients: gets the parameters from where they live.
+  virtual void fetch(int device) = 0;
+  // After them: the mean of all devices' gradients updates the parameters where they live.
+  virtual void update(int device, const backend::StepContext& context) = 0;
+  // The session whose state is the run's: saved, loaded, evaluated. Between steps only.
+  virtual Session& keeper() = 0;
+};
+
+struct Devices {
+  std::vector<Session*> sessions;  // equal plans, equal states
+  comm::collective::LocalGroup& group;
+};
+
+std::unique_ptr<Exchange> make_towers_on_device(const Devices& devices);
+// Made by device 0's thread, which also does the host's part of every step.
+std::unique_ptr<Exchange> make_towers_on_host(const Devices& devices);
+std::unique_ptr<Exchange> make_allreduce(const Devices& devices);
+
+}  // namespace trainyard::train

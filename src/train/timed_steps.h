@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "meter/noise.h"
+#include "train/replicas.h"
+
+namespace trainyard::train {
+
+struct TimingOptions {
+  std::int64_t warmup_steps = 5, steps = 50;
+  // After each step, in device 0's thread, with the steps done so far; false: enough.
+  std::function<bool(std::int64_t done, double seconds)> after_step;
+};
+
+struct TimedSteps {
+  std::vector<double> warmup_seconds, seconds;
+  // Over the timed steps alone:
+  std::int64_t images_consumed = 0;
+  meter::CpuUse cpu;
+  std::vector<record::Warning> noise;  // what disturbed them
+  std::vector<int> cores_in_reach;     // of any thread, at their end
+};
+
+// Steps on whatever the inputs hold. Independent devices take theirs without waiting for each other.
+TimedSteps time_steps(Replicas& replicas, const TimingOptions& options);
+
+}  // namespace trainyard::train
