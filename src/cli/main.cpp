@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "cli/bench.h"
+#include "cli/compare.h"
 #include "cli/data.h"
 #include "cli/explain.h"
 #include "cli/networks.h"
@@ -50,6 +51,7 @@ const Row kCommands[] = {
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
     {"study", "Run a matrix of runs, here or on a cluster", declare_study},
+    {"compare", "Say whether runs are as fast as others: SAME, FASTER, SLOWER or UNCLEAR", declare_compare},
     {"report", "Write a study's results as one HTML file", declare_report},
 };
 

@@ -1,6 +1,7 @@
 // Every command's help ends with examples, and they all run.
 
 #include <cstdlib>
+#include <fstream>
 
 #include "cli/cli_fixture.h"
 
@@ -26,7 +27,18 @@ std::vector<std::string> examples_in(const std::string& help) {
   return examples;
 }
 
-class HelpTest : public CliTest {};
+class HelpTest : public CliTest {
+ protected:
+  // What the examples speak of: our studies, and a published job output.
+  HelpTest() {
+    std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
+    std::filesystem::create_directories(work() / "psc");
+    std::ofstream(work() / "psc" / "2018-06-04-k80:1:local")
+        << "   Gres=gpu:k80:1 Reservation=(null)\nMean Time Per Step : 0.0189142023802\n"
+           "Mean Speed : 2643.51617874 Images/Sec\nspeed uncertainty : 3.94097403\n"
+           "Speed Jitter : 340.057168827\n";
+  }
+};
 
 TEST_F(HelpTest, EveryExampleRuns) {
   const CommandResult top = run("--help");

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "record/comparison.h"
+
+namespace trainyard::cli {
+
+struct ComparedSides {
+  std::string name_a, name_b;
+  std::vector<record::RunRecord> runs_a, runs_b;
+  std::set<std::string> across;
+};
+
+// A table of the cells, then what could not be compared, then what else differs, then one line that counts.
+void print_comparison(const ComparedSides& sides, const record::Comparison& comparison,
+                      const record::VerdictOptions& options);
+nlohmann::ordered_json comparison_json(const ComparedSides& sides, const record::Comparison& comparison,
+                                       const record::VerdictOptions& options);
+
+// One line: why no cell could be compared.
+std::string why_nothing(const ComparedSides& sides, const record::Comparison& comparison);
+
+}  // namespace trainyard::cli

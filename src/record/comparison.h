@@ -1,0 +1,40 @@
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "record/envelope.h"
+#include "record/run_record.h"
+#include "record/verdict.h"
+
+namespace trainyard::record {
+
+// Runs of one envelope.
+struct ComparedCell {
+  Settings a, b;  // envelopes; they differ at most in what is compared across
+  Verdict verdict;
+};
+
+// A cell that the other side does not have.
+struct UnmatchedCell {
+  Settings envelope;
+  bool only_in_a = false;
+  std::vector<SettingDifference> nearest;  // to the cell of the other side that differs least; a, b as there
+};
+
+struct Comparison {
+  std::vector<ComparedCell> cells;
+  std::vector<UnmatchedCell> unmatched;
+  int without_speed_a = 0, without_speed_b = 0;  // runs that failed, or have no speed
+
+  int count(Outcome outcome) const;
+};
+
+// Compares every cell of A with those of B that agree in all settings but those named in `across`. Among many
+// cells chance makes some look different, so that claims then need more evidence (Holm 1979).
+Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord> b,
+                         const std::set<std::string>& across, const VerdictOptions& options = {});
+
+}  // namespace trainyard::record

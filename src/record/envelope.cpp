@@ -1,0 +1,99 @@
+#include "record/envelope.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "record/steady_state.h"
+
+namespace trainyard::record {
+namespace {
+
+constexpr std::array kNoPart = {"account",    "constraint",  "epochs",    "from",           "max_seconds",
+                                "memory_mib", "no_eval",     "partition", "staging_folder", "seed",
+                                "steps",      "until_width", "warmup"};
+
+// Settings that a record also has as results: what really ran.
+constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device", "devices",
+                                 "network", "optimizer", "precision", "read",   "scaling",
+                                 "staging", "strategy",  "threads"};
+
+struct FactName {
+  const char *section, *key;
+};
+
+constexpr std::array kExplaining = {
+    FactName{"build", "commit"},     FactName{"build", "compiler"}, FactName{"build", "flags"},
+    FactName{"build", "version"},    FactName{"cpu", "model"},      FactName{"cpu", "allowed_cores"},
+    FactName{"gpu", "driver"},       FactName{"gpu0", "name"},      FactName{"libraries", "onednn"},
+    FactName{"libraries", "openmp"}, FactName{"system", "kernel"}};
+
+std::string fact_values(std::span<const RunRecord> runs, const FactName& name) {
+  std::set<std::string> values;
+  for (const RunRecord& run : runs)
+    if (const Value* value = find_fact(run.provenance, name.section, name.key))
+      values.insert(to_text(*value));
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+}  // namespace
+
+Settings envelope(const RunRecord& run) {
+  Settings result = run.asked;
+  for (const char* name : kAsItRan) {
+    if (const auto word = run.words.find(name); word != run.words.end()) result[name] = word->second;
+    const auto figure = run.figures.find(name);
+    if (figure == run.figures.end() || !std::isfinite(figure->second)) continue;
+    const bool whole = figure->second == std::floor(figure->second);
+    result[name] = whole ? Value(static_cast<std::int64_t>(figure->second)) : Value(figure->second);
+  }
+  for (const char* name : kNoPart) result.erase(name);
+  if (!run.command.empty()) result["command"] = run.command;
+  return result;
+}
+
+std::vector<SettingDifference> differences(const Settings& a, const Settings& b) {
+  std::set<std::string> names;
+  for (const Settings* side : {&a, &b})
+    for (const auto& [name, value] : *side) names.insert(name);
+  const auto text = [](const Settings& settings, const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? "" : to_text(found->second);
+  };
+  std::vector<SettingDifference> result;
+  for (const std::string& name : names)
+    if (text(a, name) != text(b, name)) result.push_back({name, text(a, name), text(b, name)});
+  return result;
+}
+
+std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b) {
+  std::vector<SettingDifference> result;
+  for (const FactName& name : kExplaining) {
+    const std::string values_a = fact_values(a, name), values_b = fact_values(b, name);
+    if (values_a != values_b)
+      result.push_back({fmt::format("{}.{}", name.section, name.key), values_a, values_b});
+  }
+  return result;
+}
+
+bool has_speed(const RunRecord& run) {
+  if (run.status != Status::ok) return false;
+  return (!run.step_seconds.empty() && run.images_per_step > 0) || run.images_per_second.value_or(0) > 0;
+}
+
+MeasuredRun measured(const RunRecord& run) {
+  MeasuredRun result{run.node, {}};
+  if (run.step_seconds.empty() || !(run.images_per_step > 0)) {
+    result.speeds.push_back(*run.images_per_second);
+    return result;
+  }
+  const auto warmup = static_cast<std::size_t>(find_steady_state(run.step_seconds).unsteady_steps);
+  for (const double seconds : std::span(run.step_seconds).subspan(warmup))
+    result.speeds.push_back(run.images_per_step / seconds);
+  return result;
+}
+
+}  // namespace trainyard::record
