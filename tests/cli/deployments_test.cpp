@@ -88,7 +88,7 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
     EXPECT_EQ(json["cores_allowed"], json["threads"]);
     EXPECT_GT(json["cpu_seconds"].get<double>(), 0);
     EXPECT_LE(json["cores_used"].get<double>(), 1.05 * json["threads"].get<double>() + 0.05);
-    EXPECT_EQ(json["warnings"], Json::array());
+    for (const Json& warning : json["warnings"]) EXPECT_NE(warning["kind"], "cores") << warning;
   }
 }
 
