@@ -23,6 +23,7 @@ constexpr int kIncomplete = 2, kInterrupted = 130;
 
 struct Options {
   std::filesystem::path file, out;
+  std::vector<std::string> overrides;
   std::string launcher = "local", retry;
   bool skip_impossible = false, json = false, quiet = false;
 };
@@ -72,8 +73,8 @@ study::Progress run(const Options& options, const study::Spec& spec, const study
 }
 
 int run_study_command(const Options& options) {
-  const study::Spec spec = study::read_spec(options.file);
-  const study::Plan plan = study::make_plan(spec, impossible);
+  const study::Spec spec = read_study(options.file, options.overrides);
+  const study::Plan plan = study::make_plan(spec, options.launcher == "local" ? impossible_here : impossible);
   for (const std::string& remark : plan.remarks) fmt::print(stderr, "trainyard: {}\n", remark);
   if (report_impossible(spec, plan) > 0 && !options.skip_impossible)
     fail(ErrorKind::config,
@@ -97,9 +98,7 @@ int run_study_command(const Options& options) {
 
 std::function<int()> declare_study_run(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("file", options->file, "The study's YAML file")->required()->type_name("FILE");
-  command.add_option("--out,-o", options->out, "The study's folder (default: results/NAME)")
-      ->type_name("DIR");
+  add_study_options(command, options->file, options->out, options->overrides);
   command.add_option("--launcher,-l", options->launcher, "Where runs go: local, or slurm for its queue")
       ->capture_default_str();
   command

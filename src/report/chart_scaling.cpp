@@ -124,7 +124,7 @@ class ScalingRows {
                              {"ideal", ideal * share},
                              {"efficiency", speed.mean / ideal}});
       if (speed.has_interval())
-        row.insert(row.end(), {{"low", speed.interval.low * share}, {"high", speed.interval.high * share}});
+        row.insert(row.end(), {{"low", speed.drawn_low() * share}, {"high", speed.interval.high * share}});
       rows_.push_back(std::move(row));
       for (const record::RunRecord* run : cell.done) {
         if (!run->images_per_second) continue;

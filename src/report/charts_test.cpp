@@ -68,6 +68,15 @@ TEST(Charts, ThroughputShowsEveryCellRunAndGap) {
   EXPECT_EQ(rows(chart, "none")[0]["text"], "no result: oom");
 }
 
+TEST(Charts, NoIntervalIsDrawnBelowZero) {
+  TestStudy study = make_test_study("s", {{"batch", numbers({16, 32})}}, 2);
+  *study.run(0, 1).images_per_second *= 9;
+  const StudyView view = view_of(study);
+  ASSERT_LT(view.cells[0].throughput.interval.low, 0);
+  EXPECT_EQ(rows(make_throughput_chart(view), "cell")[0]["low"], 0);
+  EXPECT_EQ(rows(make_batch_chart(view), "cell")[0]["low"], 0);
+}
+
 TEST(Charts, ScalingHasItsIdealAndIsTotalAndPerOne) {
   TestStudy study = make_test_study("s", {{"threads", numbers({2, 4, 8})}}, 2);
   const StudyView view = view_of(study);

@@ -19,6 +19,8 @@ struct Throughput {
   int never_steady = 0;             // runs that did not settle
 
   bool has_interval() const { return runs > 1; }
+  // Few runs can put the lower end below zero, where no speed is: charts draw from zero on.
+  double drawn_low() const { return interval.low > 0 ? interval.low : 0; }
 };
 
 Throughput summarise_throughput(std::span<const record::RunRecord* const> runs);

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <set>
 #include <thread>
 
 #include <fmt/core.h>
@@ -71,10 +70,20 @@ at_once: 4
 constexpr const char* kCell = R"(#!/bin/sh
 case $1 in
   slow) sleep 100 ;;
-  broken) exit 3 ;;
+  broken) echo no such layer >&2; exit 3 ;;
   unlucky) test -e unlucky || { touch unlucky; echo unlucky; sleep 100; } ;;
 esac
 )";
+
+struct Fate {
+  record::Status status;
+  int exit_code;
+  const char* reason;
+};
+constexpr Fate kGood{record::Status::ok, 0, ""}, kSlow{record::Status::timeout, 137, "time limit"},
+    kBroken{record::Status::failed, 3, "exit code 3: no such layer"},
+    kRefused{record::Status::refused, 0, "Requested node configuration is not available"},
+    kUnlucky{record::Status::cancelled, 143, "cancelled through Slurm"};
 
 TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
   const auto file_of_study = write("twelve.yaml", kTwelve);
@@ -93,14 +102,19 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
   EXPECT_EQ(progress["done"], 8);
   EXPECT_EQ(progress["missing"], 0);
   EXPECT_EQ(progress["failed"].dump(), R"({"cancelled":1,"failed":1,"refused":1,"timeout":1})");
-  std::set<std::string> nodes;
   for (const auto& run : store::Store(folder().store(), store::Store::Access::read).runs()) {
-    nodes.insert(run.node);
-    EXPECT_EQ(run.exit_code == 3, record::to_text(run.asked.at("does")) == "broken") << run.id;
-    EXPECT_EQ(run.status == record::Status::refused, record::to_text(run.asked.at("gpu_type")) == "v100")
-        << run.id;
+    const std::string does = record::to_text(run.asked.at("does")),
+                      gpu = record::to_text(run.asked.at("gpu_type"));
+    EXPECT_EQ(run.node, gpu == "k80" ? "n1" : gpu == "p100" ? "n2" : "") << run.id;
+    const auto [status, exit_code, reason] = gpu == "v100"       ? kRefused
+                                             : does == "slow"    ? kSlow
+                                             : does == "broken"  ? kBroken
+                                             : does == "unlucky" ? kUnlucky
+                                                                 : kGood;
+    EXPECT_STREQ(name(run.status), name(status)) << does << ": " << run.reason;
+    EXPECT_EQ(run.exit_code, exit_code) << does;
+    EXPECT_NE(run.reason.find(reason), std::string::npos) << does << ": " << run.reason;
   }
-  EXPECT_EQ(nodes, (std::set<std::string>{"", "n1", "n2"}));  // what was refused has none
 
   progress = run_json(command, 2);
   EXPECT_EQ(progress["done"], 9);
@@ -150,6 +164,17 @@ TEST_F(StudyOnSlurm, BenchesOnItsNodesAndSaysWhatTheyAre) {
     EXPECT_EQ(record::to_text(*find_fact(run.provenance, "slurm", "partition")),
               record::to_text(run.asked.at("partition")));
   }
+}
+
+TEST_F(StudyOnSlurm, AMemoryHogIsOutOfMemory) {
+  const auto file_of_study = write("hog.yaml",
+                                   "study: hog\nrun: bench\nmemory_limit: 3GiB\ntime_limit: 50s\n"
+                                   "settings: {network: alexnet_v2, steps: 1, threads: 1}\n"
+                                   "axes: {batch: [4096]}\n");
+  const nlohmann::json progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
+                                                       file_of_study.string(), folder().path.string()),
+                                           2);
+  EXPECT_EQ(progress["failed"].dump(), R"({"oom":1})") << progress.dump();
 }
 
 }  // namespace
