@@ -93,6 +93,7 @@ std::vector<Case> cases() {
       {"no_bias", {3, 33}, 16, false, Activation::none},
       {"batch_one", {1, 40}, 10, true, Activation::sigmoid},
       {"wide", {5, 130}, 257, true, Activation::none},
+      {"few_to_many", {2, 3}, 4096, true, Activation::none},
   };
   std::vector<Case> all;
   for (const Problem& problem : problems)
