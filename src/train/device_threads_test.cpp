@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 
 namespace trainyard::train {
 namespace {
@@ -25,7 +25,7 @@ TEST(DeviceThreads, AnErrorNamesTheDeviceThatCausedIt) {
     if (device == 0) fail(ErrorKind::peer, "another rank gave up");
     if (device == 2) fail(ErrorKind::io, "no more data");
   };
-  data::expect_error(ErrorKind::io, "device 2: no more data", [&] { threads.run(caused_by_device_2); });
+  expect_error(ErrorKind::io, "device 2: no more data", [&] { threads.run(caused_by_device_2); });
   int ran = 0;
   threads.run([&](int device) { ran += device == 0 ? 1 : 0; });
   EXPECT_EQ(ran, 1) << "it can go on afterwards";

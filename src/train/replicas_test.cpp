@@ -8,15 +8,13 @@
 
 #include "base/cores.h"
 #include "base/file.h"
-#include "data/test_folder.h"
+#include "base/test_folder.h"
 #include "engine/initialise.h"
 #include "train/independent.h"
 
 namespace trainyard::train {
 namespace {
 
-using data::expect_error;
-using data::TestFolder;
 using plan::Region;
 
 constexpr int kSteps = 6;
