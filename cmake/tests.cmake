@@ -1,9 +1,9 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# One binary per label; every TEST in it becomes a CTest test of its own.
+# One binary per label; every TEST in it becomes a CTest test of its own. Those of one LOCK never run at once.
 function(trainyard_test_binary name label)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "SOURCES;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -22,5 +22,5 @@ function(trainyard_test_binary name label)
     ${name}
     DISCOVERY_MODE PRE_TEST
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" RESOURCE_LOCK "${ARG_LOCK}")
 endfunction()

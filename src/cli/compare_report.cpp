@@ -117,11 +117,11 @@ void print_comparison(const ComparedSides& sides, const Comparison& comparison,
   if (comparison.without_speed_a + comparison.without_speed_b > 0)
     fmt::print("\nruns without a speed: {} of A, {} of B\n", comparison.without_speed_a,
                comparison.without_speed_b);
-  fmt::print(
-      "\n{} cells: {} same, {} faster, {} slower, {} unclear; differences below {:.3g} % do not matter\n",
-      comparison.cells.size(), comparison.count(record::Outcome::same),
-      comparison.count(record::Outcome::faster), comparison.count(record::Outcome::slower),
-      comparison.count(record::Outcome::unclear), 100 * options.minimum_effect);
+  fmt::print("\n{} {}: {} same, {} faster, {} slower, {} unclear; differences below {:.3g} % do not matter\n",
+             comparison.cells.size(), comparison.cells.size() == 1 ? "cell" : "cells",
+             comparison.count(record::Outcome::same), comparison.count(record::Outcome::faster),
+             comparison.count(record::Outcome::slower), comparison.count(record::Outcome::unclear),
+             100 * options.minimum_effect);
 }
 
 Json comparison_json(const ComparedSides& sides, const Comparison& comparison,

@@ -18,6 +18,8 @@
 #include "report/page.h"
 #include "report/study_view.h"
 #include "store/store.h"
+#include "study/folder.h"
+#include "study/progress.h"
 
 namespace trainyard::cli {
 namespace {
@@ -48,8 +50,9 @@ int get_libraries(const Options& options) {
 report::StudyView open_study(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     fail(ErrorKind::config, "report: '{}' is not a study's folder", folder.string());
-  const store::Store store(folder / store::Store::file_name(), store::Store::Access::read);
-  report::StudyView view = report::make_study_view(store.study(), store.planned(), store.runs());
+  const study::Folder study{folder};
+  const store::Store store(study.store(), store::Store::Access::read);
+  report::StudyView view = report::make_study_view(store.study(), store.planned(), study::runs_of(study));
   if (view.cells.empty())
     fail(ErrorKind::config, "report: the study in '{}' has neither a plan nor a run", folder.string());
   return view;
@@ -131,8 +134,8 @@ std::function<int()> declare_report(CLI::App& command) {
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Examples:\n"
-      "  trainyard report my-study\n"
-      "  trainyard report my-study --out results.html --charts figures --format svg");
+      "  trainyard report results/smoke\n"
+      "  trainyard report results/smoke --out smoke.html --charts figures --format svg");
   return [options] { return options->get_libraries ? get_libraries(*options) : write_report(*options); };
 }
 

@@ -18,6 +18,9 @@ constexpr Row kCommands[] = {
     {"run", "Run what a study expects and is not done yet", declare_study_run},
     {"status", "Expected, done, failed and missing runs of a study", declare_study_status},
     {"export", "Print a study's runs as CSV or JSON lines", declare_study_export},
+    {"collect", "Take in what a study's runs on a cluster left", declare_study_collect},
+    {"cancel", "Take a study's unfinished runs out of the cluster's queue", declare_study_cancel},
+    {"exec", "One run on a node: what a cluster's job calls", declare_study_exec},
     {"import", "Take in the published outputs of PSC's benchmarks", declare_study_import},
 };
 

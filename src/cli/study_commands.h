@@ -11,6 +11,9 @@ std::function<int()> declare_study_plan(CLI::App& command);
 std::function<int()> declare_study_run(CLI::App& command);
 std::function<int()> declare_study_status(CLI::App& command);
 std::function<int()> declare_study_export(CLI::App& command);
+std::function<int()> declare_study_collect(CLI::App& command);
+std::function<int()> declare_study_cancel(CLI::App& command);
+std::function<int()> declare_study_exec(CLI::App& command);
 std::function<int()> declare_study_import(CLI::App& command);
 
 }  // namespace trainyard::cli

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "meter/nvml.h"
 #include "networks/zoo.h"
 
 namespace trainyard::cli {
@@ -12,6 +13,11 @@ namespace {
 
 // Training images of the data sets that lie in files.
 const std::map<std::string, std::int64_t> kTrainingImages = {{"mnist", 60'000}, {"cifar10", 50'000}};
+
+int gpus_here() {
+  const auto nvml = meter::Nvml::open();
+  return nvml == nullptr ? 0 : nvml->device_count();
+}
 
 }  // namespace
 
@@ -29,6 +35,37 @@ std::string impossible(const record::Settings& settings) {
     return fmt::format("batch {} is larger than the training set of {} ({} images)",
                        record::to_text(batch->second), images->first, images->second);
   return "";
+}
+
+std::string impossible_here(const record::Settings& settings) {
+  if (const std::string reason = impossible(settings); !reason.empty()) return reason;
+  const auto count = [&](const char* name, double otherwise) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? otherwise : record::number_or(found->second, otherwise);
+  };
+  if (count("nodes", 1) > 1) return fmt::format("{} nodes asked for, this machine is one", count("nodes", 1));
+  const std::string type = setting_text(settings, "gpu_type");
+  const double gpus = count("gpus", type.empty() ? 0 : 1);
+  static const int kHere = gpus_here();
+  if (gpus > kHere)
+    return fmt::format("{} GPUs{}{} asked for, this machine has {}", gpus, type.empty() ? "" : " ", type,
+                       kHere);
+  return "";
+}
+
+study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  study::Spec spec = study::read_spec(file);
+  for (const std::string& assignment : overrides) study::override_setting(spec, assignment);
+  return spec;
+}
+
+void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
+                       std::vector<std::string>& overrides) {
+  command.add_option("file", file, "The study's YAML file")->required()->type_name("FILE");
+  command.add_option("--out,-o", out, "The study's folder (default: results/NAME)")->type_name("DIR");
+  command.add_option("--set", overrides, "A setting in place of the file's; may be given several times")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
 }
 
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan) {

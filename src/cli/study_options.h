@@ -5,14 +5,24 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "study/folder.h"
 #include "study/plan.h"
 
 namespace trainyard::cli {
 
+// A study's file, with settings that the command line puts in place of the file's.
+study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
+                       std::vector<std::string>& overrides);
+
 // What is known to be impossible before a run is started: a network or data set that does not exist, a batch
 // larger than the training set.
 std::string impossible(const record::Settings& settings);
+
+// The same for this machine alone: also GPUs that it has not, and more than one node.
+std::string impossible_here(const record::Settings& settings);
 
 // One line on standard error for each reason why cells can never run; returns how many cells that are.
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan);

@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::filesystem::path file, out;
+  std::vector<std::string> overrides;
   bool json = false;
 };
 
@@ -118,7 +119,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& co
 }
 
 int plan_study(const Options& options) {
-  const study::Spec spec = study::read_spec(options.file);
+  const study::Spec spec = read_study(options.file, options.overrides);
   const study::Plan plan = study::make_plan(spec, impossible);
   const Cost cost = cost_of(spec, plan, folder_of(spec, options.out));
   if (options.json) {
@@ -135,9 +136,7 @@ int plan_study(const Options& options) {
 
 std::function<int()> declare_study_plan(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("file", options->file, "The study's YAML file")->required()->type_name("FILE");
-  command.add_option("--out,-o", options->out, "The study's folder (default: results/NAME)")
-      ->type_name("DIR");
+  add_study_options(command, options->file, options->out, options->overrides);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Exit code 1 when a cell can never run, such as one with a batch larger than the training set.\n\n"

@@ -1,5 +1,8 @@
 #include "cli/study_results.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -37,15 +40,33 @@ std::vector<std::pair<std::string, CellResult>> cells_of(const study::Progress& 
 }
 
 std::string interval_text(const record::TwoLevel& speed) {
-  return speed.runs < 2 ? "one run"
-                        : fmt::format("{:.0f} .. {:.0f}", speed.interval.low, speed.interval.high);
+  return speed.runs < 2
+             ? "one run"
+             : fmt::format("{:.0f} .. {:.0f}", std::max(speed.interval.low, 0.0), speed.interval.high);
+}
+
+// Numbers by size, everything else by its text.
+bool in_order(const record::Settings& a, const record::Settings& b, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto of_a = a.find(name), of_b = b.find(name);
+    if (of_a == a.end() || of_b == b.end()) continue;
+    const double nothing = std::nan("");
+    const double x = record::number_or(of_a->second, nothing), y = record::number_or(of_b->second, nothing);
+    if (!std::isnan(x) && !std::isnan(y) ? x != y : of_a->second != of_b->second)
+      return !std::isnan(x) && !std::isnan(y) ? x < y
+                                              : record::to_text(of_a->second) < record::to_text(of_b->second);
+  }
+  return false;
 }
 
 void print_cells(const study::Progress& progress) {
-  const auto cells = cells_of(progress);
+  auto cells = cells_of(progress);
   std::vector<const record::Settings*> settings;
   for (const auto& [hash, cell] : cells) settings.push_back(cell.settings);
   const std::vector<std::string> names = varying_settings(settings);
+  std::stable_sort(cells.begin(), cells.end(), [&](const auto& a, const auto& b) {
+    return in_order(*a.second.settings, *b.second.settings, names);
+  });
   std::vector<std::string> head = names;
   head.insert(head.end(), {"runs", "images/s", "95 % interval", "run spread", "warnings"});
   TextTable table(head);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/study_commands.h"
@@ -12,6 +13,7 @@
 #include "cli/study_results.h"
 #include "study/local_launcher.h"
 #include "study/run_study.h"
+#include "study/slurm/launcher.h"
 #include "train/stop_request.h"
 
 namespace trainyard::cli {
@@ -21,7 +23,8 @@ constexpr int kIncomplete = 2, kInterrupted = 130;
 
 struct Options {
   std::filesystem::path file, out;
-  std::string retry;
+  std::vector<std::string> overrides;
+  std::string launcher = "local", retry;
   bool skip_impossible = false, json = false, quiet = false;
 };
 
@@ -31,6 +34,18 @@ void print_run(const record::RunRecord& run) {
       run.images_per_second ? fmt::format("{:.0f} images/s", *run.images_per_second) : "";
   fmt::print(stderr, "{:<11} {}  {}{}\n", name(run.status), run.id, what.empty() ? run.reason : what,
              run.warnings.empty() ? "" : fmt::format("  ({} warnings)", run.warnings.size()));
+}
+
+std::unique_ptr<study::Launcher> make_launcher(const Options& options, const study::Spec& spec,
+                                               const study::Folder& folder, const study::Watcher& watcher) {
+  if (options.launcher == "local") return std::make_unique<study::LocalLauncher>(folder);
+  if (options.launcher != "slurm")
+    fail(ErrorKind::usage, "--launcher '{}'{}: local or slurm", options.launcher,
+         did_you_mean(options.launcher, {"local", "slurm"}));
+  study::slurm::LauncherOptions slurm;
+  slurm.submit = {own_program(), std::filesystem::current_path(), spec.at_once};
+  slurm.say = watcher.remarks;
+  return std::make_unique<study::slurm::SlurmLauncher>(folder, slurm);
 }
 
 study::Progress run(const Options& options, const study::Spec& spec, const study::Plan& plan,
@@ -52,14 +67,14 @@ study::Progress run(const Options& options, const study::Spec& spec, const study
           },
       .remarks = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); },
       .stop = [] { return train::StopRequest::asked(); }};
-  study::LocalLauncher launcher(folder);
-  return run_study({spec, plan, folder, study::parse_retry_policy(options.retry), own_program()}, launcher,
+  const auto launcher = make_launcher(options, spec, folder, watcher);
+  return run_study({spec, plan, folder, study::parse_retry_policy(options.retry), own_program()}, *launcher,
                    watcher);
 }
 
 int run_study_command(const Options& options) {
-  const study::Spec spec = study::read_spec(options.file);
-  const study::Plan plan = study::make_plan(spec, impossible);
+  const study::Spec spec = read_study(options.file, options.overrides);
+  const study::Plan plan = study::make_plan(spec, options.launcher == "local" ? impossible_here : impossible);
   for (const std::string& remark : plan.remarks) fmt::print(stderr, "trainyard: {}\n", remark);
   if (report_impossible(spec, plan) > 0 && !options.skip_impossible)
     fail(ErrorKind::config,
@@ -83,9 +98,9 @@ int run_study_command(const Options& options) {
 
 std::function<int()> declare_study_run(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("file", options->file, "The study's YAML file")->required()->type_name("FILE");
-  command.add_option("--out,-o", options->out, "The study's folder (default: results/NAME)")
-      ->type_name("DIR");
+  add_study_options(command, options->file, options->out, options->overrides);
+  command.add_option("--launcher,-l", options->launcher, "Where runs go: local, or slurm for its queue")
+      ->capture_default_str();
   command
       .add_option("--retry", options->retry, "Failures to try again: failed, nan, oom, timeout, refused, all")
       ->type_name("STATUS,...");

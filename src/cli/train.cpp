@@ -16,6 +16,7 @@
 #include "cli/run_report.h"
 #include "train/independent.h"
 #include "train/match_input.h"
+#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -177,6 +178,7 @@ int train_network(const Options& options) {
   const bool alone = deployment.strategy == train::Strategy::independent;
   std::vector<train::TrainResult> results;
   const auto folders = open_folders(options, deployment);
+  const train::StopRequest guard;  // from here on signals are its, and those that came before are seen now
   if (loaded.staged != nullptr) loaded.staged->check_interrupt();
   if (alone) {
     results = train::run_independent(wanted, deployment, dataset, loop, folders);

@@ -1,5 +1,7 @@
 #include "record/comparison.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "record/test_series.h"
@@ -48,6 +50,9 @@ TEST(Envelope, SpeedsAreThoseOfTheSteadySteps) {
   const MeasuredRun run = measured(made_up_run({}, steps));
   EXPECT_EQ(run.speeds.size(), 50u);
   EXPECT_NEAR(run.speeds.front(), 500, 30);
+
+  EXPECT_EQ(measured(made_up_run({}, {0.1, NAN, 0, 0.2})).speeds.size(), 2u);
+  EXPECT_FALSE(has_speed(made_up_run({}, {NAN})));
 
   RunRecord imported;
   EXPECT_FALSE(has_speed(imported));

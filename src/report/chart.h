@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "report/study_view.h"
 
@@ -15,10 +16,9 @@ struct Chart {
 
 // Throughput of every cell: bar, interval between runs, runs as dots.
 Chart make_throughput_chart(const StudyView& view);
-// Throughput against the number of threads, devices or workers, with the ideal line; total and per one.
-Chart make_threads_chart(const StudyView& view);
-Chart make_devices_chart(const StudyView& view);
-Chart make_workers_chart(const StudyView& view);
+// Throughput against the number of threads, devices and the like, with the ideal line; total and per one. A
+// chart for every such axis, or one that is left out.
+std::vector<Chart> make_scaling_charts(const StudyView& view);
 // Throughput against the batch.
 Chart make_batch_chart(const StudyView& view);
 // Step times in order, a panel a cell: warm-up shaded, outliers marked.

@@ -74,7 +74,7 @@ Chart make_batch_chart(const StudyView& view) {
                            {"value", speed.mean},
                            {"runs", std::int64_t{speed.runs}}});
     if (speed.has_interval())
-      row.insert(row.end(), {{"low", speed.interval.low}, {"high", speed.interval.high}});
+      row.insert(row.end(), {{"low", speed.drawn_low()}, {"high", speed.interval.high}});
     rows.push_back(std::move(row));
     for (const record::RunRecord* run : cell.done) {
       if (!run->images_per_second) continue;

@@ -37,6 +37,14 @@ constexpr const char* kView = R"json({
   ]
 })json";
 
+// As the run understood it; else as it was asked.
+double cores_asked(const Cell& cell, const record::RunRecord& run) {
+  for (const char* setting : {"threads", "tasks_per_node"})
+    if (const double asked = record::number_or(cell.setting(setting), 0); asked > 0)
+      return run.figure_or("threads", asked);
+  return run.figure_or("threads", 0);
+}
+
 }  // namespace
 
 Chart make_cores_chart(const StudyView& view) {
@@ -47,9 +55,9 @@ Chart make_cores_chart(const StudyView& view) {
   std::vector<double> asked;
   for (const Cell& cell : view.cells)
     for (const record::RunRecord* run : cell.done) {
-      const double threads = record::number_or(cell.setting("threads"), 0);
+      const double threads = cores_asked(cell, *run);
       const double used = run->figure_or("cores_used", 0);
-      if (threads <= 0 || used <= 0) continue;
+      if (!(threads > 0) || !(used > 0)) continue;
       asked.push_back(threads);
       rows.push_back({{"kind", std::string("run")},
                       {"asked", threads},
@@ -61,7 +69,7 @@ Chart make_cores_chart(const StudyView& view) {
                       {"node", run->node}});
     }
   if (asked.empty()) {
-    chart.left_out = "no run has both a setting 'threads' and a figure of the cores it used";
+    chart.left_out = "no run says both how many threads it was given and how many cores it used";
     return chart;
   }
   std::sort(asked.begin(), asked.end());

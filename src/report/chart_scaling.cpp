@@ -124,7 +124,7 @@ class ScalingRows {
                              {"ideal", ideal * share},
                              {"efficiency", speed.mean / ideal}});
       if (speed.has_interval())
-        row.insert(row.end(), {{"low", speed.interval.low * share}, {"high", speed.interval.high * share}});
+        row.insert(row.end(), {{"low", speed.drawn_low() * share}, {"high", speed.interval.high * share}});
       rows_.push_back(std::move(row));
       for (const record::RunRecord* run : cell.done) {
         if (!run->images_per_second) continue;
@@ -143,28 +143,29 @@ class ScalingRows {
   std::vector<Row> rows_;
 };
 
+// What an axis counts, one of it.
+constexpr std::pair<const char*, const char*> kCounts[] = {
+    {"threads", "thread"}, {"devices", "device"},      {"gpus", "GPU"},
+    {"workers", "worker"}, {"tasks_per_node", "task"}, {"nodes", "node"}};
+
 Chart make_scaling_chart(const StudyView& view, const std::string& axis, const std::string& one) {
-  Chart chart{"scaling-" + axis, fmt::format("Scaling with {}", axis), "", "", ""};
-  const Axis* found = view.find_axis(axis);
-  if (found == nullptr || !found->numeric) {
-    chart.left_out = fmt::format("'{}' does not vary in this study", axis);
-    return chart;
-  }
+  const std::string many = one + "s";
+  Chart chart{"scaling-" + axis, fmt::format("Scaling with {}", many), "", "", ""};
   const ScalingRows scaling(view, axis, one);
-  if (scaling.counts().size() < 2) {
+  const std::vector<double> counts = scaling.counts();
+  if (counts.size() < 2) {
     chart.left_out = fmt::format("fewer than two values of '{}' have results", axis);
     return chart;
   }
   chart.explanation =
-      fmt::format("Dashed: ideal, from the fewest {} on. This is {}.", axis, kind_of_scaling(view, axis));
-  const std::vector<double> counts = scaling.counts();
+      fmt::format("Dashed: ideal, from the fewest {} on. This is {}.", many, kind_of_scaling(view, axis));
   // A wide range is read on logarithms, where the ideal stays a straight line.
   const bool wide = counts.back() / counts.front() > 16;
-  const std::string log = R"({"type": "log", "base": 2, "nice": false})";
   const std::string view_text =
-      fill_spec(kView, {{"title", to_json(axis)},
+      fill_spec(kView, {{"title", to_json(many)},
                         {"counts", to_json(counts)},
-                        {"scale", wide ? log : R"({"zero": false, "nice": false, "padding": 14})"},
+                        {"scale", wide ? R"({"type": "log", "base": 2, "nice": false})"
+                                       : R"({"zero": false, "nice": false, "padding": 14})"},
                         {"scale_y", wide ? R"({"type": "log"})" : R"({"zero": true})"},
                         {"colour", scaling.series().colour_channel()}});
   chart.spec = finish_spec(view_text, scaling.rows(), {"panel", scaling.panels(), {"y"}}, {2, 360, 60});
@@ -173,8 +174,17 @@ Chart make_scaling_chart(const StudyView& view, const std::string& axis, const s
 
 }  // namespace
 
-Chart make_threads_chart(const StudyView& view) { return make_scaling_chart(view, "threads", "thread"); }
-Chart make_devices_chart(const StudyView& view) { return make_scaling_chart(view, "devices", "device"); }
-Chart make_workers_chart(const StudyView& view) { return make_scaling_chart(view, "workers", "worker"); }
+std::vector<Chart> make_scaling_charts(const StudyView& view) {
+  std::vector<Chart> charts;
+  std::string names;
+  for (const auto& [axis, one] : kCounts) {
+    const Axis* found = view.find_axis(axis);
+    if (found != nullptr && found->numeric) charts.push_back(make_scaling_chart(view, axis, one));
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", axis);
+  }
+  if (charts.empty())
+    charts.push_back({"scaling", "Scaling", "", "", fmt::format("none of {} varies in this study", names)});
+  return charts;
+}
 
 }  // namespace trainyard::report

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "report/chart.h"
 #include "report/number_text.h"
@@ -46,8 +47,8 @@ Chart make_staging_chart(const StudyView& view) {
     double sum = 0;
     std::int64_t runs = 0;
     for (const record::RunRecord* run : cell.done) {
-      if (!run->figures.contains("staging_seconds")) continue;
-      const double seconds = run->figures.at("staging_seconds");
+      const double seconds = run->figure_or("staging_seconds", NAN);
+      if (!std::isfinite(seconds)) continue;
       sum += seconds;
       ++runs;
       rows.push_back({{"kind", std::string("run")},

@@ -95,7 +95,7 @@ void add_rows(std::vector<Row>& rows, const Cell& cell, const Row& head) {
               {"end", std::max(speed.max, speed.has_interval() ? speed.interval.high : speed.mean)},
               {"text", number_text(speed.mean)}};
   if (speed.has_interval())
-    summary.insert(summary.end(), {{"low", speed.interval.low}, {"high", speed.interval.high}});
+    summary.insert(summary.end(), {{"low", speed.drawn_low()}, {"high", speed.interval.high}});
   add("cell", summary);
   for (const record::RunRecord* run : cell.done)
     if (run->images_per_second)

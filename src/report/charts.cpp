@@ -1,14 +1,14 @@
 #include "report/charts.h"
 
+#include <utility>
+
 namespace trainyard::report {
 
 std::vector<Chart> make_charts(const StudyView& view) {
-  using Make = Chart (*)(const StudyView&);
-  constexpr Make kCharts[] = {make_throughput_chart, make_threads_chart, make_devices_chart,
-                              make_workers_chart,    make_batch_chart,   make_steps_chart,
-                              make_cores_chart,      make_staging_chart};
-  std::vector<Chart> charts;
-  for (const Make make : kCharts) charts.push_back(make(view));
+  std::vector<Chart> charts{make_throughput_chart(view)};
+  for (Chart& chart : make_scaling_charts(view)) charts.push_back(std::move(chart));
+  for (const auto make : {make_batch_chart, make_steps_chart, make_cores_chart, make_staging_chart})
+    charts.push_back(make(view));
   return charts;
 }
 

@@ -37,7 +37,8 @@ TEST(Charts, SayWhyTheyAreLeftOut) {
     if (chart.spec.empty()) reasons[chart.id] = chart.left_out;
   }
   EXPECT_EQ(reasons["batch"], "'batch' does not vary in this study");
-  EXPECT_EQ(reasons["scaling-threads"], "'threads' does not vary in this study");
+  EXPECT_EQ(reasons["scaling"],
+            "none of threads, devices, gpus, workers, tasks_per_node, nodes varies in this study");
   EXPECT_EQ(reasons["staging"], "no run staged its data");
   EXPECT_FALSE(reasons.contains("throughput"));
   EXPECT_FALSE(reasons.contains("steps"));
@@ -67,10 +68,19 @@ TEST(Charts, ThroughputShowsEveryCellRunAndGap) {
   EXPECT_EQ(rows(chart, "none")[0]["text"], "no result: oom");
 }
 
+TEST(Charts, NoIntervalIsDrawnBelowZero) {
+  TestStudy study = make_test_study("s", {{"batch", numbers({16, 32})}}, 2);
+  *study.run(0, 1).images_per_second *= 9;
+  const StudyView view = view_of(study);
+  ASSERT_LT(view.cells[0].throughput.interval.low, 0);
+  EXPECT_EQ(rows(make_throughput_chart(view), "cell")[0]["low"], 0);
+  EXPECT_EQ(rows(make_batch_chart(view), "cell")[0]["low"], 0);
+}
+
 TEST(Charts, ScalingHasItsIdealAndIsTotalAndPerOne) {
   TestStudy study = make_test_study("s", {{"threads", numbers({2, 4, 8})}}, 2);
   const StudyView view = view_of(study);
-  const Chart chart = make_threads_chart(view);
+  const Chart chart = make_scaling_charts(view).front();
   const std::vector<json> cells = rows(chart, "cell");
   ASSERT_EQ(cells.size(), 6u);  // total and per thread
   const double base = view.cells[0].throughput.mean, last = view.cells[2].throughput.mean;
@@ -87,9 +97,9 @@ TEST(Charts, WeakScalingIsToldByTheImagesOfAStep) {
   TestStudy study = make_test_study("s", {{"devices", numbers({1, 2, 4})}}, 1);
   for (record::RunRecord& run : study.runs)
     run.images_per_step = 64 * record::number_or(run.asked["devices"], 0);
-  EXPECT_NE(make_devices_chart(view_of(study)).explanation.find("weak scaling"), std::string::npos);
+  EXPECT_NE(make_scaling_charts(view_of(study)).front().explanation.find("weak scaling"), std::string::npos);
   study.runs[2].images_per_step = 100;
-  EXPECT_NE(make_devices_chart(view_of(study)).explanation.find("mixed"), std::string::npos);
+  EXPECT_NE(make_scaling_charts(view_of(study)).front().explanation.find("mixed"), std::string::npos);
 }
 
 TEST(Charts, SeriesBecomePanelsWhenColoursRunOut) {

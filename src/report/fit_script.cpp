@@ -4,6 +4,8 @@ namespace trainyard::report {
 
 const char* const kFitScript = R"js(function fit_spec(spec, width) {
   const fit = spec.usermeta, fitted = JSON.parse(JSON.stringify(spec));
+  const letters = Math.max(...spec.data.values.map(row => (row.series || '').length));
+  fitted.config.legend.columns = Math.max(1, Math.floor(width / (Math.min(7 * letters, 260) + 50)));
   if (!fitted.facet) {
     fitted.width = width;
     fitted.autosize = {type: 'fit-x', contains: 'padding'};

@@ -1,8 +1,5 @@
 #include "report/libraries.h"
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <optional>
 
 #include <fmt/core.h>
@@ -74,9 +71,6 @@ std::optional<Library> find(const PinnedLibrary& wanted, const std::filesystem::
 }
 
 void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted, bool quiet) {
-  // The bar shows only on a terminal; elsewhere a line says why the first report takes longer.
-  if (!quiet && ::isatty(STDERR_FILENO) == 0)
-    fmt::print(stderr, "fetching {}@{}, once\n", wanted.package.name, wanted.package.version);
   const std::filesystem::path libraries = place.parent_path();
   const fetch::InterruptGuard guard;
   const fetch::ScratchFolder scratch(libraries, ".partial-");

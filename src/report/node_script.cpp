@@ -3,7 +3,7 @@
 namespace trainyard::report {
 
 // Node has no canvas to measure text with, and Vega's own guess is far too wide: widths of Helvetica's
-// letters, in hundredths of the font size, roughly.
+// letters, in hundredths of the font size, roughly, and a tenth more for wider fonts.
 const char* const kNodeScript = R"js('use strict';
 const fs = require('fs'), vm = require('vm');
 const [width, vega_file, vega_lite_file, ...charts] = process.argv.slice(2);
@@ -12,7 +12,7 @@ for (const file of [vega_file, vega_lite_file]) vm.runInThisContext(fs.readFileS
 const letter_width = letter => /[ijl.,:;'|!()\[\] ]/.test(letter) ? 28 : /[mwMW@%]/.test(letter) ? 88 :
   /[A-Z]/.test(letter) ? 68 : /[ftr\-"]/.test(letter) ? 35 : 56;
 vega.textMetrics.width = (item, text) => [...String(text ?? '')].reduce((sum, letter) => sum + letter_width(letter), 0) *
-  vega.textMetrics.height(item) / 100;
+  vega.textMetrics.height(item) / 90;
 
 async function draw(chart) {
   const spec = fit_spec(JSON.parse(fs.readFileSync(chart + '.json', 'utf8')), Number(width));

@@ -49,7 +49,8 @@ tbody tr:hover { background: #f2f7fb; }
 .reason { color: var(--soft); overflow-wrap: anywhere; }
 .badge { display: inline-block; background: #fdece5; color: var(--alarm); border-radius: 10px; padding: 0 9px; font-size: 12px; font-weight: 600; }
 .differs { background: #fff7ec; }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 18px 32px; align-items: start; }
+.facts { columns: 2 420px; column-gap: 32px; }
+.facts table { break-inside: avoid; margin-bottom: 16px; }
 .facts th { width: 38%; color: var(--soft); }
 .facts td { overflow-wrap: anywhere; }
 details > summary { cursor: pointer; color: var(--soft); font-size: 13.5px; margin: 4px 0 8px; overflow-wrap: anywhere; }

@@ -28,9 +28,11 @@ struct Found {
   }
 };
 
+bool is_bytes(const std::string& key) { return key.ends_with("bytes"); }
+
 std::string value_text(const record::Fact& fact) {
   const auto* bytes = std::get_if<std::int64_t>(&fact.value);
-  if (bytes != nullptr && fact.key.ends_with("bytes")) return format_bytes(*bytes);
+  if (bytes != nullptr && is_bytes(fact.key)) return format_bytes(*bytes);
   return record::to_text(fact.value);
 }
 
@@ -92,8 +94,11 @@ std::string row(const std::string& key, const Found& found) {
     return fmt::format("<tr><th scope=\"row\">{} <small>varies</small></th><td>{}</td></tr>\n",
                        html_text(spaced(key)), by_value(found));
   const auto [low, high] = std::minmax_element(found.numbers.begin(), found.numbers.end());
+  const auto text = [&](double number) {
+    return is_bytes(key) ? format_bytes(static_cast<std::int64_t>(number)) : number_text(number);
+  };
   return fmt::format("<tr><th scope=\"row\">{} <small>varies</small></th><td>{} to {}</td></tr>\n",
-                     html_text(spaced(key)), number_text(*low), number_text(*high));
+                     html_text(spaced(key)), text(*low), text(*high));
 }
 
 std::string nodes_text(const StudyView& view) {

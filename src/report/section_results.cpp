@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <fmt/core.h>
 
 #include "report/escape.h"
@@ -24,10 +26,18 @@ long long warnings_of(const Cell& cell) {
 }
 
 std::string unsteady_text(const Throughput& speed) {
+  if (speed.steps == 0) return "-";
   std::string text = fmt::format("{} of {}", speed.unsteady_steps, speed.steps);
   if (speed.never_steady > 0)
     text += fmt::format(", {} never settled", count_text(speed.never_steady, "run"));
   return text;
+}
+
+std::string setting_cell(const Axis& axis, const record::Value& value) {
+  const double number = record::number_or(value, NAN);
+  const std::string exact = std::isnan(number) ? "" : fmt::format(" data-value=\"{}\"", number);
+  return fmt::format("<td{}{}>{}</td>", axis.numeric ? " class=\"num\"" : "", exact,
+                     html_text(record::to_text(value)));
 }
 
 std::string figures(const Cell& cell) {
@@ -75,14 +85,7 @@ std::string results_section(const StudyView& view) {
   for (const Cell& cell : view.cells) {
     html += fmt::format("<tr data-cell=\"{}\">", html_text(cell.id));
     if (view.axes.empty()) html += fmt::format("<td>{}</td>", html_text(cell.label));
-    for (const Axis& axis : view.axes) {
-      const record::Value value = cell.setting(axis.name);
-      html += fmt::format("<td{}>{}</td>",
-                          axis.numeric
-                              ? fmt::format(" class=\"num\" data-value=\"{}\"", record::number_or(value, 0))
-                              : std::string(),
-                          html_text(record::to_text(value)));
-    }
+    for (const Axis& axis : view.axes) html += setting_cell(axis, cell.setting(axis.name));
     html += figures(cell) + "</tr>\n";
   }
   return html + "</tbody>\n</table>\n</div>\n</section>\n";

@@ -1,6 +1,7 @@
 #include "report/study_view.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,11 @@ using record::Value;
 bool is_number(const Value& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
+
+const Value kAbsent = std::string("-");
+
+// Of a number among others; what is absent comes first.
+double rank(const Value& value) { return record::number_or(value, -std::numeric_limits<double>::infinity()); }
 
 // Cells in the order of the plan, then those that only runs know; and the replicates expected of each.
 class Cells {
@@ -68,12 +74,11 @@ std::vector<Axis> varying(const std::vector<Cell>& cells) {
       const Value value = cell.setting(name);
       if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())
         axis.values.push_back(value);
-      axis.numeric = axis.numeric && is_number(value);
+      axis.numeric = axis.numeric && (is_number(value) || value == kAbsent);
     }
     if (axis.numeric)
-      std::sort(axis.values.begin(), axis.values.end(), [](const Value& a, const Value& b) {
-        return record::number_or(a, 0) < record::number_or(b, 0);
-      });
+      std::sort(axis.values.begin(), axis.values.end(),
+                [](const Value& a, const Value& b) { return rank(a) < rank(b); });
     if (axis.values.size() > 1) axes.push_back(std::move(axis));
   }
   std::stable_partition(axes.begin(), axes.end(), [](const Axis& axis) { return !axis.numeric; });
@@ -95,7 +100,7 @@ void sort_by_axes(std::vector<Cell>& cells, const std::vector<Axis>& axes) {
 
 Value Cell::setting(const std::string& name) const {
   const auto found = settings.find(name);
-  return found == settings.end() ? Value(std::string("-")) : found->second;
+  return found == settings.end() ? kAbsent : found->second;
 }
 
 const Axis* StudyView::find_axis(const std::string& wanted) const {
@@ -112,11 +117,11 @@ std::string label(const Cell& cell, const std::vector<Axis>& axes) {
   std::string text;
   for (const Axis& axis : axes) {
     const Value value = cell.setting(axis.name);
-    const bool speaks_for_itself =
-        std::holds_alternative<std::string>(value) && record::to_text(value) != "-";
+    if (value == kAbsent) continue;
+    const bool speaks_for_itself = std::holds_alternative<std::string>(value);
     text += (text.empty() ? "" : ", ") + (speaks_for_itself ? "" : axis.name + " ") + record::to_text(value);
   }
-  return text;
+  return text.empty() && !axes.empty() ? "-" : text;
 }
 
 StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>& planned,

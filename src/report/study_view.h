@@ -14,7 +14,7 @@ namespace trainyard::report {
 struct Axis {
   std::string name;
   std::vector<record::Value> values;  // numbers ascending, words in the order of the plan
-  bool numeric = false;               // every value is a number
+  bool numeric = false;               // every value is a number, or absent
 };
 
 // One point of the matrix, and what became of its runs. The last attempt at a replicate speaks for it, unless

@@ -80,8 +80,13 @@ TEST(StudyView, CellsThatLackASettingStillHaveAPlace) {
   TestStudy study = make_test_study("s", {{"devices", {number(1), number(2)}}}, 1);
   study.planned[1].settings["gpu"] = word("p100");
   const StudyView view = view_of(study);
-  EXPECT_EQ(view.cells[0].label, "gpu -, devices 1");
+  EXPECT_EQ(view.cells[0].label, "devices 1");
   EXPECT_EQ(view.cells[1].label, "p100, devices 2");
+  study.planned[0].settings.erase("devices");
+  const StudyView without = view_of(study);
+  ASSERT_NE(without.find_axis("devices"), nullptr);
+  EXPECT_TRUE(without.find_axis("devices")->numeric);
+  EXPECT_EQ(without.cells[0].label, "-");
 }
 
 // Speeds 1, 2, 3: mean 2, standard deviation 1, t(0.975, 2) = 4.303.
@@ -93,6 +98,7 @@ TEST(Throughput, IntervalIsThatOfTheMeanBetweenRuns) {
     runs[i].statistics.steps = 100;
     runs[i].statistics.unsteady_steps = 4;
     runs[i].statistics.steady = i > 0;
+    runs[i].statistics.legacy.mean_speed = static_cast<double>(i + 1);
     runs[i].statistics.legacy.speed_jitter = 0.1 * static_cast<double>(i + 1);
     pointers.push_back(&runs[i]);
   }

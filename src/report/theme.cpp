@@ -12,7 +12,8 @@ std::string theme() {
       "titleFontSize": 12, "titleFontWeight": 600, "titleColor": "#1c2430", "titlePadding": 10,
       "domainColor": "#aab4bf", "tickColor": "#aab4bf", "tickSize": 4, "gridColor": "#e8ecf0"
     },
-    "axisY": {"domain": false, "ticks": false, "labelFlush": true},
+    "axisY": {"domain": false, "ticks": false},
+    "axisYQuantitative": {"labelFlush": true},
     "view": {"stroke": null},
     "header": {"labelFontSize": 12.5, "labelFontWeight": 600, "labelColor": "#1c2430", "labelAnchor": "start",
                "labelPadding": 8, "labelLimit": 420, "title": null},

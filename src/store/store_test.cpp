@@ -111,8 +111,9 @@ TEST_F(StoreTest, RefusesWhatIsMissingOrDamaged) {
   expect_refused("store '");
   std::ofstream(file(), std::ios::trunc) << "";
   open().add(run_of("aaaa-r1-a1"));
+  open().add(run_of("aaaa-r1-a2"));
   const std::filesystem::path cut = file();
-  std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 2);
+  std::filesystem::resize_file(cut, std::filesystem::file_size(cut) * 3 / 4);
   std::fstream(cut, std::ios::in | std::ios::out).seekp(100).write(std::string(400, '\x5a').data(), 400);
   expect_refused("store '");
 }

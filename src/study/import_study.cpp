@@ -1,6 +1,7 @@
 #include "study/import_study.h"
 
 #include "base/file.h"
+#include "study/plan.h"
 #include "study/progress.h"
 #include "study/study_lock.h"
 
@@ -15,6 +16,7 @@ int import_study(const Folder& folder, const std::string& name, const std::vecto
   int added = 0;
   for (record::RunRecord run : runs) {
     run.study = name;
+    if (run.cell.empty()) run.cell = content_hash("import\n" + record::to_json(run.asked));
     if (store.contains(run.id)) continue;
     planned.push_back({static_cast<std::int64_t>(planned.size()), run.cell, run.replicate, run.asked});
     record::write_run_record(run, folder.record(run.id));

@@ -16,6 +16,11 @@ class Launcher {
   using Stop = std::function<bool()>;  // asked often: a person pressed Ctrl-C
 
   virtual ~Launcher() = default;
+
+  // Makes the records that are due for jobs of earlier launchers. Called before a study looks what is
+  // missing.
+  virtual void settle() {}
+
   virtual void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) = 0;
 };
 

@@ -26,7 +26,7 @@ std::string hash_of(const Spec& spec, const record::Settings& settings) {
   std::string text = spec.run + "\n" + record::to_json(settings);
   for (const std::string& word : spec.program) text += "\n" + word;
   for (const auto& [name, value] : spec.environment) text += "\n" + name + "=" + value;
-  return fmt::format("{:016x}", mix_streams(stream_of(text.c_str()), text.size()));
+  return content_hash(text);
 }
 
 // Fisher-Yates with counter-based draws.
@@ -73,6 +73,10 @@ std::vector<store::PlannedRun> ordered_runs(const Spec& spec, const std::vector<
 }
 
 }  // namespace
+
+std::string content_hash(const std::string& text) {
+  return fmt::format("{:016x}", mix_streams(stream_of(text.c_str()), text.size()));
+}
 
 Plan make_plan(const Spec& spec, const CellCheck& check) {
   Plan plan;

@@ -23,6 +23,9 @@ struct Plan {
   std::vector<std::string> remarks;     // such as an exclusion that matches nothing
 };
 
+// 16 hexadecimal digits that differ when the text does.
+std::string content_hash(const std::string& text);
+
 // What is known to be impossible about settings, in one line, or "".
 using CellCheck = std::function<std::string(const record::Settings&)>;
 

@@ -102,6 +102,7 @@ Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watch
   const StudyLock lock(run.folder);
   store::Store store(run.folder.store(), store::Store::Access::write);
   store.plan(run.spec.name, run.plan.runs);
+  launcher.settle();
   std::vector<std::string> complaints;
   ingest(run.folder, store, complaints);
   for (const std::string& complaint : complaints) watcher.remarks(complaint);

@@ -188,6 +188,28 @@ Spec parse_spec(const std::string& text, const std::string& file_name) {
   return spec;
 }
 
+void override_setting(Spec& spec, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  const std::string name = assignment.substr(0, equals);
+  if (equals == std::string::npos || !is_plain_name(name))
+    fail(ErrorKind::usage, "'{}': NAME=VALUE expected", assignment);
+  const record::Value value = record::to_value(assignment.substr(equals + 1));
+  const KnownSetting* known = find_known_setting(name, spec.run);
+  if (known == nullptr && spec.run != "program") {
+    std::vector<std::string> names;
+    for (const KnownSetting* each : known_settings(spec.run)) names.emplace_back(each->name);
+    fail(ErrorKind::usage, "'{}': unknown setting{}", assignment, did_you_mean(name, names));
+  }
+  if (known != nullptr)
+    if (const std::string complaint = complaint_about(*known, value); !complaint.empty())
+      fail(ErrorKind::usage, "'{}': {}", assignment, complaint);
+  std::erase_if(spec.axes, [&](const Axis& axis) { return axis.name == name; });
+  for (Exclusion& exclusion : spec.exclusions)
+    if (const auto match = exclusion.matches.find(name); match != exclusion.matches.end())
+      fail(ErrorKind::usage, "'{}': line {} of {} excludes by it", assignment, exclusion.line, spec.file);
+  spec.settings[name] = value;
+}
+
 Spec read_spec(const std::filesystem::path& file) {
   const std::vector<std::byte> bytes = read_file(file);
   return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());

@@ -49,4 +49,8 @@ struct Spec {
 Spec read_spec(const std::filesystem::path& file);
 Spec parse_spec(const std::string& text, const std::string& file_name);
 
+// "data=synthetic": a setting of every cell, instead of the setting or axis of that name in the file.
+// Error (usage) when there is no such setting or the value will not do.
+void override_setting(Spec& spec, const std::string& assignment);
+
 }  // namespace trainyard::study

@@ -125,6 +125,20 @@ TEST(Spec, AProgramMayHaveAnyAxis) {
   EXPECT_EQ(plan.cells[1].settings.at("colour"), record::Value(std::string("1")));
 }
 
+TEST(Spec, SettingsCanBeOverridden) {
+  Spec spec =
+      parse_spec("study: a\nsettings: {network: lenet}\naxes: {batch: [1, 2], threads: [1, 2]}\n", "s.yaml");
+  override_setting(spec, "batch=8");
+  override_setting(spec, "network=fc");
+  const Plan plan = make_plan(spec, kAllPossible);
+  ASSERT_EQ(plan.cells.size(), 2u);
+  EXPECT_EQ(plan.cells[0].settings.at("batch"), record::Value(std::int64_t{8}));
+  EXPECT_EQ(plan.cells[0].settings.at("network"), record::Value(std::string("fc")));
+  expect_error(ErrorKind::usage, "did you mean 'batch'", [&] { override_setting(spec, "bacth=8"); });
+  expect_error(ErrorKind::usage, "at least 1", [&] { override_setting(spec, "batch=0"); });
+  expect_error(ErrorKind::usage, "NAME=VALUE", [&] { override_setting(spec, "batch"); });
+}
+
 TEST(Plan, CellsAreHashedByWhatTheyDo) {
   const std::string axes = "axes: {batch: [1, 2]}\n";
   const Plan one = plan_of("study: a\n" + axes),

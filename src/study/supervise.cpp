@@ -62,7 +62,8 @@ void add_process_figures(const ChildEnd& end, record::RunRecord& run) {
 
 }  // namespace
 
-record::RunRecord supervise(const Job& job, const Folder& folder, const std::function<bool()>& stop) {
+record::RunRecord supervise(const Job& job, const Folder& folder, const std::function<bool()>& stop,
+                            const std::function<void(record::RunRecord&)>& amend) {
   const fs::path own_record = folder.logs() / (job.run_id + ".child.json");
   const double started = wall_seconds();
   const long kills_before = out_of_memory_kills();
@@ -95,6 +96,7 @@ record::RunRecord supervise(const Job& job, const Folder& folder, const std::fun
   run.wall_seconds = end.wall_seconds;
   add_process_figures(end, run);
   check_clock(folder, run);
+  if (amend) amend(run);
   record::write_run_record(run, folder.record(job.run_id));
   std::error_code ignored;
   fs::remove(own_record, ignored);

@@ -210,6 +210,13 @@ TEST_F(ReportTest, ChartsAsPngHaveTwiceTheSizeOfTheirSvg) {
   }
 }
 
+TEST_F(ReportTest, SaysWhereItCannotWrite) {
+  write(report::make_test_study("s", {{"batch", numbers({16, 64})}}, 1));
+  const cli_test::CommandResult result = trainyard("report study --out absent/page.html");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("absent/page.html"), std::string::npos) << result.err;
+}
+
 TEST_F(ReportTest, SaysWhichProgramIsMissing) {
   write(report::make_test_study("s", {{"batch", numbers({16, 64})}}, 1));
   const cli_test::CommandResult without_node =

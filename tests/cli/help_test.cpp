@@ -54,7 +54,8 @@ TEST_F(HelpTest, EveryExampleRuns) {
     EXPECT_EQ(examples.size(), 2u) << commands[i] << ": " << help.out;
     for (const std::string& example : examples) {
       SCOPED_TRACE(example);
-      if (example.starts_with("data get") && std::getenv("TRAINYARD_TEST_NETWORK") == nullptr) {
+      const bool fetches = example.starts_with("data get") || example.starts_with("report ");
+      if (fetches && std::getenv("TRAINYARD_TEST_NETWORK") == nullptr) {
         CommandOptions offline = options();
         offline.environment["PATH"] = "/nowhere";
         expect_failed(cli_test::run(trainyard(example), offline), 2, "no program 'npm'");

@@ -172,6 +172,32 @@ TEST_F(StudyTest, ExportHasTheOldColumnsFirstAndEveryAttempt) {
   EXPECT_EQ(count, 2);
 }
 
+TEST_F(StudyTest, PublishedOutputsAreImportedOnceWithTheirFailures) {
+  fs::create_directories(work() / "psc");
+  const auto log = [&](const std::string& name, const std::string& content) {
+    std::ofstream(work() / "psc" / name) << "+ scontrol show jobid=" << name.size() + content.size() << "\n"
+                                         << content;
+  };
+  const std::string result =
+      "Mean Time Per Step : 0.01\nMean Speed : 5000.0 Images/Sec\nspeed uncertainty : 3.9\nSpeed Jitter : "
+      "340.0\n";
+  log("2018-06-04-k80:1:local", "   Gres=gpu:k80:1 Reservation=(null)\n" + result);
+  log("2018-06-05-k80:1:local", "   Gres=gpu:k80:1 Reservation=(null)\n\n" + result);
+  log("2018-06-04-p100:2:scratch",
+      "   Gres=gpu:p100:2 Reservation=(null)\npython: can't open file 'CNN_MNIST.py'\n");
+  for (const char* message : {"3 of 3 job outputs were new", "0 of 3 job outputs were new"}) {
+    const CommandResult imported = run("study import results/psc --from psc");
+    EXPECT_EQ(imported.exit_code, 0) << imported.err;
+    EXPECT_NE(imported.out.find(message), std::string::npos) << imported.out;
+  }
+  const Json found = status("results/psc");
+  EXPECT_EQ(found["expected"], 3);
+  EXPECT_EQ(found["done"], 2);
+  EXPECT_EQ(found["failed"]["failed"], 1);
+  EXPECT_NE(run("study export results/psc").out.find("5000.0,0.01,3.9,340.0,k80,1,$LOCAL"),
+            std::string::npos);
+}
+
 TEST_F(StudyTest, ARunCostsLittleBeyondItsProcess) {
   write("empty.yaml", "study: empty\nrun: program\nprogram: ['true']\naxes: {x: 1..100 +1}\n");
   const double began = now_seconds();

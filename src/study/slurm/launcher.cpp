@@ -23,7 +23,7 @@ Outcome refused(const Submission& submission) {
   return {record::Status::refused, "refused by Slurm: " + submission.refusal, 0};
 }
 
-// Calls `use(task, run_id)` for each task without a record.
+// Calls `use(task)` for each task without a record.
 template <typename Use>
 void for_each_unrecorded(const Submission& submission, const std::vector<std::string>& recorded,
                          const Use& use) {
@@ -54,15 +54,12 @@ void SlurmLauncher::say(const std::string& line) const {
   if (options_.say) options_.say(line);
 }
 
-void SlurmLauncher::track(Submission& submission, std::span<const Job> jobs, Tracker& tracker,
-                          const Finished& finished) {
-  if (submission.job_id == 0) submit(submission);
-  for (std::size_t task = 0; task < jobs.size(); ++task) {
-    if (submission.job_id == 0)
-      finished(keep_record(missing_record(jobs[task], refused(submission)), folder_));
-    else
-      tracker.add(submission, static_cast<int>(task), jobs[task]);
-  }
+void SlurmLauncher::follow(const Submission& submission, int task, Job job, Tracker& tracker,
+                           const Finished& finished) const {
+  if (submission.job_id == 0)
+    finished(keep_record(missing_record(job, refused(submission)), folder_));
+  else
+    tracker.add(submission, task, std::move(job));
 }
 
 // Of the jobs, those that an earlier launcher submitted are tracked; returns the others.
@@ -80,12 +77,7 @@ std::vector<Job> SlurmLauncher::adopt(std::span<const Job> jobs, const Cluster& 
     if (found.empty()) continue;
     if (submission.job_id == 0 && submission.refusal.empty()) find_answer(submission, cluster);
     if (submission.job_id == 0 && submission.refusal.empty()) submit(submission);
-    for (auto& [task, job] : found) {
-      if (submission.job_id == 0)
-        finished(keep_record(missing_record(job, refused(submission)), folder_));
-      else
-        tracker.add(submission, task, std::move(job));
-    }
+    for (auto& [task, job] : found) follow(submission, task, std::move(job), tracker, finished);
   }
   if (tracker.watched() > 0) say(fmt::format("{} runs are in Slurm's queue already", tracker.watched()));
   std::vector<Job> rest;
@@ -95,13 +87,15 @@ std::vector<Job> SlurmLauncher::adopt(std::span<const Job> jobs, const Cluster& 
 }
 
 void SlurmLauncher::submit_all(std::vector<Job> jobs, const Cluster& cluster, Tracker& tracker,
-                               const Finished& finished) {
+                               const Finished& finished, const Stop& stop) {
   std::vector<Submission> accepted;
   Resources like;
-  while (!jobs.empty()) {
+  while (!jobs.empty() && !stop()) {
     const std::vector<Job> group = take_group(jobs, static_cast<std::size_t>(cluster.max_array_tasks()));
     Submission submission = prepare_submission(folder_, group, options_.submit);
-    track(submission, group, tracker, finished);
+    submit(submission);
+    for (std::size_t task = 0; task < group.size(); ++task)
+      follow(submission, static_cast<int>(task), group[task], tracker, finished);
     if (submission.job_id == 0) continue;
     if (accepted.empty()) like = group.front().resources;
     accepted.push_back(std::move(submission));
@@ -111,10 +105,13 @@ void SlurmLauncher::submit_all(std::vector<Job> jobs, const Cluster& cluster, Tr
   if (!problem.empty()) say("no collector job: " + problem);
 }
 
+void SlurmLauncher::settle() { make_missing_records(folder_, options_.grace_seconds); }
+
 void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) {
+  if (jobs.empty()) return;
   const Cluster cluster;
   Tracker tracker(folder_, cluster, options_.grace_seconds);
-  submit_all(adopt(jobs, cluster, tracker, finished), cluster, tracker, finished);
+  submit_all(adopt(jobs, cluster, tracker, finished), cluster, tracker, finished, stop);
   double interval = options_.poll_seconds;
   bool said_silent = false;
   while (tracker.watched() > 0) {
@@ -150,7 +147,7 @@ int make_missing_records(const Folder& folder, double grace_seconds) {
     });
   while (tracker) {
     tracker->look(count);
-    if (!tracker->settling()) break;
+    if (!tracker->settling() || !tracker->cluster_answers()) break;
     pause(0.2);
   }
   return made;

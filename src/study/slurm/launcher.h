@@ -26,13 +26,16 @@ class SlurmLauncher : public Launcher {
  public:
   SlurmLauncher(Folder folder, LauncherOptions options);
 
+  void settle() override;
   void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) override;
 
  private:
   std::vector<Job> adopt(std::span<const Job> jobs, const Cluster& cluster, Tracker& tracker,
                          const Finished& finished);
-  void submit_all(std::vector<Job> jobs, const Cluster& cluster, Tracker& tracker, const Finished& finished);
-  void track(Submission& submission, std::span<const Job> jobs, Tracker& tracker, const Finished& finished);
+  void submit_all(std::vector<Job> jobs, const Cluster& cluster, Tracker& tracker, const Finished& finished,
+                  const Stop& stop);
+  void follow(const Submission& submission, int task, Job job, Tracker& tracker,
+              const Finished& finished) const;
   void say(const std::string& line) const;
 
   Folder folder_;

@@ -52,11 +52,9 @@ record::RunRecord missing_record(const Job& job, const TaskState& state) {
 
 record::RunRecord keep_record(const record::RunRecord& run, const Folder& folder) {
   const std::filesystem::path path = folder.record(run.id);
-  if (std::filesystem::exists(path)) return record::read_run_record(path.string());
+  if (std::filesystem::exists(path)) return record::read_run_record(path);
   make_folders(folder.records());
-  AtomicFile file(path);
-  file.write(to_json(run));
-  file.commit();
+  record::write_run_record(run, path);
   return run;
 }
 

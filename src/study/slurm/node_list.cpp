@@ -62,12 +62,13 @@ class NodeListReader {
 
   // Up to the next comma outside of brackets.
   std::vector<std::string> read_item() {
-    const std::size_t begin = position_;
+    const std::size_t begin = position_, last_bracket = last_bracket_of_item();
     std::vector<std::string> nodes{""};
     for (; position_ < text_.size() && text_[position_] != ','; ++position_) {
       const char c = text_[position_];
       if (c == '[') {
-        nodes = product(nodes, read_brackets());
+        const bool is_last = position_ == last_bracket;
+        nodes = product(nodes, read_brackets(), is_last);
       } else if (c == ']') {
         malformed("']' without a '['");
       } else if (static_cast<unsigned char>(c) <= ' ') {
@@ -78,6 +79,16 @@ class NodeListReader {
     }
     if (position_ == begin) malformed("an empty name");
     return nodes;
+  }
+
+  std::size_t last_bracket_of_item() const {
+    std::size_t last = std::string_view::npos;
+    bool inside = false;
+    for (std::size_t i = position_; i < text_.size() && (inside || text_[i] != ','); ++i) {
+      if (text_[i] == '[') last = i;
+      if (text_[i] == '[' || text_[i] == ']') inside = text_[i] == '[';
+    }
+    return last;
   }
 
   // At '['; ends at ']'.
@@ -104,12 +115,17 @@ class NodeListReader {
   }
 
   std::vector<std::string> product(const std::vector<std::string>& heads,
-                                   const std::vector<std::string>& tails) const {
+                                   const std::vector<std::string>& tails, bool tails_run_fastest) const {
     if (heads.size() * tails.size() > kMaxNodes) too_many();
     std::vector<std::string> all;
     all.reserve(heads.size() * tails.size());
-    for (const std::string& head : heads)
-      for (const std::string& tail : tails) all.push_back(head + tail);
+    if (tails_run_fastest) {
+      for (const std::string& head : heads)
+        for (const std::string& tail : tails) all.push_back(head + tail);
+    } else {
+      for (const std::string& tail : tails)
+        for (const std::string& head : heads) all.push_back(head + tail);
+    }
     return all;
   }
 

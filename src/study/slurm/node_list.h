@@ -8,8 +8,8 @@
 namespace trainyard::study::slurm {
 
 // Slurm's way to write many hosts: "gpu[001-003,7]" is gpu001, gpu002, gpu003, gpu7; several brackets make
-// a product, the last running fastest; commas outside of brackets separate lists. The low end of a range
-// says how far numbers are padded with zeros.
+// a product (in Slurm's order: the last runs fastest, then the first, the second, ...); commas outside of
+// brackets separate lists. The low end of a range says how far numbers are padded with zeros.
 
 // Error (config) names what is malformed, or that there are more than kMaxNodes hosts. "" has none.
 std::vector<std::string> expand_node_list(std::string_view text);

@@ -45,7 +45,7 @@ std::filesystem::path job_file(const std::filesystem::path& folder, std::size_t 
 class SubmitLock {
  public:
   explicit SubmitLock(const Submission& submission)
-      : descriptor_(::open((submission.folder / kScript).c_str(), O_RDONLY | O_CLOEXEC)) {
+      : descriptor_(::open((submission.folder / kScript).c_str(), O_RDWR | O_CLOEXEC)) {
     if (descriptor_ < 0)
       fail(ErrorKind::io, "cannot open '{}': {}", (submission.folder / kScript).string(),
            std::strerror(errno));

@@ -24,7 +24,7 @@ bool Tracker::look(const Finished& finished) {
   const std::vector<std::string> recorded = recorded_runs(folder_);
   std::erase_if(tasks_, [&](const Task& task) {
     if (!std::binary_search(recorded.begin(), recorded.end(), task.job.run_id)) return false;
-    finished(record::read_run_record(folder_.record(task.job.run_id).string()));
+    finished(record::read_run_record(folder_.record(task.job.run_id)));
     return true;
   });
 
