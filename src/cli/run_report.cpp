@@ -9,6 +9,7 @@
 
 #include "base/philox.h"
 #include "base/units.h"
+#include "meter/cgroup.h"
 #include "meter/memory.h"
 #include "meter/provenance.h"
 #include "record/throughput.h"
@@ -68,7 +69,8 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.provenance = meter::find_provenance();
   if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
     run.node = record::to_text(*node);
-  run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used());
+  run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
+                                    meter::read_cgroup_limits(meter::SystemFiles()).cores);
   run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
 }
 

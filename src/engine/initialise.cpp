@@ -76,9 +76,12 @@ void fill(const graph::Initializer& initializer, const std::string& name, std::u
 }
 
 void initialise_state(Executor& executor, std::uint64_t seed) {
-  for (const plan::Region region :
-       {plan::Region::parameters, plan::Region::optimizer_state, plan::Region::statistics})
-    fill_region(executor, region, seed);
+  fill_region(executor, plan::Region::parameters, seed);
+  fill_region(executor, plan::Region::statistics, seed);
+}
+
+void initialise_optimizer(Executor& executor, std::uint64_t seed) {
+  fill_region(executor, plan::Region::optimizer_state, seed);
 }
 
 void initialise_inputs(Executor& executor, std::uint64_t seed) {

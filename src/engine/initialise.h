@@ -13,8 +13,11 @@ namespace trainyard::engine {
 void fill(const graph::Initializer& initializer, const std::string& name, std::uint64_t seed,
           const graph::TensorType& type, const Layout& layout, std::byte* data);
 
-// Parameters, optimizer state and statistics of a plan. A slot "w:ema" starts as its parameter "w" does.
+// Parameters and statistics of a plan.
 void initialise_state(Executor& executor, std::uint64_t seed);
+
+// A slot "w:ema" starts as its parameter "w" does.
+void initialise_optimizer(Executor& executor, std::uint64_t seed);
 
 // Inputs with random content, for benchmarks and tests.
 void initialise_inputs(Executor& executor, std::uint64_t seed);

@@ -85,14 +85,17 @@ CpuSnapshot read_cpu(const SystemFiles& files) {
   return snapshot;
 }
 
-std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used) {
+std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used,
+                                         std::optional<double> quota_cores) {
   std::vector<record::Warning> warnings;
+  const auto warn = [&](const std::string& text) {
+    warnings.push_back({"cores", fmt::format("{} cores asked for, but {}", cores_asked, text)});
+  };
   if (in_reach.size() != static_cast<std::size_t>(cores_asked))
-    warnings.push_back({"cores", fmt::format("{} cores asked for, but threads may run on {}", cores_asked,
-                                             in_reach.size())});
-  if (cores_used > 1.05 * cores_asked + 0.05)
-    warnings.push_back(
-        {"cores", fmt::format("{} cores asked for, but {:.2f} were used", cores_asked, cores_used)});
+    warn(fmt::format("threads may run on {}", in_reach.size()));
+  if (cores_used > 1.05 * cores_asked + 0.05) warn(fmt::format("{:.2f} were used", cores_used));
+  if (quota_cores && *quota_cores < cores_asked)
+    warn(fmt::format("the control group grants {:.2f}", *quota_cores));
   return warnings;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct CpuSnapshot {
 CpuSnapshot read_cpu(const SystemFiles& files = SystemFiles());
 
 // What is wrong about the cores, each a warning of kind "cores": threads that may run on another number of
-// cores than were asked for, or more CPU time than these can give.
-std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used);
+// cores than were asked for, more CPU time than these can give, a control group that grants less.
+std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used,
+                                         std::optional<double> quota_cores);
 
 }  // namespace trainyard::meter

@@ -8,7 +8,9 @@ namespace {
 
 using plan::Region;
 
-constexpr Region kState[] = {Region::parameters, Region::optimizer_state, Region::statistics};
+bool keeps_optimizer(Strategy strategy, int device) {
+  return strategy != Strategy::towers_host && (strategy != Strategy::towers_device || device == 0);
+}
 
 // Flat copies and sums between devices mean the same tensors only if all plans agree on every offset.
 void check_same_offsets(const plan::StepPlan& a, const plan::StepPlan& b) {
@@ -58,6 +60,7 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment)
   run([&](int device) {
     SessionOptions own = options;
     own.cores = cores[static_cast<std::size_t>(device)];
+    own.optimizer_state = keeps_optimizer(deployment_.strategy, device);
     if (deployment_.strategy == Strategy::independent) own.seed = device_seed(options.seed, device);
     sessions_[static_cast<std::size_t>(device)] = std::make_unique<Session>(own);
   });
@@ -78,9 +81,10 @@ RunFacts Replicas::facts() const {
 void Replicas::spread_state() {
   run([this](int device) {
     if (&session(device) == &keeper()) return;
-    for (const Region region : kState)
-      comm::collective::copy_floats(keeper().executor().floats(region),
-                                    session(device).executor().floats(region));
+    for (const Region region : {Region::parameters, Region::optimizer_state, Region::statistics})
+      if (region != Region::optimizer_state || session(device).options().optimizer_state)
+        comm::collective::copy_floats(keeper().executor().floats(region),
+                                      session(device).executor().floats(region));
   });
 }
 

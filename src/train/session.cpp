@@ -31,6 +31,7 @@ Session::Session(const SessionOptions& options) : options_(options) {
       plan::compile(model.graph, *backend_, {.fuse = options_.fuse, .pinned_layouts = {}}));
   flops_per_step_ = graph::total_cost(executor_->graph()).flops;
   engine::initialise_state(*executor_, options_.seed);
+  if (options_.optimizer_state) engine::initialise_optimizer(*executor_, options_.seed);
 }
 
 std::unique_ptr<engine::Executor> Session::make_evaluator(std::int64_t batch, bool shadow_weights) const {

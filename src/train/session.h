@@ -19,6 +19,7 @@ struct SessionOptions {
   std::vector<int> cores;  // one per thread; empty: the first that this process may use
   std::uint64_t seed = 1;
   bool fuse = true;
+  bool optimizer_state = true;  // false: it is kept elsewhere, and never becomes memory here
 };
 
 // A network with its compiled training step and freshly initialised state. Limits the calling thread to its

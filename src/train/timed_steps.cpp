@@ -53,13 +53,13 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
   Loop& first = loops.front();
   TimedSteps timed;
   if (replicas.deployment().strategy == Strategy::independent) {
-    std::atomic<bool> enough{false};
+    std::atomic<std::int64_t> limit{options.warmup_steps + options.steps};  // device 0's, once it has enough
     replicas.run([&](int device) {
       loops[static_cast<std::size_t>(device)].run(
           [&](std::int64_t step) { return replicas.take_part(device, step, in_place); },
           [&](std::int64_t done, double seconds) {
-            if (device == 0 && last(done, seconds)) enough = true;
-            return enough.load();
+            if (device == 0 && last(done, seconds)) limit = done;
+            return done >= limit;
           });
     });
     std::vector<std::vector<double>> warmup, steps;

@@ -1,4 +1,3 @@
-#include "engine/region_memory.h"
 #include "train/exchange.h"
 
 namespace trainyard::train {
@@ -28,15 +27,23 @@ class TowersOnDevice final : public Exchange {
   Devices devices_;
 };
 
+SessionOptions with_optimizer(SessionOptions options) {
+  options.optimizer_state = true;
+  return options;
+}
+
 // The host is one more session, whose gradients nobody computes: its activations never become memory.
 class TowersOnHost final : public Exchange {
  public:
   explicit TowersOnHost(const Devices& devices)
-      : devices_(devices), host_(devices.sessions.front()->options()) {
-    const std::size_t bytes = host_.executor().plan().bytes(Region::gradients);
-    for (std::size_t device = 0; device < devices.sessions.size(); ++device) {
-      memory_.emplace_back(bytes);
-      received_.emplace_back(reinterpret_cast<float*>(memory_.back().data()), bytes / sizeof(float));
+      : devices_(devices), host_(with_optimizer(devices.sessions.front()->options())) {
+    const std::size_t count = devices.sessions.size(), length = gradients().size();
+    for (std::size_t part = 0; part < count; ++part) {
+      const std::size_t begin = length * part / count, end = length * (part + 1) / count;
+      parts_.push_back({gradients().subspan(begin, end - begin), {}});
+      for (Session* session : devices.sessions)
+        parts_.back().sent.push_back(
+            session->executor().floats(Region::gradients).subspan(begin, end - begin));
     }
   }
 
@@ -46,10 +53,11 @@ class TowersOnHost final : public Exchange {
   }
 
   void update(int device, const backend::StepContext& context) override {
-    copy_floats(floats(device, Region::gradients), received_[static_cast<std::size_t>(device)]);
+    const Part& part = parts_[static_cast<std::size_t>(device)];
+    devices_.group.barrier();
+    comm::collective::mean_in_order(part.sent, part.mean);
     devices_.group.barrier();
     if (device != 0) return;
-    comm::collective::mean_in_order(received_, host_.executor().floats(Region::gradients));
     host_.executor().run_update(context);
     // Running statistics are no parameters: they stay on the devices, and device 0's are the ones that count.
     copy_floats(floats(0, Region::statistics), host_.executor().floats(Region::statistics));
@@ -58,14 +66,20 @@ class TowersOnHost final : public Exchange {
   Session& keeper() override { return host_; }
 
  private:
+  // A slice of the gradients, which one device's cores average for the host: they are the host's cores, too.
+  struct Part {
+    std::span<float> mean;               // in the host's memory
+    std::vector<std::span<float>> sent;  // on each device
+  };
+
+  std::span<float> gradients() { return host_.executor().floats(Region::gradients); }
   std::span<float> floats(int device, Region region) const {
     return devices_.sessions[static_cast<std::size_t>(device)]->executor().floats(region);
   }
 
   Devices devices_;
   Session host_;
-  std::vector<engine::RegionMemory> memory_;
-  std::vector<std::span<float>> received_;  // the gradients of each device
+  std::vector<Part> parts_;  // one a device
 };
 
 }  // namespace

@@ -50,14 +50,14 @@ TEST_F(DeploymentsTest, WhatCannotBeIsRefused) {
 TEST_F(DeploymentsTest, EnvironmentDoesNotChangeTheThreads) {
   CommandOptions narrow = options();
   narrow.environment["OMP_NUM_THREADS"] = "1";
-  const std::string two = "bench --network lenet --batch 4 --steps 2 --threads 2 --json";
+  const std::string two = "bench --network lenet --batch 4 --steps 2 --threads 2 --no-peak --json";
   const Json json = Json::parse(cli_test::run(trainyard(two), narrow).out);
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["cores_allowed"], 2);
   narrow.environment = options().environment;
   narrow.environment["OMP_PROC_BIND"] = "true";
   narrow.environment["GOMP_CPU_AFFINITY"] = "0";
-  const std::string one = "bench --network lenet --batch 4 --steps 2 --threads 1 --json";
+  const std::string one = "bench --network lenet --batch 4 --steps 2 --threads 1 --no-peak --json";
   EXPECT_EQ(Json::parse(cli_test::run(trainyard(one), narrow).out)["cores_allowed"], 1);
   narrow.environment = options().environment;
   narrow.environment["OMP_THREAD_LIMIT"] = "1";
@@ -69,10 +69,10 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
       {"towers-device", "weak"}, {"towers-host", "strong"}, {"allreduce", "weak"}, {"independent", "strong"}};
   for (const auto& [strategy, scaling] : deployments) {
     SCOPED_TRACE(strategy);
-    const Json json = object_from(
-        fmt::format("bench --network lenet --batch 8 --steps 3 --warmup 1 --devices 2 --json --strategy {} "
-                    "--scaling {}",
-                    strategy, scaling));
+    const Json json = object_from(fmt::format(
+        "bench --network lenet --batch 8 --steps 3 --warmup 1 --devices 2 --no-peak --json --strategy {} "
+        "--scaling {}",
+        strategy, scaling));
     const int each = scaling == "weak" ? 8 : 4;
     EXPECT_EQ(json["strategy"], strategy);
     EXPECT_EQ(json["scaling"], scaling);
@@ -94,7 +94,8 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
 
 TEST_F(DeploymentsTest, IndependentDevicesKeepFoldersOfTheirOwn) {
   const std::string train =
-      "train --network lenet --batch 4 --devices 2 --strategy independent --scaling weak --json --out run ";
+      "train --network lenet --batch 4 --devices 2 --strategy independent --scaling weak --no-eval --json "
+      "--out run ";
   const Json json = object_from(train + "--steps 3");
   ASSERT_EQ(json["replicas"].size(), 2u);
   EXPECT_EQ(json["replicas"][1]["checkpoint"], "run/device-1/step-00000003");
