@@ -1,5 +1,7 @@
 #include "cli/study_options.h"
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 
 #include <fmt/format.h>
@@ -14,9 +16,24 @@ namespace {
 // Training images of the data sets that lie in files.
 const std::map<std::string, std::int64_t> kTrainingImages = {{"mnist", 60'000}, {"cifar10", 50'000}};
 
-int gpus_here() {
-  const auto nvml = meter::Nvml::open();
-  return nvml == nullptr ? 0 : nvml->device_count();
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+const std::vector<std::string>& gpus_here() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    const auto nvml = meter::Nvml::open();
+    for (int i = 0; nvml != nullptr && i < nvml->device_count(); ++i) names.push_back(nvml->describe(i).name);
+    return names;
+  }();
+  return kNames;
+}
+
+// A cluster's "h200" is NVML's "NVIDIA H200".
+bool is_of_type(const std::string& gpu, const std::string& type) {
+  return in_lower_case(gpu).find(in_lower_case(type)) != std::string::npos;
 }
 
 }  // namespace
@@ -28,6 +45,11 @@ std::string impossible(const record::Settings& settings) {
   } catch (const Error& error) {
     return error.what();
   }
+  const std::string gpus = setting_text(settings, "gpus"), devices = setting_text(settings, "devices");
+  if (setting_text(settings, "device").starts_with("cuda") && !gpus.empty() &&
+      gpus != (devices.empty() ? "1" : devices))
+    return fmt::format("gpus {} with devices {}: the others would idle", gpus,
+                       devices.empty() ? "1" : devices);
   const auto images = kTrainingImages.find(setting_text(settings, "data"));
   const auto batch = settings.find("batch");
   if (images == kTrainingImages.end() || batch == settings.end()) return "";
@@ -45,11 +67,14 @@ std::string impossible_here(const record::Settings& settings) {
   };
   if (count("nodes", 1) > 1) return fmt::format("{} nodes asked for, this machine is one", count("nodes", 1));
   const std::string type = setting_text(settings, "gpu_type");
-  const double gpus = count("gpus", type.empty() ? 0 : 1);
-  static const int kHere = gpus_here();
-  if (gpus > kHere)
-    return fmt::format("{} GPUs{}{} asked for, this machine has {}", gpus, type.empty() ? "" : " ", type,
-                       kHere);
+  const bool on_gpu = setting_text(settings, "device").starts_with("cuda");
+  const double gpus = count("gpus", on_gpu ? count("devices", 1) : type.empty() ? 0 : 1);
+  if (gpus == 0) return "";
+  const auto here = std::count_if(gpus_here().begin(), gpus_here().end(),
+                                  [&](const std::string& gpu) { return is_of_type(gpu, type); });
+  if (gpus > static_cast<double>(here))
+    return fmt::format("GPUs asked for: {}{}{}; this machine has {}", gpus, type.empty() ? "" : " of type ",
+                       type, here);
   return "";
 }
 

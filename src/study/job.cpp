@@ -51,6 +51,10 @@ Resources resources_of(const Spec& spec, const record::Settings& settings) {
     return found == settings.end() ? otherwise
                                    : static_cast<int>(record::number_or(found->second, otherwise));
   };
+  // Devices on GPUs are what the job needs there, unless the study says otherwise.
+  const int devices = word("device").starts_with("cuda") ? count("devices", 1)
+                      : word("gpu_type").empty()         ? 0
+                                                         : 1;
   constexpr std::int64_t kMebibyte = 1024 * 1024;
   return {.partition = word("partition"),
           .account = word("account"),
@@ -59,7 +63,7 @@ Resources resources_of(const Spec& spec, const record::Settings& settings) {
           .tasks_per_node = count("tasks_per_node", 1),
           .cpus_per_task = count("cpus_per_task", count("threads", 0)),
           .gpu_type = word("gpu_type"),
-          .gpus_per_node = count("gpus", word("gpu_type").empty() ? 0 : 1),
+          .gpus_per_node = count("gpus", devices),
           .memory_bytes = count("memory_mib", 0) * kMebibyte,
           .extra = spec.sbatch};
 }

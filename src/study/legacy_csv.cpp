@@ -33,8 +33,10 @@ std::string legacy_csv_row(std::size_t index, const record::RunRecord& run) {
   if (legacy.mean_seconds > 0)
     numbers = fmt::format("{},{},{},{}", python_text(legacy.mean_speed), python_text(legacy.mean_seconds),
                           python_text(legacy.speed_uncertainty), python_text(legacy.speed_jitter));
-  return fmt::format("{},{},{},{},{}", index, numbers, asked(run, "gpu_type", ""), asked(run, "gpus", "0"),
-                     staged_from(run));
+  const bool on_gpu = asked(run, "device", "cpu").starts_with("cuda");
+  const std::string devices = on_gpu ? asked(run, "devices", "1") : "0";
+  return fmt::format("{},{},{},{},{}", index, numbers, asked(run, "gpu_type", ""),
+                     asked(run, "gpus", devices.c_str()), staged_from(run));
 }
 
 }  // namespace trainyard::study

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
+#include "study/job.h"
 #include "study/plan.h"
 #include "study/value_range.h"
 
@@ -182,6 +183,18 @@ TEST(Plan, ReproducesTheSeedsTenJobs) {
       "study: psc\nrun: train\naxes: {gpus: [1, 2, 4], gpu_type: [k80, p100], staging: [in-place, local]}\n"
       "exclude: [{gpu_type: p100, gpus: 4}]\n");
   EXPECT_EQ(plan.cells.size(), 10u);
+}
+
+TEST(Plan, OurStudyOfTheSameTenDeploymentsAsksForTheGpusItUses) {
+  const Spec spec = read_spec("studies/psc-deepmnist.yaml");  // tests run in the root of the tree
+  const Plan plan = make_plan(spec, kAllPossible);
+  ASSERT_EQ(plan.cells.size(), 10u);
+  for (const store::PlannedRun& run : plan.runs) {
+    const Job job = make_job(spec, run, 1, "trainyard");
+    EXPECT_EQ(record::Value(std::int64_t{job.resources.gpus_per_node}), run.settings.at("devices"));
+    EXPECT_EQ(job.resources.partition, "GPU-shared");
+    EXPECT_EQ(job.time_limit_seconds, 900);
+  }
 }
 
 TEST(Plan, ReproducesTheSeeds240JobsAndRefusesTheTypo) {

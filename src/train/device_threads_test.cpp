@@ -27,7 +27,9 @@ TEST(DeviceThreads, AnErrorNamesTheDeviceThatCausedIt) {
   };
   expect_error(ErrorKind::io, "device 2: no more data", [&] { threads.run(caused_by_device_2); });
   int ran = 0;
-  threads.run([&](int device) { ran += device == 0 ? 1 : 0; });
+  threads.run([&](int device) {
+    if (device == 0) ++ran;
+  });
   EXPECT_EQ(ran, 1) << "it can go on afterwards";
 }
 

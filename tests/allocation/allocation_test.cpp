@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "allocation/counted_memory.h"
+#include "base/cores.h"
 #include "base/test_folder.h"
 #include "data/batch_stream.h"
 #include "train/events.h"
 #include "train/match_input.h"
+#include "train/replicas.h"
 #include "train/session.h"
 
 namespace trainyard {
@@ -81,6 +83,24 @@ TEST_F(Allocation, NoneOfOursInAStepOfOnednn) {
   for (const char* network : {"lenet", "deepmnist", "cifarnet", "resnet20"}) {
     SCOPED_TRACE(network);
     expect_steady_steps(network, "onednn", std::string(network) == "lenet" ? kManySteps : kSteps);
+  }
+}
+
+TEST_F(Allocation, NoneInAStepOfSeveralDevices) {
+  if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
+  train::SessionOptions options;
+  options.model = {.network = "lenet", .batch = 2};
+  const train::Replicas::Feed in_place = [](int) { return 2; };
+  for (const auto strategy :
+       {train::Strategy::towers_device, train::Strategy::towers_host, train::Strategy::allreduce}) {
+    SCOPED_TRACE(train::name(strategy));
+    train::Replicas replicas(options, {strategy, 2, train::Scaling::weak});
+    std::int64_t step = 0;
+    while (step < 4) replicas.step(step++, in_place);
+    start_attribution();
+    while (step < 4 + kSteps) replicas.step(step++, in_place);
+    const MemoryCounts counts = stop_attribution();
+    EXPECT_EQ(counts.own, 0) << "first from " << first_own_caller();
   }
 }
 

@@ -119,6 +119,26 @@ TEST_F(StudyTest, Mistakes) {
   expect_failure("study run program.yaml --retry soon", 1, "'soon'");
 }
 
+TEST_F(StudyTest, GpusThatWouldIdleAreNamed) {
+  write("idle.yaml", "study: idle\nsettings: {device: cuda, gpus: 4, devices: 2}\n");
+  const CommandResult result = run("study plan idle.yaml");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("gpus 4 with devices 2: the others would idle"), std::string::npos) << result.err;
+}
+
+TEST_F(StudyTest, WhatThisMachineHasNotIsNamedBeforeAnythingStarts) {
+  write("gpus.yaml",
+        "study: gpus\nrun: program\nprogram: ['true']\naxes: {gpus: [64], gpu_type: [k80, p100]}\n");
+  const CommandResult result = run("study run gpus.yaml --quiet");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("GPUs asked for: 64 of type k80; this machine has 0: 1 of 2 cells can never run"),
+            std::string::npos)
+      << result.err;
+  EXPECT_FALSE(fs::exists(work() / "results"));
+  EXPECT_EQ(run("study run gpus.yaml --quiet --skip-impossible").exit_code, 2);
+  EXPECT_EQ(status("results/gpus")["failed"]["refused"], 2);
+}
+
 TEST_F(StudyTest, TwoStudiesInOneFolderAndAFolderThatIsTaken) {
   write("a.yaml", "study: a\nrun: program\nprogram: ['true']\n");
   write("b.yaml", "study: b\nrun: program\nprogram: ['true']\n");

@@ -200,6 +200,9 @@ void PrivateCluster::write_configuration() const {
                                          "NodeName=n2 Name=gpu Type=p100 File={0}/p100-[0-1]\n",
                                          at));
   folder_.write("plugstack.conf", "");
+  // Nothing of ours is kept in control groups; named, the plugin does not look for where they are mounted,
+  // which in a container may be nowhere.
+  folder_.write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n");
   folder_.write("slurm.conf",
                 fmt::format(R"(ClusterName=private
 SlurmctldHost={host}(127.0.0.1)
