@@ -2,6 +2,7 @@
 
 #include <regex>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "report/charts.h"

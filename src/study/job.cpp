@@ -88,4 +88,14 @@ Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
   return job;
 }
 
+void identify(record::RunRecord& run, const Job& job) {
+  run.id = job.run_id;
+  run.study = job.study;
+  run.cell = job.cell;
+  run.replicate = job.replicate;
+  run.attempt = job.attempt;
+  run.command = job.kind;
+  run.asked = job.settings;
+}
+
 }  // namespace trainyard::study

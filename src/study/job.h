@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "record/value.h"
+#include "record/run_record.h"
 #include "store/store.h"
 #include "study/spec.h"
 
@@ -40,6 +40,9 @@ struct Job {
 // The next attempt at a planned run. `trainyard` is the program that bench and train are commands of.
 Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
              const std::filesystem::path& trainyard);
+
+// Says in a record whose it is: the job's id, cell, replicate, attempt, command and settings.
+void identify(record::RunRecord& run, const Job& job);
 
 // JSON, for job files that a cluster's node reads.
 std::string to_json(const Job& job);

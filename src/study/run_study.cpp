@@ -55,15 +55,9 @@ std::map<std::string, int> attempts_begun(const Folder& folder) {
 
 record::RunRecord refused_record(const Job& job, const std::string& reason) {
   record::RunRecord run;
-  run.id = job.run_id;
-  run.study = job.study;
-  run.cell = job.cell;
-  run.replicate = job.replicate;
-  run.attempt = job.attempt;
+  identify(run, job);
   run.status = record::Status::refused;
   run.reason = reason;
-  run.command = job.kind;
-  run.asked = job.settings;
   run.started_seconds = wall_seconds();
   return run;
 }

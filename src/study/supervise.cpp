@@ -83,14 +83,8 @@ record::RunRecord supervise(const Job& job, const Folder& folder, const std::fun
   if (status.status == record::Status::ok && left_one) status = {run.status, run.reason};
   run.status = status.status;
   run.reason = status.reason;
-  run.id = job.run_id;
-  run.study = job.study;
-  run.cell = job.cell;
-  run.replicate = job.replicate;
-  run.attempt = job.attempt;
+  identify(run, job);
   run.exit_code = end.signal != 0 ? 128 + end.signal : end.exit_code;
-  run.command = job.kind;
-  run.asked = job.settings;
   if (run.node.empty()) run.node = host_name();
   run.started_seconds = started;
   run.wall_seconds = end.wall_seconds;

@@ -24,13 +24,7 @@ std::string first_node(const std::string& nodes) {
 
 record::RunRecord missing_record(const Job& job, const Outcome& outcome) {
   record::RunRecord run;
-  run.id = job.run_id;
-  run.study = job.study;
-  run.cell = job.cell;
-  run.replicate = job.replicate;
-  run.attempt = job.attempt;
-  run.command = job.kind;
-  run.asked = job.settings;
+  identify(run, job);
   run.status = outcome.status;
   run.reason = outcome.reason;
   run.exit_code = outcome.exit_code;
