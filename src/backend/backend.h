@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/kernel.h"
+#include "backend/precision.h"
 
 namespace trainyard::backend {
 
@@ -21,6 +22,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
+  // Where its kernels run and their memory lies.
+  virtual std::shared_ptr<Device> device() const { return host_device(); }
   // Best first. Candidates of several ops may be mixed; the order counts within one op.
   virtual const std::vector<Candidate>& candidates() const = 0;
   // A copy into another layout. Never declines.
@@ -38,9 +41,13 @@ class Backend {
 std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_onednn_backend();
 std::unique_ptr<Backend> make_null_backend();
+// Error (unsupported) when the machine has no such GPU.
+std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision);
 
-// "reference", "onednn", "null", or "auto": the fastest one this build has.
-std::unique_ptr<Backend> make_backend(std::string_view name);
+// "reference", "onednn", "cuda", "null", or "auto": the fastest one this build has for the device.
+// `device`: "cpu", "cuda" or "cuda:1". Error (usage, unsupported) says what does not go together.
+std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device = "cpu",
+                                      Precision precision = Precision::f32);
 std::vector<std::string> backend_names();
 
 }  // namespace trainyard::backend

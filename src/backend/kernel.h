@@ -7,16 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "backend/device.h"
 #include "graph/op_def.h"
 #include "tensor/layout.h"
 
 namespace trainyard::backend {
-
-// What changes from step to step without being a tensor.
-struct StepContext {
-  std::uint64_t seed = 0;
-  std::int64_t step = 0;
-};
 
 // What a kernel needs from the planner; fixed when it is made.
 struct KernelIo {
@@ -31,6 +26,8 @@ struct KernelIo {
 struct Binding {
   std::vector<std::byte*> inputs, outputs;
   std::byte* workspace = nullptr;
+  // In device memory, where the step is counted; null on the host, where run() says it.
+  const StepContext* context = nullptr;
 };
 
 // One node's computation with everything decided. Made while planning, bound once, then run in every step.
@@ -44,7 +41,8 @@ class Kernel {
   const KernelIo& io() const { return io_; }
   // Called once, before the first run; the memory outlives the kernel.
   virtual void bind(const Binding& binding) = 0;
-  // Allocates nothing.
+  // Allocates nothing. Runs, or puts into the device's queue; what is put there must read its step from
+  // Binding::context, because it may be recorded and run again.
   virtual void run(const StepContext& context) = 0;
 
  protected:
@@ -54,6 +52,7 @@ class Kernel {
 // What the planner knows when it asks for a kernel.
 struct KernelRequest {
   graph::NodeView node;
+  Device* device = nullptr;  // where it will run
   // How each input lies now; empty where the kernel is the first user of a parameter and may choose. A kernel
   // may ask for another layout: the planner then reorders.
   std::vector<std::optional<Layout>> inputs;

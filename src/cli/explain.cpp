@@ -61,7 +61,8 @@ Explained look_at(const ExplainOptions& options) {
     result.parameters = session.parameters();
   } else {
     train::limit_threads(session_options.threads);
-    const auto backend = backend::make_backend(session_options.backend);
+    const auto backend =
+        backend::make_backend(session_options.backend, session_options.device, session_options.precision);
     const plan::CompiledStep step = train::compile_training_step(session_options, *backend);
     result.plan = step.plan;
     result.parameters = graph::parameter_count(*step.graph);

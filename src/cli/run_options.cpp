@@ -63,9 +63,14 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
       ->capture_default_str();
   command.add_option("--batch,-b", options.batch, "Images per step")->capture_default_str();
   command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)");
-  command.add_option("--backend", options.backend, "auto, onednn, reference or null")->capture_default_str();
-  command.add_option("--device", options.device, "Device: cpu")->capture_default_str();
-  command.add_option("--precision", options.precision, "Precision: f32")->capture_default_str();
+  command.add_option("--backend", options.backend, "auto, onednn, cuda, reference or null")
+      ->capture_default_str();
+  command.add_option("--device", options.device, "cpu, cuda (the first GPU) or cuda:1")
+      ->capture_default_str();
+  command
+      .add_option("--precision", options.precision,
+                  "f32, tf32 or bf16 (with f32 master weights); the last two on cuda")
+      ->capture_default_str();
   command.add_option("--threads", options.threads, "CPU threads (default: all cores)");
   command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
   command.add_option("--optimizer", options.optimizer, "sgd, momentum, nesterov, rmsprop, adam or adamw")
@@ -93,8 +98,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network);
   if (options.batch < 1) fail(ErrorKind::usage, "--batch {}: must be at least 1", options.batch);
   if (options.classes < 0) fail(ErrorKind::usage, "--classes {}: must be at least 1", options.classes);
-  want_one_of("--device", options.device, {"cpu"});
-  want_one_of("--precision", options.precision, {"f32"});
+  want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
   if (options.learning_rate < 0) fail(ErrorKind::usage, "--lr {}: must be positive", options.learning_rate);
   if (options.ema < 0 || options.ema >= 1) fail(ErrorKind::usage, "--ema {}: must be in [0, 1)", options.ema);
   train::SessionOptions session;
@@ -105,6 +109,10 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
+  session.device = options.device;
+  session.precision = options.precision == "tf32"   ? backend::Precision::tf32
+                      : options.precision == "bf16" ? backend::Precision::bf16
+                                                    : backend::Precision::f32;
   session.threads = options.threads;
   session.seed = options.seed;
   session.fuse = !options.no_fusion;

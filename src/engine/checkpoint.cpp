@@ -84,10 +84,6 @@ std::vector<const plan::Buffer*> state_buffers(const Executor& executor) {
   return buffers;
 }
 
-std::byte* memory_of(const Executor& executor, const plan::Buffer& buffer) {
-  return executor.region(buffer.region) + buffer.offset;
-}
-
 // Calls piece(begin, end, bytes) for chunks of a tensor's elements.
 template <typename Piece>
 void in_chunks(const graph::TensorType& type, const Piece& piece) {
@@ -109,10 +105,12 @@ CheckpointManifest write_tensors(const Executor& executor, const fs::path& path)
                         .type = buffer->type,
                         .offset = manifest.tensors_bytes};
     const PlainOrder order(buffer->layout, buffer->type.shape, buffer->type.dtype);
-    in_chunks(buffer->type, [&](std::int64_t begin, std::int64_t end, std::size_t bytes) {
-      order.gather(memory_of(executor, *buffer), begin, end, chunk.data());
-      tensor.crc32c = crc32c(chunk.data(), bytes, tensor.crc32c);
-      file.write(chunk.data(), bytes);
+    executor.look(*buffer, [&](const std::byte* memory) {
+      in_chunks(buffer->type, [&](std::int64_t begin, std::int64_t end, std::size_t bytes) {
+        order.gather(memory, begin, end, chunk.data());
+        tensor.crc32c = crc32c(chunk.data(), bytes, tensor.crc32c);
+        file.write(chunk.data(), bytes);
+      });
     });
     manifest.tensors_bytes += tensor.type.bytes();
     manifest.tensors.push_back(std::move(tensor));
@@ -181,12 +179,17 @@ void read_tensors(const fs::path& path, const CheckpointManifest& manifest, Exec
     const plan::Buffer& buffer = executor.plan().buffers[id];
     const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);
     std::uint32_t sum = 0;
-    in_chunks(buffer.type, [&](std::int64_t begin, std::int64_t end, std::size_t wanted) {
-      if (!file.read(reinterpret_cast<char*>(chunk.data()), static_cast<std::streamsize>(wanted)))
-        fail(ErrorKind::io, "reading '{}' broke off", path.string());
-      sum = crc32c(chunk.data(), wanted, sum);
-      order.scatter(chunk.data(), begin, end, memory_of(executor, buffer));
-    });
+    executor.edit(
+        buffer,
+        [&](std::byte* memory) {
+          in_chunks(buffer.type, [&](std::int64_t begin, std::int64_t end, std::size_t wanted) {
+            if (!file.read(reinterpret_cast<char*>(chunk.data()), static_cast<std::streamsize>(wanted)))
+              fail(ErrorKind::io, "reading '{}' broke off", path.string());
+            sum = crc32c(chunk.data(), wanted, sum);
+            order.scatter(chunk.data(), begin, end, memory);
+          });
+        },
+        true);
     if (sum != tensor.crc32c)
       fail(ErrorKind::config, "'{}' is damaged: checksum mismatch in tensor '{}'", path.string(),
            tensor.name);

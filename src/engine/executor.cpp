@@ -1,65 +1,158 @@
 #include "engine/executor.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/parallel.h"
+#include "engine/plain_order.h"
+#include "tensor/bfloat16.h"
 
 namespace trainyard::engine {
 
+using backend::DeviceMemory;
+using backend::StepContext;
+using backend::StepMark;
+
+namespace {
+
+constexpr std::int64_t kStepsPerLaunch = 16;
+
+}  // namespace
+
+struct Executor::Counter {
+  explicit Counter(const std::shared_ptr<backend::Device>& device)
+      : context_memory(device, sizeof(StepContext)), mark_memory(device, kMarks * sizeof(StepMark)) {}
+
+  StepContext* context() const { return reinterpret_cast<StepContext*>(context_memory.data()); }
+  StepMark* marks() const { return reinterpret_cast<StepMark*>(mark_memory.data()); }
+
+  DeviceMemory context_memory, mark_memory;
+  StepContext next{0, -1};  // what the device will do next if it is only started again
+  const float* loss = nullptr;
+  std::unique_ptr<backend::Recording> one, many;
+};
+
 Executor::Executor(plan::CompiledStep step, const Regions& borrowed) : step_(std::move(step)) {
+  if (!on_host()) counter_ = std::make_unique<Counter>(step_.device);
   for (std::size_t r = 0; r < plan::kRegions; ++r) {
-    if (borrowed[r] == nullptr) owned_[r] = RegionMemory(step_.plan.region_bytes[r]);
+    if (borrowed[r] == nullptr) owned_[r] = DeviceMemory(step_.device, step_.plan.region_bytes[r]);
     regions_[r] = borrowed[r] != nullptr ? borrowed[r] : owned_[r].data();
   }
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
+    bind(s);
     const plan::Step& planned = step_.plan.steps[s];
-    backend::Binding binding;
-    for (const int id : planned.inputs) binding.inputs.push_back(data(id));
-    for (const int id : planned.outputs) binding.outputs.push_back(data(id));
-    if (planned.workspace >= 0) binding.workspace = data(planned.workspace);
-    step_.kernels[s]->bind(binding);
     if (planned.phase != graph::Phase::update || planned.is_reorder()) continue;
     TRAINYARD_CHECK(update_step_ == kNoUpdate);
     update_step_ = s;
   }
 }
 
+Executor::~Executor() {
+  if (on_host()) return;
+  try {
+    step_.device->wait();  // nothing may still run in memory that is given back now
+  } catch (...) {
+    // Whoever started it hears of it elsewhere; a destructor cannot tell.
+  }
+}
+
+void Executor::bind(std::size_t s) {
+  const plan::Step& planned = step_.plan.steps[s];
+  backend::Binding binding;
+  for (const int id : planned.inputs) binding.inputs.push_back(data(id));
+  for (const int id : planned.outputs) binding.outputs.push_back(data(id));
+  if (planned.workspace >= 0) binding.workspace = data(planned.workspace);
+  if (counter_ != nullptr) binding.context = counter_->context();
+  step_.kernels[s]->bind(binding);
+}
+
 std::span<float> Executor::floats(plan::Region region) const {
+  TRAINYARD_CHECK(on_host());
   return {reinterpret_cast<float*>(this->region(region)), step_.plan.bytes(region) / sizeof(float)};
 }
 
 std::byte* Executor::data(int buffer) const {
-  const plan::Buffer& planned = step_.plan.buffers[static_cast<std::size_t>(buffer)];
-  return region(planned.region) + planned.offset;
+  return data(step_.plan.buffers[static_cast<std::size_t>(buffer)]);
 }
 
-void Executor::run(const backend::StepContext& context) {
+void Executor::run(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads);
+  if (!on_host()) return run_steps(context, 1);
+  enqueue_step(context);
+}
+
+void Executor::enqueue_step(const StepContext& context) {
+  if (prologue_ != nullptr) prologue_->run(context);
   for (const auto& kernel : step_.kernels) kernel->run(context);
 }
 
-void Executor::run_gradients(const backend::StepContext& context) {
+void Executor::run_gradients(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
+  set_counter(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
     if (s != update_step_) step_.kernels[s]->run(context);
 }
 
-void Executor::run_update(const backend::StepContext& context) {
+void Executor::run_update(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
+  set_counter(context);
   step_.kernels[update_step_]->run(context);
 }
 
-void Executor::run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds) {
+void Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds) {
   kernel_seconds.resize(step_.kernels.size());
-  double before = now_seconds();
-  for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
-    step_.kernels[s]->run(context);
-    const double after = now_seconds();
-    kernel_seconds[s] += after - before;
-    before = after;
+  set_counter(context);
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s)
+    kernel_seconds[s] += step_.device->time([&] { step_.kernels[s]->run(context); });
+}
+
+void Executor::set_counter(const StepContext& context) {
+  if (counter_ == nullptr) return;
+  StepContext& next = counter_->next;
+  if (next.seed != context.seed || next.step != context.step) {
+    step_.device->write(counter_->context_memory.data(), &context, sizeof context);
+    next = context;
   }
+}
+
+// One launch of one step, or of kStepsPerLaunch; the device counts on.
+void Executor::launch(std::int64_t steps) {
+  std::unique_ptr<backend::Recording>& recording = steps == 1 ? counter_->one : counter_->many;
+  const auto enqueue = [&] {
+    for (std::int64_t i = 0; i < steps; ++i) {
+      enqueue_step(counter_->next);
+      step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
+    }
+  };
+  if (recording == nullptr) recording = step_.device->record(enqueue);
+  if (recording != nullptr)
+    recording->launch();
+  else
+    enqueue();
+  counter_->next.step += steps;
+}
+
+void Executor::run_steps(const StepContext& first, std::int64_t count) {
+  TRAINYARD_CHECK(counter_ != nullptr);
+  set_counter(first);
+  while (count > 0) {
+    const std::int64_t steps = count >= kStepsPerLaunch ? kStepsPerLaunch : 1;
+    launch(steps);
+    count -= steps;
+  }
+}
+
+std::vector<StepMark> Executor::marks(std::int64_t count) {
+  TRAINYARD_CHECK(counter_ != nullptr && count <= kMarks && count <= counter_->next.step);
+  std::vector<StepMark> ring(static_cast<std::size_t>(kMarks)), found;
+  step_.device->read(counter_->mark_memory.data(), ring.data(), ring.size() * sizeof(StepMark));
+  for (std::int64_t step = counter_->next.step - count; step < counter_->next.step; ++step)
+    found.push_back(ring[static_cast<std::size_t>(step % kMarks)]);
+  return found;
+}
+
+void Executor::mark_loss(const std::string& value_name) {
+  if (counter_ != nullptr) counter_->loss = reinterpret_cast<const float*>(data(persistent(value_name)));
 }
 
 const plan::Buffer& Executor::persistent(const std::string& value_name) const {
@@ -68,47 +161,55 @@ const plan::Buffer& Executor::persistent(const std::string& value_name) const {
   return step_.plan.buffers[static_cast<std::size_t>(id)];
 }
 
-namespace {
-
-// Calls copy(logical element, physical element) for the whole tensor.
-template <typename Copy>
-void for_each_element(const plan::Buffer& buffer, const Copy& copy) {
-  const LayoutIndex index(buffer.layout, buffer.type.shape);
-  const std::int64_t count = buffer.type.shape.elements();
-  for (std::int64_t i = 0; i < count; ++i) copy(i, index.offset_of(i));
+void Executor::look(const plan::Buffer& buffer, const std::function<void(const std::byte*)>& see) const {
+  if (on_host()) return see(data(buffer));
+  const AlignedBuffer copy(buffer.bytes);
+  step_.device->read(data(buffer), copy.data(), buffer.bytes);
+  see(copy.data());
 }
 
-}  // namespace
+void Executor::edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change, bool fresh) {
+  if (on_host()) return change(data(buffer));
+  const AlignedBuffer copy(buffer.bytes);
+  if (fresh)
+    std::fill_n(copy.data(), buffer.bytes, std::byte{0});
+  else
+    step_.device->read(data(buffer), copy.data(), buffer.bytes);
+  change(copy.data());
+  step_.device->write(data(buffer), copy.data(), buffer.bytes);
+}
 
 HostTensor Executor::read(const std::string& value_name) const {
   const plan::Buffer& buffer = persistent(value_name);
   HostTensor content(buffer.type.shape, buffer.type.dtype);
-  const std::byte* from = region(buffer.region) + buffer.offset;
-  const std::size_t size = size_of(buffer.type.dtype);
   if (buffer.layout.is_plain()) {
-    std::memcpy(content.data(), from, content.bytes());
-  } else {
-    for_each_element(buffer, [&](std::int64_t logical, std::int64_t physical) {
-      std::memcpy(content.data() + static_cast<std::size_t>(logical) * size,
-                  from + static_cast<std::size_t>(physical) * size, size);
-    });
+    read_plain(value_name, content);
+    return content;
   }
+  const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);
+  look(buffer, [&](const std::byte* bytes) { order.gather(bytes, 0, content.elements(), content.data()); });
   return content;
+}
+
+void Executor::read_plain(const std::string& value_name, HostTensor& content) const {
+  const plan::Buffer& buffer = persistent(value_name);
+  TRAINYARD_CHECK(buffer.layout.is_plain() && content.shape() == buffer.type.shape);
+  if (content.dtype() == buffer.type.dtype)
+    return step_.device->read(data(buffer), content.data(), content.bytes());
+  TRAINYARD_CHECK(buffer.type.dtype == DType::bf16 && content.dtype() == DType::f32);
+  look(buffer, [&](const std::byte* bytes) {
+    const auto* rounded = reinterpret_cast<const BFloat16*>(bytes);
+    std::transform(rounded, rounded + content.elements(), content.as<float>().data(),
+                   [](BFloat16 number) { return static_cast<float>(number); });
+  });
 }
 
 void Executor::write(const std::string& value_name, const HostTensor& content) {
   const plan::Buffer& buffer = persistent(value_name);
   TRAINYARD_CHECK(content.shape() == buffer.type.shape && content.dtype() == buffer.type.dtype);
-  std::byte* to = region(buffer.region) + buffer.offset;
-  const std::size_t size = size_of(buffer.type.dtype);
-  if (buffer.layout.is_plain()) {
-    std::memcpy(to, content.data(), content.bytes());
-  } else {
-    for_each_element(buffer, [&](std::int64_t logical, std::int64_t physical) {
-      std::memcpy(to + static_cast<std::size_t>(physical) * size,
-                  content.data() + static_cast<std::size_t>(logical) * size, size);
-    });
-  }
+  if (buffer.layout.is_plain()) return step_.device->write(data(buffer), content.data(), content.bytes());
+  const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);
+  edit(buffer, [&](std::byte* bytes) { order.scatter(content.data(), 0, content.elements(), bytes); });
 }
 
 }  // namespace trainyard::engine

@@ -1,22 +1,28 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "engine/region_memory.h"
+#include "backend/device_memory.h"
 #include "plan/step_plan.h"
 #include "tensor/host_tensor.h"
 
 namespace trainyard::engine {
 
-// Runs a compiled step. Owns the memory of its regions, except those it borrows: an evaluation plan works on
-// the parameters and statistics of a training plan, which must outlive it. Not thread-safe.
+// Runs a compiled step on its device. Owns the memory of its regions, except those it borrows: an evaluation
+// plan works on the parameters and statistics of a training plan, which must outlive it. Not thread-safe.
+//
+// On the host a run is done when run() returns. On another device it is only started: whatever reads memory
+// waits for it.
 class Executor {
  public:
   using Regions = std::array<std::byte*, plan::kRegions>;
 
   explicit Executor(plan::CompiledStep step, const Regions& borrowed = {});
+  ~Executor();
 
   // One step; allocates nothing itself.
   void run(const backend::StepContext& context);
@@ -27,33 +33,62 @@ class Executor {
   // The same, adding each kernel's seconds to `kernel_seconds` (one entry per plan step).
   void run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds);
 
+  // Steps that the device counts and repeats by itself, as far as it can: several to a launch, nothing done
+  // by the host between them. REQUIRES: !on_host().
+  void run_steps(const backend::StepContext& first, std::int64_t count);
+  // Loss (the value named `loss`) and end of each of the last steps run so, oldest first; waits for them.
+  // REQUIRES: count <= kMarks, and that many steps were run.
+  static constexpr std::int64_t kMarks = 1 << 12;
+  std::vector<backend::StepMark> marks(std::int64_t count);
+  void mark_loss(const std::string& value_name);  // before the first run
+  // Runs at the beginning of every step: makes the inputs where they are needed. Before the first run.
+  void set_prologue(std::unique_ptr<backend::Kernel> kernel) { prologue_ = std::move(kernel); }
+
+  bool on_host() const { return step_.device->is_host(); }
+  backend::Device& device() const { return *step_.device; }
   const plan::StepPlan& plan() const { return step_.plan; }
   const graph::Graph& graph() const { return *step_.graph; }
   std::byte* region(plan::Region region) const { return regions_[static_cast<std::size_t>(region)]; }
-  // A region as numbers; those of a training plan that outlive a step are all f32.
+  // A region as numbers; those of a training plan that outlive a step are all f32. REQUIRES: on_host().
   std::span<float> floats(plan::Region region) const;
   std::byte* data(int buffer) const;
+  std::byte* data(const plan::Buffer& buffer) const { return region(buffer.region) + buffer.offset; }
 
   // Inputs and outputs lie in plain layout; Error (internal) when the plan has no such value.
+  // REQUIRES: on_host().
   template <typename T>
   std::span<T> host_view(const std::string& value_name) const {
     const plan::Buffer& buffer = persistent(value_name);
-    TRAINYARD_CHECK(buffer.layout.is_plain() && DTypeOf<T>::value == buffer.type.dtype);
-    return {reinterpret_cast<T*>(region(buffer.region) + buffer.offset),
-            static_cast<std::size_t>(buffer.type.shape.elements())};
+    TRAINYARD_CHECK(on_host() && buffer.layout.is_plain() && DTypeOf<T>::value == buffer.type.dtype);
+    return {reinterpret_cast<T*>(data(buffer)), static_cast<std::size_t>(buffer.type.shape.elements())};
   }
 
   // Any persistent value in canonical (plain) order.
   HostTensor read(const std::string& value_name) const;
   void write(const std::string& value_name, const HostTensor& content);
+  // The same into memory that is there already, bf16 also as f32. REQUIRES: a value in plain layout.
+  void read_plain(const std::string& value_name, HostTensor& content) const;
+
+  // Hands the buffer's bytes, as its layout has them, to the caller; a copy of them where the device is not
+  // the host. edit() takes them back; `fresh`: what was there before does not matter.
+  void look(const plan::Buffer& buffer, const std::function<void(const std::byte*)>& see) const;
+  void edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change, bool fresh = false);
 
  private:
+  struct Counter;  // the step in device memory, and what the device notes of each
+
   const plan::Buffer& persistent(const std::string& value_name) const;
+  void bind(std::size_t step);
+  void enqueue_step(const backend::StepContext& context);
+  void launch(std::int64_t steps);
+  void set_counter(const backend::StepContext& context);
 
   plan::CompiledStep step_;
-  std::array<RegionMemory, plan::kRegions> owned_;
+  std::array<backend::DeviceMemory, plan::kRegions> owned_;
   Regions regions_{};
   std::size_t update_step_ = kNoUpdate;
+  std::unique_ptr<backend::Kernel> prologue_;
+  std::unique_ptr<Counter> counter_;  // null on the host
 
   static constexpr std::size_t kNoUpdate = static_cast<std::size_t>(-1);
 };

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/philox.h"
+#include "tensor/bfloat16.h"
 
 namespace trainyard::engine {
 namespace {
@@ -41,19 +42,33 @@ double draw(const graph::Initializer& initializer, const Philox& random, std::ui
 }
 
 template <typename T>
+T number(double value) {
+  return static_cast<T>(value);
+}
+template <>
+BFloat16 number(double value) {
+  return BFloat16(static_cast<float>(value));
+}
+
+template <typename T>
 void fill_as(const graph::Initializer& initializer, const Philox& random, const LayoutIndex& index,
              std::int64_t elements, T* data) {
   parallel_chunks(elements, 1 << 14, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i)
-      data[index.offset_of(i)] = static_cast<T>(draw(initializer, random, static_cast<std::uint64_t>(i)));
+      data[index.offset_of(i)] = number<T>(draw(initializer, random, static_cast<std::uint64_t>(i)));
   });
 }
 
 void fill_region(Executor& executor, plan::Region region, std::uint64_t seed) {
   for (const plan::Buffer& buffer : executor.plan().buffers)
     if (buffer.region == region)
-      fill(executor.graph().value(buffer.value).initializer, buffer.name, seed, buffer.type, buffer.layout,
-           executor.region(region) + buffer.offset);
+      executor.edit(
+          buffer,
+          [&](std::byte* data) {
+            fill(executor.graph().value(buffer.value).initializer, buffer.name, seed, buffer.type,
+                 buffer.layout, data);
+          },
+          true);
 }
 
 }  // namespace
@@ -70,6 +85,8 @@ void fill(const graph::Initializer& initializer, const std::string& name, std::u
       return fill_as(initializer, random, index, elements, reinterpret_cast<double*>(data));
     case DType::i32:
       return fill_as(initializer, random, index, elements, reinterpret_cast<std::int32_t*>(data));
+    case DType::bf16:
+      return fill_as(initializer, random, index, elements, reinterpret_cast<BFloat16*>(data));
     case DType::u8:
       return fill_as(initializer, random, index, elements, reinterpret_cast<std::uint8_t*>(data));
   }

@@ -87,6 +87,14 @@ struct Case {
   std::function<void(Graph&, DType)> build;
 };
 
+// What becomes of an op in a graph whose activations are bf16.
+enum class Lowering : std::uint8_t {
+  follows,   // works in the type of its inputs; where they differ, in f32
+  computes,  // multiplies on matrix units: takes its floats in bf16, weights as rounded copies
+  exact,     // stays in f32
+  mixed,     // takes each input as it comes
+};
+
 // The row that ties an op together. Everything else about the op is found through it.
 struct OpDef {
   const char* name;
@@ -98,6 +106,7 @@ struct OpDef {
   std::vector<int> (*mutates)(const NodeView&) = nullptr;
   // The attributes in words, for `explain` and dumps; nullptr: none to show.
   std::string (*describe)(const NodeView&) = nullptr;
+  Lowering lowering = Lowering::follows;
 };
 
 std::vector<int> mutated_inputs(const NodeView& node);

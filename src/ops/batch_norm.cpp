@@ -22,7 +22,8 @@ std::vector<TensorType> infer(const NodeView& node) {
     if (!(node.input_shape(i) == channels))
       node.refuse("input {} '{}' is {}, wants {}", i, node.input(i).name, node.input_shape(i).to_string(),
                   src[1]);
-  return {node.input(0).type, {channels, node.dtype()}, {channels, node.dtype()}};
+  const TensorType sums{channels, sum_type(node.dtype())};
+  return {node.input(0).type, sums, sums};
 }
 
 Cost cost(const NodeView& node) {
@@ -52,7 +53,7 @@ void gradient(GradientContext& context) {
 std::vector<TensorType> infer_grad(const NodeView& node) {
   const int inputs = node.attrs<BatchNormGradAttrs>().mask_by_dst ? 6 : 5;
   node.want_inputs(inputs, inputs);
-  const TensorType channels{{node.input_shape(1)[1]}, node.dtype()};
+  const TensorType channels{{node.input_shape(1)[1]}, sum_type(node.dtype())};
   return {node.input(1).type, channels, channels};
 }
 
@@ -121,9 +122,13 @@ const graph::OpDef batch_norm_op{.name = "batch_norm",
                                  .gradient = gradient,
                                  .cases = cases,
                                  .mutates = mutates,
-                                 .describe = describe};
-const graph::OpDef batch_norm_grad_op{
-    .name = "batch_norm_grad", .infer = infer_grad, .cost = cost_grad, .describe = describe_grad};
+                                 .describe = describe,
+                                 .lowering = graph::Lowering::mixed};
+const graph::OpDef batch_norm_grad_op{.name = "batch_norm_grad",
+                                      .infer = infer_grad,
+                                      .cost = cost_grad,
+                                      .describe = describe_grad,
+                                      .lowering = graph::Lowering::mixed};
 
 ValueId batch_norm(Graph& graph, const std::string& name, const BatchNormInputs& inputs,
                    const BatchNormAttrs& attrs) {

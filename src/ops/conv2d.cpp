@@ -75,7 +75,7 @@ std::vector<TensorType> infer_d_weight(const NodeView& node) {
   node.want_inputs(2, 2);
   const auto& attrs = node.attrs<Conv2dGradAttrs>();
   std::vector<TensorType> types{{attrs.shape, node.dtype()}};
-  if (attrs.bias) types.push_back({{attrs.shape[0]}, node.dtype()});
+  if (attrs.bias) types.push_back({{attrs.shape[0]}, sum_type(node.dtype())});
   return types;
 }
 
@@ -168,11 +168,18 @@ const graph::OpDef conv2d_op{.name = "conv2d",
                              .cost = cost,
                              .gradient = gradient,
                              .cases = cases,
-                             .describe = describe};
-const graph::OpDef conv2d_d_src_op{
-    .name = "conv2d_d_src", .infer = infer_d_src, .cost = cost_d_src, .describe = describe_grad};
-const graph::OpDef conv2d_d_weight_op{
-    .name = "conv2d_d_weight", .infer = infer_d_weight, .cost = cost_d_weight, .describe = describe_grad};
+                             .describe = describe,
+                             .lowering = graph::Lowering::computes};
+const graph::OpDef conv2d_d_src_op{.name = "conv2d_d_src",
+                                   .infer = infer_d_src,
+                                   .cost = cost_d_src,
+                                   .describe = describe_grad,
+                                   .lowering = graph::Lowering::computes};
+const graph::OpDef conv2d_d_weight_op{.name = "conv2d_d_weight",
+                                      .infer = infer_d_weight,
+                                      .cost = cost_d_weight,
+                                      .describe = describe_grad,
+                                      .lowering = graph::Lowering::computes};
 
 ValueId conv2d(Graph& graph, const std::string& name, ValueId src, ValueId weight, ValueId bias,
                const Conv2dAttrs& attrs) {

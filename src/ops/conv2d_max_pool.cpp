@@ -35,7 +35,7 @@ std::vector<TensorType> infer_grad(const NodeView& node) {
   const auto& attrs = node.attrs<Conv2dMaxPoolGradAttrs>();
   node.want_inputs(attrs.mask_by_dst ? 4 : 3, attrs.mask_by_dst ? 4 : 3);
   std::vector<TensorType> types{{attrs.weight, node.dtype()}};
-  if (attrs.bias) types.push_back({{attrs.weight[0]}, node.dtype()});
+  if (attrs.bias) types.push_back({{attrs.weight[0]}, sum_type(node.dtype())});
   return types;
 }
 
@@ -130,13 +130,18 @@ std::vector<Case> grad_cases() {
 
 }  // namespace
 
-const graph::OpDef conv2d_max_pool_op{
-    .name = "conv2d_max_pool", .infer = infer, .cost = cost, .cases = cases, .describe = describe};
+const graph::OpDef conv2d_max_pool_op{.name = "conv2d_max_pool",
+                                      .infer = infer,
+                                      .cost = cost,
+                                      .cases = cases,
+                                      .describe = describe,
+                                      .lowering = graph::Lowering::computes};
 const graph::OpDef conv2d_max_pool_d_weight_op{.name = "conv2d_max_pool_d_weight",
                                                .infer = infer_grad,
                                                .cost = cost_grad,
                                                .cases = grad_cases,
-                                               .describe = describe_grad};
+                                               .describe = describe_grad,
+                                               .lowering = graph::Lowering::computes};
 
 Shape convolved_shape(const Conv2dMaxPoolAttrs& attrs, const Shape& src, const Shape& weight) {
   return {src[0], weight[0], attrs.conv.window.output_h(src[2]), attrs.conv.window.output_w(src[3])};

@@ -57,7 +57,7 @@ std::vector<TensorType> infer_grad(const NodeView& node) {
   node.want_inputs(2, 2);
   const auto& attrs = node.attrs<DenseGradAttrs>();
   std::vector<TensorType> types{{attrs.shape, node.dtype()}};
-  if (attrs.bias) types.push_back({{attrs.shape[0]}, node.dtype()});
+  if (attrs.bias) types.push_back({{attrs.shape[0]}, sum_type(node.dtype())});
   return types;
 }
 
@@ -119,9 +119,14 @@ const graph::OpDef dense_op{.name = "dense",
                             .cost = cost,
                             .gradient = gradient,
                             .cases = cases,
-                            .describe = describe};
-const graph::OpDef dense_d_src_op{.name = "dense_d_src", .infer = infer_grad, .cost = cost_d_src};
-const graph::OpDef dense_d_weight_op{.name = "dense_d_weight", .infer = infer_grad, .cost = cost_d_weight};
+                            .describe = describe,
+                            .lowering = graph::Lowering::computes};
+const graph::OpDef dense_d_src_op{
+    .name = "dense_d_src", .infer = infer_grad, .cost = cost_d_src, .lowering = graph::Lowering::computes};
+const graph::OpDef dense_d_weight_op{.name = "dense_d_weight",
+                                     .infer = infer_grad,
+                                     .cost = cost_d_weight,
+                                     .lowering = graph::Lowering::computes};
 
 ValueId dense(Graph& graph, const std::string& name, ValueId src, ValueId weight, ValueId bias,
               const DenseAttrs& attrs) {

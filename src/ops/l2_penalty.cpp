@@ -57,9 +57,13 @@ const graph::OpDef l2_penalty_op{.name = "l2_penalty",
                                  .cost = cost,
                                  .gradient = gradient,
                                  .cases = cases,
-                                 .describe = describe};
-const graph::OpDef l2_penalty_grad_op{
-    .name = "l2_penalty_grad", .infer = infer_grad, .cost = cost_grad, .describe = describe};
+                                 .describe = describe,
+                                 .lowering = graph::Lowering::exact};
+const graph::OpDef l2_penalty_grad_op{.name = "l2_penalty_grad",
+                                      .infer = infer_grad,
+                                      .cost = cost_grad,
+                                      .describe = describe,
+                                      .lowering = graph::Lowering::exact};
 
 ValueId l2_penalty(Graph& graph, const std::string& name, std::vector<ValueId> weights, double coefficient) {
   return graph.add(l2_penalty_op, name, std::move(weights), L2PenaltyAttrs{coefficient});

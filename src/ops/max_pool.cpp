@@ -86,8 +86,11 @@ const graph::OpDef max_pool_op{.name = "max_pool",
                                .gradient = gradient,
                                .cases = cases,
                                .describe = describe};
-const graph::OpDef max_pool_d_src_op{
-    .name = "max_pool_d_src", .infer = infer_grad, .cost = cost_grad, .describe = describe_grad};
+const graph::OpDef max_pool_d_src_op{.name = "max_pool_d_src",
+                                     .infer = infer_grad,
+                                     .cost = cost_grad,
+                                     .describe = describe_grad,
+                                     .lowering = graph::Lowering::mixed};
 
 ValueId max_pool(Graph& graph, const std::string& name, ValueId src, const Window2d& window) {
   return graph.add(max_pool_op, name, {src}, MaxPoolAttrs{window});

@@ -4,6 +4,7 @@
 #include "ops/add.h"
 #include "ops/average_pool.h"
 #include "ops/batch_norm.h"
+#include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
@@ -47,6 +48,7 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &add_op,
       &multiply_op,
       &scale_op,
+      &cast_op,
       &concat_op,
       &slice_op,
       &pad_op,

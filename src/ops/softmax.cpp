@@ -37,9 +37,14 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef softmax_op{
-    .name = "softmax", .infer = infer, .cost = cost, .gradient = gradient, .cases = cases};
-const graph::OpDef softmax_grad_op{.name = "softmax_grad", .infer = infer, .cost = cost};
+const graph::OpDef softmax_op{.name = "softmax",
+                              .infer = infer,
+                              .cost = cost,
+                              .gradient = gradient,
+                              .cases = cases,
+                              .lowering = graph::Lowering::exact};
+const graph::OpDef softmax_grad_op{
+    .name = "softmax_grad", .infer = infer, .cost = cost, .lowering = graph::Lowering::exact};
 
 ValueId softmax(Graph& graph, const std::string& name, ValueId src) {
   return graph.add(softmax_op, name, {src});

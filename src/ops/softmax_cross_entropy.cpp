@@ -15,10 +15,10 @@ using graph::ValueId;
 void check_labels(const NodeView& node, int labels, const Shape& logits) {
   const auto& type = node.input(labels).type;
   const bool integers = type.dtype == DType::i32 && type.shape == Shape{logits[0]};
-  const bool soft = type.dtype == node.dtype() && type.shape == logits;
+  const bool soft = type.dtype == sum_type(node.dtype()) && type.shape == logits;
   if (!integers && !soft)
     node.refuse("labels are {}, wants i32 {} or {} {}", type.to_string(), logits[0],
-                trainyard::name(node.dtype()), logits.to_string());
+                trainyard::name(sum_type(node.dtype())), logits.to_string());
 }
 
 std::vector<TensorType> infer(const NodeView& node) {
@@ -27,7 +27,8 @@ std::vector<TensorType> infer(const NodeView& node) {
   check_labels(node, 1, node.input_shape(0));
   const double smoothing = node.attrs<SoftmaxCrossEntropyAttrs>().label_smoothing;
   if (!(smoothing >= 0 && smoothing < 1)) node.refuse("label smoothing {} is not in [0, 1)", smoothing);
-  return {{{}, node.dtype()}, node.input(0).type};
+  const DType sums = sum_type(node.dtype());
+  return {{{}, sums}, {node.input_shape(0), sums}};
 }
 
 Cost cost(const NodeView& node) {
@@ -44,7 +45,8 @@ void gradient(GradientContext& context) {
 std::vector<TensorType> infer_grad(const NodeView& node) {
   node.want_inputs(3, 3);
   check_labels(node, 2, node.input_shape(1));
-  return {node.input(1).type};
+  const bool rounded = node.attrs<SoftmaxCrossEntropyAttrs>().d_logits_bf16;
+  return {{node.input_shape(1), rounded ? DType::bf16 : node.dtype()}};
 }
 
 Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 2); }
@@ -70,10 +72,16 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef softmax_cross_entropy_op{
-    .name = "softmax_cross_entropy", .infer = infer, .cost = cost, .gradient = gradient, .cases = cases};
-const graph::OpDef softmax_cross_entropy_grad_op{
-    .name = "softmax_cross_entropy_grad", .infer = infer_grad, .cost = cost_grad};
+const graph::OpDef softmax_cross_entropy_op{.name = "softmax_cross_entropy",
+                                            .infer = infer,
+                                            .cost = cost,
+                                            .gradient = gradient,
+                                            .cases = cases,
+                                            .lowering = graph::Lowering::mixed};
+const graph::OpDef softmax_cross_entropy_grad_op{.name = "softmax_cross_entropy_grad",
+                                                 .infer = infer_grad,
+                                                 .cost = cost_grad,
+                                                 .lowering = graph::Lowering::mixed};
 
 LossAndProbabilities softmax_cross_entropy(Graph& graph, const std::string& name, ValueId logits,
                                            ValueId labels, const SoftmaxCrossEntropyAttrs& attrs) {

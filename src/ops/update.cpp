@@ -126,8 +126,13 @@ std::vector<std::string> slot_names(const UpdateAttrs& attrs) {
   return names;
 }
 
-const graph::OpDef update_op{
-    .name = "update", .infer = infer, .cost = cost, .cases = cases, .mutates = mutates, .describe = describe};
+const graph::OpDef update_op{.name = "update",
+                             .infer = infer,
+                             .cost = cost,
+                             .cases = cases,
+                             .mutates = mutates,
+                             .describe = describe,
+                             .lowering = graph::Lowering::mixed};
 
 std::vector<ValueId> update(Graph& graph, const std::string& name, const std::vector<ValueId>& parameters,
                             const std::vector<ValueId>& gradients, const UpdateAttrs& attrs) {

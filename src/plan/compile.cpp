@@ -19,9 +19,11 @@ graph::Graph verified(graph::Graph graph) {
 CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
                      const CompileOptions& options) {
   CompiledStep step;
+  step.device = backend.device();
   step.plan.backend = backend.name();
   step.plan.threads = thread_count();
-  graph::Graph fused = options.fuse ? verified(fuse(graph, backend, step.plan.fusions)) : graph;
+  graph::Graph fused = options.precision == backend::Precision::bf16 ? verified(lower_to_bf16(graph)) : graph;
+  if (options.fuse) fused = verified(fuse(fused, backend, step.plan.fusions));
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
   choose_kernels(step, backend, options);
   place_buffers(step);

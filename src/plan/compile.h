@@ -10,6 +10,7 @@ namespace trainyard::plan {
 
 struct CompileOptions {
   bool fuse = true;
+  backend::Precision precision = backend::Precision::f32;
   // Layouts that are already decided, by value name: an evaluation plan shares the trained parameters.
   std::map<std::string, Layout> pinned_layouts;
 };

@@ -7,10 +7,12 @@
 #include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batch_norm.h"
+#include "ops/cast.h"
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
 #include "ops/max_pool.h"
+#include "ops/softmax_cross_entropy.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {
@@ -25,11 +27,12 @@ using ops::Activation;
 class Fuser {
  public:
   Fuser(const graph::Graph& graph, const backend::Backend& backend, std::vector<std::string>& notes)
-      : graph_(graph), backend_(backend), nodes_(graph.nodes()), notes_(notes) {}
+      : graph_(graph), backend_(backend), device_(backend.device()), nodes_(graph.nodes()), notes_(notes) {}
 
   graph::Graph run() {
     each(ops::activation_op, [this](NodeId id) { join_producer(id); });
     each(ops::activation_grad_op, [this](NodeId id) { join_mask(id); });
+    each(ops::cast_op, [this](NodeId id) { join_cast(id); });
     each(ops::max_pool_op, [this](NodeId id) { join_convolution(id); });
     each(ops::conv2d_d_weight_op, [this](NodeId id) { join_unpool(id); });
     std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
@@ -101,6 +104,18 @@ class Fuser {
     take_over(*before, node);
   }
 
+  // The gradient of the loss is made in f32 and wanted in bf16.
+  void join_cast(NodeId id) {
+    Node& node = nodes_[index(id)];
+    Node* before = producer(node.inputs[0]);
+    if (node.inputs.size() != 1 || before == nullptr || before->op != &ops::softmax_cross_entropy_grad_op ||
+        !read_once(node.inputs[0]) || node.attrs<ops::CastAttrs>().to != DType::bf16)
+      return;
+    note("cast '{}' joins softmax_cross_entropy_grad '{}'", node.name, before->name);
+    std::any_cast<ops::SoftmaxCrossEntropyAttrs&>(before->attributes).d_logits_bf16 = true;
+    take_over(*before, node);
+  }
+
   // The gradient of a ReLU is a mask by its output; a neighbour can apply it while it reads or writes.
   void join_mask(NodeId id) {
     Node& node = nodes_[index(id)];
@@ -154,6 +169,7 @@ class Fuser {
   // The reason why no kernel of the backend, short of the plain loops, would take the node; empty: one would.
   std::string declined(const Node& node) const {
     const backend::KernelRequest request{{graph_, node},
+                                         device_.get(),
                                          std::vector<std::optional<Layout>>(node.inputs.size()),
                                          std::vector<std::optional<Layout>>(node.outputs.size())};
     std::string reason = "the backend has no kernel for it";
@@ -207,6 +223,7 @@ class Fuser {
 
   const graph::Graph& graph_;
   const backend::Backend& backend_;
+  const std::shared_ptr<backend::Device> device_;
   std::vector<Node> nodes_;
   std::vector<std::string>& notes_;
   std::vector<std::vector<NodeId>> read_by_;

@@ -123,7 +123,7 @@ class LayoutPass {
   }
 
   KernelRequest request_for(const graph::Node& node) const {
-    KernelRequest request{{graph_, node}, {}, {}};
+    KernelRequest request{{graph_, node}, step_.device.get(), {}, {}};
     for (const ValueId input : node.inputs) request.inputs.push_back(home_layout(input));
     for (const ValueId output : node.outputs) {
       const ValueId mirrored = graph_.value(output).gradient_of;

@@ -7,6 +7,9 @@
 // The passes of compile(), in order; each stands in the file of its name.
 namespace trainyard::plan {
 
+// precision.cpp: activations, their gradients and what is multiplied with them become bf16.
+graph::Graph lower_to_bf16(const graph::Graph& graph);
+
 // fuse.cpp: rewrites node patterns into one node; appends to `notes` what it did, or why not. Fusions that
 // only some kernels can do are asked of the backend.
 graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,

@@ -81,6 +81,7 @@ struct StepPlan {
 
 // The plan with what executes it.
 struct CompiledStep {
+  std::shared_ptr<backend::Device> device;
   std::unique_ptr<const graph::Graph> graph;  // after fusion; kernels refer to it
   StepPlan plan;
   std::vector<std::unique_ptr<backend::Kernel>> kernels;  // one per step

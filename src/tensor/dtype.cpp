@@ -9,6 +9,8 @@ std::size_t size_of(DType dtype) {
     case DType::f32:
     case DType::i32:
       return 4;
+    case DType::bf16:
+      return 2;
     case DType::u8:
       return 1;
   }
@@ -25,6 +27,8 @@ const char* name(DType dtype) {
       return "i32";
     case DType::u8:
       return "u8";
+    case DType::bf16:
+      return "bf16";
   }
   return "?";
 }

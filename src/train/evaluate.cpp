@@ -1,7 +1,6 @@
 #include "train/evaluate.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "train/stop_request.h"
 
@@ -25,6 +24,7 @@ Evaluator::Evaluator(const Session& session, const data::Dataset& dataset, const
   // At the batch of training, inference needs less memory than training, whatever the network.
   if (batch > trained && executor_->plan().bytes(plan::Region::slab) > kModestBytes)
     executor_ = session.make_evaluator(batch = trained, shadow);
+  logits_ = HostTensor(executor_->read(Session::kLogits).shape(), DType::f32);
   stream_ = {.pass = data::Pass::evaluation,
              .split = data::Split::test,
              .preprocess = preprocess,
@@ -32,8 +32,9 @@ Evaluator::Evaluator(const Session& session, const data::Dataset& dataset, const
              .seed = options.seed};
 }
 
-std::int64_t Evaluator::count_right(const data::Batch& batch) const {
-  const auto logits = executor_->host_view<float>(Session::kLogits);
+std::int64_t Evaluator::count_right(const data::Batch& batch) {
+  executor_->read_plain(Session::kLogits, logits_);
+  const auto logits = logits_.as<float>();
   const auto labels = batch.labels.as<std::int32_t>();
   const auto classes = static_cast<std::int64_t>(logits.size() / labels.size());
   std::int64_t right = 0;
@@ -46,13 +47,11 @@ std::int64_t Evaluator::count_right(const data::Batch& batch) const {
 
 double Evaluator::accuracy() {
   data::BatchStream stream(dataset_, stream_);
-  const auto images = executor_->host_view<float>(Session::kImages);
-  const auto labels = executor_->host_view<std::int32_t>(Session::kLabels);
   std::int64_t right = 0, seen = 0;
   for (std::int64_t step = 0; step < stream.steps() && !StopRequest::asked(); ++step) {
     const data::Batch& batch = stream.next();
-    std::memcpy(images.data(), batch.images.data(), images.size_bytes());
-    std::memcpy(labels.data(), batch.labels.data(), labels.size_bytes());
+    executor_->write(Session::kImages, batch.images);
+    executor_->write(Session::kLabels, batch.labels);
     executor_->run({stream_.seed, step});
     right += count_right(batch);
     seen += batch.valid;

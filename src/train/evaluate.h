@@ -19,11 +19,12 @@ class Evaluator {
   double accuracy();
 
  private:
-  std::int64_t count_right(const data::Batch& batch) const;
+  std::int64_t count_right(const data::Batch& batch);
 
   const data::Dataset& dataset_;
   data::BatchStreamOptions stream_;
   std::unique_ptr<engine::Executor> executor_;
+  HostTensor logits_;
 };
 
 }  // namespace trainyard::train

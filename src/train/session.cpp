@@ -17,21 +17,31 @@ networks::Model training_model(const SessionOptions& options) {
 }  // namespace
 
 plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend) {
-  return plan::compile(training_model(options).graph, backend, {.fuse = options.fuse, .pinned_layouts = {}});
+  return plan::compile(training_model(options).graph, backend,
+                       {.fuse = options.fuse, .precision = options.precision, .pinned_layouts = {}});
 }
 
 Session::Session(const SessionOptions& options) : options_(options) {
   if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
   options_.threads = limit_to(options_.cores);
-  backend_ = backend::make_backend(options_.backend);
+  backend_ = backend::make_backend(options_.backend, options_.device, options_.precision);
   const networks::Model model = training_model(options_);
   parameters_ = graph::parameter_count(model.graph);
-  loss_name_ = model.graph.value(model.loss).name;
+  TRAINYARD_CHECK(model.graph.value(model.loss).name == kLoss);
   executor_ = std::make_unique<engine::Executor>(
-      plan::compile(model.graph, *backend_, {.fuse = options_.fuse, .pinned_layouts = {}}));
+      plan::compile(model.graph, *backend_,
+                    {.fuse = options_.fuse, .precision = options_.precision, .pinned_layouts = {}}));
+  executor_->mark_loss(kLoss);
   flops_per_step_ = graph::total_cost(executor_->graph()).flops;
   engine::initialise_state(*executor_, options_.seed);
   if (options_.optimizer_state) engine::initialise_optimizer(*executor_, options_.seed);
+}
+
+float Session::loss() const {
+  float loss = 0;
+  const plan::StepPlan& plan = executor_->plan();
+  executor_->device().read(executor_->data(plan.find_buffer(kLoss)), &loss, sizeof loss);
+  return loss;
 }
 
 std::unique_ptr<engine::Executor> Session::make_evaluator(std::int64_t batch, bool shadow_weights) const {
@@ -39,9 +49,10 @@ std::unique_ptr<engine::Executor> Session::make_evaluator(std::int64_t batch, bo
   inference.batch = batch;
   inference.training = false;
   const networks::Model model = networks::build_model(inference);
-  plan::CompiledStep step =
-      plan::compile(model.graph, *backend_,
-                    {.fuse = options_.fuse, .pinned_layouts = plan::persistent_layouts(executor_->plan())});
+  plan::CompiledStep step = plan::compile(model.graph, *backend_,
+                                          {.fuse = options_.fuse,
+                                           .precision = options_.precision,
+                                           .pinned_layouts = plan::persistent_layouts(executor_->plan())});
   engine::Executor::Regions borrowed{};
   const auto lend = [&](plan::Region region) {
     borrowed[static_cast<std::size_t>(region)] = executor_->region(region);

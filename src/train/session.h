@@ -15,6 +15,8 @@ struct SessionOptions {
   networks::ModelOptions model;
   ops::UpdateAttrs update;
   std::string backend = "auto";
+  std::string device = "cpu";  // or "cuda", "cuda:1"
+  backend::Precision precision = backend::Precision::f32;
   int threads = 0;         // 0: every core this process may use
   std::vector<int> cores;  // one per thread; empty: the first that this process may use
   std::uint64_t seed = 1;
@@ -34,7 +36,8 @@ class Session {
   std::int64_t parameters() const { return parameters_; }
   std::int64_t flops_per_step() const { return flops_per_step_; }
 
-  float loss() const { return executor_->host_view<float>(loss_name_)[0]; }
+  // Of the last step; on a device, waits for it.
+  float loss() const;
 
   // An executor for the network in inference mode at some batch size, on the live parameters and statistics
   // of this session, or on the shadow weights. Must not outlive the session.
@@ -50,7 +53,6 @@ class Session {
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_;
   std::int64_t parameters_ = 0, flops_per_step_ = 0;
-  std::string loss_name_;
 };
 
 // The compiled step alone, for plans that are only looked at.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <numeric>
 
@@ -59,12 +58,6 @@ class TrainingRun {
   }
 
  private:
-  struct Input {
-    std::unique_ptr<data::BatchStream> stream;
-    std::span<float> images;
-    std::span<std::int32_t> labels;
-  };
-
   void resume() {
     const auto latest = engine::latest_checkpoint(folder_->path());
     TRAINYARD_CHECK(latest.has_value());  // the folder was opened for resuming
@@ -105,8 +98,8 @@ class TrainingRun {
     result_.cpu = guard.cpu_use();
     result_.noise = guard.finish();
     result_.cores_in_reach = cores_in_reach();
-    for (const Input& input : inputs_)
-      result_.input_wait_seconds = std::max(result_.input_wait_seconds, input.stream->wait_seconds());
+    for (const auto& input : inputs_)
+      result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
   }
 
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
@@ -120,18 +113,15 @@ class TrainingRun {
                                             .first_step = header_.step,
                                             .worker = device,
                                             .workers = replicas_.size()};
-      inputs_[static_cast<std::size_t>(device)] = {
-          std::make_unique<data::BatchStream>(dataset_, stream),
-          session.executor().host_view<float>(Session::kImages),
-          session.executor().host_view<std::int32_t>(Session::kLabels)};
+      inputs_[static_cast<std::size_t>(device)] = std::make_unique<data::BatchStream>(dataset_, stream);
     });
   }
 
   std::int64_t fill_inputs(int device) {
-    const Input& input = inputs_[static_cast<std::size_t>(device)];
-    const data::Batch& batch = input.stream->next();
-    std::memcpy(input.images.data(), batch.images.data(), input.images.size_bytes());
-    std::memcpy(input.labels.data(), batch.labels.data(), input.labels.size_bytes());
+    engine::Executor& executor = replicas_.session(device).executor();
+    const data::Batch& batch = inputs_[static_cast<std::size_t>(device)]->next();
+    executor.write(Session::kImages, batch.images);
+    executor.write(Session::kLabels, batch.labels);
     return batch.valid;
   }
 
@@ -181,7 +171,7 @@ class TrainingRun {
   std::int64_t saved_step_ = 0, evaluated_step_ = -1;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
-  std::vector<Input> inputs_;  // one a device
+  std::vector<std::unique_ptr<data::BatchStream>> inputs_;  // one a device
   std::array<double, TrainResult::kFinalLosses> losses_{};
   TrainResult result_;
 };

@@ -53,6 +53,8 @@ void fill(const graph::Initializer& initializer, const HostTensor& tensor, std::
       return fill_as(initializer, tensor.as<double>(), random);
     case DType::i32:
       return fill_as(initializer, tensor.as<std::int32_t>(), random);
+    case DType::bf16:
+      break;  // no problem starts with it: the planner makes it
     case DType::u8:
       return fill_as(initializer, tensor.as<std::uint8_t>(), random);
   }

@@ -105,7 +105,8 @@ class Runner {
   }
 
   std::unique_ptr<Kernel> make_kernel(const NodeView& view) {
-    KernelRequest request{view, {}, std::vector<std::optional<Layout>>(view.node().outputs.size())};
+    KernelRequest request{
+        view, backend_.device().get(), {}, std::vector<std::optional<Layout>>(view.node().outputs.size())};
     for (const graph::ValueId input : view.node().inputs) request.inputs.emplace_back(buffer(input).layout());
     const auto takes = [&](const Candidate& candidate) {
       if (candidate.op != view.node().op) return false;

@@ -7,6 +7,7 @@
 #include "ops/add.h"
 #include "ops/average_pool.h"
 #include "ops/batch_norm.h"
+#include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
@@ -95,6 +96,7 @@ const std::vector<Candidate>& candidates() {
       {&ops::add_op, "reference:add", always, make<add, 0>},
       {&ops::multiply_op, "reference:multiply", always, make<multiply, 0, 1>},
       {&ops::scale_op, "reference:scale", always, make<scale, 0>},
+      {&ops::cast_op, "reference:cast", always, make<cast>},
       {&ops::concat_op, "reference:concat", always, make<concat>},
       {&ops::slice_op, "reference:slice", always, make<slice>},
       {&ops::pad_op, "reference:pad", always, make<pad>},

@@ -1,0 +1,36 @@
+#include "backend/backend.h"
+
+#include "backend/cuda/context.h"
+#include "backend/cuda/list.h"
+#include "backend/cuda/reorder.h"
+
+namespace trainyard::backend {
+namespace cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(int ordinal, Precision precision)
+      : context_(std::make_shared<Context>(ordinal, precision)), candidates_(all_candidates()) {}
+
+  std::string name() const override { return "cuda"; }
+  std::shared_ptr<Device> device() const override { return context_; }
+  const std::vector<Candidate>& candidates() const override { return candidates_; }
+  std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
+                                       const Layout& to) const override {
+    return cuda::make_reorder(*context_, type, from, to);
+  }
+
+ private:
+  std::shared_ptr<Context> context_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision) {
+  return std::make_unique<cuda::CudaBackend>(ordinal, precision);
+}
+
+}  // namespace trainyard::backend

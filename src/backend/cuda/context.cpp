@@ -1,0 +1,134 @@
+#include "backend/cuda/context.h"
+
+#include <fmt/core.h>
+
+#include "backend/cuda/check.h"
+#include "backend/cuda/device/step.h"
+#include "base/error.h"
+#include "base/units.h"
+
+namespace trainyard::backend::cuda {
+namespace {
+
+class GraphRecording final : public Recording {
+ public:
+  GraphRecording(cudaGraphExec_t graph, cudaStream_t stream) : graph_(graph), stream_(stream) {}
+  ~GraphRecording() override { cudaGraphExecDestroy(graph_); }
+  GraphRecording(const GraphRecording&) = delete;
+  GraphRecording& operator=(const GraphRecording&) = delete;
+  void launch() override { TRAINYARD_CUDA(cudaGraphLaunch(graph_, stream_)); }
+
+ private:
+  cudaGraphExec_t graph_;
+  cudaStream_t stream_;
+};
+
+// Ends a capture that an exception left open, so that the stream can be used again.
+cudaGraph_t captured(cudaStream_t stream, const std::function<void()>& enqueue) {
+  cudaGraph_t graph = nullptr;
+  TRAINYARD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  try {
+    enqueue();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    throw;
+  }
+  TRAINYARD_CUDA(cudaStreamEndCapture(stream, &graph));
+  return graph;
+}
+
+}  // namespace
+
+Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precision_(precision) {
+  int devices = 0;
+  const cudaError_t found = cudaGetDeviceCount(&devices);
+  if (found != cudaSuccess || devices == 0)
+    fail(ErrorKind::unsupported, "device 'cuda': this machine has no usable NVIDIA GPU ({})",
+         found == cudaSuccess ? "none found" : cudaGetErrorString(found));
+  if (ordinal >= devices)
+    fail(ErrorKind::unsupported, "device 'cuda:{}': this machine has {} NVIDIA GPU{}, numbered from 0",
+         ordinal, devices, devices == 1 ? "" : "s");
+  TRAINYARD_CUDA(cudaSetDevice(ordinal));
+  TRAINYARD_CUDA(cudaGetDeviceProperties(&properties_, ordinal));
+  TRAINYARD_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  TRAINYARD_CUDA(cudaEventCreate(&begin_));
+  TRAINYARD_CUDA(cudaEventCreate(&end_));
+  TRAINYARD_CUDA(cudnnCreate(&cudnn_));
+  TRAINYARD_CUDA(cudnnSetStream(cudnn_, stream_));
+  TRAINYARD_CUDA(cublasLtCreate(&cublas_lt_));
+}
+
+Context::~Context() {
+  if (cublas_lt_ != nullptr) cublasLtDestroy(cublas_lt_);
+  if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
+  if (end_ != nullptr) cudaEventDestroy(end_);
+  if (begin_ != nullptr) cudaEventDestroy(begin_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+std::string Context::name() const { return fmt::format("cuda:{}", ordinal_); }
+
+std::byte* Context::allocate(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    std::size_t free_bytes = 0, total = 0;
+    TRAINYARD_CUDA(cudaMemGetInfo(&free_bytes, &total));
+    fail(ErrorKind::device, "{}: out of memory: {} asked, {} of {} free", name(),
+         format_bytes(static_cast<std::int64_t>(bytes)), format_bytes(static_cast<std::int64_t>(free_bytes)),
+         format_bytes(static_cast<std::int64_t>(total)));
+  }
+  check(status, "cudaMalloc");
+  TRAINYARD_CUDA(cudaMemsetAsync(memory, 0, bytes, stream_));
+  return static_cast<std::byte*>(memory);
+}
+
+void Context::release(std::byte* memory, std::size_t) noexcept { cudaFree(memory); }
+
+void Context::write(std::byte* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  TRAINYARD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+  // Small or pageable memory was staged by the driver; pinned memory may still be read.
+  TRAINYARD_CUDA(cudaStreamSynchronize(stream_));
+}
+
+void Context::read(const std::byte* from, void* to, std::size_t bytes) {
+  if (bytes > 0) TRAINYARD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
+  wait();
+}
+
+void Context::fill_random(std::byte* to, std::size_t elements, DType dtype) {
+  device::fill_random(stream_, to, elements, dtype == DType::bf16 ? 2 : static_cast<int>(size_of(dtype)),
+                      dtype == DType::f32 || dtype == DType::bf16);
+}
+
+void Context::wait() { TRAINYARD_CUDA(cudaStreamSynchronize(stream_)); }
+
+std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue) {
+  cudaGraph_t graph = captured(stream_, enqueue);
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+  return std::make_unique<GraphRecording>(executable, stream_);
+}
+
+void Context::mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) {
+  device::mark_step(stream_, context, loss, marks, count);
+}
+
+double Context::time(const std::function<void()>& enqueue) {
+  TRAINYARD_CUDA(cudaEventRecord(begin_, stream_));
+  enqueue();
+  TRAINYARD_CUDA(cudaEventRecord(end_, stream_));
+  TRAINYARD_CUDA(cudaEventSynchronize(end_));
+  float milliseconds = 0;
+  TRAINYARD_CUDA(cudaEventElapsedTime(&milliseconds, begin_, end_));
+  return milliseconds * 1e-3;
+}
+
+}  // namespace trainyard::backend::cuda

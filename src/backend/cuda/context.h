@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "backend/device.h"
+#include "backend/kernel.h"
+#include "backend/precision.h"
+
+namespace trainyard::backend::cuda {
+
+// One GPU: its memory, the stream in which everything runs, and the libraries' handles.
+class Context final : public Device {
+ public:
+  // Error (unsupported) when there is no such device, with the reason.
+  Context(int ordinal, Precision precision);
+  ~Context() override;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  Precision precision() const { return precision_; }
+  const cudaDeviceProp& properties() const { return properties_; }
+  cudaStream_t stream() const { return stream_; }
+  cudnnHandle_t cudnn() const { return cudnn_; }
+  cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
+
+  std::string name() const override;
+  std::byte* allocate(std::size_t bytes) override;
+  void release(std::byte* memory, std::size_t bytes) noexcept override;
+  void write(std::byte* to, const void* from, std::size_t bytes) override;
+  void read(const std::byte* from, void* to, std::size_t bytes) override;
+  void fill_random(std::byte* to, std::size_t elements, DType dtype) override;
+  void wait() override;
+  std::unique_ptr<Recording> record(const std::function<void()>& enqueue) override;
+  void mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) override;
+  double time(const std::function<void()>& enqueue) override;
+
+ private:
+  int ordinal_;
+  Precision precision_;
+  cudaDeviceProp properties_{};
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  cudnnHandle_t cudnn_ = nullptr;
+  cublasLtHandle_t cublas_lt_ = nullptr;
+};
+
+// The context behind a request; only kernels of this folder are asked with one of ours.
+inline Context& context_of(const KernelRequest& request) { return static_cast<Context&>(*request.device); }
+
+}  // namespace trainyard::backend::cuda

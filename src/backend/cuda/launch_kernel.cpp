@@ -1,0 +1,23 @@
+#include "backend/cuda/launch_kernel.h"
+
+namespace trainyard::backend::cuda {
+
+Layout natural_layout(const Shape& shape) { return shape.rank() == 4 ? Layout::channels_last(4) : Layout{}; }
+
+KernelIo natural_io(const graph::NodeView& node) {
+  KernelIo io;
+  for (int i = 0; i < node.inputs(); ++i) io.inputs.push_back(natural_layout(node.input_shape(i)));
+  for (int o = 0; o < node.outputs(); ++o) io.outputs.push_back(natural_layout(node.output_shape(o)));
+  return io;
+}
+
+Decision want_device_floats(const KernelRequest& request) {
+  const auto wrong = [](const graph::Value& value) { return value.type.dtype == DType::f64; };
+  for (int i = 0; i < request.node.inputs(); ++i)
+    if (wrong(request.node.input(i))) return Decision::no("f64 is not computed on GPUs here");
+  for (int o = 0; o < request.node.outputs(); ++o)
+    if (wrong(request.node.output(o))) return Decision::no("f64 is not computed on GPUs here");
+  return Decision::yes();
+}
+
+}  // namespace trainyard::backend::cuda

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "backend/kernel.h"
+
+namespace trainyard::backend::cuda {
+
+// One function a file of an op: its candidates, best first where that is known without measuring.
+std::vector<Candidate> activation_candidates();
+
+// All of them; list.cpp ties them together.
+std::vector<Candidate> all_candidates();
+
+}  // namespace trainyard::backend::cuda

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tensor/dtype.h"
+
+namespace trainyard::backend {
+
+// What changes from step to step without being a tensor.
+struct StepContext {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+};
+
+// What a device notes at the end of a step that ran without the host.
+struct StepMark {
+  std::int64_t nanoseconds = 0;  // of the device's clock
+  float loss = 0;
+};
+
+// Work that was recorded once and is started again as a whole.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void launch() = 0;  // returns before the work is done
+};
+
+// Memory that kernels work on, and the queue in which they run. The host is one: its queue is the caller.
+// Used by one thread at a time. Error (device) says which call failed.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::string name() const = 0;           // "cpu", "cuda:0"
+  virtual bool is_host() const { return false; }  // the caller may follow its pointers
+
+  // Zeroed. Error (device) "out of memory" with the bytes asked and free.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void release(std::byte* memory, std::size_t bytes) noexcept = 0;
+  // In the order of the queue. `from` may be changed when write() returns; `to` is filled when read() does.
+  virtual void write(std::byte* to, const void* from, std::size_t bytes) = 0;
+  virtual void read(const std::byte* from, void* to, std::size_t bytes) = 0;
+  virtual void wait() = 0;  // for all that was started
+  // Content to time kernels on: about normal for floats, small numbers for integers.
+  virtual void fill_random(std::byte* to, std::size_t elements, DType dtype) = 0;
+
+  // Records what `enqueue` starts; null: this device starts kernels one by one.
+  virtual std::unique_ptr<Recording> record(const std::function<void()>&) { return nullptr; }
+  // Starts the end of a recorded step: notes loss and time at marks[step % count], then counts the step.
+  virtual void mark_step(StepContext*, const float* /*loss*/, StepMark* /*marks*/, std::int64_t /*count*/) {}
+  // Seconds that what `enqueue` starts takes on the device, without the host's part.
+  virtual double time(const std::function<void()>& enqueue) = 0;
+};
+
+// The CPU with this process's memory; always the same object.
+std::shared_ptr<Device> host_device();
+
+}  // namespace trainyard::backend
