@@ -1,5 +1,5 @@
-#!/usr/bin/env python3
-"""Times Trainyard against PyTorch, one after the other, and prints medians and ratios.
+"""Times Trainyard against PyTorch on the CPU, one after the other, and prints medians and ratios.
+With --device cuda on a GPU, against more peers: see bench/compare --device cuda --help.
 
 Exit codes: 0 every known floor met; 1 the comparison could not be made;
 2 bad arguments; 3 compared and slower than a floor asks; 130 interrupted."""
@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+from compare_tools import REPOSITORY, CannotCompare, at_least_one, check_program, log
+
 PEER_SCRIPT = REPOSITORY / "bench" / "peers" / "pytorch_train.py"
 OPTIMIZERS = {"deepmnist": "adam", "cifarnet": "sgd", "resnet20": "momentum", "fc": "adam"}
 # The recipe of cifarnet keeps moving averages of the weights; the peer does so by default.
@@ -40,14 +41,6 @@ else:
 """
 
 
-class CannotCompare(Exception):
-    pass
-
-
-def log(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def parse_case(text):
     network, _, batch = text.strip().partition(":")
     if network not in OPTIMIZERS or not batch.isdecimal() or int(batch) < 1:
@@ -60,19 +53,14 @@ def parse_cases(text):
     return [parse_case(case) for case in text.split(",")]
 
 
-def at_least_one(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 1")
-    return int(text)
-
-
 def available_cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def parse_arguments():
+def parse_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=at_least_one, default=available_cores(),
                         help="for both sides (default: every core)")
     parser.add_argument("--rounds", type=at_least_one, default=5)
@@ -86,7 +74,7 @@ def parse_arguments():
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument("--install", action="store_true",
                         help="install PyTorch and OpenBLAS with apt-get, and end")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if not 0 < args.burst_seconds <= 600:
         parser.error("--burst-seconds must be above 0 and at most 600")
     args.trainyard = args.trainyard.absolute()
@@ -230,13 +218,12 @@ def print_table(results):
               f"{r['ratio']:>8.2f}  {spread:<16}{floor:>6}  {met:<4}{last}")
 
 
-def main():
-    args = parse_arguments()
+def main(arguments):
+    args = parse_arguments(arguments)
     if args.install:
         install()
         return 0
-    if not os.access(args.trainyard, os.X_OK) or args.trainyard.is_dir():
-        raise CannotCompare(f"no trainyard program at {args.trainyard}; build it, or name it with --trainyard")
+    check_program(args.trainyard)
     python, version = find_peer_python()
     results = [compare_case(args, python, network, batch) for network, batch in args.cases]
     if args.json:
@@ -246,14 +233,3 @@ def main():
         print(f"{args.threads} threads, {args.rounds} rounds, PyTorch {version} {args.peer_options}".rstrip())
         print_table(results)
     return 3 if any(r["met"] is False for r in results) else 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except CannotCompare as error:
-        log(f"compare: {error}")
-        sys.exit(1)
-    except KeyboardInterrupt:
-        log("compare: interrupted")
-        sys.exit(130)
