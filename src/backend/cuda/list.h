@@ -8,6 +8,8 @@ namespace trainyard::backend::cuda {
 
 // One function a file of an op: its candidates, best first where that is known without measuring.
 std::vector<Candidate> activation_candidates();
+std::vector<Candidate> batch_norm_candidates();
+std::vector<Candidate> conv2d_few_channels_candidates();
 
 // All of them; list.cpp ties them together.
 std::vector<Candidate> all_candidates();
