@@ -24,7 +24,8 @@ std::vector<TensorType> infer(const NodeView& node) {
       node.refuse("input {} '{}' is {}, wants {}", i, node.input(i).name, node.input_shape(i).to_string(),
                   src[1]);
   if (residual && !(node.input(5).type == node.input(0).type))
-    node.refuse("the residual is {}, wants {}", node.input(5).type.to_string(), node.input(0).type.to_string());
+    node.refuse("the residual is {}, wants {}", node.input(5).type.to_string(),
+                node.input(0).type.to_string());
   const TensorType sums{channels, sum_type(node.dtype())};
   return {node.input(0).type, sums, sums};
 }

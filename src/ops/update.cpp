@@ -26,8 +26,8 @@ std::vector<TensorType> infer(const NodeView& node) {
     const bool gradient = i / count == 1;
     const bool rounded = gradient && type.shape == parameter.shape && sum_type(type.dtype) == parameter.dtype;
     if (!(type == parameter) && !rounded)
-      node.refuse("input {} '{}' is {}, its parameter is {}", i, node.input(i).name,
-                  type.to_string(), parameter.to_string());
+      node.refuse("input {} '{}' is {}, its parameter is {}", i, node.input(i).name, type.to_string(),
+                  parameter.to_string());
   }
   return {};
 }

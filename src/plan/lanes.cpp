@@ -62,9 +62,8 @@ void assign_lanes(CompiledStep& compiled, int lanes) {
       before[at].insert(t);
       before[at].insert(before[other].begin(), before[other].end());
     }
-    auto lane = std::find_if(last.begin(), last.end(), [&](int t) {
-      return std::find(waits.begin(), waits.end(), t) != waits.end();
-    });
+    auto lane = std::find_if(last.begin(), last.end(),
+                             [&](int t) { return std::find(waits.begin(), waits.end(), t) != waits.end(); });
     if (lane == last.end())
       lane = std::find_if(last.begin(), last.end(), [&](int t) { return t < 0 || before[at].contains(t); });
     if (lane == last.end()) lane = std::min_element(last.begin(), last.end());

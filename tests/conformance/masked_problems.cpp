@@ -35,15 +35,14 @@ void masked_batch_norm(Graph& graph, DType dtype) {
       graph.add_state("variance", channels, graph::Role::statistic, Initializer::uniform(0.5, 2));
   std::vector<ValueId> inputs{src, gamma, beta, mean, variance};
   if (kResidual) inputs.push_back(graph.add_input("residual", image, Initializer::normal(1)));
-  const auto normal = graph.add_node(
-      ops::batch_norm_op, "norm", inputs,
-      ops::BatchNormAttrs{.activation = {ops::Activation::relu}, .residual = kResidual});
+  const auto normal =
+      graph.add_node(ops::batch_norm_op, "norm", inputs,
+                     ops::BatchNormAttrs{.activation = {ops::Activation::relu}, .residual = kResidual});
   graph.mark_output(normal[0]);
   const ValueId d_dst = graph.add_input("d_dst", image, Initializer::normal(1));
   constexpr bool kByDst = kMask == Mask::dst;
   for (const ValueId made : graph.add_node(
-           ops::batch_norm_grad_op, "y",
-           {d_dst, src, gamma, normal[1], normal[2], kByDst ? normal[0] : beta},
+           ops::batch_norm_grad_op, "y", {d_dst, src, gamma, normal[1], normal[2], kByDst ? normal[0] : beta},
            ops::BatchNormGradAttrs{.mask_by_dst = kByDst, .mask_by_beta = !kByDst}))
     graph.mark_output(made);
 }

@@ -45,7 +45,8 @@ class SummingKernel : public Kernel {
 class BatchNorm final : public SummingKernel {
  public:
   explicit BatchNorm(const KernelRequest& request)
-      : SummingKernel(request, request.node.input_shape(0)), attrs_(request.node.attrs<ops::BatchNormAttrs>()) {
+      : SummingKernel(request, request.node.input_shape(0)),
+        attrs_(request.node.attrs<ops::BatchNormAttrs>()) {
     io_.in_place = {{0, 0}};
   }
 

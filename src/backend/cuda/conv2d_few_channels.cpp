@@ -1,5 +1,5 @@
-#include "backend/cuda/activation.h"
 #include "backend/cuda/device/conv2d_few_channels.h"
+#include "backend/cuda/activation.h"
 #include "backend/cuda/launch_kernel.h"
 #include "backend/cuda/list.h"
 #include "ops/conv2d_max_pool.h"
@@ -40,7 +40,8 @@ FewChannels d_weight_sizes(const graph::NodeView& node) {
   return sizes_of(attrs.forward, node.input_shape(2), attrs.weight, node.input_shape(0));
 }
 
-Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& attrs, const FewChannels& sizes) {
+Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& attrs,
+                const FewChannels& sizes) {
   const ops::Window2d &conv = attrs.conv.window, &pool = attrs.pool;
   if (const Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   if (attrs.conv.groups != 1 || conv.kernel_h != conv.kernel_w || pool.kernel_h != pool.kernel_w ||
@@ -52,7 +53,8 @@ Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& att
       pool.dilation_h != 1 || pool.dilation_w != 1)
     return Decision::no("made for pools of stride 2 with no padding above or left");
   if (sizes.outputs % 32 != 0) return Decision::no("outputs are not a multiple of 32");
-  const auto strip = static_cast<std::size_t>(sizes.channels * (16 + sizes.kernel) * (sizes.strip_width() + 1));
+  const auto strip =
+      static_cast<std::size_t>(sizes.channels * (16 + sizes.kernel) * (sizes.strip_width() + 1));
   if (strip * sizeof(float) > kSharedBytes) return Decision::no("images are too wide for shared memory");
   return Decision::yes();
 }

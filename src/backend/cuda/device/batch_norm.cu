@@ -29,8 +29,8 @@ __device__ inline void load(const T* from, bool whole, int left, float (&to)[kCo
   }
 }
 
-// Sums terms.of(row) over all rows of this block, and leaves the sums of the whole tensor to the last block of
-// these channels: finish(channel, sum 0, sum 1) is called once for every channel.
+// Sums terms.of(row) over all rows of this block, and leaves the sums of the whole tensor to the last block
+// of these channels: finish(channel, sum 0, sum 1) is called once for every channel.
 template <typename T, typename Terms, typename Finish>
 __device__ void sum_rows(const ChannelSums& sums, const Terms& terms, const Finish& finish, float* partials,
                          unsigned* done) {
@@ -87,7 +87,8 @@ __device__ void sum_rows(const ChannelSums& sums, const Terms& terms, const Fini
   }
 }
 
-// Sums of src - shift and its square; the shift (the first pixel) keeps the difference of large numbers small.
+// Sums of src - shift and its square; the shift (the first pixel) keeps the difference of large numbers
+// small.
 template <typename T>
 struct SourceTerms {
   const T* src;
@@ -110,7 +111,8 @@ struct SourceTerms {
     for (; row + (kUnroll - 1) * stride < rows; row += kUnroll * stride) {
       float x[kUnroll][kWidth<T>];
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) load(src + (row + u * stride) * channels + channel, whole, left, x[u]);
+      for (int u = 0; u < kUnroll; ++u)
+        load(src + (row + u * stride) * channels + channel, whole, left, x[u]);
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) take(x[u]);
     }
@@ -123,8 +125,8 @@ struct SourceTerms {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kSumThreads) statistics(ChannelSums sums, const T* src, BatchNormScales scales,
-                                                          float* partials, unsigned* done) {
+__global__ void __launch_bounds__(kSumThreads)
+    statistics(ChannelSums sums, const T* src, BatchNormScales scales, float* partials, unsigned* done) {
   const auto finish = [&](std::int64_t c, float sum, float squares) {
     const float count = static_cast<float>(sums.rows), shift = to_float(src[c]);
     const float offset = sum / count;
@@ -152,12 +154,14 @@ template <typename T, typename Prepare, typename Body>
 __device__ void for_each_vector(std::int64_t rows, std::int64_t channels, const Prepare& prepare,
                                 const Body& body) {
   const std::int64_t vectors = (channels + kWidth<T> - 1) / kWidth<T>;
-  const auto thread = static_cast<std::int64_t>(thread_index()), threads = static_cast<std::int64_t>(thread_count());
+  const auto thread = static_cast<std::int64_t>(thread_index()),
+             threads = static_cast<std::int64_t>(thread_count());
   const std::int64_t rows_at_once = threads / vectors;
   if (rows_at_once == 0) {  // more channels than threads
     for (std::int64_t v = thread; v < vectors; v += threads) {
       const auto ready = prepare(v * kWidth<T>);
-      for (std::int64_t row = 0; row < rows; ++row) body(ready, row * channels + v * kWidth<T>, v * kWidth<T>);
+      for (std::int64_t row = 0; row < rows; ++row)
+        body(ready, row * channels + v * kWidth<T>, v * kWidth<T>);
     }
     return;
   }
@@ -201,9 +205,9 @@ __device__ Affine<kWidth<T>> affine_of(const float* gamma, const float* beta, co
 }
 
 template <typename T, bool kResidual>
-__global__ void __launch_bounds__(kThreads) apply(std::int64_t rows, std::int64_t channels, const T* src,
-                                                  const T* residual, BatchNormScales scales,
-                                                  Activation activation, T* dst) {
+__global__ void __launch_bounds__(kThreads)
+    apply(std::int64_t rows, std::int64_t channels, const T* src, const T* residual, BatchNormScales scales,
+          Activation activation, T* dst) {
   const bool whole = channels % kWidth<T> == 0;
   for_each_vector<T>(
       rows, channels,
@@ -246,7 +250,8 @@ struct Passing {
 };
 
 template <typename T>
-__device__ Affine<kWidth<T>> mask_of(const BatchNormGradient<T>& at, std::int64_t channel, std::int64_t channels) {
+__device__ Affine<kWidth<T>> mask_of(const BatchNormGradient<T>& at, std::int64_t channel,
+                                     std::int64_t channels) {
   if (at.beta == nullptr || at.dst != nullptr) return {};
   return affine_of<T>(at.gamma, at.beta, at.mean, at.inverse, channel, channels);
 }
@@ -378,8 +383,7 @@ void batch_norm_apply(cudaStream_t stream, std::int64_t rows, std::int64_t chann
                       const T* residual, const BatchNormScales& scales, Activation activation, T* dst) {
   const int blocks = apply_blocks<T>(rows, channels);
   if (residual != nullptr)
-    apply<T, true>
-        <<<blocks, kThreads, 0, stream>>>(rows, channels, src, residual, scales, activation, dst);
+    apply<T, true><<<blocks, kThreads, 0, stream>>>(rows, channels, src, residual, scales, activation, dst);
   else
     apply<T, false><<<blocks, kThreads, 0, stream>>>(rows, channels, src, residual, scales, activation, dst);
   check_launch("batch_norm_apply");
@@ -396,19 +400,19 @@ template <typename T>
 void batch_norm_gradient_apply(cudaStream_t stream, std::int64_t rows, std::int64_t channels,
                                const BatchNormGradient<T>& at, const float* d_gamma, const float* d_beta,
                                T* d_src) {
-  gradient_apply<<<apply_blocks<T>(rows, channels), kThreads, 0, stream>>>(rows, channels, at, d_gamma, d_beta,
-                                                                          d_src);
+  gradient_apply<<<apply_blocks<T>(rows, channels), kThreads, 0, stream>>>(rows, channels, at, d_gamma,
+                                                                           d_beta, d_src);
   check_launch("batch_norm_gradient_apply");
 }
 
-#define TRAINYARD_INSTANTIATE(T)                                                                            \
-  template void batch_norm_statistics(cudaStream_t, const ChannelSums&, const T*, const BatchNormScales&,   \
-                                      float*, unsigned*);                                                   \
-  template void batch_norm_apply(cudaStream_t, std::int64_t, std::int64_t, const T*, const T*,              \
-                                 const BatchNormScales&, Activation, T*);                                   \
-  template void batch_norm_gradient_sums(cudaStream_t, const ChannelSums&, const BatchNormGradient<T>&,     \
-                                         float*, float*, float*, unsigned*);                                \
-  template void batch_norm_gradient_apply(cudaStream_t, std::int64_t, std::int64_t,                         \
+#define TRAINYARD_INSTANTIATE(T)                                                                          \
+  template void batch_norm_statistics(cudaStream_t, const ChannelSums&, const T*, const BatchNormScales&, \
+                                      float*, unsigned*);                                                 \
+  template void batch_norm_apply(cudaStream_t, std::int64_t, std::int64_t, const T*, const T*,            \
+                                 const BatchNormScales&, Activation, T*);                                 \
+  template void batch_norm_gradient_sums(cudaStream_t, const ChannelSums&, const BatchNormGradient<T>&,   \
+                                         float*, float*, float*, unsigned*);                              \
+  template void batch_norm_gradient_apply(cudaStream_t, std::int64_t, std::int64_t,                       \
                                           const BatchNormGradient<T>&, const float*, const float*, T*)
 TRAINYARD_INSTANTIATE(float);
 TRAINYARD_INSTANTIATE(bf16);

@@ -47,8 +47,8 @@ template <typename T>
 void batch_norm_apply(cudaStream_t stream, std::int64_t rows, std::int64_t channels, const T* src,
                       const T* residual, const BatchNormScales& scales, Activation activation, T* dst);
 
-// What the gradient reads besides d_dst and src: where dst > 0 the gradient passes. `dst` is read, or, when it
-// is null and beta is not, computed again, which saves a pass over memory.
+// What the gradient reads besides d_dst and src: where dst > 0 the gradient passes. `dst` is read, or, when
+// it is null and beta is not, computed again, which saves a pass over memory.
 template <typename T>
 struct BatchNormGradient {
   const T *d_dst, *src, *dst;

@@ -28,19 +28,69 @@ struct Strip {
       const int row = i / stride % kHeight + 2 * first_row - sizes.pad_top;
       const int channel = i / (stride * kHeight);
       const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
-      to[i] = inside ? to_float(src[((static_cast<std::int64_t>(image) * kChannels + channel) * sizes.height +
-                                     row) *
-                                        sizes.width +
-                                    column])
-                     : 0.0f;
+      to[i] =
+          inside
+              ? to_float(src[((static_cast<std::int64_t>(image) * kChannels + channel) * sizes.height + row) *
+                                 sizes.width +
+                             column])
+              : 0.0f;
     }
   }
 };
 
+// The convolution at two neighbouring columns and kPool rows; `from` points at the first pixel it reads.
+template <int kKernel, int kChannels, int kPool>
+__device__ inline void convolve_pair(const Strip<kKernel, kChannels, kPool>& shape, const float* from,
+                                     const float (&w)[kKernel][kKernel][kChannels], float start,
+                                     float (&sum)[kPool][2]) {
+#pragma unroll
+  for (int r = 0; r < kPool; ++r) sum[r][0] = sum[r][1] = start;
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c)
+#pragma unroll
+    for (int row = 0; row < kPool + kKernel - 1; ++row) {
+      float v[kKernel + 1];
+#pragma unroll
+      for (int i = 0; i < kKernel + 1; i += 2) {
+        const auto two = *reinterpret_cast<const float2*>(from + shape.at(c, row) + i);
+        v[i] = two.x;
+        v[i + 1] = two.y;
+      }
+#pragma unroll
+      for (int r = 0; r < kPool; ++r) {
+        const int ky = row - r;
+        if (ky < 0 || ky >= kKernel) continue;
+#pragma unroll
+        for (int kx = 0; kx < kKernel; ++kx) {
+          sum[r][0] = fmaf(v[kx], w[ky][kx][c], sum[r][0]);
+          sum[r][1] = fmaf(v[kx + 1], w[ky][kx][c], sum[r][1]);
+        }
+      }
+    }
+}
+
+struct Chosen {
+  float value;
+  int place;
+};
+
+// The first of the largest in row-major order, among `rows` x `columns` that lie inside.
+template <int kPool>
+__device__ inline Chosen largest(const float (&window)[kPool][kPool], int rows, int columns) {
+  Chosen best{0, -1};
+#pragma unroll
+  for (int ky = 0; ky < kPool; ++ky)
+#pragma unroll
+    for (int kx = 0; kx < kPool; ++kx)
+      if (ky < rows && kx < columns && (best.place < 0 || window[ky][kx] > best.value))
+        best = {window[ky][kx], ky * kPool + kx};
+  return best;
+}
+
 template <typename T, int kKernel, int kChannels, int kPool>
 __global__ void __launch_bounds__(32 * kRows)
-    forward(FewChannels sizes, const T* src, const T* weight, const float* bias, Activation activation, T* dst,
-            std::uint8_t* choice) {
+    forward(FewChannels sizes, const T* src, const T* weight, const float* bias, Activation activation,
+            T* dst, std::uint8_t* choice) {
   extern __shared__ float strip[];
   const Strip<kKernel, kChannels, kPool> shape(sizes);
   const int image = blockIdx.x, first = blockIdx.y * kRows, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -54,73 +104,36 @@ __global__ void __launch_bounds__(32 * kRows)
   __syncthreads();
   if (y >= sizes.pooled_h) return;
 
-  float window[kPool][kPool + 1] = {};  // the convolution's outputs under one pooled pixel, and one ahead
-  const auto emit = [&](int x) {
-    float best = 0;
-    int place = -1;
-#pragma unroll
-    for (int ky = 0; ky < kPool; ++ky)
-#pragma unroll
-      for (int kx = 0; kx < kPool; ++kx) {
-        if (2 * y + ky >= sizes.convolved_h || 2 * x + kx >= sizes.convolved_w) continue;
-        if (place >= 0 && !(window[ky][kx] > best)) continue;
-        best = window[ky][kx];
-        place = ky * kPool + kx;
-      }
-    const std::int64_t at =
-        ((static_cast<std::int64_t>(image) * sizes.pooled_h + y) * sizes.pooled_w + x) * sizes.outputs + output;
-    dst[at] = from_float<T>(best);
-    choice[at] = static_cast<std::uint8_t>(place);
-  };
+  const std::int64_t row = (static_cast<std::int64_t>(image) * sizes.pooled_h + y) * sizes.pooled_w;
+  float window[kPool][kPool];
   for (int pair = 0; pair < sizes.pooled_w + kPool - 2; ++pair) {
     float sum[kPool][2];
+    convolve_pair(shape, strip + shape.at(0, 2 * warp) + 2 * pair, w, start, sum);
 #pragma unroll
-    for (int r = 0; r < kPool; ++r) sum[r][0] = sum[r][1] = start;
+    for (int r = 0; r < kPool; ++r)
 #pragma unroll
-    for (int c = 0; c < kChannels; ++c)
-#pragma unroll
-      for (int row = 0; row < kPool + kKernel - 1; ++row) {
-        float v[kKernel + 1];
-        const float* from = strip + shape.at(c, 2 * warp + row) + 2 * pair;
-#pragma unroll
-        for (int i = 0; i < kKernel + 1; i += 2) {
-          const auto two = *reinterpret_cast<const float2*>(from + i);
-          v[i] = two.x;
-          v[i + 1] = two.y;
-        }
-#pragma unroll
-        for (int r = 0; r < kPool; ++r) {
-          const int ky = row - r;
-          if (ky < 0 || ky >= kKernel) continue;
-#pragma unroll
-          for (int kx = 0; kx < kKernel; ++kx) {
-            sum[r][0] = fmaf(v[kx], w[ky][kx][c], sum[r][0]);
-            sum[r][1] = fmaf(v[kx + 1], w[ky][kx][c], sum[r][1]);
-          }
-        }
-      }
+      for (int i = 0; i < 2; ++i)  // compared as it would be stored: numbers that round alike are ties
+        sum[r][i] = to_float(from_float<T>(activate(activation, sum[r][i])));
+    const int x = pair - (kPool - 2);  // a window of 3 ends with the first column of the next pair
 #pragma unroll
     for (int r = 0; r < kPool; ++r) {
-      // Compared as they would be stored: numbers that round alike are ties.
-      const float left = to_float(from_float<T>(activate(activation, sum[r][0])));
-      const float right = to_float(from_float<T>(activate(activation, sum[r][1])));
-      if (kPool == 3) window[r][2] = left;
-      if (kPool == 2) window[r][0] = left, window[r][1] = right;
-      sum[r][0] = left;
-      sum[r][1] = right;
+      window[r][kPool - 1] = sum[r][kPool == 2 ? 1 : 0];
+      if (kPool == 2) window[r][0] = sum[r][0];
     }
-    if (kPool == 2) emit(pair);
-    if (kPool == 3) {
-      if (pair > 0) emit(pair - 1);
+    if (x >= 0) {
+      const Chosen best = largest(window, sizes.convolved_h - 2 * y, sizes.convolved_w - 2 * x);
+      dst[(row + x) * sizes.outputs + output] = from_float<T>(best.value);
+      choice[(row + x) * sizes.outputs + output] = static_cast<std::uint8_t>(best.place);
+    }
+    if (kPool == 3)
 #pragma unroll
       for (int r = 0; r < kPool; ++r) window[r][0] = sum[r][0], window[r][1] = sum[r][1];
-    }
   }
 }
 
 // Of one block: the gradient of every weight of its 32 outputs, and that of the bias behind them.
 template <int kKernel, int kChannels>
-constexpr int kEntries = kKernel * kKernel * kChannels + 1;
+constexpr int kEntries = kKernel* kKernel* kChannels + 1;
 
 template <typename T, int kKernel, int kChannels, int kPool>
 __global__ void __launch_bounds__(32 * kRows)
@@ -175,14 +188,15 @@ __global__ void __launch_bounds__(32 * kRows)
   for (int turn = 0; turn < kRows; ++turn) {
     if (warp == turn) {
 #pragma unroll
-      for (int e = 0; e < kWeights; ++e) strip[e * 32 + lane] = sums[e] + (turn > 0 ? strip[e * 32 + lane] : 0.0f);
+      for (int e = 0; e < kWeights; ++e)
+        strip[e * 32 + lane] = sums[e] + (turn > 0 ? strip[e * 32 + lane] : 0.0f);
       strip[kWeights * 32 + lane] = bias + (turn > 0 ? strip[kWeights * 32 + lane] : 0.0f);
     }
     __syncthreads();
   }
   for (int i = threadIdx.x; i < (kWeights + 1) * 32; i += blockDim.x)
-    partials[(static_cast<std::int64_t>(blockIdx.x) * (kWeights + 1) + i / 32) * sizes.outputs + blockIdx.y * 32 +
-             i % 32] = strip[i];
+    partials[(static_cast<std::int64_t>(blockIdx.x) * (kWeights + 1) + i / 32) * sizes.outputs +
+             blockIdx.y * 32 + i % 32] = strip[i];
 }
 
 constexpr int kSlices = 8;  // of the blocks, each summed by one warp
@@ -234,8 +248,9 @@ bool FewChannels::has(int channels, int kernel, int pool) {
 }
 
 template <typename T>
-void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const T* src, const T* weight,
-                                  const float* bias, Activation activation, T* dst, std::uint8_t* choice) {
+void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const T* src,
+                                  const T* weight, const float* bias, Activation activation, T* dst,
+                                  std::uint8_t* choice) {
   const dim3 grid(sizes.batch, (sizes.pooled_h + kRows - 1) / kRows, sizes.outputs / 32);
   with_sizes(sizes.channels, sizes.kernel, sizes.pool, [&]<int kKernel, int kChannels, int kPool>() {
     const std::size_t bytes = Strip<kKernel, kChannels, kPool>(sizes).floats() * sizeof(float);
@@ -263,16 +278,16 @@ void conv2d_max_pool_d_weight_few_channels(cudaStream_t stream, const FewChannel
             sizes, tiles_of(sizes), d_dst, choice, src, dst, workspace);
     check_launch("conv2d_max_pool_d_weight_few_channels");
     add_blocks<<<dim3(kCount, sizes.outputs / 32), 32 * kSlices, 0, stream>>>(blocks, kCount, sizes.outputs,
-                                                                            workspace, d_weight, d_bias);
+                                                                              workspace, d_weight, d_bias);
   });
   check_launch("conv2d_max_pool_d_weight_few_channels");
 }
 
-#define TRAINYARD_INSTANTIATE(T)                                                                               \
-  template void conv2d_max_pool_few_channels(cudaStream_t, const FewChannels&, const T*, const T*, const float*, \
-                                             Activation, T*, std::uint8_t*);                                   \
-  template void conv2d_max_pool_d_weight_few_channels(cudaStream_t, const FewChannels&, int, const T*,         \
-                                                      const std::uint8_t*, const T*, const T*, float*, T*,     \
+#define TRAINYARD_INSTANTIATE(T)                                                                           \
+  template void conv2d_max_pool_few_channels(cudaStream_t, const FewChannels&, const T*, const T*,         \
+                                             const float*, Activation, T*, std::uint8_t*);                 \
+  template void conv2d_max_pool_d_weight_few_channels(cudaStream_t, const FewChannels&, int, const T*,     \
+                                                      const std::uint8_t*, const T*, const T*, float*, T*, \
                                                       float*)
 TRAINYARD_INSTANTIATE(float);
 TRAINYARD_INSTANTIATE(bf16);

@@ -24,8 +24,9 @@ struct FewChannels {
 };
 
 template <typename T>
-void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const T* src, const T* weight,
-                                  const float* bias, Activation activation, T* dst, std::uint8_t* choice);
+void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const T* src,
+                                  const T* weight, const float* bias, Activation activation, T* dst,
+                                  std::uint8_t* choice);
 
 // d_bias and dst may be null: not wanted, no mask. The workspace holds the sums of single blocks.
 std::size_t conv2d_max_pool_d_weight_workspace(const FewChannels& sizes, int multiprocessors);
