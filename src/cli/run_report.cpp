@@ -34,6 +34,9 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"seed", static_cast<std::int64_t>(options.seed)},
                          {"strategy", std::string(train::name(deployment.strategy))},
                          {"devices", std::int64_t{deployment.devices}}};
+  if (options.layers > 0) asked["layers"] = std::int64_t{options.layers};
+  if (options.width > 0) asked["width"] = options.width;
+  if (options.inputs > 0) asked["inputs"] = options.inputs;
   if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
   if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
   return asked;

@@ -46,6 +46,9 @@ void check(const Options& options) {
   at_least("--eval-every", options.train.eval_every, 0);
   at_least("--checkpoint-every", options.train.checkpoint_every, 1);
   at_least("--keep", options.train.keep, 1);
+  if (options.run.inputs != 0)
+    fail(ErrorKind::usage, "--inputs {}: a network that is trained takes what the data set has",
+         options.run.inputs);
   if (!(options.epochs > 0 && options.epochs < 1e9))
     fail(ErrorKind::usage, "--epochs {}: must be positive", options.epochs);
   if (options.resume && options.overwrite)
