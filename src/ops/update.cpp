@@ -1,7 +1,5 @@
 #include "ops/update.h"
 
-#include <algorithm>
-
 namespace trainyard::ops {
 namespace {
 
@@ -105,11 +103,6 @@ const char* name(Rule rule) {
 }
 
 int UpdateAttrs::slots() const { return static_cast<int>(slot_names(*this).size()); }
-
-double UpdateAttrs::ema_decay_at(std::int64_t step) const {
-  const auto t = static_cast<double>(step);
-  return std::min(ema_decay, (1 + t) / (10 + t));
-}
 
 std::vector<std::string> slot_names(const UpdateAttrs& attrs) {
   std::vector<std::string> names;
