@@ -6,7 +6,7 @@
 namespace trainyard {
 
 // Philox4x32-10 (Salmon et al., SC'11): a counter-based generator. The same (key, counter) gives the same
-// four words on every backend, for any number of threads, after any resume.
+// four words on every backend, for any number of threads, after any resume. constexpr: devices call it, too.
 class Philox {
  public:
   using Block = std::array<std::uint32_t, 4>;
