@@ -18,7 +18,8 @@ struct GemmPeak {
   double flops_per_second = 0;
 };
 
-// An ordered list of candidates per op: the first that accepts wins.
+// An ordered list of candidates per op: the first that accepts wins, or the fastest where the backend
+// measures.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -38,6 +39,8 @@ class Backend {
   virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const {
     return {};
   }
+  // True where several accepting candidates of a node are timed against each other while planning.
+  virtual bool measures() const { return false; }
   // False for the null backend: its plans can be looked at but not run.
   virtual bool executes() const { return true; }
 };
