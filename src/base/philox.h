@@ -6,15 +6,15 @@
 namespace trainyard {
 
 // Philox4x32-10 (Salmon et al., SC'11): a counter-based generator. The same (key, counter) gives the same
-// four words on every backend, for any number of threads, after any resume.
+// four words on every backend, for any number of threads, after any resume. constexpr: devices call it, too.
 class Philox {
  public:
   using Block = std::array<std::uint32_t, 4>;
 
   // `stream` separates uses of one seed: a parameter, a dropout node, the sample order.
-  Philox(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
+  constexpr Philox(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
 
-  Block block(std::uint64_t index) const {
+  constexpr Block block(std::uint64_t index) const {
     std::uint32_t key0 = static_cast<std::uint32_t>(seed_), key1 = static_cast<std::uint32_t>(seed_ >> 32);
     Block c{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
             static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)};
@@ -28,17 +28,17 @@ class Philox {
     return c;
   }
 
-  std::uint32_t word(std::uint64_t index) const { return block(index / 4)[index % 4]; }
+  constexpr std::uint32_t word(std::uint64_t index) const { return block(index / 4)[index % 4]; }
 
  private:
   std::uint64_t seed_, stream_;
 };
 
 // [0, 1) with 24 bits, exactly representable in f32.
-inline float to_unit_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+constexpr float to_unit_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 // Combines two stream numbers into one (splitmix64 finaliser), so that (step, node) pairs do not collide.
-inline std::uint64_t mix_streams(std::uint64_t a, std::uint64_t b) {
+constexpr std::uint64_t mix_streams(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a * 0x9E3779B97F4A7C15ull + b + 0x632BE59BD9B4E019ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
@@ -46,7 +46,7 @@ inline std::uint64_t mix_streams(std::uint64_t a, std::uint64_t b) {
 }
 
 // Stream number of a name (FNV-1a), for parameters.
-inline std::uint64_t stream_of(const char* name) {
+constexpr std::uint64_t stream_of(const char* name) {
   std::uint64_t hash = 0xCBF29CE484222325ull;
   for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001B3ull;
   return hash;

@@ -16,6 +16,7 @@ class CheckedBuffer {
   const Layout& layout() const { return layout_; }
   std::byte* data() const { return memory_.data(); }
   std::size_t bytes() const { return bytes_; }  // with padding, without guard
+  std::size_t guarded_bytes() const { return memory_.bytes(); }
   bool guard_intact() const;
   bool padding_is_zero() const;
   bool same_bytes(const CheckedBuffer& other) const;

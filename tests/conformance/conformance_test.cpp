@@ -1,4 +1,5 @@
 #include <iostream>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -18,10 +19,33 @@ struct Subject {
   friend void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 };
 
+std::unique_ptr<backend::Backend> make_cuda() {
+  return backend::make_cuda_backend(0, backend::Precision::f32);
+}
+
 std::vector<Subject> subjects() {
   std::vector<Subject> all{{"reference", backend::make_reference_backend}};
   if (backend::make_onednn_backend() != nullptr) all.push_back({"onednn", backend::make_onednn_backend});
+  all.push_back({"cuda", make_cuda});
   return all;
+}
+
+// One for all tests: a GPU's libraries take long to start, and must not be left by a destructor after main().
+// Null: `reason` says why there is none.
+const backend::Backend* backend_of(const Subject& subject, std::string& reason) {
+  static auto& made = *new std::map<std::string, std::pair<std::unique_ptr<backend::Backend>, std::string>>;
+  if (!made.contains(subject.name)) {
+    auto& [backend, why] = made[subject.name];
+    try {
+      backend = subject.make();
+      if (backend == nullptr) why = "built without it";
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported) throw;
+      why = error.what();
+    }
+  }
+  reason = made[subject.name].second;
+  return made[subject.name].first.get();
 }
 
 std::vector<Problem> problems() {
@@ -34,7 +58,10 @@ class Conformance : public testing::TestWithParam<std::tuple<Subject, Problem>> 
 
 TEST_P(Conformance, EqualsReference) {
   const auto& [subject, problem] = GetParam();
-  const Verdict verdict = compare_with_reference(problem, *subject.make());
+  std::string reason;
+  const backend::Backend* backend = backend_of(subject, reason);
+  if (backend == nullptr) GTEST_SKIP() << reason;
+  const Verdict verdict = compare_with_reference(problem, *backend);
   for (const std::string& decline : verdict.declines) std::cout << "  " << decline << "\n";
   for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;
 }

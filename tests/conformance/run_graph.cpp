@@ -8,6 +8,7 @@
 #include "base/philox.h"
 #include "checked_buffer.h"
 #include "fill.h"
+#include "staged_buffer.h"
 
 namespace trainyard::conformance {
 namespace {
@@ -23,7 +24,12 @@ using graph::Role;
 class Runner {
  public:
   Runner(const Graph& graph, const backend::Backend& backend, const RunOptions& options)
-      : graph_(graph), backend_(backend), options_(options), buffers_(graph.values().size()) {}
+      : graph_(graph),
+        backend_(backend),
+        device_(backend.device()),
+        options_(options),
+        step_context_(options.context),
+        buffers_(graph.values().size()) {}
 
   void load(const Values& start) {
     for (std::size_t v = 0; v < buffers_.size(); ++v) {
@@ -89,13 +95,19 @@ class Runner {
     if (from.layout() == layout) return from.copy();
     CheckedBuffer to(from.type(), layout);
     const auto kernel = backend_.make_reorder(from.type(), from.layout(), layout);
-    kernel->bind({{from.data()}, {to.data()}, nullptr});
+    const StagedBuffer src = staged(from), dst = staged(to);
+    kernel->bind({{src.data()}, {dst.data()}, nullptr});
     kernel->run(options_.context);
+    dst.fetch();
     if (!to.guard_intact() || !to.padding_is_zero())
       result_.violations.push_back(fmt::format("reorder of {} from {} to {} leaves padding that is not zero",
                                                from.type().to_string(), from.layout().to_string(),
                                                layout.to_string()));
     return to;
+  }
+
+  StagedBuffer staged(const CheckedBuffer& buffer) const {
+    return {device_, buffer.data(), buffer.guarded_bytes()};
   }
 
   // In the layout in which it waits for its readers.
@@ -106,7 +118,7 @@ class Runner {
 
   std::unique_ptr<Kernel> make_kernel(const NodeView& view) {
     KernelRequest request{
-        view, backend_.device().get(), {}, std::vector<std::optional<Layout>>(view.node().outputs.size())};
+        view, device_.get(), {}, std::vector<std::optional<Layout>>(view.node().outputs.size())};
     for (const graph::ValueId input : view.node().inputs) request.inputs.emplace_back(buffer(input).layout());
     const auto takes = [&](const Candidate& candidate) {
       if (candidate.op != view.node().op) return false;
@@ -129,35 +141,58 @@ class Runner {
     return chosen->make(request);
   }
 
+  // Puts inputs where outputs are, as far as the kernel allows it; by input, the output it lies in or -1.
+  std::vector<int> share_memory(const Node& node, const Kernel& kernel,
+                                const std::vector<CheckedBuffer>& inputs,
+                                const std::vector<CheckedBuffer>& outputs) {
+    std::vector<int> output_of(inputs.size(), -1);
+    std::vector<bool> shared(outputs.size(), false);
+    for (const auto& [first, second] : kernel.io().in_place) {
+      const auto o = static_cast<std::size_t>(first), i = static_cast<std::size_t>(second);
+      if (shared[o]) continue;
+      if (inputs[i].bytes() != outputs[o].bytes()) {
+        violation(node, "allows in place, but of another size, input", i);
+        continue;
+      }
+      std::memcpy(outputs[o].data(), inputs[i].data(), inputs[i].bytes());
+      output_of[i] = first;
+      shared[o] = true;
+    }
+    return output_of;
+  }
+
   void execute(const Node& node, Kernel& kernel, const std::vector<CheckedBuffer>& inputs,
                const std::vector<CheckedBuffer>& outputs) {
-    backend::Binding binding;
-    for (const CheckedBuffer& input : inputs) binding.inputs.push_back(input.data());
-    for (const CheckedBuffer& output : outputs) binding.outputs.push_back(output.data());
-    if (options_.in_place) {
-      std::vector<bool> shared(outputs.size(), false);
-      for (const auto& [first, second] : kernel.io().in_place) {
-        const auto o = static_cast<std::size_t>(first), i = static_cast<std::size_t>(second);
-        if (shared[o]) continue;
-        if (inputs[i].bytes() != outputs[o].bytes()) {
-          violation(node, "allows in place, but of another size, input", i);
-          continue;
-        }
-        std::memcpy(outputs[o].data(), inputs[i].data(), inputs[i].bytes());
-        binding.inputs[i] = outputs[o].data();
-        shared[o] = true;
-      }
-    }
+    const std::vector<int> output_of =
+        options_.in_place ? share_memory(node, kernel, inputs, outputs) : std::vector<int>(inputs.size(), -1);
     const AlignedBuffer workspace(kernel.io().workspace_bytes);
     if (workspace.bytes() > 0) std::memset(workspace.data(), 0xFF, workspace.bytes());
-    binding.workspace = workspace.data();
+    std::vector<StagedBuffer> staged_inputs, staged_outputs;
+    for (const CheckedBuffer& input : inputs) staged_inputs.push_back(staged(input));
+    for (const CheckedBuffer& output : outputs) staged_outputs.push_back(staged(output));
+    const StagedBuffer staged_workspace(device_, workspace.data(), workspace.bytes());
+    const StagedBuffer context(device_, reinterpret_cast<std::byte*>(&step_context_), sizeof step_context_);
+
+    backend::Binding binding;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      binding.inputs.push_back(output_of[i] < 0
+                                   ? staged_inputs[i].data()
+                                   : staged_outputs[static_cast<std::size_t>(output_of[i])].data());
+    for (const StagedBuffer& output : staged_outputs) binding.outputs.push_back(output.data());
+    binding.workspace = staged_workspace.data();
+    if (!device_->is_host()) binding.context = reinterpret_cast<const backend::StepContext*>(context.data());
     kernel.bind(binding);
     kernel.run(options_.context);
+    device_->wait();
+    for (const StagedBuffer& input : staged_inputs) input.fetch();
+    for (const StagedBuffer& output : staged_outputs) output.fetch();
   }
 
   const Graph& graph_;
   const backend::Backend& backend_;
+  const std::shared_ptr<backend::Device> device_;
   const RunOptions& options_;
+  backend::StepContext step_context_;
   std::vector<CheckedBuffer> buffers_;
   RunResult result_;
 };

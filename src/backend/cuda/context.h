@@ -4,6 +4,9 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include <array>
+#include <vector>
+
 #include "backend/device.h"
 #include "backend/kernel.h"
 #include "backend/precision.h"
@@ -25,7 +28,7 @@ class Context final : public Device {
 
   Precision precision() const { return precision_; }
   const cudaDeviceProp& properties() const { return properties_; }
-  cudaStream_t stream() const { return stream_; }
+  cudaStream_t stream() const { return lane_; }
   cudnnHandle_t cudnn() const { return cudnn_; }
   cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
   // What was measured and planned with the libraries so far.
@@ -40,6 +43,11 @@ class Context final : public Device {
   void read(const std::byte* from, void* to, std::size_t bytes) override;
   void fill_random(std::byte* to, std::size_t elements, DType dtype) override;
   void wait() override;
+  int lanes() const override { return kLanes; }
+  void use_lane(int lane) override;
+  int mark_lane() override;
+  void wait_for_mark(int mark) override;
+  void join_lanes() override;
   std::unique_ptr<Recording> record(const std::function<void()>& enqueue) override;
   void mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) override;
   double time(const std::function<void()>& enqueue) override;
@@ -48,7 +56,13 @@ class Context final : public Device {
   int ordinal_;
   Precision precision_;
   cudaDeviceProp properties_{};
-  cudaStream_t stream_ = nullptr;
+  static constexpr int kLanes = 4;
+
+  cudaStream_t stream_ = nullptr;  // lane 0
+  cudaStream_t lane_ = nullptr;    // the one in use
+  std::array<cudaStream_t, kLanes> lane_streams_{};
+  std::vector<cudaEvent_t> marks_;
+  int next_mark_ = 0;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   cudnnHandle_t cudnn_ = nullptr;
   cublasLtHandle_t cublas_lt_ = nullptr;

@@ -4,6 +4,11 @@ namespace trainyard::backend::cuda {
 
 Layout natural_layout(const Shape& shape) { return shape.rank() == 4 ? Layout::channels_last(4) : Layout{}; }
 
+Layout present_or_natural_layout(const KernelRequest& request, int input) {
+  const std::optional<Layout>& present = request.inputs[static_cast<std::size_t>(input)];
+  return present ? *present : natural_layout(request.node.input_shape(input));
+}
+
 KernelIo natural_io(const graph::NodeView& node) {
   KernelIo io;
   for (int i = 0; i < node.inputs(); ++i) io.inputs.push_back(natural_layout(node.input_shape(i)));

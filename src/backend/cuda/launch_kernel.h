@@ -54,6 +54,8 @@ class LaunchKernel final : public Kernel {
 
 // Images lie channels last, everything else plain.
 Layout natural_layout(const Shape& shape);
+// How an input lies now; its natural layout where that is still open.
+Layout present_or_natural_layout(const KernelRequest& request, int input);
 // Every input and output in its natural layout.
 KernelIo natural_io(const graph::NodeView& node);
 

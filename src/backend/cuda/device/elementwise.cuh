@@ -8,9 +8,10 @@ namespace trainyard::backend::cuda::device {
 // behind the last element; but what lies there must stay zero, so the last vector goes element by element.
 template <typename Body, typename Out, typename... In>
 __global__ void elementwise_loop(std::int64_t elements, Body body, Out* dst, const In*... src) {
-  constexpr int kWidth = 4;
+  constexpr int kWidth = static_cast<int>(16 / std::max({sizeof(Out), sizeof(In)...}));
   const std::int64_t vectors = elements / kWidth;
-  const auto first = static_cast<std::int64_t>(thread_index()), stride = static_cast<std::int64_t>(thread_count());
+  const auto first = static_cast<std::int64_t>(thread_index()),
+             stride = static_cast<std::int64_t>(thread_count());
   for (std::int64_t v = first; v < vectors; v += stride) {
     Vector<Out, kWidth> made;
     const auto apply = [&](const Vector<In, kWidth>&... from) {
@@ -28,8 +29,8 @@ __global__ void elementwise_loop(std::int64_t elements, Body body, Out* dst, con
 template <typename Body, typename Out, typename... In>
 void elementwise(cudaStream_t stream, std::int64_t elements, const Body& body, Out* dst, const In*... src) {
   if (elements == 0) return;
-  elementwise_loop<<<grid_for(static_cast<std::size_t>(elements + 3) / 4), kThreads, 0, stream>>>(elements, body,
-                                                                                                  dst, src...);
+  const std::size_t bytes = static_cast<std::size_t>(elements) * std::max({sizeof(Out), sizeof(In)...});
+  elementwise_loop<<<grid_for(bytes / 16 + 1), kThreads, 0, stream>>>(elements, body, dst, src...);
   check_launch("elementwise");
 }
 

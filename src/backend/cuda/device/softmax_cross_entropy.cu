@@ -1,0 +1,112 @@
+#include "backend/cuda/device/softmax_cross_entropy.h"
+
+#include "backend/cuda/device/chunks.cuh"
+#include "backend/cuda/device/last_block.cuh"
+#include "backend/cuda/device/rows.cuh"
+
+namespace trainyard::backend::cuda::device {
+namespace {
+
+// The smoothed share of class k. A label that names no class makes the row NaN.
+__device__ inline float target_at(const CrossEntropyLabels& labels, std::int64_t classes, std::int64_t row,
+                                  std::int64_t k) {
+  float label;
+  if (labels.integers == nullptr) {
+    label = labels.soft[row * classes + k];
+  } else {
+    const std::int32_t named = labels.integers[row];
+    label = named < 0 || named >= classes ? NAN : named == k ? 1.0f : 0.0f;
+  }
+  return (1 - labels.smoothing) * label + labels.smoothing / static_cast<float>(classes);
+}
+
+template <typename T, int kGroup>
+__device__ float row_loss(CrossEntropyShape shape, std::int64_t row, const T* logits,
+                          const CrossEntropyLabels& labels, float* probabilities) {
+  using Group = RowGroup<kGroup>;
+  const std::int64_t end = row < shape.rows ? shape.classes : 0;
+  logits += row * shape.classes;
+  probabilities += row * shape.classes;
+  float highest = -INFINITY, sum = 0, loss = 0;
+  for (std::int64_t k = Group::lane(); k < end; k += kGroup) highest = fmaxf(highest, to_float(logits[k]));
+  highest = Group::max(highest);
+  for (std::int64_t k = Group::lane(); k < end; k += kGroup) sum += expf(to_float(logits[k]) - highest);
+  const float log_sum = logf(Group::sum(sum));
+  for (std::int64_t k = Group::lane(); k < end; k += kGroup) {
+    const float log_probability = to_float(logits[k]) - highest - log_sum;
+    probabilities[k] = expf(log_probability);
+    const float target = target_at(labels, shape.classes, row, k);
+    if (target != 0) loss -= target * log_probability;
+  }
+  return Group::sum(loss);
+}
+
+template <typename T, int kGroup>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_rows(CrossEntropyShape shape, const T* logits, CrossEntropyLabels labels, float* loss,
+                       float* probabilities, float* row_losses, std::uint32_t* counter) {
+  using Group = RowGroup<kGroup>;
+  const std::int64_t row =
+      static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
+  const float made = row_loss<T, kGroup>(shape, row, logits, labels, probabilities);
+  if (row < shape.rows && Group::lane() == 0) row_losses[row] = made;
+  if (!is_last_block(counter)) return;
+  const float sum = sum_in_order(row_losses, shape.rows);
+  if (threadIdx.x == 0) *loss = sum / static_cast<float>(shape.rows);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_grad(CrossEntropyShape shape, const float* d_loss, const float* probabilities,
+                       CrossEntropyLabels labels, T* d_logits) {
+  const float d_row = *d_loss / static_cast<float>(shape.rows);
+  const std::int64_t elements = shape.rows * shape.classes;
+  for (auto at = static_cast<std::int64_t>(thread_index()) * 4; at < elements;
+       at += static_cast<std::int64_t>(thread_count()) * 4) {
+    float quad[4];
+    load_quad(probabilities, at, elements, quad);
+    std::int64_t row = at / shape.classes, k = at - row * shape.classes;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (at + i >= elements) break;
+      quad[i] = d_row * (quad[i] - target_at(labels, shape.classes, row, k));
+      if (++k == shape.classes) {
+        k = 0;
+        ++row;
+      }
+    }
+    store_quad(d_logits, at, elements, quad);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void softmax_cross_entropy(cudaStream_t stream, CrossEntropyShape shape, const T* logits,
+                           const CrossEntropyLabels& labels, float* loss, float* probabilities,
+                           float* row_losses, std::uint32_t* counter) {
+  with_row_groups(shape.rows, shape.classes, [&]<int kGroup>(int blocks) {
+    cross_entropy_rows<T, kGroup>
+        <<<blocks, kThreads, 0, stream>>>(shape, logits, labels, loss, probabilities, row_losses, counter);
+  });
+  check_launch("softmax_cross_entropy");
+}
+
+template <typename T>
+void softmax_cross_entropy_grad(cudaStream_t stream, CrossEntropyShape shape, const float* d_loss,
+                                const float* probabilities, const CrossEntropyLabels& labels, T* d_logits) {
+  const auto quads = static_cast<std::size_t>(shape.rows * shape.classes + 3) / 4;
+  cross_entropy_grad<<<grid_for(quads, 64), 64, 0, stream>>>(shape, d_loss, probabilities, labels, d_logits);
+  check_launch("softmax_cross_entropy_grad");
+}
+
+template void softmax_cross_entropy(cudaStream_t, CrossEntropyShape, const float*, const CrossEntropyLabels&,
+                                    float*, float*, float*, std::uint32_t*);
+template void softmax_cross_entropy(cudaStream_t, CrossEntropyShape, const bf16*, const CrossEntropyLabels&,
+                                    float*, float*, float*, std::uint32_t*);
+template void softmax_cross_entropy_grad(cudaStream_t, CrossEntropyShape, const float*, const float*,
+                                         const CrossEntropyLabels&, float*);
+template void softmax_cross_entropy_grad(cudaStream_t, CrossEntropyShape, const float*, const float*,
+                                         const CrossEntropyLabels&, bf16*);
+
+}  // namespace trainyard::backend::cuda::device

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "backend/cuda/device/chunks.h"
+#include "backend/device.h"
+#include "ops/update_attrs.h"
+
+namespace trainyard::backend::cuda::device {
+
+struct UpdateTensor {
+  float* parameter;
+  const void* gradient;  // f32, or bf16
+  float* slots[3];       // those the rule has, the shadow weights behind them
+  std::int64_t elements;
+  std::uint32_t first_chunk;
+  bool gradient_is_bf16;
+};
+
+// ops::update_op, all tensors in one launch. `context` lies in device memory.
+void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+            const Chunks<UpdateTensor>& chunks);
+
+}  // namespace trainyard::backend::cuda::device

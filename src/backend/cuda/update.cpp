@@ -1,0 +1,63 @@
+#include "ops/update.h"
+
+#include "backend/cuda/chunk_table.h"
+#include "backend/cuda/device/update.h"
+#include "backend/cuda/launch_kernel.h"
+#include "backend/cuda/list.h"
+
+namespace trainyard::backend::cuda {
+namespace {
+
+class UpdateKernel final : public Kernel {
+ public:
+  UpdateKernel(const KernelRequest& request, KernelIo io)
+      : Kernel(std::move(io)), node_(request.node), device_(context_of(request)) {}
+
+  void bind(const Binding& binding) override {
+    const auto& attrs = node_.attrs<ops::UpdateAttrs>();
+    const int slots = attrs.slots(), count = node_.inputs() / (2 + slots);
+    context_ = binding.context;
+    std::vector<device::UpdateTensor> tensors;
+    for (int i = 0; i < count; ++i) {
+      const auto memory = [&](int group) {
+        return reinterpret_cast<float*>(binding.inputs[static_cast<std::size_t>(group * count + i)]);
+      };
+      device::UpdateTensor tensor{.parameter = memory(0),
+                                  .gradient = memory(1),
+                                  .slots = {},
+                                  .elements = node_.input_shape(i).elements(),
+                                  .first_chunk = 0,
+                                  .gradient_is_bf16 = node_.input(count + i).type.dtype == DType::bf16};
+      for (int s = 0; s < slots; ++s) tensor.slots[s] = memory(2 + s);
+      tensors.push_back(tensor);
+    }
+    table_.fill(device_, std::move(tensors));
+  }
+
+  void run(const StepContext&) override {
+    device::update(device_.stream(), node_.attrs<ops::UpdateAttrs>(), context_, table_.chunks());
+  }
+
+ private:
+  graph::NodeView node_;
+  Context& device_;
+  const StepContext* context_ = nullptr;
+  ChunkTable<device::UpdateTensor> table_;
+};
+
+// Gradients and slots take the layout their parameter already has.
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  const int count = node.inputs() / (2 + node.attrs<ops::UpdateAttrs>().slots());
+  KernelIo io;
+  for (int i = 0; i < node.inputs(); ++i) io.inputs.push_back(present_or_natural_layout(request, i % count));
+  return std::make_unique<UpdateKernel>(request, std::move(io));
+}
+
+}  // namespace
+
+std::vector<Candidate> update_candidates() {
+  return {{&ops::update_op, "own:update", want_device_floats, make}};
+}
+
+}  // namespace trainyard::backend::cuda
