@@ -3,6 +3,7 @@
 #include "backend/cuda/context.h"
 #include "backend/cuda/input_batch.h"
 #include "backend/cuda/list.h"
+#include "backend/cuda/matmul.h"
 #include "backend/cuda/reorder.h"
 
 namespace trainyard::backend {
@@ -18,6 +19,10 @@ class CudaBackend final : public Backend {
   std::shared_ptr<Device> device() const override { return context_; }
   const std::vector<Candidate>& candidates() const override { return candidates_; }
   bool measures() const override { return true; }
+  std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>& precisions,
+                                   double seconds) const override {
+    return measure_gemm_peaks(*context_, precisions, seconds);
+  }
   std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
                                        const Layout& to) const override {
     return cuda::make_reorder(*context_, type, from, to);

@@ -1,6 +1,7 @@
 #include "ops/conv2d.h"
 
 #include "backend/cuda/activation.h"
+#include "backend/cuda/conv2d_plain.h"
 #include "backend/cuda/convolution.h"
 #include "backend/cuda/device/bias_activation.h"
 #include "backend/cuda/device/channel_sum.h"
@@ -114,6 +115,18 @@ Decision accept(const KernelRequest& request) {
   return Decision::yes();
 }
 
+// Simple loops, for what cuDNN does not take.
+template <ProblemOf problem_of>
+Decision accept_plain(const KernelRequest& request) {
+  if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
+  return accept<problem_of>(request).accepted() ? Decision::no("cuDNN takes it") : Decision::yes();
+}
+
+template <LaunchFunction function>
+std::unique_ptr<Kernel> make_plain(const KernelRequest& request) {
+  return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
+}
+
 template <typename ConvKernel>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<ConvKernel>(request);
@@ -124,7 +137,12 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 std::vector<Candidate> conv2d_candidates() {
   return {{&ops::conv2d_op, "cudnn:conv2d", accept<forward_problem>, make<Forward>},
           {&ops::conv2d_d_src_op, "cudnn:conv2d_d_src", accept<d_src_problem>, make<DSrc>},
-          {&ops::conv2d_d_weight_op, "cudnn:conv2d_d_weight", accept<d_weight_problem>, make<DWeight>}};
+          {&ops::conv2d_d_weight_op, "cudnn:conv2d_d_weight", accept<d_weight_problem>, make<DWeight>},
+          {&ops::conv2d_op, "own:conv2d_plain", accept_plain<forward_problem>, make_plain<conv2d_plain>},
+          {&ops::conv2d_d_src_op, "own:conv2d_d_src_plain", accept_plain<d_src_problem>,
+           make_plain<conv2d_d_src_plain>},
+          {&ops::conv2d_d_weight_op, "own:conv2d_d_weight_plain", accept_plain<d_weight_problem>,
+           make_plain<conv2d_d_weight_plain>}};
 }
 
 }  // namespace trainyard::backend::cuda

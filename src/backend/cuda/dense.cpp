@@ -1,6 +1,7 @@
 #include "ops/dense.h"
 
 #include "backend/cuda/activation.h"
+#include "backend/cuda/dense_plain.h"
 #include "backend/cuda/device/bias_activation.h"
 #include "backend/cuda/device/channel_sum.h"
 #include "backend/cuda/device/convert.h"
@@ -188,6 +189,18 @@ Decision accept_d_weight_and_bias(const KernelRequest& request) {
   return accept<d_weight_and_bias_plan>(request);
 }
 
+// Simple loops, for what cuBLASLt does not take.
+template <PlanOf plan_of>
+Decision accept_plain(const KernelRequest& request) {
+  if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
+  return accept<plan_of>(request).accepted() ? Decision::no("cuBLASLt takes it") : Decision::yes();
+}
+
+template <LaunchFunction function>
+std::unique_ptr<Kernel> make_plain(const KernelRequest& request) {
+  return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
+}
+
 template <typename DenseKernel>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<DenseKernel>(request);
@@ -206,7 +219,12 @@ std::vector<Candidate> dense_candidates() {
           {&ops::dense_d_weight_op, "cublaslt:dense_d_weight", accept<d_weight_plan>,
            make_d_weight<d_weight_plan>},
           {&ops::dense_d_weight_op, "cublaslt:dense_d_weight_and_bias", accept_d_weight_and_bias,
-           make_d_weight<d_weight_and_bias_plan>}};
+           make_d_weight<d_weight_and_bias_plan>},
+          {&ops::dense_op, "own:dense_plain", accept_plain<forward_plan>, make_plain<dense_plain>},
+          {&ops::dense_d_src_op, "own:dense_d_src_plain", accept_plain<d_src_plan>,
+           make_plain<dense_d_src_plain>},
+          {&ops::dense_d_weight_op, "own:dense_d_weight_plain", accept_plain<d_weight_plan>,
+           make_plain<dense_d_weight_plain>}};
 }
 
 }  // namespace trainyard::backend::cuda

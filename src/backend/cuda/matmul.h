@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "backend/backend.h"
 #include "backend/cuda/context.h"
 #include "backend/cuda/tuning.h"
 
@@ -78,5 +79,9 @@ class Matmul {
   const std::byte *a_ = nullptr, *b_ = nullptr;
   std::byte *dst_ = nullptr, *workspace_ = nullptr;
 };
+
+// gemm_peaks.cpp: see Backend::gemm_peaks; knows "f32", "tf32" and "bf16".
+std::vector<GemmPeak> measure_gemm_peaks(Context& context, const std::vector<std::string>& precisions,
+                                         double seconds);
 
 }  // namespace trainyard::backend::cuda

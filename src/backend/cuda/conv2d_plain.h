@@ -1,0 +1,12 @@
+#pragma once
+
+#include "backend/cuda/launch_kernel.h"
+
+namespace trainyard::backend::cuda {
+
+// Simple loops that take any attributes; every tensor in its natural layout, no workspace.
+void conv2d_plain(const Launch& at);
+void conv2d_d_src_plain(const Launch& at);
+void conv2d_d_weight_plain(const Launch& at);
+
+}  // namespace trainyard::backend::cuda
