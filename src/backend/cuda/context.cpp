@@ -29,7 +29,8 @@ class GraphRecording final : public Recording {
 // Ends a capture that an exception left open, so that the stream can be used again.
 cudaGraph_t captured(cudaStream_t stream, const std::function<void()>& enqueue) {
   cudaGraph_t graph = nullptr;
-  TRAINYARD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  // Relaxed: the libraries may load the code of a kernel when it is first started.
+  TRAINYARD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   try {
     enqueue();
   } catch (...) {

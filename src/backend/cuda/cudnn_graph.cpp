@@ -37,7 +37,7 @@ std::vector<Descriptor> get_descriptors(const Descriptor& from, cudnnBackendAttr
   std::int64_t count = 0;
   if (cudnnBackendGetAttribute(from.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr) !=
       CUDNN_STATUS_SUCCESS)
-    return {};
+    count = most;  // not every attribute tells its count beforehand
   std::vector<Descriptor> made;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < std::min(count, most); ++i) {

@@ -12,6 +12,7 @@ std::vector<Candidate> all_candidates() {
            conv2d_candidates,
            conv2d_few_channels_candidates,
            conv2d_max_pool_candidates,
+           conv2d_padded_candidates,
            dense_candidates,
            dense_narrow_candidates,
            dropout_candidates,

@@ -14,6 +14,7 @@ std::vector<Candidate> cast_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
 std::vector<Candidate> conv2d_max_pool_candidates();
+std::vector<Candidate> conv2d_padded_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dense_narrow_candidates();
 std::vector<Candidate> dropout_candidates();
