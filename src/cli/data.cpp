@@ -9,12 +9,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/cache_folder.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "data/cache.h"
 #include "data/dataset.h"
 #include "data/get.h"
-#include "base/cache_folder.h"
 
 namespace trainyard::cli {
 namespace {
@@ -62,8 +62,7 @@ int run_get(const Options& options) {
 }
 
 int run_list(const Options& options) {
-  const std::filesystem::path cache =
-      options.get.cache.empty() ? default_cache_folder() : options.get.cache;
+  const std::filesystem::path cache = options.get.cache.empty() ? default_cache_folder() : options.get.cache;
   Json list = Json::array();
   std::string table = fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  {}\n", "dataset", "training", "test",
                                   "image", "size", "source");

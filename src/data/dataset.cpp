@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "data/cache.h"
 #include "data/cifar10.h"
 #include "data/mnist.h"
-#include "base/cache_folder.h"
 
 namespace trainyard::data {
 

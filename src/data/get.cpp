@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
 #include "data/dataset.h"
 #include "data/dataset_package.h"
-#include "base/cache_folder.h"
 #include "fetch/interrupt_guard.h"
 #include "fetch/scratch_folder.h"
 

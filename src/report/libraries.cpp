@@ -4,9 +4,9 @@
 
 #include <fmt/core.h>
 
+#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/cache_folder.h"
 #include "fetch/interrupt_guard.h"
 #include "fetch/npm_package.h"
 #include "fetch/scratch_folder.h"
