@@ -13,6 +13,7 @@ std::vector<Candidate> all_candidates() {
            concat_candidates,
            conv2d_candidates,
            conv2d_few_channels_candidates,
+           conv2d_small_images_candidates,
            dense_candidates,
            dropout_candidates,
            fill_candidates,

@@ -15,6 +15,7 @@ std::vector<Candidate> cast_candidates();
 std::vector<Candidate> concat_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
+std::vector<Candidate> conv2d_small_images_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dropout_candidates();
 std::vector<Candidate> fill_candidates();
