@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/input_batch.h"
 #include "backend/kernel.h"
 #include "backend/precision.h"
 
@@ -17,7 +18,8 @@ struct GemmPeak {
   double flops_per_second = 0;
 };
 
-// An ordered list of candidates per op: the first that accepts wins.
+// An ordered list of candidates per op: the first that accepts wins, or the fastest where the backend
+// measures.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -29,10 +31,16 @@ class Backend {
   // A copy into another layout. Never declines.
   virtual std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
                                                const Layout& to) const = 0;
+  // A kernel that makes the batch of each step of a data set in the device's memory: inputs images (u8) and
+  // labels (i32) of all samples, outputs images (f32) and labels (i32) of the batch, all plain. Null: the
+  // host makes the batches.
+  virtual std::unique_ptr<Kernel> make_input_batch(const InputBatch&) const { return nullptr; }
   // Measures for about `seconds` per type; empty where the backend has no matrix product worth measuring.
   virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const {
     return {};
   }
+  // True where several accepting candidates of a node are timed against each other while planning.
+  virtual bool measures() const { return false; }
   // False for the null backend: its plans can be looked at but not run.
   virtual bool executes() const { return true; }
 };

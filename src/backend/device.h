@@ -48,6 +48,15 @@ class Device {
   // Content to time kernels on: about normal for floats, small numbers for integers.
   virtual void fill_random(std::byte* to, std::size_t elements, DType dtype) = 0;
 
+  // Queues beside each other, while something is recorded. use_lane(): what is started next goes there.
+  // mark_lane(): stands for all that is in this lane so far. wait_for_mark(): this lane goes on behind it.
+  // join_lanes(): back to lane 0, behind all of them.
+  virtual int lanes() const { return 1; }
+  virtual void use_lane(int /*lane*/) {}
+  virtual int mark_lane() { return 0; }
+  virtual void wait_for_mark(int /*mark*/) {}
+  virtual void join_lanes() {}
+
   // Records what `enqueue` starts; null: this device starts kernels one by one.
   virtual std::unique_ptr<Recording> record(const std::function<void()>&) { return nullptr; }
   // Starts the end of a recorded step: notes loss and time at marks[step % count], then counts the step.

@@ -38,7 +38,7 @@ int bench(const BenchOptions& options) {
   // Shared machines drift: the roof is the mean of what it was on either side of the run.
   const int threads = deployment.devices *
                       static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());
-  const double peak_before = options.no_peak ? 0 : measure_peak(wanted.backend, threads);
+  const double peak_before = options.no_peak ? 0 : measure_peak(wanted, threads);
   train::Replicas replicas(wanted, deployment);
   replicas.run([&](int device) {
     engine::initialise_inputs(replicas.session(device).executor(),
@@ -51,7 +51,7 @@ int bench(const BenchOptions& options) {
                    bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
                    return done <= options.warmup_steps || !rule.add(seconds);
                  }});
-  const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted.backend, threads));
+  const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted, threads));
   record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(),
                                       {.warmup_seconds = timed.warmup_seconds,
                                        .step_seconds = timed.seconds,
@@ -60,7 +60,9 @@ int bench(const BenchOptions& options) {
                                        .cpu = timed.cpu,
                                        .noise = timed.noise,
                                        .cores_in_reach = timed.cores_in_reach,
-                                       .peak_flops_per_second = peak});
+                                       .peak_flops_per_second = peak,
+                                       .event_seconds = timed.event_seconds,
+                                       .wall_seconds = timed.wall_seconds});
   run.asked["steps"] = options.steps;
   run.words["stopped_by"] = record::name(rule.state());
   keep_record(run, options.run);

@@ -47,6 +47,19 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
   return update;
 }
 
+void check_stack(const RunOptions& options) {
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  const auto check = [&](const char* option, std::int64_t given) {
+    if (given < 0) fail(ErrorKind::usage, "{} {}: must be at least 1", option, given);
+    if (given > 0 && network.build_stack == nullptr)
+      fail(ErrorKind::usage, "{} {}: network '{}' has its own; only fc lets you choose", option, given,
+           network.name);
+  };
+  check("--layers", options.layers);
+  check("--width", options.width);
+  check("--inputs", options.inputs);
+}
+
 }  // namespace
 
 void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
@@ -63,6 +76,11 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
       ->capture_default_str();
   command.add_option("--batch,-b", options.batch, "Images per step")->capture_default_str();
   command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)");
+  command.add_option("--layers", options.layers, "Of network fc: dense layers in all (default: 5)");
+  command.add_option("--width", options.width,
+                     "Of network fc: outputs of all layers but the last (default: 1024)");
+  command.add_option("--inputs", options.inputs,
+                     "Of network fc: inputs of the first layer (default: 1000; train: as the data set has)");
   command.add_option("--backend", options.backend, "auto, onednn, cuda, reference or null")
       ->capture_default_str();
   command.add_option("--device", options.device, "cpu, cuda (the first GPU) or cuda:1")
@@ -95,7 +113,7 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
 }
 
 train::SessionOptions to_session(const RunOptions& options) {
-  networks::find_network(options.network);
+  check_stack(options);
   if (options.batch < 1) fail(ErrorKind::usage, "--batch {}: must be at least 1", options.batch);
   if (options.classes < 0) fail(ErrorKind::usage, "--classes {}: must be at least 1", options.classes);
   want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
@@ -106,6 +124,8 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.model = {.network = options.network,
                    .batch = options.batch,
                    .classes = options.classes,
+                   .input = options.inputs > 0 ? Shape{options.inputs} : Shape{},
+                   .stack = {.layers = options.layers, .width = options.width},
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;

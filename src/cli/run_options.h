@@ -15,6 +15,8 @@ struct RunOptions {
   std::string network = "deepmnist";
   std::int64_t batch = 128;
   int classes = 0;
+  int layers = 0;  // these three 0: the network's own
+  std::int64_t width = 0, inputs = 0;
   std::string backend = "auto", device = "cpu", precision = "f32";
   int threads = 0;
   std::uint64_t seed = 1;

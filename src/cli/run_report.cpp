@@ -34,6 +34,9 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"seed", static_cast<std::int64_t>(options.seed)},
                          {"strategy", std::string(train::name(deployment.strategy))},
                          {"devices", std::int64_t{deployment.devices}}};
+  if (options.layers > 0) asked["layers"] = std::int64_t{options.layers};
+  if (options.width > 0) asked["width"] = options.width;
+  if (options.inputs > 0) asked["inputs"] = options.inputs;
   if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
   if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
   return asked;
@@ -56,6 +59,11 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
   run.figures["images_consumed"] = static_cast<double>(measured.images_consumed);
   run.figures["warmup_steps"] = static_cast<double>(measured.warmup_seconds.size());
   run.figures["flops_per_second"] = rate;
+  if (measured.event_seconds > 0 && measured.counted_steps > 0) {
+    const auto steps = static_cast<double>(measured.counted_steps);
+    run.figures["event_seconds_per_step"] = measured.event_seconds / steps;
+    run.figures["wall_seconds_per_step"] = measured.wall_seconds / steps;
+  }
   run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
   run.figures["peak_fraction"] =
       measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
@@ -78,9 +86,10 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
 
 }  // namespace
 
-double measure_peak(const std::string& backend, int threads) {
+double measure_peak(const train::SessionOptions& options, int threads) {
   train::limit_threads(threads);
-  const auto peaks = backend::make_backend(backend)->gemm_peaks({"f32"}, 0.5);
+  const auto peaks = backend::make_backend(options.backend, options.device, options.precision)
+                         ->gemm_peaks({name(options.precision)}, 0.5);
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 

@@ -12,9 +12,9 @@
 
 namespace trainyard::cli {
 
-// Flops per second of the best f32 matrix product, measured now for half a second on so many threads, to
-// which the calling thread stays limited; 0 where the backend has none.
-double measure_peak(const std::string& backend, int threads);
+// Flops per second of the best matrix product in the run's precision, measured now for half a second on its
+// device and so many threads, to which the calling thread stays limited; 0 where the backend has none.
+double measure_peak(const train::SessionOptions& options, int threads);
 
 // When the command began, by both clocks.
 struct RunStart {
@@ -29,6 +29,8 @@ struct Measurement {
   std::span<const record::Warning> noise;
   std::span<const int> cores_in_reach;
   double peak_flops_per_second = 0;
+  // Of all steps on a device that times itself; 0: there is none.
+  double event_seconds = 0, wall_seconds = 0;
 };
 
 // The part of a run's record that bench and train share; docs/formats/run-record.md describes it.

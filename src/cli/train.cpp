@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include <fmt/core.h>
@@ -45,6 +46,9 @@ void check(const Options& options) {
   at_least("--eval-every", options.train.eval_every, 0);
   at_least("--checkpoint-every", options.train.checkpoint_every, 1);
   at_least("--keep", options.train.keep, 1);
+  if (options.run.inputs != 0)
+    fail(ErrorKind::usage, "--inputs {}: a network that is trained takes what the data set has",
+         options.run.inputs);
   if (!(options.epochs > 0 && options.epochs < 1e9))
     fail(ErrorKind::usage, "--epochs {}: must be positive", options.epochs);
   if (options.resume && options.overwrite)
@@ -92,7 +96,9 @@ record::RunRecord record_of(const RunStart& start, const Options& options, const
        .cpu = result.cpu,
        .noise = result.noise,
        .cores_in_reach = result.cores_in_reach,
-       .peak_flops_per_second = result.interrupted ? 0 : measure_peak(facts.backend, facts.threads)});
+       .peak_flops_per_second = result.interrupted ? 0 : measure_peak(to_session(options.run), facts.threads),
+       .event_seconds = result.event_seconds,
+       .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0)});
   if (result.interrupted) {
     run.status = record::Status::interrupted;
     run.reason = fmt::format("interrupted at step {}", result.final_step);

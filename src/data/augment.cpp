@@ -28,6 +28,8 @@ bool is_image(const Shape& shape) {
          std::all_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim > 0; });
 }
 
+PlaneSize plane_of(const Shape& image) { return {image[1], image[2]}; }
+
 }  // namespace
 
 const std::vector<std::string>& preprocess_names() {
@@ -55,17 +57,17 @@ Augment::Augment(const Preprocess& preprocess, const Shape& input)
          output_.to_string(), input.to_string(), reason);
 }
 
+const ImageRecipe& Augment::recipe() const { return recipe_->how; }
+
 void Augment::train(const std::uint8_t* image, const Philox::Block& draws, float* out) const {
-  recipe_->train({input_, output_}, image, draws, out);
+  apply_recipe(recipe(), {input_, output_},
+               training_place(recipe(), plane_of(input_), plane_of(output_), draws),
+               training_contrast(recipe(), draws), image, out);
 }
 
 void Augment::evaluate(const std::uint8_t* image, float* out) const {
-  recipe_->evaluate({input_, output_}, image, out);
-}
-
-Philox::Block Augment::draws(std::uint64_t seed, std::int64_t position) {
-  static const std::uint64_t kStream = stream_of("augment");
-  return Philox(seed, kStream).block(static_cast<std::uint64_t>(position));
+  apply_recipe(recipe(), {input_, output_}, centre_place(plane_of(input_), plane_of(output_)), 1.0f, image,
+               out);
 }
 
 }  // namespace trainyard::data

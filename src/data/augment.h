@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include "tensor/image_recipe.h"
 #include "tensor/shape.h"
 
 namespace trainyard::data {
@@ -27,13 +27,11 @@ class Augment {
 
   const Shape& input() const { return input_; }
   const Shape& output() const { return output_; }
+  const ImageRecipe& recipe() const;
 
-  // One image of bytes to floats. All randomness is in `draws`: see draws().
+  // One image of bytes to floats. All randomness is in `draws`: see image_draws().
   void train(const std::uint8_t* image, const Philox::Block& draws, float* out) const;
   void evaluate(const std::uint8_t* image, float* out) const;
-
-  // The four random words of the sample at a position of the run: the same for any thread, after any resume.
-  static Philox::Block draws(std::uint64_t seed, std::int64_t position);
 
  private:
   const Recipe* recipe_;

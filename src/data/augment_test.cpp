@@ -168,13 +168,13 @@ TEST(Augment, DrawsReachEveryCropAndBothFlips) {
   const Augment augment({"cifarnet", {1, 1, 2}}, in);
   std::vector<int> seen(6);  // top 0..2, flip or not; two values standardise to -1, 1 or 1, -1
   for (std::int64_t position = 0; position < 600; ++position) {
-    const Philox::Block draws = Augment::draws(1, position);
+    const Philox::Block draws = image_draws(1, position);
     const auto out = train(augment, image, draws);
     ++seen[static_cast<std::size_t>((std::uint64_t{draws[0]} * 3 >> 32) * 2 + (out[0] > out[1] ? 1 : 0))];
   }
   EXPECT_GT(*std::min_element(seen.begin(), seen.end()), 60);
-  EXPECT_EQ(Augment::draws(1, 5), Augment::draws(1, 5));
-  EXPECT_NE(Augment::draws(1, 5), Augment::draws(2, 5));
+  EXPECT_EQ(image_draws(1, 5), image_draws(1, 5));
+  EXPECT_NE(image_draws(1, 5), image_draws(2, 5));
 }
 
 TEST(Augment, RefusesNamesAndSizesThatCannotBe) {

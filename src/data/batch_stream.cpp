@@ -58,7 +58,7 @@ const Batch& BatchStream::next() { return slots_[static_cast<std::size_t>(ring_.
 void BatchStream::fill(Slot& slot, std::int64_t step) const {
   Batch& batch = slot.batch;
   const std::int64_t size = order_.size(),
-                     first = (step * options_.workers + options_.worker) * options_.batch;
+                     first = first_position(step, options_.batch, options_.worker, options_.workers);
   const bool training = options_.pass == Pass::training;
   const std::int64_t image_floats = augment_.output().elements();
   batch.step = step;
@@ -71,7 +71,7 @@ void BatchStream::fill(Slot& slot, std::int64_t step) const {
     const std::uint8_t* image = images_->image(index, slot.scratch.data());
     batch.labels.as<std::int32_t>()[static_cast<std::size_t>(i)] = labels_[static_cast<std::size_t>(index)];
     if (training)
-      augment_.train(image, Augment::draws(options_.seed, position), out);
+      augment_.train(image, image_draws(options_.seed, position), out);
     else
       augment_.evaluate(image, out);
   }

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "base/sample_order.h"
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "data/prefetch_ring.h"
-#include "data/sample_order.h"
 #include "tensor/host_tensor.h"
 
 namespace trainyard::data {

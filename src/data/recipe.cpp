@@ -1,19 +1,30 @@
 #include "data/recipe.h"
 
+#include "data/window.h"
+
 namespace trainyard::data {
 namespace {
 
-std::int64_t scaled(std::uint32_t word, std::int64_t range) {
-  return static_cast<std::int64_t>((std::uint64_t{word} * static_cast<std::uint64_t>(range)) >> 32);
-}
-
-Window window_at(const Sizes& sizes, std::int64_t top, std::int64_t left, bool flip) {
-  return {sizes.input[1], sizes.input[2], top, left, sizes.output[1], sizes.output[2], flip};
-}
-
-// Rounded down also when negative: what TensorFlow's crop-or-pad does.
-std::int64_t centred(std::int64_t outer, std::int64_t inner) {
-  return outer >= inner ? (outer - inner) / 2 : -((inner - outer) / 2);
+void standardise(const Window& window, std::int64_t channels, float contrast, const std::uint8_t* image,
+                 float* out) {
+  const std::int64_t plane = window.plane_height * window.plane_width, count = window.pixels();
+  std::int16_t* scratch = window_scratch(channels * count);
+  WindowSums total;
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    copy_window(image + channel * plane, window, scratch + channel * count);
+    const PixelSums sums = sum_pixels(scratch + channel * count, count);
+    const auto channel_sum = static_cast<double>(sums.sum);
+    total.sum += channel_sum;
+    total.squares += static_cast<double>(sums.squares);
+    total.squared_sums += channel_sum * channel_sum;
+  }
+  const StandardMap<double> map(total, channels, count, contrast);
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    const std::int16_t* from = scratch + channel * count;
+    // Summing again is cheaper than keeping room for the sums of any number of channels.
+    const double channel_sum = contrast == 1 ? 0 : static_cast<double>(sum_pixels(from, count).sum);
+    map_pixels(from, count, map.centre(channel_sum), map.scale, out + channel * count);
+  }
 }
 
 }  // namespace
@@ -26,16 +37,19 @@ std::string decline_other_sizes(const Sizes& sizes) {
   return sizes.output == sizes.input ? "" : "it keeps the size";
 }
 
-Window centre_window(const Sizes& sizes) {
-  return window_at(sizes, centred(sizes.input[1], sizes.output[1]), centred(sizes.input[2], sizes.output[2]),
-                   false);
-}
-
-Window random_window(const Sizes& sizes, std::int64_t padding, const Philox::Block& draws) {
-  const std::int64_t tops = sizes.input[1] + 2 * padding - sizes.output[1] + 1;
-  const std::int64_t lefts = sizes.input[2] + 2 * padding - sizes.output[2] + 1;
-  return window_at(sizes, scaled(draws[kDrawTop], tops) - padding, scaled(draws[kDrawLeft], lefts) - padding,
-                   draws[kDrawFlipAndBrightness] >> 31 != 0);
+void apply_recipe(const ImageRecipe& recipe, const Sizes& sizes, const ImagePlace& place, float contrast,
+                  const std::uint8_t* image, float* out) {
+  const Window window{sizes.input[1],  sizes.input[2],  place.top, place.left,
+                      sizes.output[1], sizes.output[2], place.flip};
+  const std::int64_t channels = sizes.input[0];
+  if (recipe.standardise) return standardise(window, channels, contrast, image, out);
+  if (window.covers_plane())
+    return map_pixels(image, sizes.input.elements(), recipe.centre, recipe.scale, out);
+  std::int16_t* scratch = window_scratch(window.pixels());
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    copy_window(image + channel * sizes.input.elements_from(1), window, scratch);
+    map_pixels(scratch, window.pixels(), recipe.centre, recipe.scale, out + channel * window.pixels());
+  }
 }
 
 }  // namespace trainyard::data

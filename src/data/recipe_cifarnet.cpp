@@ -2,7 +2,7 @@
 // evaluation takes the central crop.
 #include <fmt/core.h>
 
-#include "data/standardise.h"
+#include "data/recipe.h"
 
 namespace trainyard::data {
 namespace {
@@ -17,16 +17,12 @@ std::string decline(const Sizes& sizes) {
                      sizes.input[2]);
 }
 
-void train(const Sizes& sizes, const std::uint8_t* image, const Philox::Block& draws, float* out) {
-  standardise_window(sizes, image, random_window(sizes, 0, draws), random_contrast(draws), out);
-}
-
-void evaluate(const Sizes& sizes, const std::uint8_t* image, float* out) {
-  standardise_window(sizes, image, centre_window(sizes), 1.0f, out);
-}
-
 }  // namespace
 
-constinit const Recipe kCifarnetRecipe{"cifarnet", default_output, decline, train, evaluate};
+constinit const Recipe kCifarnetRecipe{
+    "cifarnet",
+    default_output,
+    decline,
+    {.place = ImageRecipe::Place::random, .standardise = true, .random_contrast = true}};
 
 }  // namespace trainyard::data

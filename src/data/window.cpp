@@ -77,4 +77,8 @@ void map_pixels(const std::int16_t* pixels, std::int64_t count, float centre, fl
   for (std::int64_t i = 0; i < count; ++i) out[i] = (static_cast<float>(pixels[i]) - centre) * scale;
 }
 
+void map_pixels(const std::uint8_t* pixels, std::int64_t count, float centre, float scale, float* out) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = (static_cast<float>(pixels[i]) - centre) * scale;
+}
+
 }  // namespace trainyard::data

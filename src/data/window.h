@@ -13,6 +13,9 @@ struct Window {
   bool flip = false;  // mirror left and right
 
   std::int64_t pixels() const { return height * width; }
+  bool covers_plane() const {
+    return top == 0 && left == 0 && height == plane_height && width == plane_width && !flip;
+  }
 };
 
 // The rows of a window are short and not aligned (24 bytes for CIFAR). Laid out once as whole 16-bit numbers
@@ -31,5 +34,6 @@ PixelSums sum_pixels(const std::int16_t* pixels, std::int64_t count);
 
 // out = (pixel - centre) * scale. A pixel that equals the centre gives exactly zero.
 void map_pixels(const std::int16_t* pixels, std::int64_t count, float centre, float scale, float* out);
+void map_pixels(const std::uint8_t* pixels, std::int64_t count, float centre, float scale, float* out);
 
 }  // namespace trainyard::data

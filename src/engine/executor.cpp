@@ -86,6 +86,27 @@ void Executor::enqueue_step(const StepContext& context) {
   for (const auto& kernel : step_.kernels) kernel->run(context);
 }
 
+// The same with steps beside each other where the plan allows it.
+void Executor::enqueue_lanes(const StepContext& context) {
+  backend::Device& device = *step_.device;
+  if (prologue_ != nullptr) prologue_->run(context);
+  const int start = device.mark_lane();
+  std::vector<bool> begun(static_cast<std::size_t>(device.lanes()), false);
+  begun[0] = true;
+  std::vector<int> marks(step_.kernels.size());
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
+    const plan::Step& planned = step_.plan.steps[s];
+    const auto lane = static_cast<std::size_t>(planned.lane);
+    device.use_lane(planned.lane);
+    if (!begun[lane]) device.wait_for_mark(start);
+    begun[lane] = true;
+    for (const int other : planned.waits_for) device.wait_for_mark(marks[static_cast<std::size_t>(other)]);
+    step_.kernels[s]->run(context);
+    marks[s] = device.mark_lane();
+  }
+  device.join_lanes();
+}
+
 void Executor::run_gradients(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
   set_counter(context);
@@ -120,7 +141,7 @@ void Executor::launch(std::int64_t steps) {
   std::unique_ptr<backend::Recording>& recording = steps == 1 ? counter_->one : counter_->many;
   const auto enqueue = [&] {
     for (std::int64_t i = 0; i < steps; ++i) {
-      enqueue_step(counter_->next);
+      enqueue_lanes(counter_->next);
       step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
     }
   };

@@ -80,6 +80,7 @@ class Executor {
   const plan::Buffer& persistent(const std::string& value_name) const;
   void bind(std::size_t step);
   void enqueue_step(const backend::StepContext& context);
+  void enqueue_lanes(const backend::StepContext& context);
   void launch(std::int64_t steps);
   void set_counter(const backend::StepContext& context);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "networks/zoo.h"
 #include "ops/update.h"
 
 namespace trainyard::networks {
@@ -14,6 +15,7 @@ struct ModelOptions {
   std::int64_t batch = 1;
   int classes = 0;  // 0: the network's own
   Shape input{};    // (channel, row, column); no dimension: the network's own
+  StackSizes stack{};
   bool training = true;
   double label_smoothing = 0;
   double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more

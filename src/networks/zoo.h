@@ -9,6 +9,13 @@
 
 namespace trainyard::networks {
 
+// Of a network that is a stack of equal layers. 0: its own.
+struct StackSizes {
+  int layers = 0;  // with the last, whose outputs are the classes
+  std::int64_t width = 0;
+  bool given() const { return layers != 0 || width != 0; }
+};
+
 struct NetworkInfo {
   std::string name;
   std::string family;
@@ -18,6 +25,9 @@ struct NetworkInfo {
   std::string preprocess;  // what turns an image of the data set into the input
   // images (N, input) -> logits (N, classes)
   graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes);
+  // The same in other sizes; null: the network has no choice.
+  graph::ValueId (*build_stack)(Builder& builder, graph::ValueId images, int classes,
+                                const StackSizes& sizes) = nullptr;
 };
 
 const std::vector<NetworkInfo>& all_networks();

@@ -13,7 +13,8 @@ using graph::TensorType;
 using graph::ValueId;
 
 std::vector<TensorType> infer(const NodeView& node) {
-  node.want_inputs(5, 5);
+  const bool residual = node.attrs<BatchNormAttrs>().residual;
+  node.want_inputs(residual ? 6 : 5, residual ? 6 : 5);
   const Shape& src = node.input_shape(0);
   if (src.rank() != 2 && src.rank() != 4)
     node.refuse("input is {}, wants 2 or 4 dimensions", src.to_string());
@@ -22,6 +23,9 @@ std::vector<TensorType> infer(const NodeView& node) {
     if (!(node.input_shape(i) == channels))
       node.refuse("input {} '{}' is {}, wants {}", i, node.input(i).name, node.input_shape(i).to_string(),
                   src[1]);
+  if (residual && !(node.input(5).type == node.input(0).type))
+    node.refuse("the residual is {}, wants {}", node.input(5).type.to_string(),
+                node.input(0).type.to_string());
   const TensorType sums{channels, sum_type(node.dtype())};
   return {node.input(0).type, sums, sums};
 }
@@ -37,6 +41,7 @@ std::vector<int> mutates(const NodeView& node) {
 void gradient(GradientContext& context) {
   Graph& graph = context.graph();
   const auto& attrs = context.node().attrs<BatchNormAttrs>();
+  TRAINYARD_CHECK(!attrs.residual);  // gradients are added before nodes are fused
   if (!attrs.training)
     fail(ErrorKind::unsupported, "batch_norm '{}': no gradient in inference mode", context.node().name);
   ValueId d_dst = context.d_output(0);
@@ -51,7 +56,8 @@ void gradient(GradientContext& context) {
 }
 
 std::vector<TensorType> infer_grad(const NodeView& node) {
-  const int inputs = node.attrs<BatchNormGradAttrs>().mask_by_dst ? 6 : 5;
+  const auto& attrs = node.attrs<BatchNormGradAttrs>();
+  const int inputs = attrs.mask_by_dst || attrs.mask_by_beta ? 6 : 5;
   node.want_inputs(inputs, inputs);
   const TensorType channels{{node.input_shape(1)[1]}, sum_type(node.dtype())};
   return {node.input(1).type, channels, channels};
@@ -61,11 +67,13 @@ Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 11); }
 
 std::string describe(const NodeView& node) {
   const auto& attrs = node.attrs<BatchNormAttrs>();
-  return std::string(attrs.training ? "training" : "inference") + fused_text(attrs.activation.kind);
+  return std::string(attrs.training ? "training" : "inference") + (attrs.residual ? " + residual" : "") +
+         fused_text(attrs.activation.kind);
 }
 
 std::string describe_grad(const NodeView& node) {
-  return node.attrs<BatchNormGradAttrs>().mask_by_dst ? "relu mask" : "";
+  const auto& attrs = node.attrs<BatchNormGradAttrs>();
+  return attrs.mask_by_dst ? "relu mask" : attrs.mask_by_beta ? "relu mask by beta" : "";
 }
 
 std::vector<Case> cases() {

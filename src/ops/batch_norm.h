@@ -10,9 +10,11 @@ struct BatchNormAttrs {
   double momentum = 0.1;                         // weight of the new batch in the running statistics
   bool training = true;                          // false: normalise by the running statistics
   ActivationAttrs activation{Activation::none};  // set by the fusion pass
+  // Set by the fusion pass: the last input is added to what was normalised, before the activation.
+  bool residual = false;
 };
 
-// src (N, C, H, W) or (N, C), gamma (C), beta (C), running_mean (C), running_variance (C)
+// src (N, C, H, W) or (N, C), gamma (C), beta (C), running_mean (C), running_variance (C) [, residual]
 // -> dst, mean (C), inverse_deviation (C): what the gradient needs of this batch. Changes the running
 // statistics when training; the running variance is the unbiased one, as frameworks keep it.
 extern const graph::OpDef batch_norm_op;
@@ -20,8 +22,11 @@ extern const graph::OpDef batch_norm_op;
 struct BatchNormGradAttrs {
   // Set by the fusion pass: the gradient is let through only where dst > 0, and dst becomes the last input.
   bool mask_by_dst = false;
+  // The same where dst is nothing but the ReLU of the normalised src: then it follows from src again, and the
+  // last input is beta.
+  bool mask_by_beta = false;
 };
-// (d_dst, src, gamma, mean, inverse_deviation [, dst]) -> d_src, d_gamma, d_beta
+// (d_dst, src, gamma, mean, inverse_deviation [, dst or beta]) -> d_src, d_gamma, d_beta
 extern const graph::OpDef batch_norm_grad_op;
 
 struct BatchNormInputs {

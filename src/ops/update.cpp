@@ -19,10 +19,14 @@ std::vector<TensorType> infer(const NodeView& node) {
   if (node.inputs() == 0 || node.inputs() % per_parameter != 0)
     node.refuse("got {} inputs, wants a multiple of {}", node.inputs(), per_parameter);
   const int count = node.inputs() / per_parameter;
-  for (int i = count; i < node.inputs(); ++i)
-    if (!(node.input(i).type == node.input(i % count).type))
-      node.refuse("input {} '{}' is {}, its parameter is {}", i, node.input(i).name,
-                  node.input(i).type.to_string(), node.input(i % count).type.to_string());
+  for (int i = count; i < node.inputs(); ++i) {
+    const TensorType &type = node.input(i).type, &parameter = node.input(i % count).type;
+    const bool gradient = i / count == 1;
+    const bool rounded = gradient && type.shape == parameter.shape && sum_type(type.dtype) == parameter.dtype;
+    if (!(type == parameter) && !rounded)
+      node.refuse("input {} '{}' is {}, its parameter is {}", i, node.input(i).name, type.to_string(),
+                  parameter.to_string());
+  }
   return {};
 }
 

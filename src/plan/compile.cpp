@@ -27,6 +27,12 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
   choose_kernels(step, backend, options);
   place_buffers(step);
+  if (const int lanes = step.device->lanes(); lanes > 1) {
+    // Steps that share memory must wait for each other, so what is small has its own.
+    constexpr std::size_t kSmall = std::size_t{2} << 30;
+    if (step.plan.unshared_slab_bytes() <= kSmall) place_buffers(step, false);
+    assign_lanes(step, lanes);
+  }
   return step;
 }
 

@@ -31,6 +31,7 @@ class Fuser {
 
   graph::Graph run() {
     each(ops::activation_op, [this](NodeId id) { join_producer(id); });
+    each(ops::add_op, [this](NodeId id) { join_residual(id); });
     each(ops::activation_grad_op, [this](NodeId id) { join_mask(id); });
     each(ops::cast_op, [this](NodeId id) { join_cast(id); });
     each(ops::max_pool_op, [this](NodeId id) { join_convolution(id); });
@@ -158,12 +159,54 @@ class Fuser {
     if (reader == graph::kNone) return false;
     Node& after = nodes_[index(reader)];
     if (after.op != &ops::batch_norm_grad_op || after.inputs[0] != mask.outputs[0]) return false;
+    Node fused = after;
+    fused.inputs[0] = mask.inputs[0];
+    fused.inputs.push_back(mask.inputs[1]);
+    std::any_cast<ops::BatchNormGradAttrs&>(fused.attributes).mask_by_dst = true;
+    if (const Node* norm = producer(mask.inputs[1]); norm != nullptr && follows_from_src(*norm, after)) {
+      Node by_beta = fused;
+      by_beta.inputs.back() = norm->inputs[2];
+      by_beta.attributes = ops::BatchNormGradAttrs{.mask_by_beta = true};
+      if (declined(by_beta).empty()) fused = std::move(by_beta);
+    }
     note("mask of '{}' joins batch_norm_grad '{}'", mask.name, after.name);
-    std::any_cast<ops::BatchNormGradAttrs&>(after.attributes).mask_by_dst = true;
-    after.inputs[0] = mask.inputs[0];
-    after.inputs.push_back(mask.inputs[1]);
+    after = std::move(fused);
     mask = {};
     return true;
+  }
+
+  // Is the masked value the ReLU of what `gradient`'s own norm made, and nothing else?
+  static bool follows_from_src(const Node& norm, const Node& gradient) {
+    if (norm.op != &ops::batch_norm_op || norm.outputs[1] != gradient.inputs[3]) return false;
+    const auto& attrs = norm.attrs<ops::BatchNormAttrs>();
+    return attrs.activation.kind == Activation::relu && !attrs.residual;
+  }
+
+  // The sum at the end of a residual block: the norm before it adds the shortcut while it writes.
+  void join_residual(NodeId id) {
+    Node& sum = nodes_[index(id)];
+    const auto& attrs = sum.attrs<ops::AddAttrs>();
+    if (sum.inputs.size() != 2 || attrs.mask_by_last || sum.phase != graph::Phase::forward) return;
+    for (const std::size_t main : {std::size_t{0}, std::size_t{1}}) {
+      Node* norm = producer(sum.inputs[main]);
+      if (norm == nullptr || norm->op != &ops::batch_norm_op || !read_once(sum.inputs[main])) continue;
+      const auto& norm_attrs = norm->attrs<ops::BatchNormAttrs>();
+      if (norm_attrs.residual || norm_attrs.activation.kind != Activation::none) continue;
+      Node fused = *norm;
+      fused.inputs.push_back(sum.inputs[1 - main]);
+      auto& fused_attrs = std::any_cast<ops::BatchNormAttrs&>(fused.attributes);
+      fused_attrs.residual = true;
+      fused_attrs.activation = attrs.activation;
+      fused.outputs[0] = sum.outputs[0];
+      const std::string reason = declined(fused);
+      if (!reason.empty())
+        return note("add '{}' stays apart from batch_norm '{}': {}", sum.name, norm->name, reason);
+      note("add '{}' joins batch_norm '{}'", sum.name, norm->name);
+      *norm = {};
+      sum = std::move(fused);  // here, because the shortcut may be made after the norm
+      producer_[index(sum.outputs[0])] = id;
+      return;
+    }
   }
 
   // The reason why no kernel of the backend, short of the plain loops, would take the node; empty: one would.

@@ -99,11 +99,13 @@ std::size_t place_by_size(std::vector<Storage>& storages) {
 
 }  // namespace
 
-void place_buffers(CompiledStep& compiled) {
+void place_buffers(CompiledStep& compiled, bool share) {
   StepPlan& plan = compiled.plan;
   note_lifetimes(plan);
   std::vector<int> storage_of;
   std::vector<Storage> storages = share_in_place(compiled, storage_of);
+  if (!share)
+    for (Storage& storage : storages) storage.last_step = static_cast<int>(plan.steps.size());
   plan.region_bytes.fill(0);
   const auto append = [&](Buffer& buffer) {
     auto& end = plan.region_bytes[static_cast<std::size_t>(buffer.region)];

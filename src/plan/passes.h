@@ -22,7 +22,11 @@ graph::Graph live_nodes(const graph::Graph& graph);
 // REQUIRES: step.graph is set.
 void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);
 
+// lanes.cpp: steps that touch no memory of each other go to different lanes. REQUIRES: placed buffers.
+void assign_lanes(CompiledStep& step, int lanes);
+
 // memory.cpp: gives every buffer its region and offset.
-void place_buffers(CompiledStep& step);
+// With `share`, buffers whose lifetimes do not meet may lie in the same place.
+void place_buffers(CompiledStep& step, bool share = true);
 
 }  // namespace trainyard::plan

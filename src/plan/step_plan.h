@@ -57,6 +57,8 @@ struct Step {
   int workspace = -1;                // buffer, or -1
   graph::Cost cost;
   std::vector<Declined> declined;
+  int lane = 0;                // where it runs beside others, on devices that have lanes
+  std::vector<int> waits_for;  // steps of other lanes
 
   bool is_reorder() const { return node == graph::kNone; }
 };

@@ -12,11 +12,29 @@ namespace {
 
 using Form = KnownSetting::Form;
 
-const std::vector<KnownSetting>& all() {
-  static const std::vector<KnownSetting> kAll = {
+// What a batch system is asked for; no option of a run.
+std::vector<KnownSetting> job_settings() {
+  return {
+      {"partition", nullptr, "both", Form::word, {}},
+      {"account", nullptr, "both", Form::word, {}},
+      {"constraint", nullptr, "both", Form::word, {}},
+      {"nodes", nullptr, "both", Form::count, {}},
+      {"tasks_per_node", nullptr, "both", Form::count, {}},
+      {"cpus_per_task", nullptr, "both", Form::count, {}},
+      {"gpu_type", nullptr, "both", Form::word, {}},
+      {"gpus", nullptr, "both", Form::count, {}},
+      {"memory_mib", nullptr, "both", Form::count, {}},
+  };
+}
+
+std::vector<KnownSetting> run_settings() {
+  return {
       {"network", "--network", "both", Form::word, {}},
       {"batch", "--batch", "both", Form::count, {}},
       {"classes", "--classes", "both", Form::count, {}},
+      {"layers", "--layers", "both", Form::count, {}},
+      {"width", "--width", "both", Form::count, {}},
+      {"inputs", "--inputs", "bench", Form::count, {}},
       {"backend", "--backend", "both", Form::choice, {"auto", "onednn", "reference"}},
       {"device", "--device", "both", Form::word, {}},
       {"devices", "--devices", "both", Form::count, {}},
@@ -62,16 +80,15 @@ const std::vector<KnownSetting>& all() {
       {"staging", "--staging", "train", Form::choice, {"in-place", "local", "memory"}},
       {"staging_folder", "--staging-folder", "train", Form::word, {}},
       {"read", "--read", "train", Form::choice, {"memory", "mmap", "stream"}},
-      {"partition", nullptr, "both", Form::word, {}},
-      {"account", nullptr, "both", Form::word, {}},
-      {"constraint", nullptr, "both", Form::word, {}},
-      {"nodes", nullptr, "both", Form::count, {}},
-      {"tasks_per_node", nullptr, "both", Form::count, {}},
-      {"cpus_per_task", nullptr, "both", Form::count, {}},
-      {"gpu_type", nullptr, "both", Form::word, {}},
-      {"gpus", nullptr, "both", Form::count, {}},
-      {"memory_mib", nullptr, "both", Form::count, {}},
   };
+}
+
+const std::vector<KnownSetting>& all() {
+  static const std::vector<KnownSetting> kAll = [] {
+    std::vector<KnownSetting> joined = run_settings();
+    for (const KnownSetting& setting : job_settings()) joined.push_back(setting);
+    return joined;
+  }();
   return kAll;
 }
 

@@ -54,6 +54,9 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment)
           throw;
         }
       }) {
+  if (options.device != "cpu" && deployment.devices > 1)
+    fail(ErrorKind::unsupported, "--devices {}: on '{}' a run has one device so far", deployment.devices,
+         options.device);
   std::vector<std::vector<int>> cores{options.cores};
   if (options.cores.empty()) cores = share_cores(options.threads, size());
   TRAINYARD_CHECK(cores.size() == sessions_.size());

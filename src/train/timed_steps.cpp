@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "train/device_loop.h"
 #include "train/independent.h"
 
 namespace trainyard::train {
@@ -42,9 +43,42 @@ class Loop {
   std::optional<meter::NoiseGuard> guard_;
 };
 
+// A device times its own steps; the host only hears of them, some at a time.
+TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOptions& options) {
+  DeviceLoop loop(session, seed);
+  TimedSteps timed;
+  std::int64_t step = 0;
+  const auto run = [&](std::int64_t until, std::vector<double>& seconds, bool counted) {
+    while (step < until) {
+      const DeviceLoop::Done done = loop.run(step, loop.steps_at_once(until - step));
+      if (counted) {
+        timed.event_seconds += done.event_seconds;
+        timed.wall_seconds += done.wall_seconds;
+      }
+      bool enough = false;
+      for (const double each : done.seconds) {
+        seconds.push_back(each);
+        ++step;
+        if (options.after_step != nullptr && !options.after_step(step, each)) enough = true;
+      }
+      if (enough) return;
+    }
+  };
+  run(options.warmup_steps, timed.warmup_seconds, false);
+  const meter::NoiseGuard guard;
+  run(options.warmup_steps + options.steps, timed.seconds, true);
+  timed.cpu = guard.cpu_use();
+  timed.noise = guard.finish();
+  timed.images_consumed = static_cast<std::int64_t>(timed.seconds.size()) * session.options().model.batch;
+  timed.cores_in_reach = cores_in_reach();
+  return timed;
+}
+
 }  // namespace
 
 TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
+  if (!replicas.session(0).executor().on_host())
+    return time_on_device(replicas.session(0), replicas.session(0).options().seed, options);
   const Replicas::Feed in_place = [&](int device) { return replicas.session(device).options().model.batch; };
   const auto last = [&](std::int64_t done, double seconds) {
     return options.after_step != nullptr && !options.after_step(done, seconds);

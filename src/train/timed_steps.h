@@ -21,6 +21,8 @@ struct TimedSteps {
   meter::CpuUse cpu;
   std::vector<record::Warning> noise;  // what disturbed them
   std::vector<int> cores_in_reach;     // of any thread, at their end
+  // Where a device did them by itself: all of them between two events of its queue, and by the host's clock.
+  double event_seconds = 0, wall_seconds = 0;
 };
 
 // Steps on whatever the inputs hold. Independent devices take theirs without waiting for each other.

@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "data/batch_stream.h"
 #include "engine/checkpoint.h"
+#include "train/device_loop.h"
 #include "train/evaluate.h"
 #include "train/events.h"
 #include "train/run_identity.h"
@@ -75,21 +76,13 @@ class TrainingRun {
   void train() {
     if (header_.step >= options_.steps) return;
     start_inputs();
-    const Replicas::Feed feed = [this](int device) { return fill_inputs(device); };
     ProgressBar bar("train " + session_.options().model.network, options_.steps, options_.quiet);
     const meter::NoiseGuard guard;
+    DeviceLoop device(session_, device_seed(session_.options().seed, 0));
     while (header_.step < options_.steps && !StopRequest::asked()) {
-      const double began = now_seconds();
-      const std::int64_t images = replicas_.step(header_.step, feed);
-      const double seconds = now_seconds() - began;
-      const float loss = replicas_.loss();
-      note(loss, static_cast<double>(images) / seconds);
-      result_.step_seconds.push_back(seconds);
-      result_.images_consumed += images;
-      ++header_.step;
+      session_.executor().on_host() ? step_on_host() : step_on_device(device);
       if (bar.due())
-        bar.update(header_.step,
-                   fmt::format("{:.0f} images/s, loss {:.4f}", static_cast<double>(images) / seconds, loss));
+        bar.update(header_.step, fmt::format("{:.0f} images/s, loss {:.4f}", images_per_second_, last_loss_));
       if (header_.step == options_.steps) break;  // run() saves and evaluates
       if (folder_ != nullptr && header_.step % options_.checkpoint_every == 0) save();
       if (evaluator_ != nullptr && options_.eval_every > 0 && header_.step % options_.eval_every == 0)
@@ -99,7 +92,44 @@ class TrainingRun {
     result_.noise = guard.finish();
     result_.cores_in_reach = cores_in_reach();
     for (const auto& input : inputs_)
-      result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
+      if (input != nullptr)
+        result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
+  }
+
+  void step_on_host() {
+    const Replicas::Feed feed = [this](int device) { return fill_inputs(device); };
+    const double began = now_seconds();
+    const std::int64_t images = replicas_.step(header_.step, feed);
+    const double seconds = now_seconds() - began;
+    if (const int device = replicas_.diverged_device(); device >= 0)
+      fail_diverged(replicas_.session(device).loss(),
+                    replicas_.size() > 1 ? fmt::format(" of device {}", device) : "");
+    note_step(replicas_.loss(), seconds, images);
+  }
+
+  // As many steps as fit before something is due; one where the host makes the batches.
+  void step_on_device(DeviceLoop& device) {
+    std::int64_t images = session_.options().model.batch, most = 1;
+    const double began = now_seconds();
+    if (inputs_[0] != nullptr)
+      images = fill_inputs(0);
+    else
+      most = steps_until_due();
+    const double fed = now_seconds() - began;
+    const DeviceLoop::Done done = device.run(header_.step, device.steps_at_once(most));
+    result_.event_seconds += done.event_seconds;
+    for (std::size_t i = 0; i < done.losses.size(); ++i) {
+      if (!std::isfinite(done.losses[i])) fail_diverged(done.losses[i], "");
+      note_step(done.losses[i], done.seconds[i] + (i == 0 ? fed : 0), images);
+    }
+  }
+
+  std::int64_t steps_until_due() const {
+    std::int64_t most = options_.steps - header_.step;
+    const auto due_every = [&](std::int64_t steps) { most = std::min(most, steps - header_.step % steps); };
+    if (folder_ != nullptr) due_every(options_.checkpoint_every);
+    if (evaluator_ != nullptr && options_.eval_every > 0) due_every(options_.eval_every);
+    return most;
   }
 
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
@@ -125,11 +155,21 @@ class TrainingRun {
     return batch.valid;
   }
 
+  [[noreturn]] void fail_diverged(float loss, const std::string& whose) const {
+    fail(ErrorKind::device, "loss{} became {} at step {}", whose, std::isnan(loss) ? "nan" : "inf",
+         header_.step);
+  }
+
+  void note_step(float loss, double seconds, std::int64_t images) {
+    images_per_second_ = static_cast<double>(images) / seconds;
+    last_loss_ = loss;
+    note(loss, images_per_second_);
+    result_.step_seconds.push_back(seconds);
+    result_.images_consumed += images;
+    ++header_.step;
+  }
+
   void note(float loss, double images_per_second) {
-    if (const int device = replicas_.diverged_device(); device >= 0)
-      fail(ErrorKind::device, "loss{} became {} at step {}",
-           replicas_.size() > 1 ? fmt::format(" of device {}", device) : "",
-           std::isnan(replicas_.session(device).loss()) ? "nan" : "inf", header_.step);
     if (header_.step == 0) header_.first_loss = loss;
     losses_[static_cast<std::size_t>((header_.step - result_.first_step) % TrainResult::kFinalLosses)] = loss;
     if (events_ == nullptr) return;
@@ -173,6 +213,8 @@ class TrainingRun {
   std::unique_ptr<EventFile> events_;
   std::vector<std::unique_ptr<data::BatchStream>> inputs_;  // one a device
   std::array<double, TrainResult::kFinalLosses> losses_{};
+  double images_per_second_ = 0;  // of the last step
+  float last_loss_ = 0;
   TrainResult result_;
 };
 

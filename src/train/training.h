@@ -30,6 +30,7 @@ struct TrainResult {
   std::int64_t first_step = 0, final_step = 0;  // steps [first, final) were done here
   std::vector<double> step_seconds;             // wait for the batch, copy, compute
   std::int64_t images_consumed = 0;             // by all devices in these steps
+  double event_seconds = 0;                     // of a device that times itself
   meter::CpuUse cpu;                            // from the first step to the end of the last
   std::vector<record::Warning> noise;           // what disturbed them
   std::vector<int> cores_in_reach;              // of any thread, at their end

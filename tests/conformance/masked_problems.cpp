@@ -22,6 +22,9 @@ void masked_max_pool(Graph& graph, DType dtype) {
                               ops::MaxPoolGradAttrs{window, shape, true}));
 }
 
+// The mask by dst itself, or by what dst follows from; and a residual that is added to it.
+enum class Mask { dst, beta };
+template <Mask kMask, bool kResidual>
 void masked_batch_norm(Graph& graph, DType dtype) {
   const TensorType image{{3, 12, 5, 4}, dtype}, channels{{12}, dtype};
   const ValueId src = graph.add_input("src", image, Initializer::normal(2));
@@ -30,12 +33,17 @@ void masked_batch_norm(Graph& graph, DType dtype) {
   const ValueId mean = graph.add_state("mean", channels, graph::Role::statistic, Initializer::normal(1));
   const ValueId variance =
       graph.add_state("variance", channels, graph::Role::statistic, Initializer::uniform(0.5, 2));
-  const auto normal = graph.add_node(ops::batch_norm_op, "norm", {src, gamma, beta, mean, variance},
-                                     ops::BatchNormAttrs{.activation = {ops::Activation::relu}});
+  std::vector<ValueId> inputs{src, gamma, beta, mean, variance};
+  if (kResidual) inputs.push_back(graph.add_input("residual", image, Initializer::normal(1)));
+  const auto normal =
+      graph.add_node(ops::batch_norm_op, "norm", inputs,
+                     ops::BatchNormAttrs{.activation = {ops::Activation::relu}, .residual = kResidual});
+  graph.mark_output(normal[0]);
   const ValueId d_dst = graph.add_input("d_dst", image, Initializer::normal(1));
-  for (const ValueId made :
-       graph.add_node(ops::batch_norm_grad_op, "y", {d_dst, src, gamma, normal[1], normal[2], normal[0]},
-                      ops::BatchNormGradAttrs{.mask_by_dst = true}))
+  constexpr bool kByDst = kMask == Mask::dst;
+  for (const ValueId made : graph.add_node(
+           ops::batch_norm_grad_op, "y", {d_dst, src, gamma, normal[1], normal[2], kByDst ? normal[0] : beta},
+           ops::BatchNormGradAttrs{.mask_by_dst = kByDst, .mask_by_beta = !kByDst}))
     graph.mark_output(made);
 }
 
@@ -50,7 +58,18 @@ void masked_add(Graph& graph, DType dtype) {
 
 std::vector<Problem> masked_problems() {
   return {{"max_pool_d_src_masked", &ops::max_pool_d_src_op, {"masked", masked_max_pool}, true},
-          {"batch_norm_grad_masked", &ops::batch_norm_grad_op, {"masked", masked_batch_norm}, true},
+          {"batch_norm_grad_masked",
+           &ops::batch_norm_grad_op,
+           {"masked", masked_batch_norm<Mask::dst, false>},
+           true},
+          {"batch_norm_grad_masked_by_beta",
+           &ops::batch_norm_grad_op,
+           {"masked_by_beta", masked_batch_norm<Mask::beta, false>},
+           true},
+          {"batch_norm_residual",
+           &ops::batch_norm_grad_op,
+           {"residual", masked_batch_norm<Mask::dst, true>},
+           true},
           {"add_masked", &ops::add_op, {"masked", masked_add}, true}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "graph/analysis.h"
 #include "graph/verifier.h"
 #include "networks/model.h"
 #include "networks/zoo.h"
@@ -122,6 +123,19 @@ TEST(ZooErrors, NumbersOutOfRange) {
             "classes -1: must be at least 1, or 0 for the network's own");
   EXPECT_EQ(failure_of({.network = "lenet", .label_smoothing = 1}).message,
             "label smoothing 1: must be at least 0 and below 1");
+  EXPECT_EQ(failure_of({.network = "lenet", .stack = {.layers = 3}}).message,
+            "network 'lenet': its layers and their width are fixed");
+  EXPECT_EQ(failure_of({.network = "fc", .stack = {.layers = -1}}).message,
+            "-1 layers of width 0: must be at least 1, or 0 for the network's own");
+}
+
+TEST(ZooSizes, FullyConnectedStackIsAsDeepAndWideAsAsked) {
+  const Model model = build_model(
+      {.network = "fc", .batch = 2, .classes = 7, .input = {5}, .stack = {.layers = 3, .width = 11}});
+  EXPECT_EQ(graph::parameter_count(model.graph), (5 + 1) * 11 + (11 + 1) * 11 + (11 + 1) * 7);
+  const Model one =
+      build_model({.network = "fc", .batch = 2, .classes = 7, .input = {5}, .stack = {.layers = 1}});
+  EXPECT_EQ(graph::parameter_count(one.graph), (5 + 1) * 7);
 }
 
 TEST(ZooErrors, InputsThatDoNotFitNameTheLayer) {

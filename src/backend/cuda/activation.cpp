@@ -1,6 +1,5 @@
-#include "ops/activation.h"
-
 #include "backend/cuda/activation.h"
+
 #include "backend/cuda/launch_kernel.h"
 #include "backend/cuda/list.h"
 

@@ -1,6 +1,7 @@
 #include "backend/backend.h"
 
 #include "backend/cuda/context.h"
+#include "backend/cuda/input_batch.h"
 #include "backend/cuda/list.h"
 #include "backend/cuda/reorder.h"
 
@@ -16,9 +17,13 @@ class CudaBackend final : public Backend {
   std::string name() const override { return "cuda"; }
   std::shared_ptr<Device> device() const override { return context_; }
   const std::vector<Candidate>& candidates() const override { return candidates_; }
+  bool measures() const override { return true; }
   std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
                                        const Layout& to) const override {
     return cuda::make_reorder(*context_, type, from, to);
+  }
+  std::unique_ptr<Kernel> make_input_batch(const InputBatch& batch) const override {
+    return cuda::make_input_batch(*context_, batch);
   }
 
  private:

@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/convolution.h"
 #include "backend/cuda/device/step.h"
+#include "backend/cuda/matmul.h"
+#include "backend/cuda/tuning.h"
 #include "base/error.h"
 #include "base/units.h"
 
@@ -53,18 +56,30 @@ Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precisio
   TRAINYARD_CUDA(cudaSetDevice(ordinal));
   TRAINYARD_CUDA(cudaGetDeviceProperties(&properties_, ordinal));
   TRAINYARD_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  for (cudaStream_t& lane : lane_streams_) lane = stream_;
+  for (std::size_t i = 1; i < lane_streams_.size(); ++i)
+    TRAINYARD_CUDA(cudaStreamCreateWithFlags(&lane_streams_[i], cudaStreamNonBlocking));
+  lane_ = stream_;
   TRAINYARD_CUDA(cudaEventCreate(&begin_));
   TRAINYARD_CUDA(cudaEventCreate(&end_));
   TRAINYARD_CUDA(cudnnCreate(&cudnn_));
   TRAINYARD_CUDA(cudnnSetStream(cudnn_, stream_));
   TRAINYARD_CUDA(cublasLtCreate(&cublas_lt_));
+  tuning_ = std::make_unique<Tuning>();
+  convolutions_ = std::make_unique<Convolutions>();
+  matmuls_ = std::make_unique<Matmuls>();
 }
 
 Context::~Context() {
+  convolutions_.reset();
+  matmuls_.reset();
   if (cublas_lt_ != nullptr) cublasLtDestroy(cublas_lt_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (end_ != nullptr) cudaEventDestroy(end_);
   if (begin_ != nullptr) cudaEventDestroy(begin_);
+  for (const cudaEvent_t mark : marks_) cudaEventDestroy(mark);
+  for (const cudaStream_t lane : lane_streams_)
+    if (lane != nullptr && lane != stream_) cudaStreamDestroy(lane);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
@@ -106,7 +121,47 @@ void Context::fill_random(std::byte* to, std::size_t elements, DType dtype) {
                       dtype == DType::f32 || dtype == DType::bf16);
 }
 
+ScratchMemory random_memory(Context& context, std::int64_t elements, DType dtype) {
+  const auto count = static_cast<std::size_t>(elements);
+  ScratchMemory memory = scratch_memory(context, count * size_of(dtype));
+  context.fill_random(memory.get(), count, dtype);
+  return memory;
+}
+
 void Context::wait() { TRAINYARD_CUDA(cudaStreamSynchronize(stream_)); }
+
+void Context::use_lane(int lane) {
+  const cudaStream_t chosen = lane_streams_[static_cast<std::size_t>(lane)];
+  if (chosen == lane_) return;
+  lane_ = chosen;
+  TRAINYARD_CUDA(cudnnSetStream(cudnn_, lane_));
+}
+
+int Context::mark_lane() {
+  if (next_mark_ == static_cast<int>(marks_.size())) {
+    marks_.push_back(nullptr);
+    TRAINYARD_CUDA(cudaEventCreateWithFlags(&marks_.back(), cudaEventDisableTiming));
+  }
+  TRAINYARD_CUDA(cudaEventRecord(marks_[static_cast<std::size_t>(next_mark_)], lane_));
+  return next_mark_++;
+}
+
+void Context::wait_for_mark(int mark) {
+  TRAINYARD_CUDA(cudaStreamWaitEvent(lane_, marks_[static_cast<std::size_t>(mark)], 0));
+}
+
+void Context::join_lanes() {
+  std::vector<int> ends;
+  for (int lane = 1; lane < kLanes; ++lane) {
+    use_lane(lane);
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    TRAINYARD_CUDA(cudaStreamIsCapturing(lane_, &status));
+    if (status == cudaStreamCaptureStatusActive) ends.push_back(mark_lane());  // what is recorded reached it
+  }
+  use_lane(0);
+  for (const int end : ends) wait_for_mark(end);
+  next_mark_ = 0;
+}
 
 std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue) {
   cudaGraph_t graph = captured(stream_, enqueue);

@@ -4,11 +4,30 @@ namespace trainyard::backend::cuda {
 
 std::vector<Candidate> all_candidates() {
   std::vector<Candidate> all;
-  for (const auto candidates_of :
-       {activation_candidates, add_candidates, average_pool_candidates, cast_candidates, concat_candidates,
-        dropout_candidates, fill_candidates, l2_penalty_candidates, local_response_norm_candidates,
-        max_pool_candidates, multiply_candidates, pad_candidates, reshape_candidates, scale_candidates,
-        slice_candidates, softmax_candidates, softmax_cross_entropy_candidates, update_candidates})
+  for (const auto candidates_of : {
+           activation_candidates,
+           add_candidates,
+           average_pool_candidates,
+           batch_norm_candidates,
+           cast_candidates,
+           concat_candidates,
+           conv2d_candidates,
+           conv2d_few_channels_candidates,
+           dense_candidates,
+           dropout_candidates,
+           fill_candidates,
+           l2_penalty_candidates,
+           local_response_norm_candidates,
+           max_pool_candidates,
+           multiply_candidates,
+           pad_candidates,
+           reshape_candidates,
+           scale_candidates,
+           slice_candidates,
+           softmax_candidates,
+           softmax_cross_entropy_candidates,
+           update_candidates,
+       })
     for (const Candidate& candidate : candidates_of()) all.push_back(candidate);
   return all;
 }

@@ -10,8 +10,12 @@ namespace trainyard::backend::cuda {
 std::vector<Candidate> activation_candidates();
 std::vector<Candidate> add_candidates();
 std::vector<Candidate> average_pool_candidates();
+std::vector<Candidate> batch_norm_candidates();
 std::vector<Candidate> cast_candidates();
 std::vector<Candidate> concat_candidates();
+std::vector<Candidate> conv2d_candidates();
+std::vector<Candidate> conv2d_few_channels_candidates();
+std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dropout_candidates();
 std::vector<Candidate> fill_candidates();
 std::vector<Candidate> l2_penalty_candidates();

@@ -275,12 +275,18 @@ void run_grad(const Arguments& arguments) {
 }
 
 Decision accept_forward(const KernelRequest& request) {
-  const ops::Activation kind = request.node.attrs<ops::BatchNormAttrs>().activation.kind;
+  const auto& attrs = request.node.attrs<ops::BatchNormAttrs>();
+  const ops::Activation kind = attrs.activation.kind;
+  if (attrs.residual) return Decision::no("adds no residual");
   if (kind != ops::Activation::none && kind != ops::Activation::relu) return Decision::no("fuses ReLU only");
   return wants_image(request.node);
 }
 
-Decision accept_grad(const KernelRequest& request) { return wants_image(request.node); }
+Decision accept_grad(const KernelRequest& request) {
+  // Reading dst is cheap where it lies in a cache; computing it again is not.
+  if (request.node.attrs<ops::BatchNormGradAttrs>().mask_by_beta) return Decision::no("masks by dst only");
+  return wants_image(request.node);
+}
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);

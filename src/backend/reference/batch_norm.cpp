@@ -53,7 +53,8 @@ void batch_norm(const Arguments& args) {
       inverse_out[c] = static_cast<T>(inverse);
       all.for_each(c, [&](std::int64_t i) {
         const double normal = (src[i] - mean) * inverse;
-        dst[i] = activate(attrs.activation, static_cast<T>(gamma[c] * normal + beta[c]));
+        const T residual = attrs.residual ? args.input<T>(5)[i] : T(0);
+        dst[i] = activate(attrs.activation, static_cast<T>(gamma[c] * normal + beta[c] + residual));
       });
     }
   });
@@ -61,17 +62,22 @@ void batch_norm(const Arguments& args) {
 
 void batch_norm_grad(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
-    const bool masks = args.node.attrs<ops::BatchNormGradAttrs>().mask_by_dst;
+    const auto& attrs = args.node.attrs<ops::BatchNormGradAttrs>();
     const Channels all(args.node.input_shape(1));
     const auto count = static_cast<double>(all.count());
     const T *d_dst = args.input<T>(0), *src = args.input<T>(1), *gamma = args.input<T>(2);
     const T *mean = args.input<T>(3), *inverse = args.input<T>(4);
-    const T* dst = masks ? args.input<T>(5) : nullptr;
+    const T* dst = attrs.mask_by_dst ? args.input<T>(5) : nullptr;
+    const T* beta = attrs.mask_by_beta ? args.input<T>(5) : nullptr;
     T *d_src = args.output<T>(0), *d_gamma = args.output<T>(1), *d_beta = args.output<T>(2);
     for (std::int64_t c = 0; c < all.channels; ++c) {
-      const auto gradient = [&](std::int64_t i) -> double { return !masks || dst[i] > 0 ? d_dst[i] : T(0); };
       const auto normal = [&](std::int64_t i) {
         return (static_cast<double>(src[i]) - mean[c]) * static_cast<double>(inverse[c]);
+      };
+      const auto gradient = [&](std::int64_t i) -> double {
+        if (dst != nullptr && !(dst[i] > 0)) return 0;
+        if (beta != nullptr && !(static_cast<T>(gamma[c] * normal(i) + beta[c]) > 0)) return 0;
+        return d_dst[i];
       };
       double sum = 0, sum_normal = 0;
       all.for_each(c, [&](std::int64_t i) {

@@ -1,11 +1,11 @@
-#include "data/sample_order.h"
+#include "base/sample_order.h"
 
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace trainyard::data {
+namespace trainyard {
 namespace {
 
 std::vector<std::int64_t> epoch_of(const SampleOrder& order, std::int64_t epoch) {
@@ -57,4 +57,4 @@ TEST(SampleOrder, NeighboursDoNotStayTogether) {
 }
 
 }  // namespace
-}  // namespace trainyard::data
+}  // namespace trainyard

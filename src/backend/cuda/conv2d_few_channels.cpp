@@ -1,0 +1,113 @@
+#include "backend/cuda/device/conv2d_few_channels.h"
+#include "backend/cuda/activation.h"
+#include "backend/cuda/launch_kernel.h"
+#include "backend/cuda/list.h"
+#include "ops/conv2d_max_pool.h"
+
+namespace trainyard::backend::cuda {
+namespace {
+
+using device::FewChannels;
+
+constexpr std::size_t kSharedBytes = 48 << 10;
+
+FewChannels sizes_of(const ops::Conv2dMaxPoolAttrs& attrs, const Shape& src, const Shape& weight,
+                     const Shape& dst) {
+  const Shape between = ops::convolved_shape(attrs, src, weight);
+  const auto number = [](std::int64_t x) { return static_cast<int>(x); };
+  return {.batch = number(src[0]),
+          .channels = number(src[1]),
+          .height = number(src[2]),
+          .width = number(src[3]),
+          .outputs = number(weight[0]),
+          .kernel = number(attrs.conv.window.kernel_h),
+          .pad_top = number(attrs.conv.window.pad_top),
+          .pad_left = number(attrs.conv.window.pad_left),
+          .pool = number(attrs.pool.kernel_h),
+          .convolved_h = number(between[2]),
+          .convolved_w = number(between[3]),
+          .pooled_h = number(dst[2]),
+          .pooled_w = number(dst[3])};
+}
+
+FewChannels forward_sizes(const graph::NodeView& node) {
+  return sizes_of(node.attrs<ops::Conv2dMaxPoolAttrs>(), node.input_shape(0), node.input_shape(1),
+                  node.output_shape(0));
+}
+
+FewChannels d_weight_sizes(const graph::NodeView& node) {
+  const auto& attrs = node.attrs<ops::Conv2dMaxPoolGradAttrs>();
+  return sizes_of(attrs.forward, node.input_shape(2), attrs.weight, node.input_shape(0));
+}
+
+Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& attrs,
+                const FewChannels& sizes) {
+  const ops::Window2d &conv = attrs.conv.window, &pool = attrs.pool;
+  if (const Decision floats = want_device_floats(request); !floats.accepted()) return floats;
+  if (attrs.conv.groups != 1 || conv.kernel_h != conv.kernel_w || pool.kernel_h != pool.kernel_w ||
+      !FewChannels::has(sizes.channels, sizes.kernel, sizes.pool))
+    return Decision::no("made for 1 or 3 channels, 3x3 or 5x5, and pools of 2x2 or 3x3");
+  if (conv.stride_h != 1 || conv.stride_w != 1 || conv.dilation_h != 1 || conv.dilation_w != 1)
+    return Decision::no("made for stride 1 without dilation");
+  if (pool.stride_h != 2 || pool.stride_w != 2 || pool.pad_top != 0 || pool.pad_left != 0 ||
+      pool.dilation_h != 1 || pool.dilation_w != 1)
+    return Decision::no("made for pools of stride 2 with no padding above or left");
+  if (sizes.outputs % 32 != 0) return Decision::no("outputs are not a multiple of 32");
+  const auto strip =
+      static_cast<std::size_t>(sizes.channels * (16 + sizes.kernel) * (sizes.strip_width() + 1));
+  if (strip * sizeof(float) > kSharedBytes) return Decision::no("images are too wide for shared memory");
+  return Decision::yes();
+}
+
+Decision accept_forward(const KernelRequest& request) {
+  return accept(request, request.node.attrs<ops::Conv2dMaxPoolAttrs>(), forward_sizes(request.node));
+}
+
+Decision accept_d_weight(const KernelRequest& request) {
+  return accept(request, request.node.attrs<ops::Conv2dMaxPoolGradAttrs>().forward,
+                d_weight_sizes(request.node));
+}
+
+void forward(const Launch& at) {
+  const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolAttrs>();
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_max_pool_few_channels(at.stream(), forward_sizes(at.node), at.input<T>(0), at.input<T>(1),
+                                         at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+                                         to_device(attrs.conv.activation), at.output<T>(0),
+                                         at.output<std::uint8_t>(1));
+  });
+}
+
+void d_weight(const Launch& at) {
+  const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolGradAttrs>();
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_max_pool_d_weight_few_channels(
+        at.stream(), d_weight_sizes(at.node), at.device.properties().multiProcessorCount, at.input<T>(0),
+        at.input<std::uint8_t>(1), at.input<T>(2), attrs.mask_by_dst ? at.input<T>(3) : nullptr,
+        at.workspace<float>(), at.output<T>(0), attrs.bias ? at.output<float>(1) : nullptr);
+  });
+}
+
+std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+  KernelIo io = natural_io(request.node);
+  io.inputs[0] = {};  // images come plain
+  return std::make_unique<LaunchKernel>(request, std::move(io), forward);
+}
+
+std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
+  KernelIo io = natural_io(request.node);
+  io.inputs[2] = {};
+  io.workspace_bytes = device::conv2d_max_pool_d_weight_workspace(
+      d_weight_sizes(request.node), context_of(request).properties().multiProcessorCount);
+  return std::make_unique<LaunchKernel>(request, std::move(io), d_weight);
+}
+
+}  // namespace
+
+std::vector<Candidate> conv2d_few_channels_candidates() {
+  return {{&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels", accept_forward, make_forward},
+          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_few_channels", accept_d_weight,
+           make_d_weight}};
+}
+
+}  // namespace trainyard::backend::cuda

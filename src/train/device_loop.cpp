@@ -1,0 +1,36 @@
+#include "train/device_loop.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/clock.h"
+
+namespace trainyard::train {
+
+DeviceLoop::Done DeviceLoop::run(std::int64_t first, std::int64_t count) {
+  engine::Executor& executor = session_.executor();
+  Done done;
+  const double began = now_seconds();
+  done.event_seconds = executor.device().time([&] { executor.run_steps({seed_, first}, count); });
+  done.wall_seconds = now_seconds() - began;
+  const std::vector<backend::StepMark> marks = executor.marks(count);
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    done.losses.push_back(marks[i].loss);
+    if (i > 0)
+      done.seconds.push_back(1e-9 * static_cast<double>(marks[i].nanoseconds - marks[i - 1].nanoseconds));
+  }
+  // The first has no mark before it that the host did not come between: it has what the events leave over.
+  const double others = std::accumulate(done.seconds.begin(), done.seconds.end(), 0.0);
+  done.seconds.insert(done.seconds.begin(), std::max(done.event_seconds - others, 0.0));
+  step_seconds_ = done.event_seconds / static_cast<double>(count);
+  return done;
+}
+
+std::int64_t DeviceLoop::steps_at_once(std::int64_t most) const {
+  constexpr double kSeconds = 0.2;
+  constexpr std::int64_t kFirst = 16;
+  const auto fit = step_seconds_ > 0 ? static_cast<std::int64_t>(kSeconds / step_seconds_) : kFirst;
+  return std::clamp<std::int64_t>(std::min(fit, most), 1, engine::Executor::kMarks);
+}
+
+}  // namespace trainyard::train
