@@ -3,6 +3,7 @@
 Each network is `parameters(sizes)`, a dict of name to shape, and `logits(context, images)`."""
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 
@@ -29,7 +30,9 @@ def dense(context, name, x):
 
 
 def max_pool(images, size, stride):
-    return lax.reduce_window(images, -jnp.inf, lax.max, (1, size, size, 1), (1, stride, stride, 1), "SAME")
+    # A first value that is a constant of the same type lets JAX see a pool, which it can differentiate.
+    least = np.asarray(-np.inf, images.dtype)
+    return lax.reduce_window(images, least, lax.max, (1, size, size, 1), (1, stride, stride, 1), "SAME")
 
 
 def halve(context, images):
@@ -47,7 +50,8 @@ def response_norm(context, images):
         band = (abs(index[:, None] - index) <= 4).astype(images.dtype)
         sums = squares @ band
     else:
-        sums = lax.reduce_window(squares, 0.0, lax.add, (1, 1, 1, 9), (1, 1, 1, 1), "SAME")
+        zero = np.asarray(0, images.dtype)
+        sums = lax.reduce_window(squares, zero, lax.add, (1, 1, 1, 9), (1, 1, 1, 1), "SAME")
     return images * (1 + (0.001 / 9) * sums) ** -0.75
 
 
