@@ -40,6 +40,7 @@ class Device {
 
   // Zeroed. Error (device) "out of memory" with the bytes asked and free.
   virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual std::size_t free_bytes() const { return 0; }  // 0: not known
   virtual void release(std::byte* memory, std::size_t bytes) noexcept = 0;
   // In the order of the queue. `from` may be changed when write() returns; `to` is filled when read() does.
   virtual void write(std::byte* to, const void* from, std::size_t bytes) = 0;

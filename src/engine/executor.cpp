@@ -41,10 +41,7 @@ Executor::Executor(plan::CompiledStep step, const Regions& borrowed) : step_(std
   }
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
     bind(s);
-    const plan::Step& planned = step_.plan.steps[s];
-    if (planned.phase != graph::Phase::update || planned.is_reorder()) continue;
-    TRAINYARD_CHECK(update_step_ == kNoUpdate);
-    update_step_ = s;
+    if (updates(s)) has_update_ = true;
   }
 }
 
@@ -55,6 +52,11 @@ Executor::~Executor() {
   } catch (...) {
     // Whoever started it hears of it elsewhere; a destructor cannot tell.
   }
+}
+
+bool Executor::updates(std::size_t s) const {
+  const plan::Step& planned = step_.plan.steps[s];
+  return planned.phase == graph::Phase::update && !planned.is_reorder();
 }
 
 void Executor::bind(std::size_t s) {
@@ -109,16 +111,17 @@ void Executor::enqueue_lanes(const StepContext& context) {
 }
 
 void Executor::run_gradients(const StepContext& context) {
-  TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
+  TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_);
   set_counter(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
-    if (s != update_step_) step_.kernels[s]->run(context);
+    if (!updates(s)) step_.kernels[s]->run(context);
 }
 
 void Executor::run_update(const StepContext& context) {
-  TRAINYARD_CHECK(thread_count() == step_.plan.threads && update_step_ != kNoUpdate);
+  TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_);
   set_counter(context);
-  step_.kernels[update_step_]->run(context);
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s)
+    if (updates(s)) step_.kernels[s]->run(context);
 }
 
 void Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds) {

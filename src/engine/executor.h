@@ -79,6 +79,7 @@ class Executor {
 
   const plan::Buffer& persistent(const std::string& value_name) const;
   void bind(std::size_t step);
+  bool updates(std::size_t step) const;
   void enqueue_step(const backend::StepContext& context);
   void enqueue_lanes(const backend::StepContext& context);
   void launch(std::int64_t steps);
@@ -87,11 +88,9 @@ class Executor {
   plan::CompiledStep step_;
   std::array<backend::DeviceMemory, plan::kRegions> owned_;
   Regions regions_{};
-  std::size_t update_step_ = kNoUpdate;
+  bool has_update_ = false;
   std::unique_ptr<backend::Kernel> prologue_;
   std::unique_ptr<Counter> counter_;  // null on the host
-
-  static constexpr std::size_t kNoUpdate = static_cast<std::size_t>(-1);
 };
 
 }  // namespace trainyard::engine

@@ -24,13 +24,15 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   step.plan.threads = thread_count();
   graph::Graph fused = options.precision == backend::Precision::bf16 ? verified(lower_to_bf16(graph)) : graph;
   if (options.fuse) fused = verified(fuse(fused, backend, step.plan.fusions));
+  const int lanes = step.device->lanes();
+  if (lanes > 1) fused = verified(split_update(fused));
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
   choose_kernels(step, backend, options);
   place_buffers(step);
-  if (const int lanes = step.device->lanes(); lanes > 1) {
+  if (lanes > 1) {
     // Steps that share memory must wait for each other, so what is small has its own.
-    constexpr std::size_t kSmall = std::size_t{2} << 30;
-    if (step.plan.unshared_slab_bytes() <= kSmall) place_buffers(step, false);
+    constexpr std::size_t kPartOfFree = 4;
+    if (step.plan.unshared_slab_bytes() <= step.device->free_bytes() / kPartOfFree) place_buffers(step, false);
     assign_lanes(step, lanes);
   }
   return step;

@@ -39,43 +39,66 @@ Touched touched_by(const CompiledStep& compiled, const Step& step) {
   return touched;
 }
 
+// For every step those that it must wait for; what follows from others is left out.
+std::vector<std::vector<int>> dependencies_of(const CompiledStep& compiled) {
+  std::vector<Touched> touched;
+  for (const Step& step : compiled.plan.steps) touched.push_back(touched_by(compiled, step));
+  std::vector<std::vector<int>> direct(touched.size());
+  std::vector<std::set<int>> all(touched.size());
+  for (std::size_t s = 0; s < touched.size(); ++s)
+    for (int t = static_cast<int>(s) - 1; t >= 0; --t) {
+      const Touched &now = touched[s], &earlier = touched[static_cast<std::size_t>(t)];
+      if (all[s].contains(t)) continue;
+      if (!overlap(earlier.written, now.read) && !overlap(earlier.written, now.written) &&
+          !overlap(earlier.read, now.written))
+        continue;
+      direct[s].push_back(t);
+      all[s].insert(t);
+      const std::set<int>& further = all[static_cast<std::size_t>(t)];
+      all[s].insert(further.begin(), further.end());
+    }
+  return direct;
+}
+
+// How many steps wait for one another behind each: the longest such chain decides how long it all takes.
+std::vector<int> chains_behind(const std::vector<std::vector<int>>& waits_for) {
+  std::vector<int> length(waits_for.size(), 0);
+  for (std::size_t s = waits_for.size(); s-- > 0;)
+    for (const int t : waits_for[s])
+      length[static_cast<std::size_t>(t)] = std::max(length[static_cast<std::size_t>(t)], length[s] + 1);
+  return length;
+}
+
 }  // namespace
 
-// Every step goes behind one that it waits for anyhow, or else into the lane that was used least recently.
+// Lane 0 is the longest chain; the others get what can run beside it.
 void assign_lanes(CompiledStep& compiled, int lanes) {
   std::vector<Step>& steps = compiled.plan.steps;
-  std::vector<Touched> touched;
-  for (const Step& step : steps) touched.push_back(touched_by(compiled, step));
-  std::vector<std::set<int>> before(steps.size());  // all that must be done, also indirectly
+  const std::vector<std::vector<int>> waits_for = dependencies_of(compiled);
+  const std::vector<int> length = chains_behind(waits_for);
+  std::vector<bool> on_chain(steps.size(), false);
+  int next = -1;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const bool first = next < 0 && length[s] == *std::max_element(length.begin(), length.end());
+    const bool follows = next >= 0 && length[s] == length[static_cast<std::size_t>(next)] - 1 &&
+                         std::count(waits_for[s].begin(), waits_for[s].end(), next) > 0;
+    if (!first && !follows) continue;
+    on_chain[s] = true;
+    next = static_cast<int>(s);
+  }
   std::vector<int> last(static_cast<std::size_t>(lanes), -1);
-  for (int s = 0; s < static_cast<int>(steps.size()); ++s) {
-    const auto at = static_cast<std::size_t>(s);
-    std::vector<int> waits;
-    for (int t = s - 1; t >= 0; --t) {
-      const auto other = static_cast<std::size_t>(t);
-      if (before[at].contains(t)) continue;
-      if (!overlap(touched[other].written, touched[at].read) &&
-          !overlap(touched[other].written, touched[at].written) &&
-          !overlap(touched[other].read, touched[at].written))
-        continue;
-      waits.push_back(t);
-      before[at].insert(t);
-      before[at].insert(before[other].begin(), before[other].end());
-    }
-    auto lane = std::find_if(last.begin(), last.end(),
-                             [&](int t) { return std::find(waits.begin(), waits.end(), t) != waits.end(); });
-    if (lane == last.end())
-      lane = std::find_if(last.begin(), last.end(), [&](int t) { return t < 0 || before[at].contains(t); });
-    if (lane == last.end()) lane = std::min_element(last.begin(), last.end());
-    if (*lane >= 0) {
-      before[at].insert(*lane);
-      before[at].insert(before[static_cast<std::size_t>(*lane)].begin(),
-                        before[static_cast<std::size_t>(*lane)].end());
-      std::erase(waits, *lane);
-    }
-    *lane = s;
-    steps[at].lane = static_cast<int>(lane - last.begin());
-    steps[at].waits_for = std::move(waits);
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    // Behind something that it waits for anyhow, or else where nothing was started for longest.
+    const auto side = last.begin() + 1;
+    auto lane = on_chain[s] ? last.begin() : std::find_if(side, last.end(), [&](int t) {
+      return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0;
+    });
+    if (lane == last.end()) lane = std::min_element(side, last.end());
+    steps[s].lane = static_cast<int>(lane - last.begin());
+    steps[s].waits_for = waits_for[s];
+    std::erase_if(steps[s].waits_for,
+                  [&](int t) { return steps[static_cast<std::size_t>(t)].lane == steps[s].lane; });
+    *lane = static_cast<int>(s);
   }
 }
 

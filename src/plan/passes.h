@@ -18,6 +18,10 @@ graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,
 // order.cpp: drops nodes whose results nobody needs; keeps the given order.
 graph::Graph live_nodes(const graph::Graph& graph);
 
+// split_update.cpp: parts of the update that run as soon as nobody needs their parameters any more, beside
+// what is left of the backward pass.
+graph::Graph split_update(const graph::Graph& graph);
+
 // layout.cpp: picks the first accepting candidate of each node, or the fastest where the backend measures,
 // and inserts reorders where layouts differ. REQUIRES: step.graph is set.
 void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);

@@ -56,10 +56,13 @@ Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precisio
          ordinal, devices, devices == 1 ? "" : "s");
   TRAINYARD_CUDA(cudaSetDevice(ordinal));
   TRAINYARD_CUDA(cudaGetDeviceProperties(&properties_, ordinal));
-  TRAINYARD_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  // What lane 0 does decides how long a step takes: the others get what it leaves over.
+  int least = 0, greatest = 0;
+  TRAINYARD_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  TRAINYARD_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest));
   for (cudaStream_t& lane : lane_streams_) lane = stream_;
   for (std::size_t i = 1; i < lane_streams_.size(); ++i)
-    TRAINYARD_CUDA(cudaStreamCreateWithFlags(&lane_streams_[i], cudaStreamNonBlocking));
+    TRAINYARD_CUDA(cudaStreamCreateWithPriority(&lane_streams_[i], cudaStreamNonBlocking, least));
   lane_ = stream_;
   TRAINYARD_CUDA(cudaEventCreate(&begin_));
   TRAINYARD_CUDA(cudaEventCreate(&end_));
@@ -102,6 +105,12 @@ std::byte* Context::allocate(std::size_t bytes) {
   check(status, "cudaMalloc");
   TRAINYARD_CUDA(cudaMemsetAsync(memory, 0, bytes, stream_));
   return static_cast<std::byte*>(memory);
+}
+
+std::size_t Context::free_bytes() const {
+  std::size_t free_now = 0, total = 0;
+  TRAINYARD_CUDA(cudaMemGetInfo(&free_now, &total));
+  return free_now;
 }
 
 void Context::release(std::byte* memory, std::size_t) noexcept { cudaFree(memory); }

@@ -38,6 +38,7 @@ class Context final : public Device {
 
   std::string name() const override;
   std::byte* allocate(std::size_t bytes) override;
+  std::size_t free_bytes() const override;
   void release(std::byte* memory, std::size_t bytes) noexcept override;
   void write(std::byte* to, const void* from, std::size_t bytes) override;
   void read(const std::byte* from, void* to, std::size_t bytes) override;

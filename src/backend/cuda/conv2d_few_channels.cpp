@@ -54,7 +54,7 @@ Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& att
     return Decision::no("made for pools of stride 2 with no padding above or left");
   if (sizes.outputs % 32 != 0) return Decision::no("outputs are not a multiple of 32");
   const auto strip =
-      static_cast<std::size_t>(sizes.channels * (16 + sizes.kernel) * (sizes.strip_width() + 1));
+      static_cast<std::size_t>(sizes.channels * (16 + sizes.kernel) * (sizes.strip_width() + 8));
   if (strip * sizeof(float) > kSharedBytes) return Decision::no("images are too wide for shared memory");
   return Decision::yes();
 }

@@ -11,7 +11,9 @@ class Counter {
  public:
   // The device outlives its kernels.
   explicit Counter(Context& context)
-      : memory_(std::shared_ptr<Device>(std::shared_ptr<Device>(), &context), sizeof(std::uint32_t)) {}
+      : memory_(std::shared_ptr<Device>(std::shared_ptr<Device>(), &context), sizeof(std::uint32_t)) {
+    context.wait();  // until it is zero, for whichever lane the kernel runs in
+  }
   std::uint32_t* get() const { return reinterpret_cast<std::uint32_t*>(memory_.data()); }
 
  private:

@@ -35,12 +35,10 @@ std::optional<T> get_one(const Descriptor& from, cudnnBackendAttributeName_t nam
 std::vector<Descriptor> get_descriptors(const Descriptor& from, cudnnBackendAttributeName_t name,
                                         cudnnBackendDescriptorType_t type, std::int64_t most) {
   std::int64_t count = 0;
-  if (cudnnBackendGetAttribute(from.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr) !=
-      CUDNN_STATUS_SUCCESS)
-    count = most;  // not every attribute tells its count beforehand
   std::vector<Descriptor> made;
   std::vector<cudnnBackendDescriptor_t> raw;
-  for (std::int64_t i = 0; i < std::min(count, most); ++i) {
+  // As many as there may be: asked for their number beforehand, cuDNN says that a config has no knobs.
+  for (std::int64_t i = 0; i < most; ++i) {
     made.emplace_back(type);
     raw.push_back(made.back().get());
   }

@@ -16,8 +16,12 @@ template <int kKernel, int kChannels, int kPool>
 struct Strip {
   static constexpr int kHeight = 2 * kRows + kPool - 2 + kKernel - 1;
 
-  int stride;  // even, so that pairs of columns can be read at once
-  __host__ __device__ explicit Strip(const FewChannels& sizes) : stride((sizes.strip_width() + 1) / 2 * 2) {}
+  // Even, so that pairs of columns can be read at once; and such that places of one pooling window, which
+  // lanes read at the same time, lie in different banks.
+  int stride;
+  __host__ __device__ explicit Strip(const FewChannels& sizes) : stride((sizes.strip_width() + 1) / 2 * 2) {
+    while (stride % 32 < 4 || stride % 32 > 28) stride += 2;
+  }
   __host__ __device__ int floats() const { return kChannels * kHeight * stride; }
   __device__ int at(int channel, int row) const { return (channel * kHeight + row) * stride; }
 
@@ -236,7 +240,7 @@ bool with_sizes(int channels, int kernel, int pool, const Body& body) {
 
 int tiles_of(const FewChannels& sizes) { return sizes.batch * ((sizes.pooled_h + kRows - 1) / kRows); }
 int d_weight_blocks(const FewChannels& sizes, int multiprocessors) {
-  return std::min(tiles_of(sizes), 2 * multiprocessors);
+  return std::min(tiles_of(sizes), (sizes.channels == 1 ? 6 : 3) * multiprocessors);
 }
 
 }  // namespace
