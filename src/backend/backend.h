@@ -25,7 +25,8 @@ struct DevicePeak {
   double value = 0;
 };
 
-// An ordered list of candidates per op: the first that accepts wins.
+// An ordered list of candidates per op: the first that accepts wins, or the fastest where the backend
+// measures.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -47,6 +48,8 @@ class Backend {
   }
   // Memory, kernel launches and transfers, about `seconds` for each; empty where the device is the host.
   virtual std::vector<DevicePeak> device_peaks(double /*seconds*/) const { return {}; }
+  // True where several accepting candidates of a node are timed against each other while planning.
+  virtual bool measures() const { return false; }
   // False for the null backend: its plans can be looked at but not run.
   virtual bool executes() const { return true; }
 };

@@ -30,6 +30,11 @@ struct Binding {
   const StepContext* context = nullptr;
 };
 
+// Another way to run what a kernel runs that was tried and not taken.
+struct Alternative {
+  std::string name, reason;
+};
+
 // One node's computation with everything decided. Made while planning, bound once, then run in every step.
 class Kernel {
  public:
@@ -44,6 +49,10 @@ class Kernel {
   // Allocates nothing. Runs, or puts into the device's queue; what is put there must read its step from
   // Binding::context, because it may be recorded and run again.
   virtual void run(const StepContext& context) = 0;
+  // What a library's kernel chose by measuring: "engine 52, 12.3 us"; empty where there was nothing to
+  // choose.
+  virtual std::string choice() const { return ""; }
+  virtual std::vector<Alternative> alternatives() const { return {}; }
 
  protected:
   KernelIo io_;

@@ -18,6 +18,7 @@ class CudaBackend final : public Backend {
   std::string name() const override { return "cuda"; }
   std::shared_ptr<Device> device() const override { return context_; }
   const std::vector<Candidate>& candidates() const override { return candidates_; }
+  bool measures() const override { return true; }
   std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,
                                        const Layout& to) const override {
     return cuda::make_reorder(*context_, type, from, to);

@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/convolution.h"
 #include "backend/cuda/device/step.h"
+#include "backend/cuda/matmul.h"
+#include "backend/cuda/tuning.h"
 #include "base/error.h"
 #include "base/units.h"
 
@@ -62,9 +65,14 @@ Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precisio
   TRAINYARD_CUDA(cudnnCreate(&cudnn_));
   TRAINYARD_CUDA(cudnnSetStream(cudnn_, stream_));
   TRAINYARD_CUDA(cublasLtCreate(&cublas_lt_));
+  tuning_ = std::make_unique<Tuning>();
+  convolutions_ = std::make_unique<Convolutions>();
+  matmuls_ = std::make_unique<Matmuls>();
 }
 
 Context::~Context() {
+  convolutions_.reset();
+  matmuls_.reset();
   if (cublas_lt_ != nullptr) cublasLtDestroy(cublas_lt_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (end_ != nullptr) cudaEventDestroy(end_);
@@ -111,6 +119,13 @@ void Context::read(const std::byte* from, void* to, std::size_t bytes) {
 void Context::fill_random(std::byte* to, std::size_t elements, DType dtype) {
   device::fill_random(stream_, to, elements, dtype == DType::bf16 ? 2 : static_cast<int>(size_of(dtype)),
                       dtype == DType::f32 || dtype == DType::bf16);
+}
+
+ScratchMemory random_memory(Context& context, std::int64_t elements, DType dtype) {
+  const auto count = static_cast<std::size_t>(elements);
+  ScratchMemory memory = scratch_memory(context, count * size_of(dtype));
+  context.fill_random(memory.get(), count, dtype);
+  return memory;
 }
 
 void Context::wait() { TRAINYARD_CUDA(cudaStreamSynchronize(stream_)); }

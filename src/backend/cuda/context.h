@@ -13,6 +13,10 @@
 
 namespace trainyard::backend::cuda {
 
+class Tuning;
+class Convolutions;
+class Matmuls;
+
 // One GPU: its memory, the stream in which everything runs, and the libraries' handles.
 class Context final : public Device {
  public:
@@ -27,6 +31,10 @@ class Context final : public Device {
   cudaStream_t stream() const { return lane_; }
   cudnnHandle_t cudnn() const { return cudnn_; }
   cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
+  // What was measured and planned with the libraries so far.
+  Tuning& tuning() { return *tuning_; }
+  Convolutions& convolutions() { return *convolutions_; }
+  Matmuls& matmuls() { return *matmuls_; }
 
   std::string name() const override;
   std::byte* allocate(std::size_t bytes) override;
@@ -58,7 +66,21 @@ class Context final : public Device {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   cudnnHandle_t cudnn_ = nullptr;
   cublasLtHandle_t cublas_lt_ = nullptr;
+  std::unique_ptr<Tuning> tuning_;
+  std::unique_ptr<Convolutions> convolutions_;
+  std::unique_ptr<Matmuls> matmuls_;
 };
+
+struct ReleaseMemory {
+  Context* context;
+  void operator()(std::byte* memory) const { context->release(memory, 0); }
+};
+// Memory for a moment, to measure on.
+using ScratchMemory = std::unique_ptr<std::byte, ReleaseMemory>;
+inline ScratchMemory scratch_memory(Context& context, std::size_t bytes) {
+  return ScratchMemory(context.allocate(bytes), ReleaseMemory{&context});
+}
+ScratchMemory random_memory(Context& context, std::int64_t elements, DType dtype);
 
 // The context behind a request; only kernels of this folder are asked with one of ours.
 inline Context& context_of(const KernelRequest& request) { return static_cast<Context&>(*request.device); }

@@ -1,0 +1,168 @@
+#include "backend/cuda/convolution.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "backend/cuda/workspace.h"
+#include "base/error.h"
+
+namespace trainyard::backend::cuda {
+namespace {
+
+constexpr std::int64_t kSrc = 1, kWeight = 2, kDst = 3;
+constexpr std::size_t kMostEngines = 12;
+
+struct OperationNames {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t src, weight, dst, convolution, alpha, beta;
+};
+
+OperationNames names_of(ConvolutionKind kind) {
+  switch (kind) {
+    case ConvolutionKind::forward:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+    case ConvolutionKind::d_src:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    case ConvolutionKind::d_weight:
+      break;
+  }
+  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+}
+
+Descriptor window_descriptor(const ops::Window2d& window) {
+  Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
+  made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+  made.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {window.pad_top, window.pad_left});
+  made.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {window.pad_bottom, window.pad_right});
+  made.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {window.stride_h, window.stride_w});
+  made.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {window.dilation_h, window.dilation_w});
+  made.finalize();
+  return made;
+}
+
+Descriptor operation(const ConvolutionProblem& problem) {
+  const OperationNames names = names_of(problem.kind);
+  const Layout layout = Layout::channels_last(4);
+  Descriptor made(names.type);
+  made.set(names.src, tensor_descriptor(kSrc, problem.src, layout, problem.dtype));
+  made.set(names.weight, tensor_descriptor(kWeight, problem.weight, layout, problem.dtype));
+  made.set(names.dst, tensor_descriptor(kDst, problem.dst, layout, problem.dtype));
+  made.set(names.convolution, window_descriptor(problem.window));
+  made.set(names.alpha, 1.0f);
+  made.set(names.beta, 0.0f);
+  made.finalize();
+  return made;
+}
+
+Contest measure_plans(Context& context, const ConvolutionProblem& problem,
+                      const std::vector<ExecutionPlan>& plans) {
+  std::vector<Way> ways;
+  std::size_t workspace_bytes = 0;
+  for (const ExecutionPlan& plan : plans) {
+    const std::string text = plan.choice().to_string();
+    ways.push_back({"engine " + text, text});
+    workspace_bytes = std::max(workspace_bytes, plan.workspace_bytes());
+  }
+  try {
+    const ScratchMemory src = random_memory(context, problem.src.elements(), problem.dtype),
+                        weight = random_memory(context, problem.weight.elements(), problem.dtype),
+                        dst = random_memory(context, problem.dst.elements(), problem.dtype),
+                        workspace = scratch_memory(context, workspace_bytes);
+    const Descriptor memory = ExecutionPlan::variant_pack(
+        {kSrc, kWeight, kDst}, {src.get(), weight.get(), dst.get()}, workspace.get());
+    const Contest contest =
+        find_fastest(context, ways, [&](std::size_t i) { plans[i].run(context, memory); });
+    context.wait();
+    return contest;
+  } catch (const Error& error) {
+    // Too little memory to measure: what the heuristics put first.
+    if (error.kind() != ErrorKind::device) throw;
+    return {0, {ways[0].name, ways[0].choice, 0, {}}};
+  }
+}
+
+std::optional<PlannedConvolution> known_plan(const OperationGraph& graph, const Tuned* known) {
+  if (known == nullptr) return std::nullopt;
+  const std::optional<EngineChoice> choice = EngineChoice::parse(known->choice);
+  if (!choice) return std::nullopt;
+  try {
+    if (auto plan = graph.plan(*choice)) return PlannedConvolution{std::move(*plan), *known};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::device) throw;
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<const PlannedConvolution> plan_convolution(Context& context,
+                                                           const ConvolutionProblem& problem) {
+  const OperationGraph graph(context, operation(problem));
+  const std::string key = fmt::format("cudnn {} {}", name(context.precision()), problem.to_string());
+  if (auto known = known_plan(graph, context.tuning().find(key)))
+    return std::make_shared<const PlannedConvolution>(std::move(*known));
+  std::vector<ExecutionPlan> plans = graph.plans(kMostEngines);
+  if (plans.empty()) return nullptr;
+  Contest contest = measure_plans(context, problem, plans);
+  if (contest.winner < 0) return nullptr;
+  if (contest.tuned.seconds > 0) context.tuning().put(key, contest.tuned);
+  return std::make_shared<const PlannedConvolution>(PlannedConvolution{
+      std::move(plans[static_cast<std::size_t>(contest.winner)]), std::move(contest.tuned)});
+}
+
+const char* name(ConvolutionKind kind) {
+  return kind == ConvolutionKind::forward ? "conv2d"
+         : kind == ConvolutionKind::d_src ? "conv2d_d_src"
+                                          : "conv2d_d_weight";
+}
+
+}  // namespace
+
+std::string ConvolutionProblem::to_string() const {
+  return fmt::format("{} {} src {} weight {} dst {} stride {}x{} dilation {}x{} pad {},{},{},{} acdb",
+                     name(kind), trainyard::name(dtype), src.to_string(), weight.to_string(), dst.to_string(),
+                     window.stride_h, window.stride_w, window.dilation_h, window.dilation_w, window.pad_top,
+                     window.pad_left, window.pad_bottom, window.pad_right);
+}
+
+std::shared_ptr<const PlannedConvolution> Convolutions::find(Context& context,
+                                                             const ConvolutionProblem& problem) {
+  const auto [at, is_new] = planned_.try_emplace(problem.to_string(), nullptr);
+  if (!is_new) return at->second;
+  try {
+    at->second = plan_convolution(context, problem);
+  } catch (const Error& error) {
+    // cuDNN also refuses a whole graph that none of its engines could run.
+    if (error.kind() != ErrorKind::device) throw;
+  }
+  return at->second;
+}
+
+std::size_t Convolution::workspace_bytes() const { return with_slack(planned_->plan.workspace_bytes()); }
+
+void Convolution::bind(std::byte* src, std::byte* weight, std::byte* dst, std::byte* workspace) {
+  std::byte* const aligned = planned_->plan.workspace_bytes() == 0 ? nullptr : aligned_workspace(workspace);
+  memory_ = ExecutionPlan::variant_pack({kSrc, kWeight, kDst}, {src, weight, dst}, aligned);
+}
+
+}  // namespace trainyard::backend::cuda
