@@ -14,7 +14,7 @@
 #include "data/cache.h"
 #include "data/dataset.h"
 #include "data/get.h"
-#include "fetch/cache_folder.h"
+#include "base/cache_folder.h"
 
 namespace trainyard::cli {
 namespace {
@@ -63,7 +63,7 @@ int run_get(const Options& options) {
 
 int run_list(const Options& options) {
   const std::filesystem::path cache =
-      options.get.cache.empty() ? fetch::default_cache_folder() : options.get.cache;
+      options.get.cache.empty() ? default_cache_folder() : options.get.cache;
   Json list = Json::array();
   std::string table = fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  {}\n", "dataset", "training", "test",
                                   "image", "size", "source");

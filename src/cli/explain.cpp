@@ -100,9 +100,9 @@ void print_steps(const Explained& explained, bool declined) {
                                                     "/s");
     }
     fmt::print("{}\n", line);
+    if (!step.choice.empty()) fmt::print("    {}: {}\n", step.kernel, step.choice);
     if (declined)
-      for (const plan::Declined& no : step.declined)
-        fmt::print("    {} declined: {}\n", no.candidate, no.reason);
+      for (const plan::Declined& no : step.declined) fmt::print("    not {}: {}\n", no.candidate, no.reason);
   }
 }
 
@@ -147,6 +147,7 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
     Json row{{"node", step.name},
              {"op", step.op},
              {"kernel", step.kernel},
+             {"choice", step.choice},
              {"attributes", step.attributes},
              {"phase", graph::name(step.phase)},
              {"input_layouts", layouts_in},
@@ -174,7 +175,7 @@ std::function<int()> declare_explain(CLI::App& command) {
   const auto options = std::make_shared<ExplainOptions>();
   add_run_options(command, options->run, true);
   command.add_flag("--time", options->time, "Run the step and show each kernel's time");
-  command.add_flag("--declined", options->declined, "Show candidates that declined, with their reasons");
+  command.add_flag("--declined", options->declined, "Show candidates that declined or were slower");
   command.footer(
       "Examples:\n"
       "  trainyard explain deepmnist --batch 50 --declined\n"

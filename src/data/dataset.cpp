@@ -9,7 +9,7 @@
 #include "data/cache.h"
 #include "data/cifar10.h"
 #include "data/mnist.h"
-#include "fetch/cache_folder.h"
+#include "base/cache_folder.h"
 
 namespace trainyard::data {
 
@@ -89,7 +89,7 @@ std::filesystem::path find_dataset(const DatasetOptions& options) {
       fail(ErrorKind::config, "dataset '{}': '{}' is not a folder", options.name, options.folder.string());
     return options.folder;
   }
-  const std::filesystem::path cache = options.cache.empty() ? fetch::default_cache_folder() : options.cache;
+  const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
   const std::optional<CacheEntry> entry = find_in_cache(cache, options.name);
   if (!entry)
     fail(ErrorKind::config, "dataset '{}' is not in the cache '{}': run 'trainyard data get {}' first",

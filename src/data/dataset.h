@@ -38,7 +38,7 @@ struct Dataset {
 struct DatasetOptions {
   std::string name = "mnist";    // one of dataset_names()
   std::filesystem::path folder;  // where the files lie; empty: in the cache
-  std::filesystem::path cache;   // empty: fetch::default_cache_folder()
+  std::filesystem::path cache;   // empty: default_cache_folder()
   ReadMode read = ReadMode::memory;
   SyntheticOptions synthetic;  // read only when the name is "synthetic"
 };

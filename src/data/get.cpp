@@ -10,7 +10,7 @@
 #include "base/nearest_name.h"
 #include "data/dataset.h"
 #include "data/dataset_package.h"
-#include "fetch/cache_folder.h"
+#include "base/cache_folder.h"
 #include "fetch/interrupt_guard.h"
 #include "fetch/scratch_folder.h"
 
@@ -27,7 +27,7 @@ GetResult get(const GetOptions& options) {
   if (!options.from.empty() && !std::filesystem::is_directory(options.from))
     fail(ErrorKind::config, "data get {}: --from '{}' is not a folder", options.name, options.from.string());
 
-  const std::filesystem::path cache = options.cache.empty() ? fetch::default_cache_folder() : options.cache;
+  const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
   const std::filesystem::path place = cache / options.name;
   const std::optional<CacheEntry> existing = find_in_cache(cache, options.name);
   const bool intact = existing && verify(*existing);

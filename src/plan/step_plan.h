@@ -43,6 +43,7 @@ struct Buffer {
   int first_step = -1, last_step = -1;  // steps that touch it
 };
 
+// Who did not run the node: it declined, or was slower than who did.
 struct Declined {
   std::string candidate, reason;
 };
@@ -50,6 +51,7 @@ struct Declined {
 // One kernel call.
 struct Step {
   std::string name, op, kernel;
+  std::string choice;  // what the kernel chose among its own ways by measuring; often empty
   std::string attributes;
   graph::NodeId node = graph::kNone;  // kNone for a reorder
   graph::Phase phase = graph::Phase::forward;

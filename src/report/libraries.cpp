@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "fetch/cache_folder.h"
+#include "base/cache_folder.h"
 #include "fetch/interrupt_guard.h"
 #include "fetch/npm_package.h"
 #include "fetch/scratch_folder.h"
@@ -86,7 +86,7 @@ void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted,
 }
 
 std::vector<Library> get(const LibraryOptions& options) {
-  const std::filesystem::path cache = options.cache.empty() ? fetch::default_cache_folder() : options.cache;
+  const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
   std::vector<Library> libraries;
   for (const PinnedLibrary& wanted : pinned()) {
     const std::filesystem::path place =

@@ -14,7 +14,7 @@ struct Library {
 };
 
 struct LibraryOptions {
-  std::filesystem::path cache;  // empty: fetch::default_cache_folder()
+  std::filesystem::path cache;  // empty: default_cache_folder()
   bool quiet = false;
 };
 

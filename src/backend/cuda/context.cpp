@@ -65,7 +65,8 @@ Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precisio
   TRAINYARD_CUDA(cudnnCreate(&cudnn_));
   TRAINYARD_CUDA(cudnnSetStream(cudnn_, stream_));
   TRAINYARD_CUDA(cublasLtCreate(&cublas_lt_));
-  tuning_ = std::make_unique<Tuning>();
+  tuning_ = std::make_unique<Tuning>(tuning_file(
+      properties_.name, fmt::format("cudnn {} cublaslt {}", cudnnGetVersion(), cublasLtGetVersion())));
   convolutions_ = std::make_unique<Convolutions>();
   matmuls_ = std::make_unique<Matmuls>();
 }

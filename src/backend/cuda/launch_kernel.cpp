@@ -25,4 +25,11 @@ Decision want_device_floats(const KernelRequest& request) {
   return Decision::yes();
 }
 
+Decision want_countable_elements(const KernelRequest& request) {
+  const auto too_large = [](const Shape& shape) { return shape.elements() >= std::int64_t{1} << 31; };
+  if (too_large(request.node.input_shape(0)) || too_large(request.node.output_shape(0)))
+    return Decision::no("a tensor has 2^31 elements or more");
+  return want_device_floats(request);
+}
+
 }  // namespace trainyard::backend::cuda

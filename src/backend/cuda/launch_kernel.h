@@ -69,5 +69,7 @@ void with_float_type(DType dtype, const Body& body) {
 
 // For accept(): what every kernel here asks of its floats. "" when they are f32 or bf16.
 Decision want_device_floats(const KernelRequest& request);
+// The same of kernels that count elements in 32 bits.
+Decision want_countable_elements(const KernelRequest& request);
 
 }  // namespace trainyard::backend::cuda

@@ -33,8 +33,8 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> max_pool_candidates() {
-  return {{&ops::max_pool_op, "own:max_pool", want_countable_images, make<max_pool>},
-          {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_images, make<max_pool_d_src>}};
+  return {{&ops::max_pool_op, "own:max_pool", want_countable_elements, make<max_pool>},
+          {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_elements, make<max_pool_d_src>}};
 }
 
 }  // namespace trainyard::backend::cuda

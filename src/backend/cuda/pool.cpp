@@ -20,11 +20,4 @@ device::Pool make_pool(const ops::Window2d& window, const Shape& src, const Shap
           .pad_left = narrow(window.pad_left)};
 }
 
-Decision want_countable_images(const KernelRequest& request) {
-  const auto too_large = [](const Shape& shape) { return shape.elements() >= std::int64_t{1} << 31; };
-  if (too_large(request.node.input_shape(0)) || too_large(request.node.output_shape(0)))
-    return Decision::no("an image batch has 2^31 elements or more");
-  return want_device_floats(request);
-}
-
 }  // namespace trainyard::backend::cuda

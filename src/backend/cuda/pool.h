@@ -8,7 +8,4 @@ namespace trainyard::backend::cuda {
 
 device::Pool make_pool(const ops::Window2d& window, const Shape& src, const Shape& dst);
 
-// For accept(): places are counted in 32 bits.
-Decision want_countable_images(const KernelRequest& request);
-
 }  // namespace trainyard::backend::cuda

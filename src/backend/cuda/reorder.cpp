@@ -1,6 +1,7 @@
 #include "backend/cuda/reorder.h"
 
 #include "backend/cuda/device/reorder.h"
+#include "backend/cuda/walk.h"
 
 namespace trainyard::backend::cuda {
 namespace {
@@ -8,14 +9,12 @@ namespace {
 class Reorder final : public Kernel {
  public:
   Reorder(Context& context, const graph::TensorType& type, const Layout& from, const Layout& to)
-      : Kernel({.inputs = {from}, .outputs = {to}, .workspace_bytes = 0, .in_place = {}}), context_(context) {
-    TRAINYARD_CHECK(from.blocks().empty() && to.blocks().empty());
-    const LayoutIndex src(from, type.shape), dst(to, type.shape);
-    copy_.element_bytes = static_cast<int>(size_of(type.dtype));
-    copy_.rank = type.shape.rank();
-    for (int axis = 0; axis < copy_.rank; ++axis)
-      copy_.axes[axis] = {type.shape[axis], src.outer_stride(axis), dst.outer_stride(axis)};
-  }
+      : Kernel({.inputs = {from}, .outputs = {to}, .workspace_bytes = 0, .in_place = {}}),
+        context_(context),
+        copy_{.from = make_walk(to, type.shape, from, type.shape),
+              .first = 0,
+              .elements = type.shape.elements(),
+              .element_bytes = static_cast<int>(size_of(type.dtype))} {}
   void bind(const Binding& binding) override {
     src_ = binding.inputs[0];
     dst_ = binding.outputs[0];

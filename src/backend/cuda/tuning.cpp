@@ -1,27 +1,110 @@
 #include "backend/cuda/tuning.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cctype>
+#include <fstream>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "backend/measure.h"
+#include "base/cache_folder.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/units.h"
 
 namespace trainyard::backend::cuda {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string to_line(const std::string& key, const Tuned& tuned) {
+  Json slower = Json::array();
+  for (const Alternative& other : tuned.slower)
+    slower.push_back({{"name", other.name}, {"reason", other.reason}});
+  return Json{{"key", key},
+              {"name", tuned.name},
+              {"choice", tuned.choice},
+              {"seconds", tuned.seconds},
+              {"slower", slower}}
+             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line) {
+  try {
+    const Json json = Json::parse(line);
+    Tuned tuned{json.at("name"), json.at("choice"), json.at("seconds"), {}};
+    for (const Json& other : json.at("slower"))
+      tuned.slower.push_back({other.at("name"), other.at("reason")});
+    return std::pair{json.at("key").get<std::string>(), std::move(tuned)};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 std::string Tuned::to_string() const {
   return seconds > 0 ? fmt::format("{}, {}", name, format_seconds(seconds)) : name + ", not measured";
 }
 
-Tuning::Tuning(std::filesystem::path file) : file_(std::move(file)) {}
+Tuning::Tuning(std::filesystem::path file) : file_(std::move(file)) {
+  if (file_.empty() || !std::filesystem::exists(file_)) return;
+  std::ifstream stream(file_);
+  bool damaged = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (auto entry = parse_line(line))
+      known_[entry->first] = std::move(entry->second);
+    else
+      damaged = true;
+    if (stream.eof()) damaged = true;  // a line whose writer was stopped, even if it can be read
+  }
+  if (damaged) rewrite();
+}
 
 const Tuned* Tuning::find(const std::string& key) const {
   const auto found = known_.find(key);
   return found == known_.end() ? nullptr : &found->second;
 }
 
-void Tuning::put(const std::string& key, Tuned tuned) { known_[key] = std::move(tuned); }
+void Tuning::put(const std::string& key, Tuned tuned) {
+  const std::string line = to_line(key, tuned);
+  known_[key] = std::move(tuned);
+  if (file_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(file_.parent_path(), ignored);
+  const int descriptor = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (descriptor < 0) return;
+  // One write to the end: lines of several processes do not mix.
+  [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
+  ::close(descriptor);
+}
+
+void Tuning::rewrite() const {
+  try {
+    AtomicFile file(file_);
+    for (const auto& [key, tuned] : known_) file.write(to_line(key, tuned));
+    file.commit();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+  }
+}
+
+std::filesystem::path tuning_file(const std::string& device, const std::string& versions) {
+  std::string name = device + " " + versions + ".jsonl";
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
+  try {
+    return default_cache_folder() / "tuning" / name;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config) throw;
+    return {};
+  }
+}
 
 Contest find_fastest(Device& device, const std::vector<Way>& ways,
                      const std::function<void(std::size_t)>& launch) {

@@ -35,6 +35,8 @@ class Tuning {
   void put(const std::string& key, Tuned tuned);
 
  private:
+  void rewrite() const;
+
   std::filesystem::path file_;
   std::map<std::string, Tuned> known_;
 };

@@ -3,17 +3,16 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <cstdint>
+
+#include "backend/cuda/device/walk.h"
 
 namespace trainyard::backend::cuda::device {
 
-// Every element of a box goes from one place to another, both linear in its coordinates.
+// Element i of dst, which lies densely, is element first + from.offset(i) of src.
 struct StridedCopy {
-  struct Axis {
-    std::int64_t length, src_stride, dst_stride;  // in elements
-  };
-  Axis axes[6];  // outermost first
-  int rank = 0;
+  Walk from;
+  std::int64_t first = 0;
+  std::int64_t elements = 0;
   int element_bytes = 4;  // 1, 2 or 4
 };
 

@@ -98,16 +98,19 @@ __global__ void __launch_bounds__(kThreads)
     update_chunks(ops::UpdateAttrs attrs, const StepContext* context, Chunks<UpdateTensor> chunks) {
   constexpr int kSlots = slots_of(rule) + (kShadow ? 1 : 0);
   __shared__ Rates rates;
-  rates_at(attrs, context->step, rates);
-  __syncthreads();
-  const Rates r = rates;
+  bool rates_known = false;
   for_each_chunk(chunks, [&](const UpdateTensor& tensor, std::int64_t first) {
     Quad quads[kQuads];
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) load<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
+    if (!rates_known) {  // while the first loads are under way
+      rates_at(attrs, context->step, rates);
+      __syncthreads();
+      rates_known = true;
+    }
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
-      advance<rule, kShadow>(r, attrs.nesterov, quads[q]);
+      advance<rule, kShadow>(rates, attrs.nesterov, quads[q]);
       store<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
     }
   });
@@ -116,7 +119,8 @@ __global__ void __launch_bounds__(kThreads)
 template <Rule rule>
 void start(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
            const Chunks<UpdateTensor>& chunks) {
-  const int blocks = grid_for(chunks);
+  // A few chunks a block: each block computes the rates anew.
+  const int blocks = std::min(grid_for(chunks), 132 * 6);
   if (attrs.ema_decay > 0)
     update_chunks<rule, true><<<blocks, kThreads, 0, stream>>>(attrs, context, chunks);
   else

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-namespace trainyard::fetch {
+namespace trainyard {
 
 // $XDG_CACHE_HOME/trainyard, or ~/.cache/trainyard.
 std::filesystem::path default_cache_folder();
 
-}  // namespace trainyard::fetch
+}  // namespace trainyard

@@ -1,10 +1,10 @@
-#include "fetch/cache_folder.h"
+#include "base/cache_folder.h"
 
 #include <cstdlib>
 
 #include "base/error.h"
 
-namespace trainyard::fetch {
+namespace trainyard {
 
 std::filesystem::path default_cache_folder() {
   // The XDG specification: a relative path there is invalid and to be ignored.
@@ -16,4 +16,4 @@ std::filesystem::path default_cache_folder() {
   return std::filesystem::path(home) / ".cache" / "trainyard";
 }
 
-}  // namespace trainyard::fetch
+}  // namespace trainyard
