@@ -18,6 +18,13 @@ struct GemmPeak {
   double flops_per_second = 0;
 };
 
+// The best that was measured of something a device does besides computing. The group names the unit.
+struct DevicePeak {
+  std::string group;  // "memory_bytes_per_second", "launch_seconds", "transfer_bytes_per_second"
+  std::string name;
+  double value = 0;
+};
+
 // An ordered list of candidates per op: the first that accepts wins, or the fastest where the backend
 // measures.
 class Backend {
@@ -39,6 +46,8 @@ class Backend {
   virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const {
     return {};
   }
+  // Memory, kernel launches and transfers, about `seconds` for each; empty where the device is the host.
+  virtual std::vector<DevicePeak> device_peaks(double /*seconds*/) const { return {}; }
   // True where several accepting candidates of a node are timed against each other while planning.
   virtual bool measures() const { return false; }
   // False for the null backend: its plans can be looked at but not run.

@@ -1,5 +1,6 @@
 #include "cli/probe.h"
 
+#include <algorithm>
 #include <memory>
 #include <variant>
 
@@ -21,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ProbeOptions {
+  std::string device = "cpu";
   int threads = 0;
   double seconds = 1;
   bool machine = false, json = false, quiet = false;
@@ -54,19 +56,20 @@ int show_machine(bool json) {
   return 0;
 }
 
-int probe(const ProbeOptions& options) {
-  if (!(options.seconds > 0 && options.seconds <= 60))
-    fail(ErrorKind::usage, "--seconds {}: must be above 0 and at most 60", options.seconds);
-  if (options.machine) return show_machine(options.json);
-  Json report{{"threads", train::limit_threads(options.threads)}};
-  ProgressBar bar("probe", 6, options.quiet);
-  const auto backend = backend::make_backend("auto");
-  report["gemm"] = Json::array();
-  for (const backend::GemmPeak& peak : backend->gemm_peaks({"f32", "bf16", "int8"}, options.seconds)) {
+Json gemm_rows(const backend::Backend& backend, const std::vector<std::string>& precisions, double seconds) {
+  Json rows = Json::array();
+  for (const backend::GemmPeak& peak : backend.gemm_peaks(precisions, seconds)) {
     Json row{{"precision", peak.precision}, {"size", peak.size}, {"flops_per_second", peak.flops_per_second}};
     if (peak.flops_per_second == 0) row["flops_per_second"] = nullptr;
-    report["gemm"].push_back(row);
+    rows.push_back(row);
   }
+  return rows;
+}
+
+Json probe_cpu(const ProbeOptions& options) {
+  Json report{{"threads", train::limit_threads(options.threads)}};
+  ProgressBar bar("probe", 6, options.quiet);
+  report["gemm"] = gemm_rows(*backend::make_backend("auto"), {"f32", "bf16", "int8"}, options.seconds);
   bar.update(1);
   report["fma_flops_per_second"] = {{"f32", meter::f32_fma_flops_per_second(options.seconds)},
                                     {"f64", meter::f64_fma_flops_per_second(options.seconds)}};
@@ -75,22 +78,68 @@ int probe(const ProbeOptions& options) {
                                        {"copy", meter::copy_bytes_per_second(options.seconds)},
                                        {"triad", meter::triad_bytes_per_second(options.seconds)}};
   bar.update(6);
+  return report;
+}
+
+Json probe_device(const ProbeOptions& options) {
+  const auto backend = backend::make_backend("auto", options.device);
+  Json report{{"device", backend->device()->name()}};
+  ProgressBar bar("probe", 2, options.quiet);
+  report["gemm"] = gemm_rows(*backend, {"f32", "tf32", "bf16"}, options.seconds);
+  bar.update(1);
+  for (const backend::DevicePeak& peak : backend->device_peaks(options.seconds))
+    report[peak.group][peak.name] = peak.value;
+  bar.update(2);
+  return report;
+}
+
+// The groups of figures that there may be, with the word that begins their lines.
+struct Group {
+  const char* key;
+  const char* label;
+  std::string (*text)(double value);
+};
+
+void print_peaks(const Json& report, const ProbeOptions& options) {
+  const auto bandwidth = [](double rate) { return fmt::format("{:.1f} GB/s", rate / 1e9); };
+  const Group groups[] = {{"fma_flops_per_second", "multiply-add", format_rate},
+                          {"memory_bytes_per_second", "memory", bandwidth},
+                          {"launch_seconds", "launch", format_seconds},
+                          {"transfer_bytes_per_second", "transfer", bandwidth}};
+  fmt::print("{}, best of {} each\n",
+             report.contains("threads") ? fmt::format("{} threads", report["threads"].get<int>())
+                                        : report["device"].get<std::string>(),
+             format_seconds(options.seconds));
+  const auto line = [](const std::string& name, const std::string& value) {
+    fmt::print("{:<28} {}\n", name, value);
+  };
+  for (const Json& row : report["gemm"])
+    line("matrix product " + row["precision"].get<std::string>(),
+         row["flops_per_second"].is_null()
+             ? "no fast kernel on this machine"
+             : fmt::format("{} at {}", format_rate(row["flops_per_second"].get<double>()),
+                           row["size"].get<std::int64_t>()));
+  for (const Group& group : groups) {
+    if (!report.contains(group.key)) continue;
+    for (const auto& [name, value] : report[group.key].items()) {
+      std::string words = name;
+      std::replace(words.begin(), words.end(), '_', ' ');
+      line(std::string(group.label) + " " + words, group.text(value.get<double>()));
+    }
+  }
+}
+
+int probe(const ProbeOptions& options) {
+  if (!(options.seconds > 0 && options.seconds <= 60))
+    fail(ErrorKind::usage, "--seconds {}: must be above 0 and at most 60", options.seconds);
+  if (options.machine) return show_machine(options.json);
+  Json report = options.device == "cpu" ? probe_cpu(options) : probe_device(options);
   if (options.json) {
     report["provenance"] = json_of(meter::find_provenance());
     fmt::print("{}\n", report.dump());
-    return 0;
+  } else {
+    print_peaks(report, options);
   }
-  fmt::print("{} threads, best of {} each\n", report["threads"].get<int>(), format_seconds(options.seconds));
-  for (const Json& row : report["gemm"])
-    fmt::print("matrix product {:<6} {}\n", row["precision"].get<std::string>(),
-               row["flops_per_second"].is_null()
-                   ? "no fast kernel on this machine"
-                   : fmt::format("{} at {}", format_rate(row["flops_per_second"].get<double>()),
-                                 row["size"].get<std::int64_t>()));
-  for (const auto& [type, rate] : report["fma_flops_per_second"].items())
-    fmt::print("multiply-add {:<8} {}\n", type, format_rate(rate.get<double>()));
-  for (const auto& [kind, rate] : report["memory_bytes_per_second"].items())
-    fmt::print("memory {:<14} {:.1f} GB/s\n", kind, rate.get<double>() / 1e9);
   return 0;
 }
 
@@ -98,6 +147,8 @@ int probe(const ProbeOptions& options) {
 
 std::function<int()> declare_probe(CLI::App& command) {
   const auto options = std::make_shared<ProbeOptions>();
+  command.add_option("--device", options->device, "cpu, cuda (the first GPU) or cuda:1")
+      ->capture_default_str();
   command.add_option("--threads", options->threads, "CPU threads (default: all cores)");
   command.add_option("--seconds", options->seconds, "Time for each measurement")->capture_default_str();
   command.add_flag("--machine", options->machine,

@@ -69,6 +69,14 @@ void Executor::bind(std::size_t s) {
   step_.kernels[s]->bind(binding);
 }
 
+void Executor::set_prologue(std::unique_ptr<backend::Kernel> kernel, backend::Binding binding,
+                            std::vector<DeviceMemory> kept) {
+  if (counter_ != nullptr) binding.context = counter_->context();
+  kernel->bind(binding);
+  prologue_ = std::move(kernel);
+  prologue_memory_ = std::move(kept);
+}
+
 std::span<float> Executor::floats(plan::Region region) const {
   TRAINYARD_CHECK(on_host());
   return {reinterpret_cast<float*>(this->region(region)), step_.plan.bytes(region) / sizeof(float)};

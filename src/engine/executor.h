@@ -41,8 +41,10 @@ class Executor {
   static constexpr std::int64_t kMarks = 1 << 12;
   std::vector<backend::StepMark> marks(std::int64_t count);
   void mark_loss(const std::string& value_name);  // before the first run
-  // Runs at the beginning of every step: makes the inputs where they are needed. Before the first run.
-  void set_prologue(std::unique_ptr<backend::Kernel> kernel) { prologue_ = std::move(kernel); }
+  // Runs at the beginning of every step: makes the inputs where they are needed, of `kept`, which lives as
+  // long as this. Binds it, with the context. Before the first run.
+  void set_prologue(std::unique_ptr<backend::Kernel> kernel, backend::Binding binding,
+                    std::vector<backend::DeviceMemory> kept);
 
   bool on_host() const { return step_.device->is_host(); }
   backend::Device& device() const { return *step_.device; }
@@ -89,6 +91,7 @@ class Executor {
   std::array<backend::DeviceMemory, plan::kRegions> owned_;
   Regions regions_{};
   bool has_update_ = false;
+  std::vector<backend::DeviceMemory> prologue_memory_;
   std::unique_ptr<backend::Kernel> prologue_;
   std::unique_ptr<Counter> counter_;  // null on the host
 };

@@ -16,6 +16,7 @@
 #include "train/device_loop.h"
 #include "train/evaluate.h"
 #include "train/events.h"
+#include "train/resident_data.h"
 #include "train/run_identity.h"
 #include "train/stop_request.h"
 
@@ -143,7 +144,8 @@ class TrainingRun {
                                             .first_step = header_.step,
                                             .worker = device,
                                             .workers = replicas_.size()};
-      inputs_[static_cast<std::size_t>(device)] = std::make_unique<data::BatchStream>(dataset_, stream);
+      if (!feed_from_device(session, dataset_, stream))
+        inputs_[static_cast<std::size_t>(device)] = std::make_unique<data::BatchStream>(dataset_, stream);
     });
   }
 

@@ -46,6 +46,7 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("bench --network lenet --layers 3", 1, "only fc lets you choose");
   expect_failure("bench --network fc --width -1", 1, "--width -1: must be at least 1");
   expect_failure("train --network fc --inputs 100", 1, "takes what the data set has");
+  expect_failure("probe --device cuda:x", 1, "unknown device 'cuda:x'");
   expect_failure("train --no-such-option", 1, "--no-such-option");
   expect_failure("tran", 1, "did you mean 'train'");
   expect_failure("", 1, "see trainyard --help");

@@ -4,6 +4,7 @@
 #include "backend/cuda/input_batch.h"
 #include "backend/cuda/list.h"
 #include "backend/cuda/matmul.h"
+#include "backend/cuda/peaks.h"
 #include "backend/cuda/reorder.h"
 
 namespace trainyard::backend {
@@ -29,6 +30,9 @@ class CudaBackend final : public Backend {
   }
   std::unique_ptr<Kernel> make_input_batch(const InputBatch& batch) const override {
     return cuda::make_input_batch(*context_, batch);
+  }
+  std::vector<DevicePeak> device_peaks(double seconds) const override {
+    return measure_device_peaks(context_, seconds);
   }
 
  private:

@@ -1,0 +1,120 @@
+#include "backend/cuda/peaks.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backend/cuda/check.h"
+#include "backend/cuda/device/peaks.h"
+#include "backend/device_memory.h"
+#include "base/clock.h"
+
+namespace trainyard::backend::cuda {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kDeviceBytes = 2048 * kMiB;  // far more than any cache
+constexpr std::size_t kTransferBytes = 256 * kMiB;
+constexpr int kLaunches = 1000;
+
+// Memory of the host that the GPU can reach by itself.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(std::size_t bytes) { TRAINYARD_CUDA(cudaMallocHost(&data_, bytes)); }
+  ~PinnedMemory() { cudaFreeHost(data_); }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+// The least that `once` returns, over about `seconds` and three times at least; the first is not counted.
+template <typename Once>
+double least(double seconds, const Once& once) {
+  once();
+  const double end = now_seconds() + seconds;
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3 || now_seconds() < end; ++i) best = std::min(best, once());
+  return best;
+}
+
+void add_memory(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context>& context, double seconds) {
+  const DeviceMemory from(context, kDeviceBytes), to(context, kDeviceBytes),
+      sink(context, sizeof(std::uint32_t));
+  context->fill_random(from.data(), kDeviceBytes / sizeof(float), DType::f32);
+  const cudaStream_t stream = context->stream();
+  const double read = least(seconds, [&] {
+    return context->time([&] {
+      device::read_bytes(stream, from.data(), kDeviceBytes, reinterpret_cast<std::uint32_t*>(sink.data()));
+    });
+  });
+  const double own = least(seconds / 2, [&] {
+    return context->time([&] { device::copy_bytes(stream, from.data(), to.data(), kDeviceBytes); });
+  });
+  const double driver = least(seconds / 2, [&] {
+    return context->time([&] {
+      TRAINYARD_CUDA(cudaMemcpyAsync(to.data(), from.data(), kDeviceBytes, cudaMemcpyDeviceToDevice, stream));
+    });
+  });
+  const auto bytes = static_cast<double>(kDeviceBytes);
+  peaks.push_back({"memory_bytes_per_second", "read", bytes / read});
+  peaks.push_back({"memory_bytes_per_second", "copy", 2 * bytes / std::min(own, driver)});
+}
+
+void add_launches(std::vector<DevicePeak>& peaks, Context& context, double seconds) {
+  const cudaStream_t stream = context.stream();
+  const auto many = [&] {
+    for (int i = 0; i < kLaunches; ++i) device::nothing(stream);
+  };
+  const double alone = least(seconds, [&] {
+    context.wait();
+    const double began = now_seconds();
+    device::nothing(stream);
+    context.wait();
+    return now_seconds() - began;
+  });
+  const double in_a_row = least(seconds, [&] { return context.time(many); });
+  const std::unique_ptr<Recording> graph = context.record(many);
+  const double in_a_graph = least(seconds, [&] { return context.time([&] { graph->launch(); }); });
+  peaks.push_back({"launch_seconds", "alone", alone});
+  peaks.push_back({"launch_seconds", "in_a_row", in_a_row / kLaunches});
+  peaks.push_back({"launch_seconds", "in_a_graph", in_a_graph / kLaunches});
+}
+
+void add_transfers(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context>& context, double seconds) {
+  const DeviceMemory device(context, kTransferBytes);
+  std::vector<std::byte> pageable(kTransferBytes, std::byte{1});
+  const PinnedMemory pinned(kTransferBytes);
+  std::fill_n(pinned.data(), kTransferBytes, std::byte{1});
+  // By the clock: the driver copies pageable memory in pieces, with the host's help.
+  const auto rate = [&](void* to, const void* from, cudaMemcpyKind kind) {
+    const double best = least(seconds, [&] {
+      context->wait();
+      const double began = now_seconds();
+      TRAINYARD_CUDA(cudaMemcpyAsync(to, from, kTransferBytes, kind, context->stream()));
+      context->wait();
+      return now_seconds() - began;
+    });
+    return static_cast<double>(kTransferBytes) / best;
+  };
+  const auto add = [&](const char* name, void* to, const void* from, cudaMemcpyKind kind) {
+    peaks.push_back({"transfer_bytes_per_second", name, rate(to, from, kind)});
+  };
+  add("to_device_pageable", device.data(), pageable.data(), cudaMemcpyHostToDevice);
+  add("to_device_pinned", device.data(), pinned.data(), cudaMemcpyHostToDevice);
+  add("to_host_pageable", pageable.data(), device.data(), cudaMemcpyDeviceToHost);
+  add("to_host_pinned", pinned.data(), device.data(), cudaMemcpyDeviceToHost);
+}
+
+}  // namespace
+
+std::vector<DevicePeak> measure_device_peaks(const std::shared_ptr<Context>& context, double seconds) {
+  std::vector<DevicePeak> peaks;
+  add_memory(peaks, context, seconds);
+  add_launches(peaks, *context, seconds);
+  add_transfers(peaks, context, seconds);
+  return peaks;
+}
+
+}  // namespace trainyard::backend::cuda

@@ -1,0 +1,35 @@
+// What `trainyard probe --device cuda` shows besides matrix products.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "backend/backend.h"
+#include "base/error.h"
+
+namespace trainyard {
+namespace {
+
+TEST(DevicePeaks, EveryFigureIsThereAndPossible) {
+  std::unique_ptr<backend::Backend> gpu;
+  try {
+    gpu = backend::make_backend("cuda", "cuda");
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  std::set<std::string> names;
+  for (const backend::DevicePeak& peak : gpu->device_peaks(0.02)) {
+    names.insert(peak.group + "/" + peak.name);
+    const bool seconds = peak.group.ends_with("_seconds");
+    EXPECT_GT(peak.value, seconds ? 1e-8 : 1e8) << peak.name;
+    EXPECT_LT(peak.value, seconds ? 1e-2 : 1e14) << peak.name;
+  }
+  EXPECT_EQ(names,
+            (std::set<std::string>{
+                "memory_bytes_per_second/read", "memory_bytes_per_second/copy", "launch_seconds/alone",
+                "launch_seconds/in_a_row", "launch_seconds/in_a_graph",
+                "transfer_bytes_per_second/to_device_pageable", "transfer_bytes_per_second/to_device_pinned",
+                "transfer_bytes_per_second/to_host_pageable", "transfer_bytes_per_second/to_host_pinned"}));
+}
+
+}  // namespace
+}  // namespace trainyard
