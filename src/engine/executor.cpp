@@ -54,6 +54,15 @@ Executor::~Executor() {
   }
 }
 
+bool Executor::prepares(std::size_t s) const { return step_.plan.steps[s].phase == graph::Phase::prepare; }
+
+// Makes what follows from parameters that were changed from outside.
+void Executor::prepare(const StepContext& context) {
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s)
+    if (stale_ && prepares(s)) step_.kernels[s]->run(context);
+  stale_ = false;
+}
+
 bool Executor::updates(std::size_t s) const {
   const plan::Step& planned = step_.plan.steps[s];
   return planned.phase == graph::Phase::update && !planned.is_reorder();
@@ -89,12 +98,14 @@ std::byte* Executor::data(int buffer) const {
 void Executor::run(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads);
   if (!on_host()) return run_steps(context, 1);
+  prepare(context);
   enqueue_step(context);
 }
 
 void Executor::enqueue_step(const StepContext& context) {
   if (prologue_ != nullptr) prologue_->run(context);
-  for (const auto& kernel : step_.kernels) kernel->run(context);
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s)
+    if (!prepares(s)) step_.kernels[s]->run(context);
 }
 
 // The same with steps beside each other where the plan allows it.
@@ -107,6 +118,7 @@ void Executor::enqueue_lanes(const StepContext& context) {
   std::vector<int> marks(step_.kernels.size());
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
     const plan::Step& planned = step_.plan.steps[s];
+    if (prepares(s)) continue;
     const auto lane = static_cast<std::size_t>(planned.lane);
     device.use_lane(planned.lane);
     if (!begun[lane]) device.wait_for_mark(start);
@@ -121,8 +133,9 @@ void Executor::enqueue_lanes(const StepContext& context) {
 void Executor::run_gradients(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_);
   set_counter(context);
+  prepare(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
-    if (!updates(s)) step_.kernels[s]->run(context);
+    if (!updates(s) && !prepares(s)) step_.kernels[s]->run(context);
 }
 
 void Executor::run_update(const StepContext& context) {
@@ -135,6 +148,7 @@ void Executor::run_update(const StepContext& context) {
 void Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds) {
   kernel_seconds.resize(step_.kernels.size());
   set_counter(context);
+  prepare(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
     const auto run = [&] { step_.kernels[s]->run(context); };
     // A launch by the host takes longer than many a kernel.
@@ -171,6 +185,7 @@ void Executor::launch(std::int64_t steps) {
 void Executor::run_steps(const StepContext& first, std::int64_t count) {
   TRAINYARD_CHECK(counter_ != nullptr);
   set_counter(first);
+  prepare(first);
   while (count > 0) {
     const std::int64_t steps = count >= kStepsPerLaunch ? kStepsPerLaunch : 1;
     launch(steps);
@@ -205,6 +220,7 @@ void Executor::look(const plan::Buffer& buffer, const std::function<void(const s
 }
 
 void Executor::edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change, bool fresh) {
+  stale_ = true;
   if (on_host()) return change(data(buffer));
   const AlignedBuffer copy(buffer.bytes);
   if (fresh)
@@ -243,6 +259,7 @@ void Executor::read_plain(const std::string& value_name, HostTensor& content) co
 void Executor::write(const std::string& value_name, const HostTensor& content) {
   const plan::Buffer& buffer = persistent(value_name);
   TRAINYARD_CHECK(content.shape() == buffer.type.shape && content.dtype() == buffer.type.dtype);
+  if (buffer.region == plan::Region::parameters) stale_ = true;
   if (buffer.layout.is_plain()) return step_.device->write(data(buffer), content.data(), content.bytes());
   const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);
   edit(buffer, [&](std::byte* bytes) { order.scatter(content.data(), 0, content.elements(), bytes); });

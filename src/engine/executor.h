@@ -82,6 +82,8 @@ class Executor {
   const plan::Buffer& persistent(const std::string& value_name) const;
   void bind(std::size_t step);
   bool updates(std::size_t step) const;
+  bool prepares(std::size_t step) const;
+  void prepare(const backend::StepContext& context);
   void enqueue_step(const backend::StepContext& context);
   void enqueue_lanes(const backend::StepContext& context);
   void launch(std::int64_t steps);
@@ -91,6 +93,7 @@ class Executor {
   std::array<backend::DeviceMemory, plan::kRegions> owned_;
   Regions regions_{};
   bool has_update_ = false;
+  bool stale_ = true;  // parameters were changed from outside
   std::vector<backend::DeviceMemory> prologue_memory_;
   std::unique_ptr<backend::Kernel> prologue_;
   std::unique_ptr<Counter> counter_;  // null on the host

@@ -30,6 +30,8 @@ const char* name(Role role) {
 
 const char* name(Phase phase) {
   switch (phase) {
+    case Phase::prepare:
+      return "prepare";
     case Phase::forward:
       return "forward";
     case Phase::backward:

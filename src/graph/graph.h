@@ -39,7 +39,9 @@ enum class Role : std::uint8_t {
 
 const char* name(Role role);
 
-enum class Phase : std::uint8_t { forward, backward, update };
+// prepare: not part of a step. Runs when parameters were changed from outside, and what it makes is kept up
+// by the update.
+enum class Phase : std::uint8_t { prepare, forward, backward, update };
 
 const char* name(Phase phase);
 

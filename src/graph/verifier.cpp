@@ -30,7 +30,10 @@ void verify(const Graph& graph) {
     }
     for (const int i : mutated_inputs(view)) {
       const Value& value = view.input(i);
-      if (value.role == Role::intermediate || value.role == Role::input) broken("changes", value.name);
+      const bool kept =
+          value.producer != kNone && graph.node(value.producer).phase == Phase::prepare;  // from step to step
+      if ((value.role == Role::intermediate && !kept) || value.role == Role::input)
+        broken("changes", value.name);
       changed[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(i)])] = true;
     }
   }

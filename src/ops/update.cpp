@@ -12,14 +12,18 @@ using graph::Role;
 using graph::TensorType;
 using graph::ValueId;
 
-int groups(const UpdateAttrs& attrs) { return 2 + attrs.slots(); }
-
 std::vector<TensorType> infer(const NodeView& node) {
-  const int per_parameter = groups(node.attrs<UpdateAttrs>());
-  if (node.inputs() == 0 || node.inputs() % per_parameter != 0)
-    node.refuse("got {} inputs, wants a multiple of {}", node.inputs(), per_parameter);
-  const int count = node.inputs() / per_parameter;
-  for (int i = count; i < node.inputs(); ++i) {
+  const auto& attrs = node.attrs<UpdateAttrs>();
+  const int per_parameter = 2 + attrs.slots(), tensors = node.inputs() - attrs.rounded_copies;
+  if (tensors <= 0 || tensors % per_parameter != 0)
+    node.refuse("got {} inputs, wants a multiple of {}", tensors, per_parameter);
+  const int count = updated_parameters(node);
+  int copy = tensors;
+  for (int i = 0; i < count && copy < node.inputs(); ++i)
+    if (node.input_shape(i).rank() >= 2 && !(node.input_shape(copy++) == node.input_shape(i)))
+      node.refuse("copy '{}' is {}, its parameter is {}", node.input(copy - 1).name,
+                  node.input_shape(copy - 1).to_string(), node.input_shape(i).to_string());
+  for (int i = count; i < tensors; ++i) {
     const TensorType &type = node.input(i).type, &parameter = node.input(i % count).type;
     const bool gradient = i / count == 1;
     const bool rounded = gradient && type.shape == parameter.shape && sum_type(type.dtype) == parameter.dtype;
@@ -33,20 +37,21 @@ std::vector<TensorType> infer(const NodeView& node) {
 // Parameters and slots are read and written, gradients read.
 Cost cost(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
-  const int count = node.inputs() / groups(attrs);
+  const int count = updated_parameters(node);
   std::int64_t elements = 0, bytes = 0;
-  for (int i = 0; i < count; ++i) {
-    elements += node.input_shape(i).elements();
-    bytes += node.input(i).type.bytes();
+  for (int i = 0; i < node.inputs(); ++i) {
+    if (i < count) elements += node.input_shape(i).elements();
+    const bool gradient = i / count == 1, copy = i >= node.inputs() - attrs.rounded_copies;
+    bytes += node.input(i).type.bytes() * (gradient || copy ? 1 : 2);
   }
   const int per_element[] = {2, 4, 8, 12};
   return {.elementwise_flops =
               elements * (per_element[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0)),
-          .bytes_moved = bytes * (3 + 2 * attrs.slots())};
+          .bytes_moved = bytes};
 }
 
 std::vector<int> mutates(const NodeView& node) {
-  const int count = node.inputs() / groups(node.attrs<UpdateAttrs>());
+  const int count = updated_parameters(node);
   std::vector<int> changed;
   for (int i = 0; i < node.inputs(); ++i)
     if (i / count != 1) changed.push_back(i);
@@ -55,7 +60,7 @@ std::vector<int> mutates(const NodeView& node) {
 
 std::string describe(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
-  return fmt::format("{}, {} parameters{}", name(attrs.rule), node.inputs() / groups(attrs),
+  return fmt::format("{}, {} parameters{}", name(attrs.rule), updated_parameters(node),
                      attrs.ema_decay > 0 ? ", shadow weights" : "");
 }
 
@@ -100,6 +105,11 @@ const char* name(Rule rule) {
       return "adam";
   }
   return "?";
+}
+
+int updated_parameters(const NodeView& node) {
+  const auto& attrs = node.attrs<UpdateAttrs>();
+  return (node.inputs() - attrs.rounded_copies) / (2 + attrs.slots());
 }
 
 int UpdateAttrs::slots() const { return static_cast<int>(slot_names(*this).size()); }

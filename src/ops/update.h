@@ -13,8 +13,11 @@ const char* name(Rule rule);
 // Names of the state slots, for checkpoints: "momentum", "adam_m", ...
 std::vector<std::string> slot_names(const UpdateAttrs& attrs);
 
-// (p_0 .. p_n-1, g_0 .. g_n-1, slot 0 of each, slot 1 of each, ...) -> nothing; changes parameters and slots.
+// (p_0 .. p_n-1, g_0 .. g_n-1, slot 0 of each, slot 1 of each, ... [, copies]) -> nothing; changes parameters
+// and slots.
 extern const graph::OpDef update_op;
+
+int updated_parameters(const graph::NodeView& node);  // how many
 
 // Appends the update of `parameters` by `gradients` and creates the state it needs. Returns the shadow
 // weights (one per parameter) when ema_decay > 0.

@@ -32,6 +32,9 @@ struct UpdateAttrs {
   double weight_decay = 0;
   bool decoupled_decay = false;
   double ema_decay = 0;
+  // Set where activations are bf16: so many copies of weights, rounded to bf16, are written as well; one for
+  // each parameter of two or more dimensions, in their order. They are the last inputs.
+  int rounded_copies = 0;
 
   int slots() const;  // state tensors per parameter, the shadow weights last
   constexpr double ema_decay_at(std::int64_t step) const {

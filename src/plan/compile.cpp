@@ -32,7 +32,8 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   if (lanes > 1) {
     // Steps that share memory must wait for each other, so what is small has its own.
     constexpr std::size_t kPartOfFree = 4;
-    if (step.plan.unshared_slab_bytes() <= step.device->free_bytes() / kPartOfFree) place_buffers(step, false);
+    if (step.plan.unshared_slab_bytes() <= step.device->free_bytes() / kPartOfFree)
+      place_buffers(step, false);
     assign_lanes(step, lanes);
   }
   return step;

@@ -30,6 +30,7 @@ Touched touched_by(const CompiledStep& compiled, const Step& step) {
     return Range{buffer.region, buffer.offset, buffer.offset + buffer.bytes};
   };
   Touched touched;
+  if (step.phase == graph::Phase::prepare) return touched;  // done before
   for (const int id : step.inputs) touched.read.push_back(range(id));
   for (const int id : step.outputs) touched.written.push_back(range(id));
   if (step.workspace >= 0) touched.written.push_back(range(step.workspace));

@@ -183,8 +183,11 @@ class LayoutPass {
       TRAINYARD_CHECK(step.inputs[index] ==
                       buffers_of_[static_cast<std::size_t>(node.inputs[index])].front());
     }
-    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       step.outputs.push_back(add_buffer(node.outputs[i], kernel->io().outputs[i]));
+      if (node.phase == graph::Phase::prepare)
+        plan_.buffers[static_cast<std::size_t>(step.outputs.back())].region = Region::copies;
+    }
     if (node.op == &ops::update_op) mark_gradients(step);
     add_step(std::move(step), std::move(kernel));
   }

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "ops/cast.h"
+#include "ops/update.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {
@@ -25,6 +26,7 @@ class Lowerer {
       if (value.role != graph::Role::intermediate)
         home_[v] = made_.add_state(value.name, value.type, value.role, value.initializer);
     }
+    for (const Node& node : old_.nodes()) trains_ = trains_ || node.op == &ops::update_op;
     round_weights();
     for (const Node& node : old_.nodes()) add(node);
     for (std::size_t v = 0; v < old_.values().size(); ++v)
@@ -48,14 +50,16 @@ class Lowerer {
   // One node for all weights that are multiplied: one pass over the arena.
   void round_weights() {
     std::vector<ValueId> weights, sources;
+    // An update keeps copies of all weights, so that no step begins with making them.
     for (const Node& node : old_.nodes())
       for (const ValueId input : node.inputs)
-        if (takes_rounded(node) && is_weight(input) &&
+        if ((trains_ ? node.op == &ops::update_op : takes_rounded(node)) && is_weight(input) &&
             std::find(weights.begin(), weights.end(), input) == weights.end())
           weights.push_back(input);
     if (weights.empty()) return;
     std::sort(weights.begin(), weights.end());
     for (const ValueId weight : weights) sources.push_back(home(weight));
+    if (trains_) made_.set_phase(graph::Phase::prepare);
     const std::vector<ValueId> rounded = ops::cast(made_, "weights/bf16", sources, DType::bf16);
     for (std::size_t i = 0; i < rounded.size(); ++i) in_bf16_[sources[i]] = rounded[i];
   }
@@ -97,14 +101,22 @@ class Lowerer {
 
   void add(const Node& node) {
     made_.set_phase(node.phase);
-    const std::vector<ValueId> inputs = inputs_of(node);
-    const std::vector<ValueId> outputs = made_.add_node(*node.op, node.name, inputs, node.attributes);
+    std::vector<ValueId> inputs = inputs_of(node);
+    std::any attributes = node.attributes;
+    if (node.op == &ops::update_op)
+      for (const ValueId input : node.inputs)
+        if (is_weight(input)) {
+          inputs.push_back(in_bf16_.at(home(input)));
+          ++std::any_cast<ops::UpdateAttrs&>(attributes).rounded_copies;
+        }
+    const std::vector<ValueId> outputs = made_.add_node(*node.op, node.name, inputs, std::move(attributes));
     for (std::size_t o = 0; o < outputs.size(); ++o)
       home_[static_cast<std::size_t>(node.outputs[o])] = outputs[o];
   }
 
   const graph::Graph& old_;
   graph::Graph made_;
+  bool trains_ = false;
   std::vector<ValueId> home_;                    // by the old id
   std::map<ValueId, ValueId> in_bf16_, in_f32_;  // by the new id
 };

@@ -18,7 +18,11 @@ class Splitter {
   Splitter(const graph::Graph& graph, std::size_t update)
       : graph_(graph), update_(update), node_(graph.nodes()[update]) {
     groups_ = 2 + static_cast<std::size_t>(node_.attrs<ops::UpdateAttrs>().slots());
-    parameters_ = node_.inputs.size() / groups_;
+    parameters_ = static_cast<std::size_t>(ops::updated_parameters({graph, node_}));
+    std::size_t copy = groups_ * parameters_;
+    copies_.assign(parameters_, graph::kNone);
+    for (std::size_t p = 0; p < parameters_ && copy < node_.inputs.size(); ++p)
+      if (graph.shape(node_.inputs[p]).rank() >= 2) copies_[p] = node_.inputs[copy++];
   }
 
   graph::Graph run() {
@@ -51,7 +55,10 @@ class Splitter {
     std::size_t last = 0;
     for (std::size_t n = 0; n < update_; ++n) {
       const Node& node = graph_.nodes()[n];
-      const bool reads = std::count(node.inputs.begin(), node.inputs.end(), value) > 0;
+      const auto has = [&](ValueId input) {
+        return std::count(node.inputs.begin(), node.inputs.end(), input) > 0;
+      };
+      const bool reads = has(value) || has(copies_[parameter]);
       const bool makes = std::count(node.outputs.begin(), node.outputs.end(), gradient) > 0;
       if (reads || makes) last = n;
     }
@@ -83,7 +90,14 @@ class Splitter {
     Node part = node_;
     part.inputs.clear();
     for (std::size_t group = 0; group < groups_; ++group)
-      for (const std::size_t member : members) part.inputs.push_back(node_.inputs[group * parameters_ + member]);
+      for (const std::size_t member : members)
+        part.inputs.push_back(node_.inputs[group * parameters_ + member]);
+    int& copies = std::any_cast<ops::UpdateAttrs&>(part.attributes).rounded_copies = 0;
+    for (const std::size_t member : members) {
+      if (copies_[member] == graph::kNone) continue;
+      part.inputs.push_back(copies_[member]);
+      ++copies;
+    }
     return part;
   }
 
@@ -91,6 +105,7 @@ class Splitter {
   std::size_t update_;
   const Node& node_;
   std::size_t groups_ = 0, parameters_ = 0;
+  std::vector<ValueId> copies_;  // of each parameter; kNone: it has none
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ const char* name(Region region) {
       return "optimizer state";
     case Region::statistics:
       return "statistics";
+    case Region::copies:
+      return "rounded copies";
     case Region::inputs:
       return "inputs";
     case Region::outputs:

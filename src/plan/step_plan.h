@@ -21,11 +21,12 @@ enum class Region : std::uint8_t {
   gradients,
   optimizer_state,
   statistics,
+  copies,  // of parameters, in another type
   inputs,
   outputs,
   slab
 };
-inline constexpr std::size_t kRegions = 7;
+inline constexpr std::size_t kRegions = 8;
 
 const char* name(Region region);
 

@@ -1,5 +1,5 @@
-#include "backend/cuda/activation.h"
 #include "backend/cuda/device/conv2d_small_images.h"
+#include "backend/cuda/activation.h"
 #include "backend/cuda/launch_kernel.h"
 #include "backend/cuda/list.h"
 #include "ops/conv2d.h"
@@ -48,8 +48,8 @@ SmallImages pooled_sizes(const graph::NodeView& node) {
                   ops::convolved_shape(attrs, node.input_shape(0), node.input_shape(1)));
 }
 SmallImages d_src_sizes(const graph::NodeView& node) {
-  return turned(sizes_of(node.attrs<ops::Conv2dGradAttrs>().conv.window, node.output_shape(0),
-                         node.input_shape(0)));
+  return turned(
+      sizes_of(node.attrs<ops::Conv2dGradAttrs>().conv.window, node.output_shape(0), node.input_shape(0)));
 }
 SmallImages d_weight_sizes(const graph::NodeView& node) {
   return sizes_of(node.attrs<ops::Conv2dGradAttrs>().conv.window, node.input_shape(1), node.input_shape(0));

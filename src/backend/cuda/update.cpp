@@ -15,7 +15,8 @@ class UpdateKernel final : public Kernel {
 
   void bind(const Binding& binding) override {
     const auto& attrs = node_.attrs<ops::UpdateAttrs>();
-    const int slots = attrs.slots(), count = node_.inputs() / (2 + slots);
+    const int slots = attrs.slots(), count = ops::updated_parameters(node_);
+    auto copy = static_cast<std::size_t>(node_.inputs() - attrs.rounded_copies);
     context_ = binding.context;
     std::vector<device::UpdateTensor> tensors;
     for (int i = 0; i < count; ++i) {
@@ -29,6 +30,8 @@ class UpdateKernel final : public Kernel {
                                   .first_chunk = 0,
                                   .gradient_is_bf16 = node_.input(count + i).type.dtype == DType::bf16};
       for (int s = 0; s < slots; ++s) tensor.slots[s] = memory(2 + s);
+      if (copy < binding.inputs.size() && node_.input_shape(i).rank() >= 2)
+        tensor.rounded = binding.inputs[copy++];
       tensors.push_back(tensor);
     }
     table_.fill(device_, std::move(tensors));
@@ -48,9 +51,12 @@ class UpdateKernel final : public Kernel {
 // Gradients and slots take the layout their parameter already has.
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
-  const int count = node.inputs() / (2 + node.attrs<ops::UpdateAttrs>().slots());
+  const int count = ops::updated_parameters(node);
+  const int tensors = node.inputs() - node.attrs<ops::UpdateAttrs>().rounded_copies;
   KernelIo io;
-  for (int i = 0; i < node.inputs(); ++i) io.inputs.push_back(present_or_natural_layout(request, i % count));
+  for (int i = 0; i < tensors; ++i) io.inputs.push_back(present_or_natural_layout(request, i % count));
+  for (int i = 0; i < count && static_cast<int>(io.inputs.size()) < node.inputs(); ++i)
+    if (node.input_shape(i).rank() >= 2) io.inputs.push_back(io.inputs[static_cast<std::size_t>(i)]);
   return std::make_unique<UpdateKernel>(request, std::move(io));
 }
 

@@ -95,7 +95,7 @@ class UpdateKernel final : public Kernel {
       : Kernel(std::move(io)),
         attrs_(node.attrs<ops::UpdateAttrs>()),
         update_(attrs_.ema_decay > 0 ? pick<true>(attrs_) : pick<false>(attrs_)) {
-    const int count = node.inputs() / (2 + attrs_.slots());
+    const int count = ops::updated_parameters(node);
     // Buffers end on whole cache lines and their padding is zero: updating it too lets neighbours join.
     for (int i = 0; i < count; ++i)
       floats_.push_back((io_.inputs[static_cast<std::size_t>(i)].elements(node.input_shape(i)) + 15) / 16 *
@@ -143,7 +143,7 @@ Decision accept(const KernelRequest& request) { return wants_f32(request.node); 
 // Gradients and slots take the layout their parameter already has.
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
-  const int count = node.inputs() / (2 + node.attrs<ops::UpdateAttrs>().slots());
+  const int count = ops::updated_parameters(node);
   KernelIo io = plain_io(node);
   for (int i = 0; i < node.inputs(); ++i)
     io.inputs[static_cast<std::size_t>(i)] = request.input_or_plain(i % count);

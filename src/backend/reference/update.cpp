@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backend/reference/functions.h"
+#include "tensor/bfloat16.h"
 
 namespace trainyard::backend::reference {
 namespace {
@@ -75,6 +76,11 @@ void update_parameter(const UpdateAttrs& attrs, const Step& step, const Tensors<
   }
 }
 
+template <typename T>
+void round(const T* from, std::int64_t elements, BFloat16* to) {
+  for (std::int64_t i = 0; i < elements; ++i) to[i] = BFloat16(static_cast<float>(from[i]));
+}
+
 }  // namespace
 
 void update(const Arguments& args) {
@@ -83,7 +89,8 @@ void update(const Arguments& args) {
     const Step step(attrs, args.context.step);
     const int used = slots_used(attrs.rule);
     const bool shadows = attrs.ema_decay > 0;
-    const int count = args.node.inputs() / (2 + used + (shadows ? 1 : 0));
+    const int count = (args.node.inputs() - attrs.rounded_copies) / (2 + used + (shadows ? 1 : 0));
+    int copy = args.node.inputs() - attrs.rounded_copies;
     for (int i = 0; i < count; ++i) {
       const auto slot = [&](int k) { return args.state<T>((2 + k) * count + i); };
       update_parameter<T>(attrs, step,
@@ -93,6 +100,8 @@ void update(const Arguments& args) {
                            .slot1 = used > 1 ? slot(1) : nullptr,
                            .shadow = shadows ? slot(used) : nullptr},
                           args.node.input_shape(i).elements());
+      if (copy < args.node.inputs() && args.node.input_shape(i).rank() >= 2)
+        round(args.input<T>(i), args.node.input_shape(i).elements(), args.state<BFloat16>(copy++));
     }
   });
 }

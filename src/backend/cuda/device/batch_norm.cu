@@ -2,90 +2,11 @@
 
 #include "backend/cuda/device/activation.cuh"
 #include "backend/cuda/device/launch.cuh"
+#include "backend/cuda/device/row_sums.cuh"
 
 namespace trainyard::backend::cuda::device {
 
 namespace {
-
-// Threads of a block that sums: kLanes of them stand side by side and take kWidth channels each, the others
-// take further rows. Every thread has kUnroll rows in flight.
-constexpr int kSumThreads = 256;
-constexpr int kUnroll = 4;
-
-template <typename T>
-constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
-template <typename T>
-constexpr int kLanes = ChannelSums::kChannelsPerBlock / kWidth<T>;
-
-template <typename T, int kCount>
-__device__ inline void load(const T* from, bool whole, int left, float (&to)[kCount]) {
-  if (whole) {
-    const auto vector = *reinterpret_cast<const Vector<T, kCount>*>(from);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) to[i] = to_float(vector.at[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) to[i] = i < left ? to_float(from[i]) : 0.0f;
-  }
-}
-
-// Sums terms.of(row) over all rows of this block, and leaves the sums of the whole tensor to the last block
-// of these channels: finish(channel, sum 0, sum 1) is called once for every channel.
-template <typename T, typename Terms, typename Finish>
-__device__ void sum_rows(const ChannelSums& sums, const Terms& terms, const Finish& finish, float* partials,
-                         unsigned* done) {
-  constexpr int kW = kWidth<T>, kL = kLanes<T>, kRows = kSumThreads / kL, kC = ChannelSums::kChannelsPerBlock;
-  __shared__ float shared[kRows][ChannelSums::kSums][kC];
-  __shared__ bool last;
-  const int lane = threadIdx.x % kL, row = threadIdx.x / kL;
-  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.y) * kC + lane * kW;
-  float first[kW] = {}, second[kW] = {};
-  if (channel < sums.channels)
-    terms.add(channel, static_cast<std::int64_t>(blockIdx.x) * kRows + row,
-              static_cast<std::int64_t>(gridDim.x) * kRows, first, second);
-#pragma unroll
-  for (int i = 0; i < kW; ++i) {
-    shared[row][0][lane * kW + i] = first[i];
-    shared[row][1][lane * kW + i] = second[i];
-  }
-  __syncthreads();
-  const std::int64_t base = static_cast<std::int64_t>(blockIdx.y) * gridDim.x;
-  if (threadIdx.x < ChannelSums::kSums * kC) {
-    const int which = threadIdx.x / kC, at = threadIdx.x % kC;
-    float sum = 0;
-    for (int r = 0; r < kRows; ++r) sum += shared[r][which][at];
-    partials[((base + blockIdx.x) * ChannelSums::kSums + which) * kC + at] = sum;
-    __threadfence();
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(&done[blockIdx.y], 1u) == gridDim.x - 1;
-    if (last) done[blockIdx.y] = 0;
-  }
-  __syncthreads();
-  if (!last) return;
-  __threadfence();
-  // Two groups of threads, one for every half of the blocks; then both halves together.
-  const int which = threadIdx.x / kC % ChannelSums::kSums, at = threadIdx.x % kC,
-            half = threadIdx.x / (kC * ChannelSums::kSums);
-  constexpr int kHalves = kSumThreads / (kC * ChannelSums::kSums);
-  float sum = 0;
-#pragma unroll 4
-  for (unsigned b = half; b < gridDim.x; b += kHalves)
-    sum += __ldcg(&partials[((base + b) * ChannelSums::kSums + which) * kC + at]);
-  __syncthreads();
-  shared[half][which][at] = sum;
-  __syncthreads();
-  const std::int64_t mine = static_cast<std::int64_t>(blockIdx.y) * kC + threadIdx.x;
-  if (threadIdx.x < kC && mine < sums.channels) {
-    float total[2] = {};
-    for (int h = 0; h < kHalves; ++h) {
-      total[0] += shared[h][0][threadIdx.x];
-      total[1] += shared[h][1][threadIdx.x];
-    }
-    finish(mine, total[0], total[1]);
-  }
-}
 
 // Sums of src - shift and its square; the shift (the first pixel) keeps the difference of large numbers
 // small.
@@ -100,27 +21,23 @@ struct SourceTerms {
     const int left = static_cast<int>(channels - channel);
     float shift[kWidth<T>];
     load(src + channel, whole, left, shift);
-    const auto take = [&](const float(&x)[kWidth<T>]) {
+    const auto take = [&](const Piece<T>& x) {
 #pragma unroll
       for (int i = 0; i < kWidth<T>; ++i) {
-        const float d = x[i] - shift[i];
+        const float d = to_float(x.at[i]) - shift[i];
         sum[i] += d;
         squares[i] += d * d;
       }
     };
     for (; row + (kUnroll - 1) * stride < rows; row += kUnroll * stride) {
-      float x[kUnroll][kWidth<T>];
+      Piece<T> pieces[kUnroll];
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u)
-        load(src + (row + u * stride) * channels + channel, whole, left, x[u]);
+        pieces[u] = load_piece(src + (row + u * stride) * channels + channel, whole, left);
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) take(x[u]);
+      for (int u = 0; u < kUnroll; ++u) take(pieces[u]);
     }
-    for (; row < rows; row += stride) {
-      float x[kWidth<T>];
-      load(src + row * channels + channel, whole, left, x);
-      take(x);
-    }
+    for (; row < rows; row += stride) take(load_piece(src + row * channels + channel, whole, left));
   }
 };
 
@@ -228,24 +145,22 @@ __global__ void __launch_bounds__(kThreads)
       });
 }
 
-// The gradient that passes the ReLU behind the normalisation.
+// One piece of what the gradient is made of.
 template <typename T>
-struct Passing {
-  const BatchNormGradient<T>& at;
-  bool whole;
+struct GradientPiece {
+  Piece<T> d_dst, src, dst;
 
-  __device__ void load_gradient(std::int64_t index, int left, const Affine<kWidth<T>>& map,
-                                const float (&x)[kWidth<T>], float (&g)[kWidth<T>]) const {
-    load(at.d_dst + index, whole, left, g);
-    if (at.dst != nullptr) {
-      float y[kWidth<T>];
-      load(at.dst + index, whole, left, y);
-#pragma unroll
-      for (int i = 0; i < kWidth<T>; ++i) g[i] = y[i] > 0 ? g[i] : 0.0f;
-    } else if (at.beta != nullptr) {
-#pragma unroll
-      for (int i = 0; i < kWidth<T>; ++i) g[i] = fmaf(map.scale[i], x[i], map.shift[i]) > 0 ? g[i] : 0.0f;
-    }
+  __device__ GradientPiece() {}
+  __device__ GradientPiece(const BatchNormGradient<T>& at, std::int64_t index, bool whole, int left)
+      : d_dst(load_piece(at.d_dst + index, whole, left)), src(load_piece(at.src + index, whole, left)) {
+    if (at.dst != nullptr) dst = load_piece(at.dst + index, whole, left);
+  }
+  // What passes the ReLU behind the normalisation.
+  __device__ float passing(const BatchNormGradient<T>& at, const Affine<kWidth<T>>& mask, int i) const {
+    const float g = to_float(d_dst.at[i]);
+    if (at.dst != nullptr) return to_float(dst.at[i]) > 0 ? g : 0.0f;
+    if (at.beta == nullptr) return g;
+    return fmaf(mask.scale[i], to_float(src.at[i]), mask.shift[i]) > 0 ? g : 0.0f;
   }
 };
 
@@ -265,26 +180,30 @@ struct GradientTerms {
                       float (&products)[kWidth<T>]) const {
     const bool whole = channels % kWidth<T> == 0;
     const int left = static_cast<int>(channels - channel);
-    const Affine<kWidth<T>> map = mask_of(at, channel, channels);
-    float mean[kWidth<T>], inverse[kWidth<T>];
+    const Affine<kWidth<T>> mask = mask_of(at, channel, channels);
+    float mean[kWidth<T>];
 #pragma unroll
-    for (int i = 0; i < kWidth<T>; ++i) {
-      mean[i] = i < left ? at.mean[channel + i] : 0.0f;
-      inverse[i] = i < left ? at.inverse[channel + i] : 0.0f;
-    }
-    const Passing<T> passing{at, whole};
-#pragma unroll 2
-    for (; row < rows; row += stride) {
-      const std::int64_t index = row * channels + channel;
-      float x[kWidth<T>], g[kWidth<T>];
-      load(at.src + index, whole, left, x);
-      passing.load_gradient(index, left, map, x, g);
+    for (int i = 0; i < kWidth<T>; ++i) mean[i] = i < left ? at.mean[channel + i] : 0.0f;
+    const auto take = [&](const GradientPiece<T>& piece) {
 #pragma unroll
       for (int i = 0; i < kWidth<T>; ++i) {
-        sum[i] += g[i];
-        products[i] += g[i] * (x[i] - mean[i]) * inverse[i];
+        const float g = piece.passing(at, mask, i);
+        sum[i] += g;
+        products[i] = fmaf(g, to_float(piece.src.at[i]) - mean[i], products[i]);
       }
+    };
+    constexpr int kPieces = 2;  // more would not stay in registers
+    for (; row + (kPieces - 1) * stride < rows; row += kPieces * stride) {
+      GradientPiece<T> pieces[kPieces];
+#pragma unroll
+      for (int u = 0; u < kPieces; ++u)
+        pieces[u] = GradientPiece<T>(at, (row + u * stride) * channels + channel, whole, left);
+#pragma unroll
+      for (int u = 0; u < kPieces; ++u) take(pieces[u]);
     }
+    for (; row < rows; row += stride) take(GradientPiece<T>(at, row * channels + channel, whole, left));
+#pragma unroll
+    for (int i = 0; i < kWidth<T>; ++i) products[i] *= i < left ? at.inverse[channel + i] : 0.0f;
   }
 };
 
@@ -312,7 +231,6 @@ __global__ void __launch_bounds__(kThreads)
                    const float* d_beta, T* d_src) {
   const bool whole = channels % kWidth<T> == 0;
   const float count = static_cast<float>(rows);
-  const Passing<T> passing{at, whole};
   for_each_vector<T>(
       rows, channels,
       [&](std::int64_t channel) {
@@ -330,12 +248,12 @@ __global__ void __launch_bounds__(kThreads)
       },
       [&](const GradientScales<kWidth<T>>& scales, std::int64_t index, std::int64_t channel) {
         const int left = static_cast<int>(channels - channel);
-        float x[kWidth<T>], g[kWidth<T>], d[kWidth<T>];
-        load(at.src + index, whole, left, x);
-        passing.load_gradient(index, left, scales.mask, x, g);
+        const GradientPiece<T> piece(at, index, whole, left);
+        float d[kWidth<T>];
 #pragma unroll
         for (int i = 0; i < kWidth<T>; ++i)
-          d[i] = fmaf(scales.a[i], g[i], fmaf(scales.b[i], x[i], scales.c[i]));
+          d[i] = fmaf(scales.a[i], piece.passing(at, scales.mask, i),
+                      fmaf(scales.b[i], to_float(piece.src.at[i]), scales.c[i]));
         store(d_src + index, whole, left, d);
       });
 }
@@ -354,9 +272,9 @@ int apply_blocks(std::int64_t rows, std::int64_t channels) {
 ChannelSums::ChannelSums(std::int64_t rows_, std::int64_t channels_, int multiprocessors)
     : rows(rows_), channels(channels_) {
   channel_blocks = static_cast<int>((channels + kChannelsPerBlock - 1) / kChannelsPerBlock);
-  // Four blocks on every multiprocessor keep memory busy; a block should have some rows to sum.
-  constexpr std::int64_t kLeastRows = 128;
-  const std::int64_t wanted = std::max(4 * multiprocessors / channel_blocks, 1);
+  // One block on every multiprocessor keeps memory busy; a block should have some rows to sum.
+  constexpr std::int64_t kLeastRows = 256;
+  const std::int64_t wanted = std::max(multiprocessors / channel_blocks, 1);
   row_blocks = static_cast<int>(std::max<std::int64_t>(std::min(wanted, rows / kLeastRows), 1));
 }
 

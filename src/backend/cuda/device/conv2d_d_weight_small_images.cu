@@ -33,8 +33,8 @@ struct Room {
 };
 
 template <int kChannels>
-__device__ void load_image(const SmallImages& s, const Room<kChannels>& room, const bf16* d_dst, const bf16* src,
-                           int image, std::uint32_t to) {
+__device__ void load_image(const SmallImages& s, const Room<kChannels>& room, const bf16* d_dst,
+                           const bf16* src, int image, std::uint32_t to) {
   constexpr int kPieces = kChannels / 8, kGradientPieces = kOutputs / 8;
   src += static_cast<std::int64_t>(image) * s.height * s.width * kChannels;
   d_dst += static_cast<std::int64_t>(image) * s.out_h * s.out_w * kOutputs;
@@ -178,10 +178,10 @@ template <int kChannels>
 void start(cudaStream_t stream, const SmallImages& s, int groups, const bf16* d_dst, const bf16* src,
            float* workspace) {
   const std::size_t bytes = shared_bytes<kChannels>(s);
-  TRAINYARD_CUDA(cudaFuncSetAttribute(d_weight_of_blocks<kChannels>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(bytes)));
-  d_weight_of_blocks<kChannels><<<dim3(groups, column_groups(s)), 32 * kWarps, bytes, stream>>>(s, d_dst, src,
-                                                                                              workspace);
+  TRAINYARD_CUDA(cudaFuncSetAttribute(d_weight_of_blocks<kChannels>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  d_weight_of_blocks<kChannels>
+      <<<dim3(groups, column_groups(s)), 32 * kWarps, bytes, stream>>>(s, d_dst, src, workspace);
   check_launch("conv2d_d_weight_small_images");
 }
 
@@ -205,9 +205,11 @@ void conv2d_d_weight_small_images(cudaStream_t stream, const SmallImages& sizes,
                                   float* d_bias) {
   const int groups = image_groups(sizes, multiprocessors), weights = kOutputs * kTaps * sizes.channels;
   if (sizes.channels == 32)
-    start<32>(stream, sizes, groups, static_cast<const bf16*>(d_dst), static_cast<const bf16*>(src), workspace);
+    start<32>(stream, sizes, groups, static_cast<const bf16*>(d_dst), static_cast<const bf16*>(src),
+              workspace);
   else
-    start<64>(stream, sizes, groups, static_cast<const bf16*>(d_dst), static_cast<const bf16*>(src), workspace);
+    start<64>(stream, sizes, groups, static_cast<const bf16*>(d_dst), static_cast<const bf16*>(src),
+              workspace);
   add_blocks<<<(weights + kOutputs + 4 * kThreads - 1) / (4 * kThreads), kThreads, 0, stream>>>(
       groups, weights, workspace, static_cast<bf16*>(d_weight), d_bias);
   check_launch("conv2d_d_weight_small_images");

@@ -9,7 +9,19 @@
 namespace trainyard::backend::cuda::device {
 namespace {
 
-constexpr int kRows = 4;  // pooled rows of a block, one a warp
+// Pooled rows of a block, each shared by kParts warps.
+constexpr int kRows = 4, kParts = 2, kWarps = kRows * kParts;
+
+// The pixels of its row that are this warp's.
+struct Part {
+  int row, begin, end;
+  __device__ explicit Part(const FewChannels& sizes) {
+    const int warp = threadIdx.x / 32, each = (sizes.pooled_w + kParts - 1) / kParts;
+    row = warp / kParts;
+    begin = warp % kParts * each;
+    end = min(begin + each, sizes.pooled_w);
+  }
+};
 
 // The part of an image that a block reads, with zeros where the convolution pads.
 template <int kKernel, int kChannels, int kPool>
@@ -92,13 +104,14 @@ __device__ inline Chosen largest(const float (&window)[kPool][kPool], int rows, 
 }
 
 template <typename T, int kKernel, int kChannels, int kPool>
-__global__ void __launch_bounds__(32 * kRows)
+__global__ void __launch_bounds__(32 * kWarps)
     forward(FewChannels sizes, const T* src, const T* weight, const float* bias, Activation activation,
             T* dst, std::uint8_t* choice) {
   extern __shared__ float strip[];
   const Strip<kKernel, kChannels, kPool> shape(sizes);
-  const int image = blockIdx.x, first = blockIdx.y * kRows, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int output = blockIdx.z * 32 + lane, y = first + warp;
+  const Part part(sizes);
+  const int image = blockIdx.x, first = blockIdx.y * kRows;
+  const int output = blockIdx.z * 32 + threadIdx.x % 32, y = first + part.row;
   shape.load(sizes, src, image, first, strip);
   float w[kKernel][kKernel][kChannels];
 #pragma unroll
@@ -110,9 +123,9 @@ __global__ void __launch_bounds__(32 * kRows)
 
   const std::int64_t row = (static_cast<std::int64_t>(image) * sizes.pooled_h + y) * sizes.pooled_w;
   float window[kPool][kPool];
-  for (int pair = 0; pair < sizes.pooled_w + kPool - 2; ++pair) {
+  for (int pair = part.begin; pair < part.end + kPool - 2; ++pair) {
     float sum[kPool][2];
-    convolve_pair(shape, strip + shape.at(0, 2 * warp) + 2 * pair, w, start, sum);
+    convolve_pair(shape, strip + shape.at(0, 2 * part.row) + 2 * pair, w, start, sum);
 #pragma unroll
     for (int r = 0; r < kPool; ++r)
 #pragma unroll
@@ -124,7 +137,7 @@ __global__ void __launch_bounds__(32 * kRows)
       window[r][kPool - 1] = sum[r][kPool == 2 ? 1 : 0];
       if (kPool == 2) window[r][0] = sum[r][0];
     }
-    if (x >= 0) {
+    if (x >= part.begin) {
       const Chosen best = largest(window, sizes.convolved_h - 2 * y, sizes.convolved_w - 2 * x);
       dst[(row + x) * sizes.outputs + output] = from_float<T>(best.value);
       choice[(row + x) * sizes.outputs + output] = static_cast<std::uint8_t>(best.place);
@@ -140,38 +153,42 @@ template <int kKernel, int kChannels>
 constexpr int kEntries = kKernel* kKernel* kChannels + 1;
 
 template <typename T, int kKernel, int kChannels, int kPool>
-__global__ void __launch_bounds__(32 * kRows)
+__global__ void __launch_bounds__(32 * kWarps)
     d_weight_of_blocks(FewChannels sizes, int tiles, const T* d_dst, const std::uint8_t* choice, const T* src,
                        const T* dst, float* partials) {
   extern __shared__ float strip[];
   constexpr int kWeights = kKernel * kKernel * kChannels, kAhead = 7;
   const Strip<kKernel, kChannels, kPool> shape(sizes);
+  const Part part(sizes);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, output = blockIdx.y * 32 + lane;
   const int strips = (sizes.pooled_h + kRows - 1) / kRows;
-  float sums[kWeights] = {}, bias = 0;
+  float sums[kWeights] = {}, bias = 0, gradient[kAhead];
+  int place[kAhead];
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int image = tile / strips, first = tile % strips * kRows, y = first + warp;
-    __syncthreads();
-    shape.load(sizes, src, image, first, strip);
-    __syncthreads();
-    if (y >= sizes.pooled_h) continue;
+    const int image = tile / strips, first = tile % strips * kRows, y = first + part.row;
+    const bool inside = y < sizes.pooled_h;
     const std::int64_t row =
         (static_cast<std::int64_t>(image) * sizes.pooled_h + y) * sizes.pooled_w * sizes.outputs + output;
-    for (int x = 0; x < sizes.pooled_w; x += kAhead) {
-      float gradient[kAhead];
-      int place[kAhead];
+    const auto look_ahead = [&](int x) {
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
-        const bool inside = x + i < sizes.pooled_w;
-        const std::int64_t at = row + static_cast<std::int64_t>(inside ? x + i : x) * sizes.outputs;
-        const bool passes = inside && (dst == nullptr || to_float(dst[at]) > 0);
+        const bool there = inside && x + i < part.end;
+        const std::int64_t at = there ? row + static_cast<std::int64_t>(x + i) * sizes.outputs : output;
+        const bool passes = there && (dst == nullptr || to_float(dst[at]) > 0);
         gradient[i] = passes ? to_float(d_dst[at]) : 0.0f;
         place[i] = choice[at];
       }
+    };
+    look_ahead(part.begin);  // on its way while the strip is loaded
+    __syncthreads();
+    shape.load(sizes, src, image, first, strip);
+    __syncthreads();
+    for (int x = part.begin; inside && x < part.end; x += kAhead) {
+      if (x > part.begin) look_ahead(x);
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
-        if (x + i >= sizes.pooled_w) break;
-        const int down = 2 * warp + place[i] / kPool, right = 2 * (x + i) + place[i] % kPool;
+        if (x + i >= part.end) break;
+        const int down = 2 * part.row + place[i] / kPool, right = 2 * (x + i) + place[i] % kPool;
         bias += gradient[i];
 #pragma unroll
         for (int c = 0; c < kChannels; ++c)
@@ -189,7 +206,7 @@ __global__ void __launch_bounds__(32 * kRows)
   }
   // The warps one after the other, so that the sum does not depend on who comes first.
   __syncthreads();
-  for (int turn = 0; turn < kRows; ++turn) {
+  for (int turn = 0; turn < kWarps; ++turn) {
     if (warp == turn) {
 #pragma unroll
       for (int e = 0; e < kWeights; ++e)
@@ -240,7 +257,7 @@ bool with_sizes(int channels, int kernel, int pool, const Body& body) {
 
 int tiles_of(const FewChannels& sizes) { return sizes.batch * ((sizes.pooled_h + kRows - 1) / kRows); }
 int d_weight_blocks(const FewChannels& sizes, int multiprocessors) {
-  return std::min(tiles_of(sizes), (sizes.channels == 1 ? 6 : 3) * multiprocessors);
+  return std::min(tiles_of(sizes), (sizes.channels == 1 ? 3 : 2) * multiprocessors);
 }
 
 }  // namespace
@@ -259,7 +276,7 @@ void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes,
   with_sizes(sizes.channels, sizes.kernel, sizes.pool, [&]<int kKernel, int kChannels, int kPool>() {
     const std::size_t bytes = Strip<kKernel, kChannels, kPool>(sizes).floats() * sizeof(float);
     forward<T, kKernel, kChannels, kPool>
-        <<<grid, 32 * kRows, bytes, stream>>>(sizes, src, weight, bias, activation, dst, choice);
+        <<<grid, 32 * kWarps, bytes, stream>>>(sizes, src, weight, bias, activation, dst, choice);
   });
   check_launch("conv2d_max_pool_few_channels");
 }
@@ -278,7 +295,7 @@ void conv2d_max_pool_d_weight_few_channels(cudaStream_t stream, const FewChannel
     constexpr int kCount = kEntries<kKernel, kChannels>;
     const int floats = std::max(Strip<kKernel, kChannels, kPool>(sizes).floats(), kCount * 32);
     d_weight_of_blocks<T, kKernel, kChannels, kPool>
-        <<<dim3(blocks, sizes.outputs / 32), 32 * kRows, floats * sizeof(float), stream>>>(
+        <<<dim3(blocks, sizes.outputs / 32), 32 * kWarps, floats * sizeof(float), stream>>>(
             sizes, tiles_of(sizes), d_dst, choice, src, dst, workspace);
     check_launch("conv2d_max_pool_d_weight_few_channels");
     add_blocks<<<dim3(kCount, sizes.outputs / 32), 32 * kSlices, 0, stream>>>(blocks, kCount, sizes.outputs,

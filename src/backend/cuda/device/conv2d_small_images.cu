@@ -9,13 +9,15 @@ namespace {
 
 constexpr int kKernel = 5, kTaps = kKernel * kKernel;
 constexpr int kMaxShared = 227 << 10;
+constexpr int kStages = 3;  // rows of taps whose weights are in shared memory or on their way
 
 // Numbers of bf16 between neighbouring pixels in shared memory; the odd 16 bytes spread them over the banks.
 template <int kChannels>
 constexpr int kPixel = kChannels + 8;
 
-// A matrix product: pixels (a band of rows of one image) x channels and taps x outputs. Warps share the pixels
-// (kPixelWarps, kPixelTiles tiles of 16 each) and the outputs (kOutputWarps, kOutputTiles tiles of 8 each).
+// A matrix product: pixels (a band of rows of one image) x channels and taps x outputs. Warps share the
+// pixels (kPixelWarps, kPixelTiles tiles of 16 each) and the outputs (kOutputWarps, kOutputTiles tiles of 8
+// each).
 template <int kChannels_, int kOutputs_, bool kTurned_, int kPixelWarps_, int kPixelTiles_, int kOutputWarps_>
 struct Shape {
   static constexpr int kChannels = kChannels_, kOutputs = kOutputs_;
@@ -49,9 +51,9 @@ Band band_of(const SmallImages& sizes, int pool) {
 
 template <typename S>
 std::size_t shared_bytes(const Band& band) {
-  const std::size_t working = (static_cast<std::size_t>(band.shared_pixels()) * kPixel<S::kChannels> +
-                               2 * S::kWeightStage) *
-                              sizeof(bf16);
+  const std::size_t working =
+      (static_cast<std::size_t>(band.shared_pixels()) * kPixel<S::kChannels> + kStages * S::kWeightStage) *
+      sizeof(bf16);
   return std::max(working, static_cast<std::size_t>(S::kPixels) * kPixel<S::kOutputs> * sizeof(bf16));
 }
 
@@ -87,8 +89,8 @@ __device__ void load_weights(const SmallImages& s, const bf16* weight, int first
 
 // Adds the products with one row of taps, whose weights lie at `weights`.
 template <typename S>
-__device__ void add_taps(std::uint32_t weights, const std::uint32_t (&pixels)[S::kPixelTiles], int first_column,
-                         float (&sum)[S::kPixelTiles][S::kOutputTiles][4]) {
+__device__ void add_taps(std::uint32_t weights, const std::uint32_t (&pixels)[S::kPixelTiles],
+                         int first_column, float (&sum)[S::kPixelTiles][S::kOutputTiles][4]) {
   const int lane = threadIdx.x % 32;
   const int near = (lane & 7) + (S::kTurned ? (lane >> 3 & 1) * 8 : (lane >> 4) * 8);
   const int far = S::kTurned ? (lane >> 4) * 8 : (lane >> 3 & 1) * 8;
@@ -191,8 +193,12 @@ __global__ void __launch_bounds__(S::kThreadCount)
       pixels + (band.rows + kKernel - 1) * band.shared_width * kPixel<S::kChannels> * sizeof(bf16);
   load_band<S::kChannels>(s, src + static_cast<std::int64_t>(image) * s.height * s.width * S::kChannels,
                           first_row, band.rows, band.shared_width, pixels);
-  load_weights<S>(s, weight, first_output, 0, weights);
-  commit_copies();
+  const auto prefetch = [&](int ky) {
+    if (ky < kKernel)
+      load_weights<S>(s, weight, first_output, ky, weights + ky % kStages * S::kWeightStage * sizeof(bf16));
+    commit_copies();
+  };
+  for (int ky = 0; ky < kStages - 1; ++ky) prefetch(ky);
 
   // Where this lane's row of each tile lies: the pixel above and left of all taps.
   std::uint32_t rows[S::kPixelTiles];
@@ -205,18 +211,16 @@ __global__ void __launch_bounds__(S::kThreadCount)
   }
   float sum[S::kPixelTiles][S::kOutputTiles][4] = {};
   for (int ky = 0; ky < kKernel; ++ky) {
-    const std::uint32_t stage = weights + ky % 2 * S::kWeightStage * sizeof(bf16);
-    if (ky + 1 < kKernel)
-      load_weights<S>(s, weight, first_output, ky + 1, weights + (ky + 1) % 2 * S::kWeightStage * sizeof(bf16));
-    commit_copies();
-    wait_copies<1>();
-    __syncthreads();
-    add_taps<S>(stage, rows, warp % S::kOutputWarps * S::kOutputTiles * 8, sum);
-    __syncthreads();
+    wait_copies<kStages - 2>();
+    __syncthreads();  // this stage is there, and the one before it is free
+    prefetch(ky + kStages - 1);
+    add_taps<S>(weights + ky % kStages * S::kWeightStage * sizeof(bf16), rows,
+                warp % S::kOutputWarps * S::kOutputTiles * 8, sum);
 #pragma unroll
     for (int m = 0; m < S::kPixelTiles; ++m)
       rows[m] += band.shared_width * kPixel<S::kChannels> * sizeof(bf16);
   }
+  __syncthreads();
   store_sums<S>(sum, bias, first_output, activation, shared);
   __syncthreads();
   write_tile<S>(s, shared, image, first_row, band.rows, first_output, pool, dst, choice);
@@ -227,11 +231,14 @@ __global__ void __launch_bounds__(S::kThreadCount)
 template <bool kTurned, typename Body>
 bool with_shape(const SmallImages& s, const Body& body) {
   const bool twelve = s.out_h * s.out_w == 144;
-  if (s.channels == 32 && s.outputs % 64 == 0) return body.template operator()<Shape<32, 64, kTurned, 4, 2, 2>>(), true;
+  if (s.channels == 32 && s.outputs % 64 == 0)
+    return body.template operator()<Shape<32, 64, kTurned, 4, 2, 2>>(), true;
   if (s.channels == 64 && s.outputs % 64 == 0 && twelve)
     return body.template operator()<Shape<64, 64, kTurned, 3, 3, 2>>(), true;
-  if (s.channels == 64 && s.outputs % 64 == 0) return body.template operator()<Shape<64, 64, kTurned, 4, 2, 2>>(), true;
-  if (s.channels == 64 && s.outputs == 32) return body.template operator()<Shape<64, 32, kTurned, 4, 2, 1>>(), true;
+  if (s.channels == 64 && s.outputs % 64 == 0)
+    return body.template operator()<Shape<64, 64, kTurned, 4, 2, 2>>(), true;
+  if (s.channels == 64 && s.outputs == 32)
+    return body.template operator()<Shape<64, 32, kTurned, 4, 2, 1>>(), true;
   return false;
 }
 
@@ -244,9 +251,9 @@ void start(cudaStream_t stream, const SmallImages& s, const void* src, const voi
     TRAINYARD_CUDA(cudaFuncSetAttribute(convolve<S>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(bytes)));
     const dim3 grid(s.batch, (s.out_h + band.rows - 1) / band.rows, s.outputs / S::kOutputs);
-    convolve<S><<<grid, S::kThreadCount, bytes, stream>>>(
-        s, band, static_cast<const bf16*>(src), static_cast<const bf16*>(weight), bias, activation, pool,
-        static_cast<bf16*>(dst), choice);
+    convolve<S><<<grid, S::kThreadCount, bytes, stream>>>(s, band, static_cast<const bf16*>(src),
+                                                          static_cast<const bf16*>(weight), bias, activation,
+                                                          pool, static_cast<bf16*>(dst), choice);
   });
   check_launch("conv2d_small_images");
 }
@@ -258,8 +265,8 @@ const char* decline(const SmallImages& s) {
   with_shape<kTurned>(s, [&]<typename S>() {
     const Band band = band_of<S>(s, 2);
     reason = band.rows < 2 || band.rows * s.out_w > S::kPixels ? "images are too wide"
-             : shared_bytes<S>(band) > kMaxShared             ? "images are too large for shared memory"
-                                                              : nullptr;
+             : shared_bytes<S>(band) > kMaxShared              ? "images are too large for shared memory"
+                                                               : nullptr;
   });
   return reason;
 }
@@ -272,7 +279,8 @@ const char* SmallImages::decline_forward() const {
 }
 
 void conv2d_small_images(cudaStream_t stream, const SmallImages& sizes, const void* src, const void* weight,
-                         const float* bias, Activation activation, int pool, void* dst, std::uint8_t* choice) {
+                         const float* bias, Activation activation, int pool, void* dst,
+                         std::uint8_t* choice) {
   start<false>(stream, sizes, src, weight, bias, activation, pool, dst, choice);
 }
 

@@ -26,7 +26,8 @@ struct SmallImages {
 // says where from. bias may be null.
 void conv2d_small_images(cudaStream_t stream, const SmallImages& sizes, const void* src, const void* weight,
                          const float* bias, Activation activation, int pool, void* dst, std::uint8_t* choice);
-// weight (channels, kernel, kernel, outputs): as the forward convolution has it, whose outputs are `channels`.
+// weight (channels, kernel, kernel, outputs): as the forward convolution has it, whose outputs are
+// `channels`.
 void conv2d_d_src_small_images(cudaStream_t stream, const SmallImages& sizes, const void* d_dst,
                                const void* weight, void* d_src);
 

@@ -1,5 +1,7 @@
 #include "backend/cuda/device/update.h"
 
+#include <cmath>
+
 #include "backend/cuda/device/chunks.cuh"
 
 namespace trainyard::backend::cuda::device {
@@ -12,8 +14,13 @@ struct Rates {
   float rest, rest1, rest2;  // 1 - decay, 1 - beta1, 1 - beta2
 };
 
-// In double, because the powers of betas are close to one; three warps share the slow functions.
-__device__ void rates_at(const ops::UpdateAttrs& attrs, std::int64_t step, Rates& r) {
+// Logarithms of the betas. 1 - beta^t is -expm1(t log beta), which f32 does well where the power itself,
+// close to one, would lose most digits.
+struct Logs {
+  float beta1, beta2;
+};
+
+__device__ void rates_at(const ops::UpdateAttrs& attrs, Logs logs, std::int64_t step, Rates& r) {
   if (threadIdx.x == 0) {
     const double rate = attrs.schedule.at(step);
     r.rate = static_cast<float>(rate);
@@ -29,11 +36,11 @@ __device__ void rates_at(const ops::UpdateAttrs& attrs, std::int64_t step, Rates
     r.rest1 = static_cast<float>(1 - attrs.beta1);
     r.rest2 = static_cast<float>(1 - attrs.beta2);
   }
-  const bool adam = attrs.rule == Rule::adam;
-  if (adam && threadIdx.x == 32)
-    r.correction1 = static_cast<float>(1 / (1 - pow(attrs.beta1, static_cast<double>(step + 1))));
-  if (adam && threadIdx.x == 64)
-    r.correction2 = static_cast<float>(1 / (1 - pow(attrs.beta2, static_cast<double>(step + 1))));
+  if (attrs.rule == Rule::adam && threadIdx.x == 32) {
+    const auto t = static_cast<float>(step + 1);
+    r.correction1 = -1 / expm1f(t * logs.beta1);
+    r.correction2 = -1 / expm1f(t * logs.beta2);
+  }
 }
 
 constexpr int slots_of(Rule rule) { return rule == Rule::sgd ? 0 : rule == Rule::momentum ? 1 : 2; }
@@ -75,6 +82,8 @@ __device__ inline void load(const UpdateTensor& tensor, std::int64_t at, Quad& q
 template <int kSlots>
 __device__ inline void store(const UpdateTensor& tensor, std::int64_t at, const Quad& quad) {
   store_quad(tensor.parameter, at, tensor.elements, quad.parameter);
+  if (tensor.rounded != nullptr)
+    store_quad(static_cast<bf16*>(tensor.rounded), at, tensor.elements, quad.parameter);
 #pragma unroll
   for (int s = 0; s < kSlots; ++s) store_quad(tensor.slots[s], at, tensor.elements, quad.slots[s]);
 }
@@ -95,7 +104,8 @@ __device__ inline void advance(const Rates& r, bool nesterov, Quad& quad) {
 
 template <Rule rule, bool kShadow>
 __global__ void __launch_bounds__(kThreads)
-    update_chunks(ops::UpdateAttrs attrs, const StepContext* context, Chunks<UpdateTensor> chunks) {
+    update_chunks(ops::UpdateAttrs attrs, Logs logs, const StepContext* context,
+                  Chunks<UpdateTensor> chunks) {
   constexpr int kSlots = slots_of(rule) + (kShadow ? 1 : 0);
   __shared__ Rates rates;
   bool rates_known = false;
@@ -104,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) load<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
     if (!rates_known) {  // while the first loads are under way
-      rates_at(attrs, context->step, rates);
+      rates_at(attrs, logs, context->step, rates);
       __syncthreads();
       rates_known = true;
     }
@@ -120,11 +130,13 @@ template <Rule rule>
 void start(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
            const Chunks<UpdateTensor>& chunks) {
   // A few chunks a block: each block computes the rates anew.
-  const int blocks = std::min(grid_for(chunks), 132 * 6);
+  // A block for every chunk: blocks that end soon leave room for what runs beside and is more urgent.
+  const auto blocks = chunks.count;
+  const Logs logs{static_cast<float>(std::log(attrs.beta1)), static_cast<float>(std::log(attrs.beta2))};
   if (attrs.ema_decay > 0)
-    update_chunks<rule, true><<<blocks, kThreads, 0, stream>>>(attrs, context, chunks);
+    update_chunks<rule, true><<<blocks, kThreads, 0, stream>>>(attrs, logs, context, chunks);
   else
-    update_chunks<rule, false><<<blocks, kThreads, 0, stream>>>(attrs, context, chunks);
+    update_chunks<rule, false><<<blocks, kThreads, 0, stream>>>(attrs, logs, context, chunks);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct UpdateTensor {
   std::int64_t elements;
   std::uint32_t first_chunk;
   bool gradient_is_bf16;
+  void* rounded = nullptr;  // bf16 copy of the parameter; null: there is none
 };
 
 // ops::update_op, all tensors in one launch. `context` lies in device memory.
