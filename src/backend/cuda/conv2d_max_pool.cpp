@@ -1,6 +1,7 @@
 #include "ops/conv2d_max_pool.h"
 
 #include "backend/cuda/activation.h"
+#include "backend/cuda/conv2d_plain.h"
 #include "backend/cuda/convolution.h"
 #include "backend/cuda/device/bias_activation_pool.h"
 #include "backend/cuda/launch_kernel.h"
@@ -75,10 +76,21 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<ConvolveThenPool>(request);
 }
 
+// Any attributes; the fusion pass does not count on it.
+std::unique_ptr<Kernel> make_d_weight_plain(const KernelRequest& request) {
+  const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolGradAttrs>();
+  const Shape between = ops::convolved_shape(attrs.forward, request.node.input_shape(2), attrs.weight);
+  KernelIo io = natural_io(request.node);
+  io.workspace_bytes = static_cast<std::size_t>(between.elements()) * size_of(request.node.dtype());
+  return std::make_unique<LaunchKernel>(request, std::move(io), conv2d_max_pool_d_weight_plain);
+}
+
 }  // namespace
 
 std::vector<Candidate> conv2d_max_pool_candidates() {
-  return {{&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make}};
+  return {{&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make},
+          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_plain", want_countable_elements,
+           make_d_weight_plain}};
 }
 
 }  // namespace trainyard::backend::cuda

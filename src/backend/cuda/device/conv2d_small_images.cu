@@ -94,7 +94,7 @@ __device__ void add_taps(std::uint32_t weights, const std::uint32_t (&pixels)[S:
   const int lane = threadIdx.x % 32;
   const int near = (lane & 7) + (S::kTurned ? (lane >> 3 & 1) * 8 : (lane >> 4) * 8);
   const int far = S::kTurned ? (lane >> 4) * 8 : (lane >> 3 & 1) * 8;
-#pragma unroll 1
+#pragma unroll
   for (int kx = 0; kx < kKernel; ++kx)
 #pragma unroll
     for (int k = 0; k < S::kChannels; k += 16) {
