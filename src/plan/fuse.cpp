@@ -283,8 +283,20 @@ class Fuser {
     if (!reason.empty())
       return note("max_pool '{}' stays apart from conv2d '{}': {}", pool.name, conv->name, reason);
     note("max_pool '{}' joins conv2d '{}'", pool.name, conv->name);
+    take_images_as_they_are(fused);
     *conv = std::move(fused);
     pool = {};
+  }
+
+  // A first layer that reads f32 images need not wait until they are rounded.
+  void take_images_as_they_are(Node& first_layer) {
+    const Node* cast = producer(first_layer.inputs[0]);
+    if (cast == nullptr || cast->op != &ops::cast_op || cast->inputs.size() != 1) return;
+    Node direct = first_layer;
+    direct.inputs[0] = cast->inputs[0];
+    if (!declined(direct).empty()) return;
+    note("'{}' reads what '{}' would round", first_layer.name, cast->name);
+    first_layer = std::move(direct);
   }
 
   // The gradient of such a pair, where only the weights need one.

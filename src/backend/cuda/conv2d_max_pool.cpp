@@ -66,6 +66,8 @@ class ConvolveThenPool final : public Kernel {
 Decision accept(const KernelRequest& request) {
   if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   if (Decision countable = want_countable_elements(request); !countable.accepted()) return countable;
+  if (request.node.dtype() != request.node.input(1).type.dtype)
+    return Decision::no("images and weights of one type only");
   Context& context = context_of(request);
   if (context.convolutions().find(context, problem_of(request.node)) == nullptr)
     return Decision::no("cuDNN has no engine for the convolution");

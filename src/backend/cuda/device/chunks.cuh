@@ -8,12 +8,20 @@ namespace trainyard::backend::cuda::device {
 // A thread's part of a chunk: kQuads times four neighbours, neighbouring threads on neighbouring quads.
 inline constexpr int kQuads = static_cast<int>(kChunkElements / (kThreads * 4));
 
+template <typename Tensor>
+__device__ inline Tensor tensor_at(const Chunks<Tensor>& chunks, std::uint32_t chunk) {
+  if (chunks.few_count == 0) return chunks.tensors[chunks.tensor_of[chunk]];
+  std::uint32_t i = 0;
+  while (i + 1 < chunks.few_count && chunks.few[i + 1].first_chunk <= chunk) ++i;
+  return chunks.few[i];
+}
+
 // Calls body(tensor, first element of this thread's first quad) for every chunk of this block; the next quad
 // begins kThreads * 4 elements further on.
 template <typename Tensor, typename Body>
 __device__ inline void for_each_chunk(const Chunks<Tensor>& chunks, const Body& body) {
   for (std::uint32_t chunk = blockIdx.x; chunk < chunks.count; chunk += gridDim.x) {
-    const Tensor tensor = chunks.tensors[chunks.tensor_of[chunk]];
+    const Tensor tensor = tensor_at(chunks, chunk);
     body(tensor, (chunk - tensor.first_chunk) * kChunkElements + threadIdx.x * 4);
   }
 }

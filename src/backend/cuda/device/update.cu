@@ -124,7 +124,7 @@ __device__ inline void advance(const Constants& c, const Rates& r, Quad& quad) {
 template <Rule rule, bool kShadow>
 __global__ void __launch_bounds__(kThreads, 4)
     update_chunks(Constants constants, const StepContext* context, const float* scheduled,
-                  Chunks<UpdateTensor> chunks) {
+                  const __grid_constant__ Chunks<UpdateTensor> chunks) {
   constexpr int kSlots = slots_of(rule) + (kShadow ? 1 : 0);
   for_each_chunk(chunks, [&](const UpdateTensor& tensor, std::int64_t first) {
     Quad quads[kQuads];
