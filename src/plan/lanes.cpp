@@ -70,9 +70,15 @@ std::vector<int> chains_behind(const std::vector<std::vector<int>>& waits_for) {
   return length;
 }
 
+// Beside a kernel that fills the device by itself another one only takes away its cache.
+bool fills_device(const Step& step) {
+  constexpr std::int64_t kFlops = 20'000'000'000, kBytes = std::int64_t{256} << 20;
+  return step.cost.flops > kFlops || step.cost.bytes_moved > kBytes;
+}
+
 }  // namespace
 
-// Lane 0 is the longest chain; the others get what can run beside it.
+// Lane 0 is the longest chain, and what fills the device; the others get what can run beside it.
 void assign_lanes(CompiledStep& compiled, int lanes) {
   std::vector<Step>& steps = compiled.plan.steps;
   const std::vector<std::vector<int>> waits_for = dependencies_of(compiled);
@@ -91,9 +97,10 @@ void assign_lanes(CompiledStep& compiled, int lanes) {
   for (std::size_t s = 0; s < steps.size(); ++s) {
     // Behind something that it waits for anyhow, or else where nothing was started for longest.
     const auto side = last.begin() + 1;
-    auto lane = on_chain[s] ? last.begin() : std::find_if(side, last.end(), [&](int t) {
-      return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0;
-    });
+    auto lane =
+        on_chain[s] || fills_device(steps[s]) ? last.begin() : std::find_if(side, last.end(), [&](int t) {
+          return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0;
+        });
     if (lane == last.end()) lane = std::min_element(side, last.end());
     steps[s].lane = static_cast<int>(lane - last.begin());
     steps[s].waits_for = waits_for[s];
