@@ -9,7 +9,8 @@ const char* name(Activation kind);
 
 struct ActivationAttrs {
   Activation kind = Activation::relu;
-  double slope = 0.2;  // of leaky_relu below zero
+  double slope = 0.2;         // of leaky_relu below zero
+  double gradient_scale = 1;  // set by the fusion pass: the gradient also takes over that of a dropout
 };
 
 extern const graph::OpDef activation_op;       // (src) -> dst

@@ -20,7 +20,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   const Shape between = convolved_shape(attrs, node.input_shape(0), node.input_shape(1));
   check_window(node, attrs.pool, between);
   const Shape dst{between[0], between[1], attrs.pool.output_h(between[2]), attrs.pool.output_w(between[3])};
-  return {{dst, node.dtype()}, {dst, DType::u8}};
+  return {{dst, node.input(1).type.dtype}, {dst, DType::u8}};  // images may still be f32 before bf16 weights
 }
 
 Cost cost(const NodeView& node) {

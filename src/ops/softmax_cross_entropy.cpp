@@ -28,7 +28,9 @@ std::vector<TensorType> infer(const NodeView& node) {
   const double smoothing = node.attrs<SoftmaxCrossEntropyAttrs>().label_smoothing;
   if (!(smoothing >= 0 && smoothing < 1)) node.refuse("label smoothing {} is not in [0, 1)", smoothing);
   const DType sums = sum_type(node.dtype());
-  return {{{}, sums}, {node.input_shape(0), sums}};
+  std::vector<TensorType> types{{{}, sums}, {node.input_shape(0), sums}};
+  if (node.attrs<SoftmaxCrossEntropyAttrs>().with_gradient) types.push_back(node.input(0).type);
+  return types;
 }
 
 Cost cost(const NodeView& node) {

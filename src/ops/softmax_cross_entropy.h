@@ -6,6 +6,7 @@ namespace trainyard::ops {
 
 struct SoftmaxCrossEntropyAttrs {
   double label_smoothing = 0;  // the target is (1 - s) * label + s / K
+  bool with_gradient = false;  // set by the fusion pass: a third output is d_logits for d_loss = 1
   bool d_logits_bf16 = false;  // set by the fusion pass: the gradient takes over a cast behind it
 };
 

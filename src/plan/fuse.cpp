@@ -11,6 +11,8 @@
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
+#include "ops/dropout.h"
+#include "ops/fill.h"
 #include "ops/max_pool.h"
 #include "ops/softmax_cross_entropy.h"
 #include "plan/passes.h"
@@ -34,6 +36,7 @@ class Fuser {
     each(ops::add_op, [this](NodeId id) { join_residual(id); });
     each(ops::activation_grad_op, [this](NodeId id) { join_mask(id); });
     each(ops::cast_op, [this](NodeId id) { join_cast(id); });
+    each(ops::softmax_cross_entropy_grad_op, [this](NodeId id) { join_loss(id); });
     each(ops::max_pool_op, [this](NodeId id) { join_convolution(id); });
     each(ops::conv2d_d_weight_op, [this](NodeId id) { join_unpool(id); });
     std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
@@ -117,6 +120,45 @@ class Fuser {
     take_over(*before, node);
   }
 
+  // The gradient of the loss by itself is one, so the loss can make that of its logits at once.
+  void join_loss(NodeId id) {
+    Node& node = nodes_[index(id)];
+    const Node* one = producer(node.inputs[0]);
+    Node* loss = producer(node.inputs[1]);
+    if (one == nullptr || one->op != &ops::fill_op || one->attrs<ops::FillAttrs>().value != 1) return;
+    if (loss == nullptr || loss->op != &ops::softmax_cross_entropy_op || loss->outputs.size() != 2 ||
+        graph_.dtype(node.outputs[0]) != graph_.dtype(loss->inputs[0]))
+      return;
+    Node fused = *loss;
+    fused.outputs.push_back(node.outputs[0]);
+    std::any_cast<ops::SoftmaxCrossEntropyAttrs&>(fused.attributes).with_gradient = true;
+    if (const std::string reason = declined(fused); !reason.empty())
+      return note("gradient '{}' stays apart from '{}': {}", node.name, loss->name, reason);
+    note("gradient '{}' joins softmax_cross_entropy '{}'", node.name, loss->name);
+    *loss = std::move(fused);
+    node = {};
+  }
+
+  // Behind a ReLU and a dropout an element is positive where both let it pass, so one mask stands for both.
+  bool join_dropout_gradient(Node& mask) {
+    const Node* dropped = producer(mask.inputs[0]);
+    if (dropped == nullptr || dropped->op != &ops::dropout_op || !read_once(mask.inputs[0])) return false;
+    const auto& attrs = dropped->attrs<ops::DropoutAttrs>();
+    const auto forward = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+      return node.op == &ops::dropout_op && node.inputs[0] == mask.inputs[1] &&
+             node.attrs<ops::DropoutAttrs>().stream == attrs.stream;
+    });
+    if (forward == nodes_.end()) return false;
+    Node fused = mask;
+    fused.inputs = {dropped->inputs[0], forward->outputs[0]};
+    std::any_cast<ops::ActivationAttrs&>(fused.attributes).gradient_scale = 1 / (1 - attrs.rate);
+    if (!declined(fused).empty()) return false;
+    note("gradient of dropout '{}' joins the mask of '{}'", dropped->name, mask.name);
+    nodes_[index(producer_[index(mask.inputs[0])])] = {};
+    mask = std::move(fused);
+    return true;
+  }
+
   // The gradient of a ReLU is a mask by its output; a neighbour can apply it while it reads or writes.
   void join_mask(NodeId id) {
     Node& node = nodes_[index(id)];
@@ -125,6 +167,7 @@ class Fuser {
     Node* before = producer(d_dst);
     if (before != nullptr && read_once(d_dst) && before->op == &ops::max_pool_d_src_op)
       if (join_pool_gradient(*before, node)) return;
+    if (join_dropout_gradient(node)) return;
     if (read_once(node.outputs[0]) && join_norm_gradient(id)) return;
     if (before != nullptr && read_once(d_dst) && before->op == &ops::add_op) {
       note("mask of '{}' joins add '{}'", node.name, before->name);
@@ -217,7 +260,8 @@ class Fuser {
                                          std::vector<std::optional<Layout>>(node.outputs.size())};
     std::string reason = "the backend has no kernel for it";
     for (const backend::Candidate& candidate : backend_.candidates()) {
-      if (candidate.op != node.op || std::string_view(candidate.name).starts_with("reference:")) continue;
+      const std::string_view name = candidate.name;
+      if (candidate.op != node.op || name.starts_with("reference:") || name.ends_with("_plain")) continue;
       const backend::Decision decision = candidate.accept(request);
       if (decision.accepted()) return "";
       reason = decision.reason;
@@ -239,8 +283,20 @@ class Fuser {
     if (!reason.empty())
       return note("max_pool '{}' stays apart from conv2d '{}': {}", pool.name, conv->name, reason);
     note("max_pool '{}' joins conv2d '{}'", pool.name, conv->name);
+    take_images_as_they_are(fused);
     *conv = std::move(fused);
     pool = {};
+  }
+
+  // A first layer that reads f32 images need not wait until they are rounded.
+  void take_images_as_they_are(Node& first_layer) {
+    const Node* cast = producer(first_layer.inputs[0]);
+    if (cast == nullptr || cast->op != &ops::cast_op || cast->inputs.size() != 1) return;
+    Node direct = first_layer;
+    direct.inputs[0] = cast->inputs[0];
+    if (!declined(direct).empty()) return;
+    note("'{}' reads what '{}' would round", first_layer.name, cast->name);
+    first_layer = std::move(direct);
   }
 
   // The gradient of such a pair, where only the weights need one.

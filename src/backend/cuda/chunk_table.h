@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "backend/cuda/context.h"
@@ -31,6 +32,9 @@ class ChunkTable {
     chunks_ = {reinterpret_cast<const Tensor*>(memory_.data()),
                reinterpret_cast<const std::uint32_t*>(memory_.data() + index_at),
                static_cast<std::uint32_t>(tensor_of.size())};
+    if (tensors.size() > device::Chunks<Tensor>::kFew) return;
+    chunks_.few_count = static_cast<std::uint32_t>(tensors.size());
+    std::copy(tensors.begin(), tensors.end(), chunks_.few);
   }
 
   const device::Chunks<Tensor>& chunks() const { return chunks_; }

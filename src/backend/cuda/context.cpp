@@ -183,7 +183,8 @@ void Context::join_lanes() {
 std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue) {
   cudaGraph_t graph = captured(stream_, enqueue);
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  const cudaError_t status =
+      cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   check(status, "cudaGraphInstantiate");
   return std::make_unique<GraphRecording>(executable, stream_);

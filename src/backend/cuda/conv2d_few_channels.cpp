@@ -70,12 +70,15 @@ Decision accept_d_weight(const KernelRequest& request) {
 
 void forward(const Launch& at) {
   const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolAttrs>();
-  with_float_type(at.node.dtype(), [&]<typename T>() {
-    device::conv2d_max_pool_few_channels(at.stream(), forward_sizes(at.node), at.input<T>(0), at.input<T>(1),
-                                         at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+  const auto start = [&]<typename Source, typename T>() {
+    device::conv2d_max_pool_few_channels(at.stream(), forward_sizes(at.node), at.input<Source>(0),
+                                         at.input<T>(1), at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
                                          to_device(attrs.conv.activation), at.output<T>(0),
                                          at.output<std::uint8_t>(1));
-  });
+  };
+  const bool rounded = at.node.output(0).type.dtype == DType::bf16;
+  if (!rounded) return start.operator()<float, float>();
+  with_float_type(at.node.dtype(), [&]<typename Source>() { start.operator()<Source, __nv_bfloat16>(); });
 }
 
 void d_weight(const Launch& at) {

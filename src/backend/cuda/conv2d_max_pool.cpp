@@ -1,6 +1,7 @@
 #include "ops/conv2d_max_pool.h"
 
 #include "backend/cuda/activation.h"
+#include "backend/cuda/conv2d_plain.h"
 #include "backend/cuda/convolution.h"
 #include "backend/cuda/device/bias_activation_pool.h"
 #include "backend/cuda/launch_kernel.h"
@@ -65,6 +66,8 @@ class ConvolveThenPool final : public Kernel {
 Decision accept(const KernelRequest& request) {
   if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   if (Decision countable = want_countable_elements(request); !countable.accepted()) return countable;
+  if (request.node.dtype() != request.node.input(1).type.dtype)
+    return Decision::no("images and weights of one type only");
   Context& context = context_of(request);
   if (context.convolutions().find(context, problem_of(request.node)) == nullptr)
     return Decision::no("cuDNN has no engine for the convolution");
@@ -75,10 +78,21 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<ConvolveThenPool>(request);
 }
 
+// Any attributes; the fusion pass does not count on it.
+std::unique_ptr<Kernel> make_d_weight_plain(const KernelRequest& request) {
+  const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolGradAttrs>();
+  const Shape between = ops::convolved_shape(attrs.forward, request.node.input_shape(2), attrs.weight);
+  KernelIo io = natural_io(request.node);
+  io.workspace_bytes = static_cast<std::size_t>(between.elements()) * size_of(request.node.dtype());
+  return std::make_unique<LaunchKernel>(request, std::move(io), conv2d_max_pool_d_weight_plain);
+}
+
 }  // namespace
 
 std::vector<Candidate> conv2d_max_pool_candidates() {
-  return {{&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make}};
+  return {{&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make},
+          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_plain", want_countable_elements,
+           make_d_weight_plain}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -3,7 +3,10 @@
 #include "backend/cuda/activation.h"
 #include "backend/cuda/device/channel_sum.h"
 #include "backend/cuda/device/conv2d_plain.h"
+#include "backend/cuda/device/max_pool.h"
+#include "backend/cuda/pool.h"
 #include "ops/conv2d.h"
+#include "ops/conv2d_max_pool.h"
 
 namespace trainyard::backend::cuda {
 namespace {
@@ -58,6 +61,23 @@ void conv2d_d_weight_plain(const Launch& at) {
     device::conv2d_d_weight_plain(at.stream(), sizes, at.input<T>(0), at.input<T>(1), at.output<T>(0));
     if (attrs.bias)
       device::channel_sum(at.stream(), at.input<T>(0), at.output<float>(1), dst.elements() / dst[1], dst[1]);
+  });
+}
+
+// The gradient of the convolution's output lies in the workspace.
+void conv2d_max_pool_d_weight_plain(const Launch& at) {
+  const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolGradAttrs>();
+  const Shape &dst = at.node.input_shape(0), &src = at.node.input_shape(2);
+  const Shape between = ops::convolved_shape(attrs.forward, src, attrs.weight);
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::max_pool_d_src(at.stream(), make_pool(attrs.forward.pool, between, dst), at.input<T>(0),
+                           at.input<std::uint8_t>(1), attrs.mask_by_dst ? at.input<T>(3) : nullptr,
+                           at.workspace<T>());
+    device::conv2d_d_weight_plain(at.stream(), sizes_of(attrs.forward.conv, src, attrs.weight, between),
+                                  at.workspace<T>(), at.input<T>(2), at.output<T>(0));
+    if (attrs.bias)
+      device::channel_sum(at.stream(), at.workspace<T>(), at.output<float>(1),
+                          between.elements() / between[1], between[1]);
   });
 }
 

@@ -8,5 +8,6 @@ namespace trainyard::backend::cuda {
 void conv2d_plain(const Launch& at);
 void conv2d_d_src_plain(const Launch& at);
 void conv2d_d_weight_plain(const Launch& at);
+void conv2d_max_pool_d_weight_plain(const Launch& at);
 
 }  // namespace trainyard::backend::cuda

@@ -27,9 +27,10 @@ class CrossEntropyKernel final : public Kernel {
     const Launch launch{node_, io_, binding_, device_};
     const Shape& shape = node_.input_shape(0);
     with_float_type(node_.dtype(), [&]<typename T>() {
-      device::softmax_cross_entropy(launch.stream(), {shape[0], shape[1]}, launch.input<T>(0),
-                                    labels_of(node_, binding_, 1), launch.output<float>(0),
-                                    launch.output<float>(1), launch.workspace<float>(), counter_.get());
+      device::softmax_cross_entropy(
+          launch.stream(), {shape[0], shape[1]}, launch.input<T>(0), labels_of(node_, binding_, 1),
+          launch.output<float>(0), launch.output<float>(1),
+          node_.outputs() > 2 ? launch.output<T>(2) : nullptr, launch.workspace<float>(), counter_.get());
     });
   }
 

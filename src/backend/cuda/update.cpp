@@ -18,6 +18,7 @@ class UpdateKernel final : public Kernel {
     const int slots = attrs.slots(), count = ops::updated_parameters(node_);
     auto copy = static_cast<std::size_t>(node_.inputs() - attrs.rounded_copies);
     context_ = binding.context;
+    scheduled_ = io_.workspace_bytes > 0 ? reinterpret_cast<float*>(binding.workspace) : nullptr;
     std::vector<device::UpdateTensor> tensors;
     for (int i = 0; i < count; ++i) {
       const auto memory = [&](int group) {
@@ -38,13 +39,14 @@ class UpdateKernel final : public Kernel {
   }
 
   void run(const StepContext&) override {
-    device::update(device_.stream(), node_.attrs<ops::UpdateAttrs>(), context_, table_.chunks());
+    device::update(device_.stream(), node_.attrs<ops::UpdateAttrs>(), context_, scheduled_, table_.chunks());
   }
 
  private:
   graph::NodeView node_;
   Context& device_;
   const StepContext* context_ = nullptr;
+  float* scheduled_ = nullptr;
   ChunkTable<device::UpdateTensor> table_;
 };
 
@@ -57,6 +59,9 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   for (int i = 0; i < tensors; ++i) io.inputs.push_back(present_or_natural_layout(request, i % count));
   for (int i = 0; i < count && static_cast<int>(io.inputs.size()) < node.inputs(); ++i)
     if (node.input_shape(i).rank() >= 2) io.inputs.push_back(io.inputs[static_cast<std::size_t>(i)]);
+  const ops::Schedule& schedule = node.attrs<ops::UpdateAttrs>().schedule;
+  const bool constant = schedule.kind == ops::Schedule::Kind::constant && schedule.warmup_steps == 0;
+  if (!constant) io.workspace_bytes = sizeof(float);
   return std::make_unique<UpdateKernel>(request, std::move(io));
 }
 

@@ -60,7 +60,11 @@ bool keeps_zeros(const graph::NodeView& node) {
   return node.attrs<ops::ActivationAttrs>().kind != Activation::sigmoid;
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept(const KernelRequest& request) {
+  // A dropout's gradient stays apart: dst is not read for it, and what is not read costs nothing.
+  if (request.node.attrs<ops::ActivationAttrs>().gradient_scale != 1) return Decision::no("scales nothing");
+  return wants_f32(request.node);
+}
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   KernelIo io = follow_io(request, 0, {{0, 0}});

@@ -79,7 +79,10 @@ Decision accept_labels(const graph::NodeView& node, int labels) {
   return wants_f32(node);
 }
 
-Decision accept_forward(const KernelRequest& request) { return accept_labels(request.node, 1); }
+Decision accept_forward(const KernelRequest& request) {
+  if (request.node.outputs() > 2) return Decision::no("makes the gradient apart");
+  return accept_labels(request.node, 1);
+}
 Decision accept_grad(const KernelRequest& request) { return accept_labels(request.node, 2); }
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {

@@ -20,7 +20,8 @@ void activation_grad(const Arguments& args) {
     const T *d_dst = args.input<T>(0), *dst = args.input<T>(1);
     T* d_src = args.output<T>(0);
     const std::int64_t elements = args.node.output_shape(0).elements();
-    for (std::int64_t i = 0; i < elements; ++i) d_src[i] = d_dst[i] * activation_slope(attrs, dst[i]);
+    for (std::int64_t i = 0; i < elements; ++i)
+      d_src[i] = d_dst[i] * activation_slope(attrs, dst[i]) * static_cast<T>(attrs.gradient_scale);
   });
 }
 

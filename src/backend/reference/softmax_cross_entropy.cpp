@@ -57,6 +57,9 @@ void softmax_cross_entropy(const Arguments& args) {
         probabilities[k] = static_cast<T>(std::exp(log_probability));
         const double target = targets.at(n, k);
         if (target != 0) loss -= target * log_probability;
+        if (args.node.outputs() == 3)
+          args.output<T>(2)[n * classes + k] =
+              static_cast<T>((std::exp(log_probability) - target) / static_cast<double>(rows));
       }
     }
     *args.output<T>(0) = static_cast<T>(loss / static_cast<double>(rows));

@@ -14,7 +14,10 @@ template <typename T>
 void activation_grad(cudaStream_t stream, Activation activation, const T* d_dst, const T* dst, T* d_src,
                      std::int64_t elements) {
   elementwise(
-      stream, elements, [=] __device__(float g, float y) { return g * activation_slope(activation, y); },
+      stream, elements,
+      [=] __device__(float g, float y) {
+        return g * activation_slope(activation, y) * activation.gradient_scale;
+      },
       d_src, d_dst, dst);
 }
 

@@ -12,6 +12,7 @@ namespace trainyard::backend::cuda::device {
 struct Activation {
   ops::Activation kind;
   float slope;
+  float gradient_scale = 1;
 };
 
 // T: float or __nv_bfloat16.

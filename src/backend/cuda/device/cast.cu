@@ -15,7 +15,7 @@ __device__ inline void gather_quad(const CastTensor& tensor, std::int64_t at, fl
                                        : 0.0f;
 }
 
-__global__ void __launch_bounds__(kThreads) cast_chunks(Chunks<CastTensor> chunks) {
+__global__ void __launch_bounds__(kThreads) cast_chunks(const __grid_constant__ Chunks<CastTensor> chunks) {
   for (std::uint32_t chunk = blockIdx.x; chunk < chunks.count; chunk += gridDim.x) {
     const CastTensor& tensor = chunks.tensors[chunks.tensor_of[chunk]];
     const std::int64_t first = (chunk - tensor.first_chunk) * kChunkElements + threadIdx.x * 4;

@@ -74,17 +74,20 @@ __device__ void add_image(const SmallImages& s, const Room<kChannels>& room, std
             (lane >> 3 & 1) * 8) *
                sizeof(bf16);
   const int pixels = s.out_h * s.out_w;
-#pragma unroll 1
+  const int lane_pixel = (lane & 7) + (lane >> 3 & 1) * 8;
+  int x = lane_pixel % s.out_w, place = lane_pixel / s.out_w * room.width + x;
+#pragma unroll 2
   for (int first = 0; first < pixels; first += 16) {
     std::uint32_t a[4];
     load_matrices_transposed(a, gradient + first * kPixel<kOutputs> * sizeof(bf16));
-    const int pixel = min(first + (lane & 7) + (lane >> 3 & 1) * 8, pixels - 1);  // beyond: times zero
-    const std::uint32_t place =
-        at + (pixel / s.out_w * room.width + pixel % s.out_w) * kPixel<kChannels> * sizeof(bf16);
+    // Beyond the last pixel the gradient is zero, and any place will do.
+    const int valid = first + lane_pixel < pixels ? place : 0;
+    const std::uint32_t image = at + valid * kPixel<kChannels> * sizeof(bf16);
+    for (x += 16, place += 16; x >= s.out_w; x -= s.out_w) place += kKernel - 1;
 #pragma unroll
     for (int n = 0; n < kTilesOfWarp / 2; ++n) {
       std::uint32_t b[4];
-      load_matrices_transposed(b, place + offsets[n]);
+      load_matrices_transposed(b, image + offsets[n]);
       multiply_add(sum[2 * n], a, b[0], b[1]);
       multiply_add(sum[2 * n + 1], a, b[2], b[3]);
     }

@@ -103,9 +103,9 @@ __device__ inline Chosen largest(const float (&window)[kPool][kPool], int rows, 
   return best;
 }
 
-template <typename T, int kKernel, int kChannels, int kPool>
+template <typename Source, typename T, int kKernel, int kChannels, int kPool>
 __global__ void __launch_bounds__(32 * kWarps)
-    forward(FewChannels sizes, const T* src, const T* weight, const float* bias, Activation activation,
+    forward(FewChannels sizes, const Source* src, const T* weight, const float* bias, Activation activation,
             T* dst, std::uint8_t* choice) {
   extern __shared__ float strip[];
   const Strip<kKernel, kChannels, kPool> shape(sizes);
@@ -274,14 +274,14 @@ bool FewChannels::has(int channels, int kernel, int pool) {
   return found;
 }
 
-template <typename T>
-void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const T* src,
+template <typename Source, typename T>
+void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const Source* src,
                                   const T* weight, const float* bias, Activation activation, T* dst,
                                   std::uint8_t* choice) {
   const dim3 grid(sizes.batch, (sizes.pooled_h + kRows - 1) / kRows, sizes.outputs / 32);
   with_sizes(sizes.channels, sizes.kernel, sizes.pool, [&]<int kKernel, int kChannels, int kPool>() {
     const std::size_t bytes = Strip<kKernel, kChannels, kPool>(sizes).floats() * sizeof(float);
-    forward<T, kKernel, kChannels, kPool>
+    forward<Source, T, kKernel, kChannels, kPool>
         <<<grid, 32 * kWarps, bytes, stream>>>(sizes, src, weight, bias, activation, dst, choice);
   });
   check_launch("conv2d_max_pool_few_channels");
@@ -310,14 +310,19 @@ void conv2d_max_pool_d_weight_few_channels(cudaStream_t stream, const FewChannel
   check_launch("conv2d_max_pool_d_weight_few_channels");
 }
 
-#define TRAINYARD_INSTANTIATE(T)                                                                           \
-  template void conv2d_max_pool_few_channels(cudaStream_t, const FewChannels&, const T*, const T*,         \
-                                             const float*, Activation, T*, std::uint8_t*);                 \
+#define TRAINYARD_INSTANTIATE_FORWARD(Source, T)                                                        \
+  template void conv2d_max_pool_few_channels(cudaStream_t, const FewChannels&, const Source*, const T*, \
+                                             const float*, Activation, T*, std::uint8_t*)
+#define TRAINYARD_INSTANTIATE_D_WEIGHT(T)                                                                  \
   template void conv2d_max_pool_d_weight_few_channels(cudaStream_t, const FewChannels&, int, const T*,     \
                                                       const std::uint8_t*, const T*, const T*, float*, T*, \
                                                       float*)
-TRAINYARD_INSTANTIATE(float);
-TRAINYARD_INSTANTIATE(bf16);
-#undef TRAINYARD_INSTANTIATE
+TRAINYARD_INSTANTIATE_FORWARD(float, float);
+TRAINYARD_INSTANTIATE_FORWARD(float, bf16);
+TRAINYARD_INSTANTIATE_FORWARD(bf16, bf16);
+TRAINYARD_INSTANTIATE_D_WEIGHT(float);
+TRAINYARD_INSTANTIATE_D_WEIGHT(bf16);
+#undef TRAINYARD_INSTANTIATE_FORWARD
+#undef TRAINYARD_INSTANTIATE_D_WEIGHT
 
 }  // namespace trainyard::backend::cuda::device

@@ -23,8 +23,9 @@ struct FewChannels {
   constexpr int strip_width() const { return 2 * (pooled_w + pool - 2) + kernel - 1; }
 };
 
-template <typename T>
-void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const T* src,
+// Images may be f32 where weights and outputs are bf16.
+template <typename Source, typename T>
+void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes, const Source* src,
                                   const T* weight, const float* bias, Activation activation, T* dst,
                                   std::uint8_t* choice);
 

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kKernel = 5, kTaps = kKernel * kKernel;
 constexpr int kMaxShared = 227 << 10;
-constexpr int kStages = 3;  // rows of taps whose weights are in shared memory or on their way
+constexpr int kFewImages = 66;  // half as many outputs a block then, so that all multiprocessors have one
+constexpr int kStages = 3;      // rows of taps whose weights are in shared memory or on their way
 
 // Numbers of bf16 between neighbouring pixels in shared memory; the odd 16 bytes spread them over the banks.
 template <int kChannels>
@@ -94,7 +95,7 @@ __device__ void add_taps(std::uint32_t weights, const std::uint32_t (&pixels)[S:
   const int lane = threadIdx.x % 32;
   const int near = (lane & 7) + (S::kTurned ? (lane >> 3 & 1) * 8 : (lane >> 4) * 8);
   const int far = S::kTurned ? (lane >> 4) * 8 : (lane >> 3 & 1) * 8;
-#pragma unroll 1
+#pragma unroll
   for (int kx = 0; kx < kKernel; ++kx)
 #pragma unroll
     for (int k = 0; k < S::kChannels; k += 16) {
@@ -230,7 +231,9 @@ __global__ void __launch_bounds__(S::kThreadCount)
 // image of 12x12, 128 eight rows of 14.
 template <bool kTurned, typename Body>
 bool with_shape(const SmallImages& s, const Body& body) {
-  const bool twelve = s.out_h * s.out_w == 144;
+  const bool twelve = s.out_h * s.out_w == 144, few = s.batch <= kFewImages;
+  if (s.channels == 32 && s.outputs % 32 == 0 && few)
+    return body.template operator()<Shape<32, 32, kTurned, 4, 2, 2>>(), true;
   if (s.channels == 32 && s.outputs % 64 == 0)
     return body.template operator()<Shape<32, 64, kTurned, 4, 2, 2>>(), true;
   if (s.channels == 64 && s.outputs % 64 == 0 && twelve)
@@ -238,7 +241,7 @@ bool with_shape(const SmallImages& s, const Body& body) {
   if (s.channels == 64 && s.outputs % 64 == 0)
     return body.template operator()<Shape<64, 64, kTurned, 4, 2, 2>>(), true;
   if (s.channels == 64 && s.outputs == 32)
-    return body.template operator()<Shape<64, 32, kTurned, 4, 2, 1>>(), true;
+    return body.template operator()<Shape<64, 32, kTurned, 4, 2, 2>>(), true;
   return false;
 }
 

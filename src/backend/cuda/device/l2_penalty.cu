@@ -7,8 +7,9 @@ namespace trainyard::backend::cuda::device {
 namespace {
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) sum_squares(Chunks<PenaltyTensor> chunks, float factor,
-                                                        float* parts, std::uint32_t* counter, T* penalty) {
+__global__ void __launch_bounds__(kThreads)
+    sum_squares(const __grid_constant__ Chunks<PenaltyTensor> chunks, float factor, float* parts,
+                std::uint32_t* counter, T* penalty) {
   __shared__ float scratch[32];
   float sum = 0;
   for_each_chunk(chunks, [&](const PenaltyTensor& tensor, std::int64_t first) {

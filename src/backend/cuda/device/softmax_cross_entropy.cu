@@ -22,7 +22,7 @@ __device__ inline float target_at(const CrossEntropyLabels& labels, std::int64_t
 
 template <typename T, int kGroup>
 __device__ float row_loss(CrossEntropyShape shape, std::int64_t row, const T* logits,
-                          const CrossEntropyLabels& labels, float* probabilities) {
+                          const CrossEntropyLabels& labels, float* probabilities, T* d_logits) {
   using Group = RowGroup<kGroup>;
   const std::int64_t end = row < shape.rows ? shape.classes : 0;
   logits += row * shape.classes;
@@ -34,8 +34,12 @@ __device__ float row_loss(CrossEntropyShape shape, std::int64_t row, const T* lo
   const float log_sum = logf(Group::sum(sum));
   for (std::int64_t k = Group::lane(); k < end; k += kGroup) {
     const float log_probability = to_float(logits[k]) - highest - log_sum;
-    probabilities[k] = expf(log_probability);
+    const float probability = expf(log_probability);
     const float target = target_at(labels, shape.classes, row, k);
+    probabilities[k] = probability;
+    if (d_logits != nullptr)
+      d_logits[row * shape.classes + k] =
+          from_float<T>((probability - target) / static_cast<float>(shape.rows));
     if (target != 0) loss -= target * log_probability;
   }
   return Group::sum(loss);
@@ -44,11 +48,11 @@ __device__ float row_loss(CrossEntropyShape shape, std::int64_t row, const T* lo
 template <typename T, int kGroup>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_rows(CrossEntropyShape shape, const T* logits, CrossEntropyLabels labels, float* loss,
-                       float* probabilities, float* row_losses, std::uint32_t* counter) {
+                       float* probabilities, T* d_logits, float* row_losses, std::uint32_t* counter) {
   using Group = RowGroup<kGroup>;
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
-  const float made = row_loss<T, kGroup>(shape, row, logits, labels, probabilities);
+  const float made = row_loss<T, kGroup>(shape, row, logits, labels, probabilities, d_logits);
   if (row < shape.rows && Group::lane() == 0) row_losses[row] = made;
   if (!is_last_block(counter)) return;
   const float sum = sum_in_order(row_losses, shape.rows);
@@ -83,11 +87,11 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename T>
 void softmax_cross_entropy(cudaStream_t stream, CrossEntropyShape shape, const T* logits,
-                           const CrossEntropyLabels& labels, float* loss, float* probabilities,
+                           const CrossEntropyLabels& labels, float* loss, float* probabilities, T* d_logits,
                            float* row_losses, std::uint32_t* counter) {
   with_row_groups(shape.rows, shape.classes, [&]<int kGroup>(int blocks) {
-    cross_entropy_rows<T, kGroup>
-        <<<blocks, kThreads, 0, stream>>>(shape, logits, labels, loss, probabilities, row_losses, counter);
+    cross_entropy_rows<T, kGroup><<<blocks, kThreads, 0, stream>>>(shape, logits, labels, loss, probabilities,
+                                                                   d_logits, row_losses, counter);
   });
   check_launch("softmax_cross_entropy");
 }
@@ -101,9 +105,9 @@ void softmax_cross_entropy_grad(cudaStream_t stream, CrossEntropyShape shape, co
 }
 
 template void softmax_cross_entropy(cudaStream_t, CrossEntropyShape, const float*, const CrossEntropyLabels&,
-                                    float*, float*, float*, std::uint32_t*);
+                                    float*, float*, float*, float*, std::uint32_t*);
 template void softmax_cross_entropy(cudaStream_t, CrossEntropyShape, const bf16*, const CrossEntropyLabels&,
-                                    float*, float*, float*, std::uint32_t*);
+                                    float*, float*, bf16*, float*, std::uint32_t*);
 template void softmax_cross_entropy_grad(cudaStream_t, CrossEntropyShape, const float*, const float*,
                                          const CrossEntropyLabels&, float*);
 template void softmax_cross_entropy_grad(cudaStream_t, CrossEntropyShape, const float*, const float*,

@@ -9,56 +9,75 @@ namespace {
 
 using ops::Rule;
 
-struct Rates {
-  float rate, momentum, decay, beta1, beta2, epsilon, weight_decay, shrink, correction1, correction2, ema;
+// What is the same for all elements of all steps, prepared by the host in double.
+struct Constants {
+  float momentum, decay, beta1, beta2, epsilon, coupled_decay, decoupled_decay;
   float rest, rest1, rest2;  // 1 - decay, 1 - beta1, 1 - beta2
+  float log_beta1, log_beta2;
+  float ema_rest;  // 1 - ema_decay
+  float rate;      // of a constant schedule
+  bool nesterov;
 };
 
-// Logarithms of the betas. 1 - beta^t is -expm1(t log beta), which f32 does well where the power itself,
-// close to one, would lose most digits.
-struct Logs {
-  float beta1, beta2;
+Constants constants_of(const ops::UpdateAttrs& attrs) {
+  const auto number = [](double x) { return static_cast<float>(x); };
+  return {.momentum = number(attrs.momentum),
+          .decay = number(attrs.decay),
+          .beta1 = number(attrs.beta1),
+          .beta2 = number(attrs.beta2),
+          .epsilon = number(attrs.epsilon),
+          .coupled_decay = number(attrs.decoupled_decay ? 0 : attrs.weight_decay),
+          .decoupled_decay = number(attrs.decoupled_decay ? attrs.weight_decay : 0),
+          .rest = number(1 - attrs.decay),
+          .rest1 = number(1 - attrs.beta1),
+          .rest2 = number(1 - attrs.beta2),
+          .log_beta1 = number(std::log(attrs.beta1)),
+          .log_beta2 = number(std::log(attrs.beta2)),
+          .ema_rest = number(1 - attrs.ema_decay),
+          .rate = number(attrs.schedule.at(0)),
+          .nesterov = attrs.nesterov};
+}
+
+// What changes from step to step. In f32, and every thread for itself: double would cost registers, and with
+// them the loads that can be under way. 1 - beta^t is -expm1(t log beta), and 1 - ema is 9 / (10 + t) at
+// first: so nothing is lost where these are close to one.
+struct Rates {
+  float rate, correction1, correction2, ema_rest;
 };
 
-__device__ void rates_at(const ops::UpdateAttrs& attrs, Logs logs, std::int64_t step, Rates& r) {
-  if (threadIdx.x == 0) {
-    const double rate = attrs.schedule.at(step);
-    r.rate = static_cast<float>(rate);
-    r.shrink = static_cast<float>(attrs.decoupled_decay ? rate * attrs.weight_decay : 0);
-    r.ema = static_cast<float>(attrs.ema_decay_at(step));
-    r.momentum = static_cast<float>(attrs.momentum);
-    r.decay = static_cast<float>(attrs.decay);
-    r.beta1 = static_cast<float>(attrs.beta1);
-    r.beta2 = static_cast<float>(attrs.beta2);
-    r.epsilon = static_cast<float>(attrs.epsilon);
-    r.weight_decay = static_cast<float>(attrs.decoupled_decay ? 0 : attrs.weight_decay);
-    r.rest = static_cast<float>(1 - attrs.decay);
-    r.rest1 = static_cast<float>(1 - attrs.beta1);
-    r.rest2 = static_cast<float>(1 - attrs.beta2);
+template <Rule rule, bool kShadow>
+__device__ inline Rates rates_at(const Constants& c, const float* scheduled, std::int64_t step) {
+  Rates r{};
+  const auto t = static_cast<float>(step);
+  r.rate = scheduled != nullptr ? *scheduled : c.rate;
+  if constexpr (rule == Rule::adam) {
+    r.correction1 = -1 / expm1f((t + 1) * c.log_beta1);
+    r.correction2 = -1 / expm1f((t + 1) * c.log_beta2);
   }
-  if (attrs.rule == Rule::adam && threadIdx.x == 32) {
-    const auto t = static_cast<float>(step + 1);
-    r.correction1 = -1 / expm1f(t * logs.beta1);
-    r.correction2 = -1 / expm1f(t * logs.beta2);
-  }
+  if constexpr (kShadow) r.ema_rest = fmaxf(c.ema_rest, 9 / (10 + t));
+  return r;
+}
+
+__global__ void schedule_rate(ops::Schedule schedule, const StepContext* context, float* rate) {
+  *rate = static_cast<float>(schedule.at(context->step));
 }
 
 constexpr int slots_of(Rule rule) { return rule == Rule::sgd ? 0 : rule == Rule::momentum ? 1 : 2; }
 
 // What the rule takes off a parameter with gradient g; moves its state.
 template <Rule rule>
-__device__ inline float change(const Rates& r, bool nesterov, float g, float& slot0, float& slot1) {
+__device__ inline float change(const Constants& c, const Rates& r, float g, float& slot0, float& slot1) {
   if constexpr (rule == Rule::momentum) {
-    slot0 = r.momentum * slot0 + g;
-    return r.rate * (nesterov ? g + r.momentum * slot0 : slot0);
+    slot0 = c.momentum * slot0 + g;
+    return r.rate * (c.nesterov ? g + c.momentum * slot0 : slot0);
   } else if constexpr (rule == Rule::rmsprop) {
-    slot0 = r.decay * slot0 + r.rest * g * g;
-    slot1 = r.momentum * slot1 + r.rate * g / sqrtf(slot0 + r.epsilon);
+    slot0 = c.decay * slot0 + c.rest * g * g;
+    slot1 = c.momentum * slot1 + r.rate * g / sqrtf(slot0 + c.epsilon);
     return slot1;
   } else if constexpr (rule == Rule::adam) {
-    slot0 = r.beta1 * slot0 + r.rest1 * g;
-    slot1 = r.beta2 * slot1 + r.rest2 * g * g;
-    return r.rate * (slot0 * r.correction1) / (sqrtf(slot1 * r.correction2) + r.epsilon);
+    slot0 = c.beta1 * slot0 + c.rest1 * g;
+    slot1 = c.beta2 * slot1 + c.rest2 * g * g;
+    return r.rate * (slot0 * r.correction1) / (sqrtf(slot1 * r.correction2) + c.epsilon);
   } else {
     return r.rate * g;
   }
@@ -89,73 +108,66 @@ __device__ inline void store(const UpdateTensor& tensor, std::int64_t at, const 
 }
 
 template <Rule rule, bool kShadow>
-__device__ inline void advance(const Rates& r, bool nesterov, Quad& quad) {
+__device__ inline void advance(const Constants& c, const Rates& r, Quad& quad) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     float& p = quad.parameter[i];
-    const float g = quad.gradient[i] + r.weight_decay * p;
-    p = p - r.shrink * p - change<rule>(r, nesterov, g, quad.slots[0][i], quad.slots[1][i]);
+    const float g = quad.gradient[i] + c.coupled_decay * p;
+    p = p - r.rate * c.decoupled_decay * p - change<rule>(c, r, g, quad.slots[0][i], quad.slots[1][i]);
     if constexpr (kShadow) {
       float& shadow = quad.slots[slots_of(rule)][i];
-      shadow = r.ema * shadow + (1 - r.ema) * p;
+      shadow += r.ema_rest * (p - shadow);
     }
   }
 }
 
 template <Rule rule, bool kShadow>
-__global__ void __launch_bounds__(kThreads)
-    update_chunks(ops::UpdateAttrs attrs, Logs logs, const StepContext* context,
-                  Chunks<UpdateTensor> chunks) {
+__global__ void __launch_bounds__(kThreads, 4)
+    update_chunks(Constants constants, const StepContext* context, const float* scheduled,
+                  const __grid_constant__ Chunks<UpdateTensor> chunks) {
   constexpr int kSlots = slots_of(rule) + (kShadow ? 1 : 0);
-  __shared__ Rates rates;
-  bool rates_known = false;
   for_each_chunk(chunks, [&](const UpdateTensor& tensor, std::int64_t first) {
     Quad quads[kQuads];
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) load<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
-    if (!rates_known) {  // while the first loads are under way
-      rates_at(attrs, logs, context->step, rates);
-      __syncthreads();
-      rates_known = true;
-    }
+    const Rates rates = rates_at<rule, kShadow>(constants, scheduled, context->step);
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
-      advance<rule, kShadow>(rates, attrs.nesterov, quads[q]);
+      advance<rule, kShadow>(constants, rates, quads[q]);
       store<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
     }
   });
 }
 
 template <Rule rule>
-void start(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+void start(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
            const Chunks<UpdateTensor>& chunks) {
-  // A few chunks a block: each block computes the rates anew.
+  const Constants constants = constants_of(attrs);
+  if (scheduled != nullptr) schedule_rate<<<1, 1, 0, stream>>>(attrs.schedule, context, scheduled);
   // A block for every chunk: blocks that end soon leave room for what runs beside and is more urgent.
-  const auto blocks = chunks.count;
-  const Logs logs{static_cast<float>(std::log(attrs.beta1)), static_cast<float>(std::log(attrs.beta2))};
   if (attrs.ema_decay > 0)
-    update_chunks<rule, true><<<blocks, kThreads, 0, stream>>>(attrs, logs, context, chunks);
+    update_chunks<rule, true><<<chunks.count, kThreads, 0, stream>>>(constants, context, scheduled, chunks);
   else
-    update_chunks<rule, false><<<blocks, kThreads, 0, stream>>>(attrs, logs, context, chunks);
+    update_chunks<rule, false><<<chunks.count, kThreads, 0, stream>>>(constants, context, scheduled, chunks);
 }
 
 }  // namespace
 
-void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
             const Chunks<UpdateTensor>& chunks) {
   if (chunks.count == 0) return;
   switch (attrs.rule) {
     case Rule::sgd:
-      start<Rule::sgd>(stream, attrs, context, chunks);
+      start<Rule::sgd>(stream, attrs, context, scheduled, chunks);
       break;
     case Rule::momentum:
-      start<Rule::momentum>(stream, attrs, context, chunks);
+      start<Rule::momentum>(stream, attrs, context, scheduled, chunks);
       break;
     case Rule::rmsprop:
-      start<Rule::rmsprop>(stream, attrs, context, chunks);
+      start<Rule::rmsprop>(stream, attrs, context, scheduled, chunks);
       break;
     case Rule::adam:
-      start<Rule::adam>(stream, attrs, context, chunks);
+      start<Rule::adam>(stream, attrs, context, scheduled, chunks);
       break;
   }
   check_launch("update");

@@ -18,8 +18,9 @@ struct UpdateTensor {
   void* rounded = nullptr;  // bf16 copy of the parameter; null: there is none
 };
 
-// ops::update_op, all tensors in one launch. `context` lies in device memory.
-void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+// ops::update_op, all tensors in one launch. `context` lies in device memory; `scheduled` is room there for
+// the rate of a schedule that changes, or null when the schedule is constant.
+void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
             const Chunks<UpdateTensor>& chunks);
 
 }  // namespace trainyard::backend::cuda::device
