@@ -1,7 +1,7 @@
 # The CUDA toolkit with cuDNN and cuBLASLt. Sets TRAINYARD_HAS_CUDA, and makes trainyard_cuda for linking.
 #
 # AUTO takes them where there is also a GPU: compiling for one takes minutes that nobody without one should wait.
-# ./check says ON wherever the toolkit is.
+# TOOLKIT takes them wherever they are, as ./check does; ON is an error where they are not.
 set(TRAINYARD_HAS_CUDA OFF)
 if(TRAINYARD_CUDA STREQUAL "OFF")
   return()

@@ -2,7 +2,8 @@ find_package(GTest REQUIRED)
 include(GoogleTest)
 
 # One binary per label; every TEST in it becomes a CTest test of its own. Those of one LOCK never run at once.
-# Those that match CUDA, a filter of GoogleTest, need a GPU and have the label cuda instead.
+# Those that match CUDA, a filter of GoogleTest, need a GPU: together they are one test of the label cuda, in one
+# process, skipped where there is no GPU (tests/cuda/main.cpp says so).
 function(trainyard_test_binary name label)
   cmake_parse_arguments(ARG "" "TIMEOUT;LOCK;CUDA" "SOURCES;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -19,20 +20,17 @@ function(trainyard_test_binary name label)
     target_precompile_headers(${name} PRIVATE ${TRAINYARD_PRECOMPILED} <gtest/gtest.h>)
     set_property(GLOBAL PROPERTY TRAINYARD_FIRST_TEST_BINARY ${name})
   endif()
-  set(filter "*")
   if(ARG_CUDA)
-    set(filter "-${ARG_CUDA}")
-    trainyard_discover_tests(${name} cuda "${ARG_CUDA}")
+    add_test(NAME ${name}.cuda COMMAND ${name} --gtest_filter=${ARG_CUDA} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name}.cuda PROPERTIES LABELS cuda TIMEOUT 600 RESOURCE_LOCK gpu SKIP_RETURN_CODE 77)
   endif()
-  trainyard_discover_tests(${name} ${label} "${filter}")
-endfunction()
-
-# Of trainyard_test_binary, whose arguments it sees.
-macro(trainyard_discover_tests name label filter)
+  if(label STREQUAL "cuda")
+    return()
+  endif()
   gtest_discover_tests(
     ${name}
     DISCOVERY_MODE PRE_TEST
-    TEST_FILTER "${filter}"
+    TEST_FILTER "-${ARG_CUDA}"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" RESOURCE_LOCK "${ARG_LOCK}")
-endmacro()
+endfunction()

@@ -50,6 +50,10 @@ class Backend {
   virtual std::vector<DevicePeak> device_peaks(double /*seconds*/) const { return {}; }
   // True where several accepting candidates of a node are timed against each other while planning.
   virtual bool measures() const { return false; }
+  // What was timed so, kept from run to run, so that each chooses alike: the seconds of every candidate of
+  // `what`; empty: not known.
+  virtual std::vector<double> kept_seconds(const std::string& /*what*/) const { return {}; }
+  virtual void keep_seconds(const std::string& /*what*/, const std::vector<double>&) const {}
   // False for the null backend: its plans can be looked at but not run.
   virtual bool executes() const { return true; }
 };

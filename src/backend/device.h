@@ -35,8 +35,9 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  virtual std::string name() const = 0;           // "cpu", "cuda:0"
-  virtual bool is_host() const { return false; }  // the caller may follow its pointers
+  virtual std::string name() const = 0;                   // "cpu", "cuda:0"
+  virtual bool is_host() const { return false; }          // the caller may follow its pointers
+  virtual std::string pci_address() const { return ""; }  // "0000:1B:00.0"; "": it has none
 
   // Zeroed. Error (device) "out of memory" with the bytes asked and free.
   virtual std::byte* allocate(std::size_t bytes) = 0;

@@ -1,4 +1,5 @@
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -29,8 +30,9 @@ class HostDevice final : public Device {
     void* mapping = ::mmap(nullptr, size + (huge ? kHugePage : 0), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED)
-      fail(ErrorKind::device, "out of memory: {} asked for one region of the plan",
-           format_bytes(static_cast<std::int64_t>(bytes)));
+      fail(ErrorKind::device, "cpu: out of memory: {} asked for one region of the plan, {} free",
+           format_bytes(static_cast<std::int64_t>(bytes)),
+           format_bytes(std::int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)));
     auto* data = static_cast<std::byte*>(mapping);
     if (!huge) return data;
     const std::size_t skip = (kHugePage - reinterpret_cast<std::uintptr_t>(data) % kHugePage) % kHugePage;

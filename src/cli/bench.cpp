@@ -62,7 +62,8 @@ int bench(const BenchOptions& options) {
                                        .cores_in_reach = timed.cores_in_reach,
                                        .peak_flops_per_second = peak,
                                        .event_seconds = timed.event_seconds,
-                                       .wall_seconds = timed.wall_seconds});
+                                       .wall_seconds = timed.wall_seconds,
+                                       .gpu = timed.gpu});
   run.asked["steps"] = options.steps;
   run.words["stopped_by"] = record::name(rule.state());
   keep_record(run, options.run);

@@ -75,6 +75,7 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.figures["cores_used"] = measured.cpu.cores_used();
   run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
   run.figures["peak_memory_bytes"] = static_cast<double>(meter::peak_resident_bytes());
+  meter::add_gpu_figures(measured.gpu, run);
   pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
   run.provenance = meter::find_provenance();
   if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))

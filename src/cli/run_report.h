@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/run_options.h"
+#include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "record/run_record.h"
 #include "train/deployment.h"
@@ -31,6 +32,7 @@ struct Measurement {
   double peak_flops_per_second = 0;
   // Of all steps on a device that times itself; 0: there is none.
   double event_seconds = 0, wall_seconds = 0;
+  meter::GpuUse gpu;
 };
 
 // The part of a run's record that bench and train share; docs/formats/run-record.md describes it.

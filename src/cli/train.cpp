@@ -98,7 +98,8 @@ record::RunRecord record_of(const RunStart& start, const Options& options, const
        .cores_in_reach = result.cores_in_reach,
        .peak_flops_per_second = result.interrupted ? 0 : measure_peak(to_session(options.run), facts.threads),
        .event_seconds = result.event_seconds,
-       .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0)});
+       .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
+       .gpu = result.gpu});
   if (result.interrupted) {
     run.status = record::Status::interrupted;
     run.reason = fmt::format("interrupted at step {}", result.final_step);

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -59,6 +61,7 @@ struct Nvml::Functions {
   int (*cuda_version)(int*) = nullptr;
   int (*count)(unsigned*) = nullptr;
   int (*handle)(unsigned, Device*) = nullptr;
+  int (*handle_at)(const char*, Device*) = nullptr;
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*uuid)(Device, char*, unsigned) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
@@ -90,6 +93,7 @@ struct Nvml::Functions {
     find(cuda_version, "nvmlSystemGetCudaDriverVersion_v2");
     find(count, "nvmlDeviceGetCount_v2");
     find(handle, "nvmlDeviceGetHandleByIndex_v2");
+    find(handle_at, "nvmlDeviceGetHandleByPciBusId_v2");
     find(name, "nvmlDeviceGetName");
     find(uuid, "nvmlDeviceGetUUID");
     find(memory, "nvmlDeviceGetMemoryInfo");
@@ -136,6 +140,12 @@ std::string Nvml::driver_version() const {
 std::string Nvml::cuda_version() const {
   const int version = ask<int>(functions_->cuda_version).value_or(0);
   return version == 0 ? "" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::optional<int> Nvml::find(const std::string& pci_address) const {
+  const auto handle = ask<Device>(functions_->handle_at, pci_address.c_str());
+  const auto found = handle ? std::find(devices_.begin(), devices_.end(), *handle) : devices_.end();
+  return found == devices_.end() ? std::nullopt : std::optional(static_cast<int>(found - devices_.begin()));
 }
 
 GpuDescription Nvml::describe(int device) const {

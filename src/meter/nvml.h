@@ -40,6 +40,8 @@ class Nvml {
   int device_count() const;
   std::string driver_version() const;
   std::string cuda_version() const;  // that the driver supports: "13.0"
+  // By its address on the PCI bus, as CUDA names it too: "0000:1b:00.0".
+  std::optional<int> find(const std::string& pci_address) const;
   // REQUIRES: 0 <= device < device_count().
   GpuDescription describe(int device) const;
   GpuSample sample(int device) const;

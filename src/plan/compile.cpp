@@ -1,6 +1,9 @@
 #include "plan/compile.h"
 
+#include <algorithm>
+
 #include "base/parallel.h"
+#include "base/units.h"
 #include "graph/verifier.h"
 #include "plan/passes.h"
 
@@ -12,6 +15,29 @@ graph::Graph verified(graph::Graph graph) {
   graph::verify(graph);
 #endif
   return graph;
+}
+
+// What one node reads, or what it makes, must be in memory at once: a step that cannot fit is refused before
+// anything is measured.
+void check_memory(const graph::Graph& graph, const backend::Device& device) {
+  const auto free_bytes = static_cast<std::int64_t>(device.free_bytes());
+  if (free_bytes == 0) return;
+  for (const graph::Node& node : graph.nodes()) {
+    const auto together = [&](std::vector<graph::ValueId> values) {
+      std::sort(values.begin(), values.end());
+      values.erase(std::unique(values.begin(), values.end()), values.end());
+      std::int64_t bytes = 0;
+      for (const graph::ValueId value : values)
+        if (const graph::Role role = graph.value(value).role;
+            role == graph::Role::input || role == graph::Role::intermediate)
+          bytes += graph.value(value).type.bytes();
+      return bytes;
+    };
+    if (const std::int64_t bytes = std::max(together(node.inputs), together(node.outputs));
+        bytes > free_bytes)
+      fail(ErrorKind::device, "{}: out of memory: {} asked by {} '{}' alone, {} free", device.name(),
+           format_bytes(bytes), node.op->name, node.name, format_bytes(free_bytes));
+  }
 }
 
 }  // namespace
@@ -27,6 +53,7 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   const int lanes = step.device->lanes();
   if (lanes > 1) fused = verified(split_update(fused));
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
+  check_memory(*step.graph, *step.device);
   choose_kernels(step, backend, options);
   place_buffers(step);
   if (lanes > 1) {

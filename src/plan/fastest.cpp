@@ -52,14 +52,17 @@ const std::vector<double>& FastestCandidate::measured(const std::vector<const Ca
                                                       const KernelRequest& request) {
   const std::string looks = looks_of(accepted, request);
   if (const auto known = seconds_.find(looks); known != seconds_.end()) return known->second;
-  std::vector<double> seconds;
+  std::vector<double> seconds = backend_.kept_seconds(looks);
+  if (seconds.size() == accepted.size()) return seconds_[looks] = std::move(seconds);
+  seconds.clear();
   double best = backend::kNeverHopeless;
   for (const Candidate* candidate : accepted) {
     const auto kernel = candidate->make(request);
     seconds.push_back(
-        backend::measure_kernel(device_, request.node, *kernel, backend::hopeless_against(best)));
+        backend::measure_kernel(backend_.device(), request.node, *kernel, backend::hopeless_against(best)));
     best = std::min(best, seconds.back());
   }
+  backend_.keep_seconds(looks, seconds);
   return seconds_[looks] = std::move(seconds);
 }
 

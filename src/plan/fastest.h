@@ -1,11 +1,10 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "backend/kernel.h"
+#include "backend/backend.h"
 #include "plan/step_plan.h"
 
 namespace trainyard::plan {
@@ -14,7 +13,8 @@ namespace trainyard::plan {
 // need are not counted.
 class FastestCandidate {
  public:
-  explicit FastestCandidate(std::shared_ptr<backend::Device> device) : device_(std::move(device)) {}
+  // The backend must outlive this.
+  explicit FastestCandidate(const backend::Backend& backend) : backend_(backend) {}
 
   // The others are added to `declined` with their times. The first one when there is no memory to measure.
   // REQUIRES: accepted is not empty.
@@ -25,7 +25,7 @@ class FastestCandidate {
   const std::vector<double>& measured(const std::vector<const backend::Candidate*>& accepted,
                                       const backend::KernelRequest& request);
 
-  std::shared_ptr<backend::Device> device_;
+  const backend::Backend& backend_;
   std::map<std::string, std::vector<double>> seconds_;  // nodes that look the same are measured once
 };
 

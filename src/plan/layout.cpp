@@ -43,7 +43,7 @@ class LayoutPass {
         plan_(step.plan),
         backend_(backend),
         options_(options),
-        fastest_(step.device),
+        fastest_(backend),
         buffers_of_(graph_.values().size()) {}
 
   void run() {

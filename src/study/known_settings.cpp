@@ -35,7 +35,7 @@ std::vector<KnownSetting> run_settings() {
       {"layers", "--layers", "both", Form::count, {}},
       {"width", "--width", "both", Form::count, {}},
       {"inputs", "--inputs", "bench", Form::count, {}},
-      {"backend", "--backend", "both", Form::choice, {"auto", "onednn", "reference"}},
+      {"backend", "--backend", "both", Form::choice, {"auto", "onednn", "cuda", "reference"}},
       {"device", "--device", "both", Form::word, {}},
       {"devices", "--devices", "both", Form::count, {}},
       {"threads", "--threads", "both", Form::count, {}},

@@ -46,6 +46,7 @@ class Loop {
 // A device times its own steps; the host only hears of them, some at a time.
 TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOptions& options) {
   DeviceLoop loop(session, seed);
+  const meter::GpuWatch watch(session.executor().device().pci_address());
   TimedSteps timed;
   std::int64_t step = 0;
   const auto run = [&](std::int64_t until, std::vector<double>& seconds, bool counted) {
@@ -65,8 +66,10 @@ TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOpti
     }
   };
   run(options.warmup_steps, timed.warmup_seconds, false);
-  const meter::NoiseGuard guard;
+  const meter::NoiseGuard guard(watch.nvml());
+  timed.gpu.before = watch.sample();
   run(options.warmup_steps + options.steps, timed.seconds, true);
+  timed.gpu.after = watch.sample();
   timed.cpu = guard.cpu_use();
   timed.noise = guard.finish();
   timed.images_consumed = static_cast<std::int64_t>(timed.seconds.size()) * session.options().model.batch;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "train/replicas.h"
 
@@ -23,6 +24,7 @@ struct TimedSteps {
   std::vector<int> cores_in_reach;     // of any thread, at their end
   // Where a device did them by itself: all of them between two events of its queue, and by the host's clock.
   double event_seconds = 0, wall_seconds = 0;
+  meter::GpuUse gpu;
 };
 
 // Steps on whatever the inputs hold. Independent devices take theirs without waiting for each other.

@@ -78,7 +78,9 @@ class TrainingRun {
     if (header_.step >= options_.steps) return;
     start_inputs();
     ProgressBar bar("train " + session_.options().model.network, options_.steps, options_.quiet);
-    const meter::NoiseGuard guard;
+    const meter::GpuWatch watch(session_.executor().device().pci_address());
+    const meter::NoiseGuard guard(watch.nvml());
+    result_.gpu.before = watch.sample();
     DeviceLoop device(session_, device_seed(session_.options().seed, 0));
     while (header_.step < options_.steps && !StopRequest::asked()) {
       session_.executor().on_host() ? step_on_host() : step_on_device(device);
@@ -89,6 +91,7 @@ class TrainingRun {
       if (evaluator_ != nullptr && options_.eval_every > 0 && header_.step % options_.eval_every == 0)
         evaluate();
     }
+    result_.gpu.after = watch.sample();
     result_.cpu = guard.cpu_use();
     result_.noise = guard.finish();
     result_.cores_in_reach = cores_in_reach();

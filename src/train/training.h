@@ -6,6 +6,7 @@
 
 #include "data/augment.h"
 #include "data/dataset.h"
+#include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "train/replicas.h"
 #include "train/run_folder.h"
@@ -31,6 +32,7 @@ struct TrainResult {
   std::vector<double> step_seconds;             // wait for the batch, copy, compute
   std::int64_t images_consumed = 0;             // by all devices in these steps
   double event_seconds = 0;                     // of a device that times itself
+  meter::GpuUse gpu;                            // before the first step, after the last
   meter::CpuUse cpu;                            // from the first step to the end of the last
   std::vector<record::Warning> noise;           // what disturbed them
   std::vector<int> cores_in_reach;              // of any thread, at their end

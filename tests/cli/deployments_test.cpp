@@ -42,8 +42,12 @@ TEST_F(DeploymentsTest, WhatCannotBeIsRefused) {
   expect_failure(two + "--strategy allreduce --scaling weak --threads 1", 1, "--threads 1: cannot be shared");
   expect_failure(bench + "--devices 4096 --strategy allreduce --scaling weak", 1, "a core of its own");
   expect_failure(bench + "--devices 0", 1, "--devices 0");
-  expect_failure(bench + "--device cuda", 1, "--device 'cuda'");
-  expect_failure(bench + "--precision bf16", 1, "--precision 'bf16'");
+  expect_failure(bench + "--device tpu", 1, "unknown device 'tpu': cpu, cuda or cuda:NUMBER");
+  expect_failure(bench + "--device cuda:99", 1, "device 'cuda");  // not built for, no GPU, or not so many
+  expect_failure(bench + "--backend onednn --device cuda", 1,
+                 "backend 'onednn' does not run on device 'cuda'");
+  expect_failure(bench + "--precision bf16", 1, "precision bf16: on the CPU there is f32 only");
+  expect_failure(bench + "--precision f16", 1, "--precision 'f16'");
   expect_failure("train --network lenet --steps 1 --devices 2", 1, "leaves the rest idle");
 }
 

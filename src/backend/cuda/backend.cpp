@@ -1,11 +1,18 @@
 #include "backend/backend.h"
 
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+
 #include "backend/cuda/context.h"
 #include "backend/cuda/input_batch.h"
 #include "backend/cuda/list.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/peaks.h"
 #include "backend/cuda/reorder.h"
+#include "backend/cuda/tuning.h"
 
 namespace trainyard::backend {
 namespace cuda {
@@ -20,6 +27,15 @@ class CudaBackend final : public Backend {
   std::shared_ptr<Device> device() const override { return context_; }
   const std::vector<Candidate>& candidates() const override { return candidates_; }
   bool measures() const override { return true; }
+  std::vector<double> kept_seconds(const std::string& what) const override {
+    const Tuned* known = context_->tuning().find(key_of(what));
+    return known == nullptr ? std::vector<double>{} : parse_seconds(known->choice);
+  }
+  void keep_seconds(const std::string& what, const std::vector<double>& seconds) const override {
+    const double best = *std::min_element(seconds.begin(), seconds.end());
+    context_->tuning().put(key_of(what),
+                           {"candidates", fmt::format("{}", fmt::join(seconds, " ")), best, {}});
+  }
   std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>& precisions,
                                    double seconds) const override {
     return measure_gemm_peaks(*context_, precisions, seconds);
@@ -36,6 +52,17 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  // Our own kernels are those of this program.
+  std::string key_of(const std::string& what) const {
+    static const std::string program = program_identity();
+    return fmt::format("candidates {} program {} {}", backend::name(context_->precision()), program, what);
+  }
+
+  static std::vector<double> parse_seconds(const std::string& text) {
+    std::istringstream stream(text);
+    return {std::istream_iterator<double>(stream), {}};
+  }
+
   std::shared_ptr<Context> context_;
   std::vector<Candidate> candidates_;
 };

@@ -90,6 +90,12 @@ Context::~Context() {
 
 std::string Context::name() const { return fmt::format("cuda:{}", ordinal_); }
 
+std::string Context::pci_address() const {
+  std::array<char, 32> address{};
+  TRAINYARD_CUDA(cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), ordinal_));
+  return address.data();
+}
+
 std::byte* Context::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;

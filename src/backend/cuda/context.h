@@ -37,6 +37,7 @@ class Context final : public Device {
   Matmuls& matmuls() { return *matmuls_; }
 
   std::string name() const override;
+  std::string pci_address() const override;
   std::byte* allocate(std::size_t bytes) override;
   std::size_t free_bytes() const override;
   void release(std::byte* memory, std::size_t bytes) noexcept override;

@@ -1,6 +1,7 @@
 #include "backend/cuda/tuning.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -104,6 +105,12 @@ std::filesystem::path tuning_file(const std::string& device, const std::string& 
     if (error.kind() != ErrorKind::config) throw;
     return {};
   }
+}
+
+std::string program_identity() {
+  struct stat file {};
+  if (::stat("/proc/self/exe", &file) != 0) return "unknown";
+  return fmt::format("{}.{:09} {}", file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size);
 }
 
 Contest find_fastest(Device& device, const std::vector<Way>& ways,

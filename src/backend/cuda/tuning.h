@@ -44,6 +44,9 @@ class Tuning {
 // Where this device's measurements are kept; empty when there is no cache folder.
 std::filesystem::path tuning_file(const std::string& device, const std::string& versions);
 
+// Changes whenever this program is built anew.
+std::string program_identity();
+
 struct Way {
   std::string name, choice;  // as in Tuned
 };

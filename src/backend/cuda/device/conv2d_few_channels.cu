@@ -152,6 +152,22 @@ __global__ void __launch_bounds__(32 * kWarps)
 template <int kKernel, int kChannels>
 constexpr int kEntries = kKernel* kKernel* kChannels + 1;
 
+// The warps one after the other, so that the sum does not depend on who comes first.
+template <int kWeights>
+__device__ __forceinline__ void add_warps(const float (&sums)[kWeights], float bias, float* total) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  __syncthreads();
+  for (int turn = 0; turn < kWarps; ++turn) {
+    if (warp == turn) {
+#pragma unroll
+      for (int e = 0; e < kWeights; ++e)
+        total[e * 32 + lane] = sums[e] + (turn > 0 ? total[e * 32 + lane] : 0.0f);
+      total[kWeights * 32 + lane] = bias + (turn > 0 ? total[kWeights * 32 + lane] : 0.0f);
+    }
+    __syncthreads();
+  }
+}
+
 template <typename T, int kKernel, int kChannels, int kPool>
 __global__ void __launch_bounds__(32 * kWarps)
     d_weight_of_blocks(FewChannels sizes, int tiles, const T* d_dst, const std::uint8_t* choice, const T* src,
@@ -160,7 +176,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   constexpr int kWeights = kKernel * kKernel * kChannels, kAhead = 7;
   const Strip<kKernel, kChannels, kPool> shape(sizes);
   const Part part(sizes);
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, output = blockIdx.y * 32 + lane;
+  const int lane = threadIdx.x % 32, output = blockIdx.y * 32 + lane;
   const int strips = (sizes.pooled_h + kRows - 1) / kRows;
   float sums[kWeights] = {}, bias = 0, gradient[kAhead];
   int place[kAhead];
@@ -204,17 +220,7 @@ __global__ void __launch_bounds__(32 * kWarps)
       }
     }
   }
-  // The warps one after the other, so that the sum does not depend on who comes first.
-  __syncthreads();
-  for (int turn = 0; turn < kWarps; ++turn) {
-    if (warp == turn) {
-#pragma unroll
-      for (int e = 0; e < kWeights; ++e)
-        strip[e * 32 + lane] = sums[e] + (turn > 0 ? strip[e * 32 + lane] : 0.0f);
-      strip[kWeights * 32 + lane] = bias + (turn > 0 ? strip[kWeights * 32 + lane] : 0.0f);
-    }
-    __syncthreads();
-  }
+  add_warps(sums, bias, strip);
   for (int i = threadIdx.x; i < (kWeights + 1) * 32; i += blockDim.x)
     partials[(static_cast<std::int64_t>(blockIdx.x) * (kWeights + 1) + i / 32) * sizes.outputs +
              blockIdx.y * 32 + i % 32] = strip[i];

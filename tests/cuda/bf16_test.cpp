@@ -1,0 +1,136 @@
+// Every case of every op in bf16 on a GPU, planned as training plans it, against f32 on the CPU. Inputs and
+// weights are numbers that bf16 holds, so that only what is computed is rounded.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "conformance/problems.h"
+#include "conformance/run_graph.h"
+#include "curve.h"
+#include "engine/executor.h"
+#include "gpu.h"
+#include "graph/verifier.h"
+#include "ops/cast.h"
+#include "plan/compile.h"
+#include "tensor/bfloat16.h"
+
+namespace trainyard {
+namespace {
+
+using conformance::Problem;
+using graph::Graph;
+using graph::Role;
+using graph::ValueId;
+
+// Of the largest value. bf16 rounds by 0.4 % at most; sums are f32, so errors do not add up over one op.
+constexpr double kAllowed = 2e-2;
+// A pool compares what the convolution stored: numbers that bf16 rounds alike are ties, which f32 tells
+// apart, and the gradient goes to another pixel.
+const std::map<std::string, double> kAllowedFor{{"conv2d_max_pool", 0.3}};
+
+Graph with_gradients(const Problem& problem) {
+  Graph graph;
+  problem.problem.build(graph, DType::f32);
+  if (!conformance::has_gradient(problem)) return graph;
+  std::set<ValueId> marked(graph.outputs().begin(), graph.outputs().end());
+  for (const ValueId gradient : conformance::append_backward(graph))
+    if (gradient != graph::kNone && marked.insert(gradient).second) graph.mark_output(gradient);
+  return graph;
+}
+
+// The planner leaves inputs in f32 and lets convolutions and matrix products round them; behind those, other
+// ops see bf16. Here they see it because their inputs are rounded first.
+Graph with_rounded_inputs(const Graph& old) {
+  Graph made;
+  std::vector<ValueId> home(old.values().size(), graph::kNone);
+  for (std::size_t v = 0; v < home.size(); ++v) {
+    const graph::Value& value = old.values()[v];
+    if (value.role == Role::intermediate) continue;
+    home[v] = made.add_state(value.name, value.type, value.role, value.initializer);
+    if (value.role == Role::input && value.type.dtype == DType::f32 && value.type.shape.rank() >= 2)
+      home[v] = ops::cast(made, value.name + "/rounded", {home[v]}, DType::bf16).front();
+  }
+  for (const graph::Node& node : old.nodes()) {
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) inputs.push_back(home[static_cast<std::size_t>(input)]);
+    made.set_phase(node.phase);
+    const std::vector<ValueId> outputs = made.add_node(*node.op, node.name, inputs, node.attributes);
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      home[static_cast<std::size_t>(node.outputs[o])] = outputs[o];
+  }
+  for (const ValueId output : old.outputs()) made.mark_output(home[static_cast<std::size_t>(output)]);
+  return made;
+}
+
+Graph for_gpu(const Problem& problem, const Graph& graph) {
+  const graph::Lowering lowering = problem.op->lowering;
+  const bool rounds = lowering == graph::Lowering::computes || lowering == graph::Lowering::exact;
+  return rounds ? graph : with_rounded_inputs(graph);
+}
+
+bool lives_on(Role role) {
+  return role == Role::parameter || role == Role::statistic || role == Role::optimizer_state;
+}
+
+class Side {
+ public:
+  Side(const Graph& graph, const backend::Backend& backend, const plan::CompileOptions& options)
+      : executor_(plan::compile(graph, backend, options)) {}
+
+  void fill(const Graph& graph) {
+    const conformance::Values values = conformance::first_values(graph, 11);
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      const graph::Value& value = graph.values()[v];
+      if (value.role == Role::intermediate) continue;
+      if (value.type.dtype == DType::f32)
+        for (float& number : values[v].as<float>()) number = static_cast<float>(BFloat16(number));
+      executor_.write(value.name, values[v]);
+    }
+  }
+
+  void run() { executor_.run({11, 3}); }
+
+  // Also of bf16.
+  std::vector<float> read(const graph::Value& value) const {
+    HostTensor content(value.type.shape, DType::f32);
+    const int buffer = executor_.plan().find_buffer(value.name);
+    if (executor_.plan().buffers[static_cast<std::size_t>(buffer)].layout.is_plain())
+      executor_.read_plain(value.name, content);
+    else
+      content = executor_.read(value.name);
+    const auto numbers = content.as<float>();
+    return {numbers.begin(), numbers.end()};
+  }
+
+ private:
+  engine::Executor executor_;
+};
+
+TEST_F(GpuTest, EveryOpInBf16IsCloseToF32) {
+  const auto bf16 = backend::make_backend("cuda", "cuda", backend::Precision::bf16);
+  const auto reference = backend::make_reference_backend();
+  for (const Problem& problem : conformance::all_problems()) {
+    if (problem.op == &ops::cast_op) continue;  // names its types itself
+    SCOPED_TRACE(problem.name);
+    const Graph graph = with_gradients(problem);
+    Side want(graph, *reference, {}),
+        got(for_gpu(problem, graph), *bf16, {.precision = backend::Precision::bf16, .pinned_layouts = {}});
+    for (Side* side : {&want, &got}) {
+      side->fill(graph);
+      side->run();
+    }
+    const auto allowed = kAllowedFor.find(problem.op->name);
+    const std::set<ValueId> outputs(graph.outputs().begin(), graph.outputs().end());
+    for (std::size_t v = 0; v < graph.values().size(); ++v) {
+      const graph::Value& value = graph.values()[v];
+      const bool made = value.role == Role::intermediate && outputs.contains(static_cast<ValueId>(v));
+      if (value.type.dtype != DType::f32 || !(made || lives_on(value.role))) continue;
+      EXPECT_LT(relative_error(got.read(value), want.read(value)),
+                allowed == kAllowedFor.end() ? kAllowed : allowed->second)
+          << value.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trainyard
