@@ -68,6 +68,8 @@ void PlainOrder::copy_any(std::byte* tensor, std::byte* plain, std::int64_t begi
   switch (element_bytes_) {
     case 1:
       return copy<std::uint8_t, kGather>(tensor, plain, begin, end);
+    case 2:
+      return copy<std::uint16_t, kGather>(tensor, plain, begin, end);
     case 4:
       return copy<std::uint32_t, kGather>(tensor, plain, begin, end);
     case 8:

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, PlainOrderTest,
 TEST(PlainOrder, MovesEveryElementSize) {
   const Shape shape{3, 5};
   const Layout layout = Layout::parse("ba");
-  for (const DType dtype : {DType::u8, DType::i32, DType::f64}) {
+  for (const DType dtype : {DType::u8, DType::bf16, DType::i32, DType::f64}) {
     const std::size_t size = size_of(dtype), bytes = size * 15;
     std::vector<std::byte> tensor(bytes), plain(bytes), back(bytes);
     for (std::size_t i = 0; i < bytes; ++i) tensor[i] = static_cast<std::byte>(i);

@@ -32,7 +32,8 @@ TEST_F(Resume, OnTheGpuGivesTheSameBits) {
     SCOPED_TRACE(backend::name(precision));
     Curve whole(options("cuda", precision), dataset_);
     whole.run(0, 10);
-    const auto saved = engine::save_checkpoint(whole.session().executor(), header_, {folder_.path()});
+    const auto saved = engine::save_checkpoint(whole.session().executor(), header_,
+                                               {folder_.path() / backend::name(precision)});
     const std::vector<float> losses = whole.run(10, 10);
 
     Curve resumed(options("cuda", precision), dataset_);
