@@ -1,10 +1,10 @@
 #include "ops/batch_norm.h"
 
 #include "backend/cuda/activation.h"
+#include "backend/cuda/counter.h"
 #include "backend/cuda/device/batch_norm.h"
 #include "backend/cuda/launch_kernel.h"
 #include "backend/cuda/list.h"
-#include "backend/device_memory.h"
 
 namespace trainyard::backend::cuda {
 namespace {
@@ -20,17 +20,12 @@ class SummingKernel : public Kernel {
       : Kernel(natural_io(request.node)),
         node_(request.node),
         device_(context_of(request)),
-        sums_(summed.elements() / summed[1], summed[1], device_.properties().multiProcessorCount) {
+        sums_(summed.elements() / summed[1], summed[1], device_.properties().multiProcessorCount),
+        done_(device_, sums_.channel_blocks) {
     io_.workspace_bytes = sums_.workspace_bytes();
   }
   void bind(const Binding& binding) override {
     launch_.emplace(Launch{node_, io_, binding_ = binding, device_});
-    if (done_ == nullptr)
-      done_ = reinterpret_cast<unsigned*>(
-          device_.allocate(static_cast<std::size_t>(sums_.channel_blocks) * sizeof(unsigned)));
-  }
-  ~SummingKernel() override {
-    if (done_ != nullptr) device_.release(reinterpret_cast<std::byte*>(done_), 0);
   }
 
  protected:
@@ -39,7 +34,7 @@ class SummingKernel : public Kernel {
   ChannelSums sums_;
   Binding binding_;
   std::optional<Launch> launch_;
-  unsigned* done_ = nullptr;
+  Counter done_;  // one for each group of channels
 };
 
 class BatchNorm final : public SummingKernel {
@@ -67,7 +62,8 @@ class BatchNorm final : public SummingKernel {
                                  .epsilon = static_cast<float>(attrs_.epsilon),
                                  .momentum = static_cast<float>(attrs_.momentum)};
     if (attrs_.training)
-      device::batch_norm_statistics(at.stream(), sums_, at.input<T>(0), scales, at.workspace<float>(), done_);
+      device::batch_norm_statistics(at.stream(), sums_, at.input<T>(0), scales, at.workspace<float>(),
+                                    done_.get());
     else
       device::batch_norm_running(at.stream(), sums_.channels, scales.running_mean, scales.running_variance,
                                  scales.epsilon, scales.mean, scales.inverse);
@@ -103,7 +99,7 @@ class BatchNormGrad final : public SummingKernel {
                                         .mean = at.input<float>(3),
                                         .inverse = at.input<float>(4)};
     device::batch_norm_gradient_sums(at.stream(), sums_, gradient, at.output<float>(1), at.output<float>(2),
-                                     at.workspace<float>(), done_);
+                                     at.workspace<float>(), done_.get());
     device::batch_norm_gradient_apply(at.stream(), sums_.rows, sums_.channels, gradient, at.output<float>(1),
                                       at.output<float>(2), at.output<T>(0));
   }
