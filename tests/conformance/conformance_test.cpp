@@ -15,6 +15,7 @@ namespace {
 struct Subject {
   std::string name;
   std::unique_ptr<backend::Backend> (*make)();
+  bool tf32 = false;
 
   friend void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 };
@@ -23,10 +24,15 @@ std::unique_ptr<backend::Backend> make_cuda() {
   return backend::make_cuda_backend(0, backend::Precision::f32);
 }
 
+std::unique_ptr<backend::Backend> make_cuda_tf32() {
+  return backend::make_cuda_backend(0, backend::Precision::tf32);
+}
+
 std::vector<Subject> subjects() {
   std::vector<Subject> all{{"reference", backend::make_reference_backend}};
   if (backend::make_onednn_backend() != nullptr) all.push_back({"onednn", backend::make_onednn_backend});
   all.push_back({"cuda", make_cuda});
+  all.push_back({"cuda_tf32", make_cuda_tf32, true});
   return all;
 }
 
@@ -61,7 +67,7 @@ TEST_P(Conformance, EqualsReference) {
   std::string reason;
   const backend::Backend* backend = backend_of(subject, reason);
   if (backend == nullptr) GTEST_SKIP() << reason;
-  const Verdict verdict = compare_with_reference(problem, *backend);
+  const Verdict verdict = compare_with_reference(problem, *backend, subject.tf32);
   for (const std::string& decline : verdict.declines) std::cout << "  " << decline << "\n";
   for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;
 }

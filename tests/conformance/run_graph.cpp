@@ -9,6 +9,7 @@
 #include "checked_buffer.h"
 #include "fill.h"
 #include "staged_buffer.h"
+#include "tensor/bfloat16.h"
 
 namespace trainyard::conformance {
 namespace {
@@ -219,7 +220,11 @@ RunResult run_graph(const Graph& graph, const backend::Backend& backend, const V
 }
 
 RunResult run_steps(const Graph& graph, const backend::Backend& backend, RunOptions options, int steps) {
-  RunResult result = run_graph(graph, backend, first_values(graph, options.context.seed), options);
+  Values start = first_values(graph, options.context.seed);
+  for (HostTensor& value : start)
+    if (options.rounded_start && value.data() != nullptr && value.dtype() == DType::f32)
+      for (float& number : value.as<float>()) number = static_cast<float>(BFloat16(number));
+  RunResult result = run_graph(graph, backend, start, options);
   for (int step = 1; step < steps; ++step) {
     ++options.context.step;
     RunResult next = run_graph(graph, backend, result.values, options);

@@ -21,6 +21,8 @@ struct RunOptions {
   std::optional<Layout> images = Layout{};
   // Outputs lie in the memory of an input wherever the kernel allows it.
   bool in_place = false;
+  // All first values are numbers that bf16 holds: multiplied in lower precision they lose nothing.
+  bool rounded_start = false;
   // Taken instead of the first of its op, where it accepts.
   const backend::Candidate* prefer = nullptr;
 };

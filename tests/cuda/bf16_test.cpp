@@ -98,8 +98,12 @@ class Side {
       executor_.read_plain(value.name, content);
     else
       content = executor_.read(value.name);
-    const auto numbers = content.as<float>();
-    return {numbers.begin(), numbers.end()};
+    std::vector<float> numbers;
+    if (content.dtype() == DType::bf16)
+      for (const BFloat16 number : content.as<BFloat16>()) numbers.push_back(static_cast<float>(number));
+    else
+      for (const float number : content.as<float>()) numbers.push_back(number);
+    return numbers;
   }
 
  private:

@@ -12,6 +12,7 @@ namespace {
 using device::BatchNormGradient;
 using device::BatchNormScales;
 using device::ChannelSums;
+using device::ChannelSumsWorkspace;
 
 // What sums over rows of a tensor need: the shares of the blocks, and how many have finished.
 class SummingKernel : public Kernel {
@@ -20,7 +21,8 @@ class SummingKernel : public Kernel {
       : Kernel(natural_io(request.node)),
         node_(request.node),
         device_(context_of(request)),
-        sums_(summed.elements() / summed[1], summed[1], device_.properties().multiProcessorCount),
+        sums_(summed.elements() / summed[1], summed[1], size_of(request.node.dtype()),
+              device_.properties().multiProcessorCount),
         done_(device_, sums_.channel_blocks) {
     io_.workspace_bytes = sums_.workspace_bytes();
   }
@@ -29,6 +31,8 @@ class SummingKernel : public Kernel {
   }
 
  protected:
+  ChannelSumsWorkspace workspace() const { return sums_.workspace(launch_->workspace<float>(), done_.get()); }
+
   graph::NodeView node_;
   Context& device_;
   ChannelSums sums_;
@@ -62,13 +66,11 @@ class BatchNorm final : public SummingKernel {
                                  .epsilon = static_cast<float>(attrs_.epsilon),
                                  .momentum = static_cast<float>(attrs_.momentum)};
     if (attrs_.training)
-      device::batch_norm_statistics(at.stream(), sums_, at.input<T>(0), scales, at.workspace<float>(),
-                                    done_.get());
+      device::batch_norm_statistics(at.stream(), sums_, at.input<T>(0), scales, workspace());
     else
-      device::batch_norm_running(at.stream(), sums_.channels, scales.running_mean, scales.running_variance,
-                                 scales.epsilon, scales.mean, scales.inverse);
-    device::batch_norm_apply<T>(at.stream(), sums_.rows, sums_.channels, at.input<T>(0),
-                                attrs_.residual ? at.input<T>(5) : nullptr, scales,
+      device::batch_norm_running(at.stream(), sums_, scales, workspace());
+    device::batch_norm_apply<T>(at.stream(), sums_, at.input<T>(0),
+                                attrs_.residual ? at.input<T>(5) : nullptr, workspace(),
                                 to_device(attrs_.activation), at.output<T>(0));
   }
 
@@ -99,9 +101,8 @@ class BatchNormGrad final : public SummingKernel {
                                         .mean = at.input<float>(3),
                                         .inverse = at.input<float>(4)};
     device::batch_norm_gradient_sums(at.stream(), sums_, gradient, at.output<float>(1), at.output<float>(2),
-                                     at.workspace<float>(), done_.get());
-    device::batch_norm_gradient_apply(at.stream(), sums_.rows, sums_.channels, gradient, at.output<float>(1),
-                                      at.output<float>(2), at.output<T>(0));
+                                     workspace());
+    device::batch_norm_gradient_apply(at.stream(), sums_, gradient, workspace(), at.output<T>(0));
   }
 
   ops::BatchNormGradAttrs attrs_;

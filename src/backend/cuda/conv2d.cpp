@@ -3,8 +3,10 @@
 #include "backend/cuda/activation.h"
 #include "backend/cuda/conv2d_plain.h"
 #include "backend/cuda/convolution.h"
+#include "backend/cuda/counter.h"
 #include "backend/cuda/device/bias_activation.h"
 #include "backend/cuda/device/channel_sum.h"
+#include "backend/cuda/device/channel_sums.h"
 #include "backend/cuda/launch_kernel.h"
 #include "backend/cuda/list.h"
 
@@ -85,25 +87,40 @@ class DSrc final : public ConvolutionKernel {
 
 class DWeight final : public ConvolutionKernel {
  public:
-  explicit DWeight(const KernelRequest& request) : ConvolutionKernel(request, d_weight_problem) {}
+  explicit DWeight(const KernelRequest& request) : ConvolutionKernel(request, d_weight_problem) {
+    const Shape& d_dst = node_.input_shape(0);
+    if (node_.outputs() < 2 || d_dst.elements() < kManyElements) return;
+    sums_.emplace(d_dst.elements() / d_dst[1], d_dst[1], size_of(node_.dtype()),
+                  device_.properties().multiProcessorCount);
+    done_.emplace(device_, sums_->channel_blocks);
+    io_.workspace_bytes = std::max(io_.workspace_bytes, sums_->workspace_bytes());
+  }
   void bind(const Binding& binding) override {
     convolution_.bind(binding.inputs[1], binding.outputs[0], binding.inputs[0], binding.workspace);
     d_dst_ = binding.inputs[0];
     d_bias_ = node_.outputs() == 2 ? reinterpret_cast<float*>(binding.outputs[1]) : nullptr;
+    workspace_ = reinterpret_cast<float*>(binding.workspace);
   }
   void run(const StepContext&) override {
     convolution_.run();
     if (d_bias_ == nullptr) return;
     const Shape& shape = node_.input_shape(0);
     with_float_type(node_.dtype(), [&]<typename T>() {
-      device::channel_sum(device_.stream(), reinterpret_cast<const T*>(d_dst_), d_bias_,
-                          shape.elements() / shape[1], shape[1]);
+      const auto* d_dst = reinterpret_cast<const T*>(d_dst_);
+      if (sums_)
+        device::channel_sums(device_.stream(), *sums_, d_dst, d_bias_,
+                             sums_->workspace(workspace_, done_->get()));
+      else
+        device::channel_sum(device_.stream(), d_dst, d_bias_, shape.elements() / shape[1], shape[1]);
     });
   }
 
  private:
+  static constexpr std::int64_t kManyElements = 4 << 20;
+  std::optional<device::ChannelSums> sums_;  // of the bias, where there is much to sum
+  std::optional<Counter> done_;
   const std::byte* d_dst_ = nullptr;
-  float* d_bias_ = nullptr;
+  float *d_bias_ = nullptr, *workspace_ = nullptr;
 };
 
 template <ProblemOf problem_of>

@@ -68,49 +68,84 @@ Decision accept_d_weight(const KernelRequest& request) {
                 d_weight_sizes(request.node));
 }
 
-void forward(const Launch& at) {
-  const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolAttrs>();
-  const auto start = [&]<typename Source, typename T>() {
-    device::conv2d_max_pool_few_channels(at.stream(), forward_sizes(at.node), at.input<Source>(0),
-                                         at.input<T>(1), at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
-                                         to_device(attrs.conv.activation), at.output<T>(0),
-                                         at.output<std::uint8_t>(1));
-  };
-  const bool rounded = at.node.output(0).type.dtype == DType::bf16;
-  if (!rounded) return start.operator()<float, float>();
-  with_float_type(at.node.dtype(), [&]<typename Source>() { start.operator()<Source, __nv_bfloat16>(); });
+// With weights of this type on the matrix units.
+Decision accept_matrix(const Decision& few_channels, const KernelRequest& request, const FewChannels& sizes,
+                       DType weights) {
+  if (!few_channels.accepted()) return few_channels;
+  const bool rounded = weights == DType::bf16;
+  if (!rounded && context_of(request).precision() == Precision::f32)
+    return Decision::no("rounds to tf32 before it multiplies");
+  return sizes.has_matrix(rounded)
+             ? Decision::yes()
+             : Decision::no("made for pools of 2x2 over even sizes, and 1 channel or bf16");
+}
+Decision accept_forward_matrix(const KernelRequest& request) {
+  return accept_matrix(accept_forward(request), request, forward_sizes(request.node),
+                       request.node.output(0).type.dtype);
+}
+Decision accept_d_weight_matrix(const KernelRequest& request) {
+  return accept_matrix(accept_d_weight(request), request, d_weight_sizes(request.node), request.node.dtype());
 }
 
+template <bool kMatrix, typename Source, typename T>
+void forward_of(const Launch& at) {
+  const FewChannels sizes = forward_sizes(at.node);
+  const auto* bias = at.node.inputs() == 3 ? at.input<float>(2) : nullptr;
+  const auto activation = to_device(at.node.attrs<ops::Conv2dMaxPoolAttrs>().conv.activation);
+  if (kMatrix)
+    device::conv2d_max_pool_few_channels_matrix(
+        at.stream(), sizes, at.device.properties().multiProcessorCount, at.input<Source>(0), at.input<T>(1),
+        bias, activation, at.output<T>(0), at.output<std::uint8_t>(1));
+  else
+    device::conv2d_max_pool_few_channels(at.stream(), sizes, at.input<Source>(0), at.input<T>(1), bias,
+                                         activation, at.output<T>(0), at.output<std::uint8_t>(1));
+}
+
+template <bool kMatrix>
+void forward(const Launch& at) {
+  if (at.node.output(0).type.dtype == DType::f32) return forward_of<kMatrix, float, float>(at);
+  with_float_type(at.node.dtype(),
+                  [&]<typename Source>() { forward_of<kMatrix, Source, __nv_bfloat16>(at); });
+}
+
+template <bool kMatrix>
 void d_weight(const Launch& at) {
   const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolGradAttrs>();
   with_float_type(at.node.dtype(), [&]<typename T>() {
-    device::conv2d_max_pool_d_weight_few_channels(
-        at.stream(), d_weight_sizes(at.node), at.device.properties().multiProcessorCount, at.input<T>(0),
-        at.input<std::uint8_t>(1), at.input<T>(2), attrs.mask_by_dst ? at.input<T>(3) : nullptr,
-        at.workspace<float>(), at.output<T>(0), attrs.bias ? at.output<float>(1) : nullptr);
+    const auto start = kMatrix ? device::conv2d_max_pool_d_weight_few_channels_matrix<T>
+                               : device::conv2d_max_pool_d_weight_few_channels<T>;
+    start(at.stream(), d_weight_sizes(at.node), at.device.properties().multiProcessorCount, at.input<T>(0),
+          at.input<std::uint8_t>(1), at.input<T>(2), attrs.mask_by_dst ? at.input<T>(3) : nullptr,
+          at.workspace<float>(), at.output<T>(0), attrs.bias ? at.output<float>(1) : nullptr);
   });
 }
 
+template <bool kMatrix>
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.inputs[0] = {};  // images come plain
-  return std::make_unique<LaunchKernel>(request, std::move(io), forward);
+  return std::make_unique<LaunchKernel>(request, std::move(io), forward<kMatrix>);
 }
 
+template <bool kMatrix>
 std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.inputs[2] = {};
   io.workspace_bytes = device::conv2d_max_pool_d_weight_workspace(
       d_weight_sizes(request.node), context_of(request).properties().multiProcessorCount);
-  return std::make_unique<LaunchKernel>(request, std::move(io), d_weight);
+  return std::make_unique<LaunchKernel>(request, std::move(io), d_weight<kMatrix>);
 }
 
 }  // namespace
 
 std::vector<Candidate> conv2d_few_channels_candidates() {
-  return {{&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels", accept_forward, make_forward},
+  return {{&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels", accept_forward, make_forward<false>},
+          {&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels_matrix", accept_forward_matrix,
+           make_forward<true>},
           {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_few_channels", accept_d_weight,
-           make_d_weight}};
+           make_d_weight<false>},
+          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_few_channels_matrix",
+           accept_d_weight_matrix, make_d_weight<true>}};
 }
 
 }  // namespace trainyard::backend::cuda

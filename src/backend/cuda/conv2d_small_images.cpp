@@ -55,9 +55,19 @@ SmallImages d_weight_sizes(const graph::NodeView& node) {
   return sizes_of(node.attrs<ops::Conv2dGradAttrs>().conv.window, node.input_shape(1), node.input_shape(0));
 }
 
+// The reason why there is no kernel: one of those of SmallImages, for the type of the node.
+template <typename Reason>
+const char* reason_against(const graph::NodeView& node, const Reason& reason) {
+  const char* why = "made for bf16 and tf32";
+  if (node.dtype() == DType::bf16) why = reason.template operator()<__nv_bfloat16>();
+  if (node.dtype() == DType::f32) why = reason.template operator()<float>();
+  return why;
+}
+
 Decision accept(const KernelRequest& request, const ops::Conv2dAttrs& attrs, const char* declined) {
   const ops::Window2d& window = attrs.window;
-  if (request.node.dtype() != DType::bf16) return Decision::no("made for bf16");
+  if (request.node.dtype() == DType::f32 && context_of(request).precision() == Precision::f32)
+    return Decision::no("rounds to tf32 before it multiplies");
   if (attrs.groups != 1 || window.kernel_h != window.kernel_w || window.stride_h != 1 ||
       window.stride_w != 1 || window.dilation_h != 1 || window.dilation_w != 1)
     return Decision::no("made for square kernels of one group, stride 1, without dilation");
@@ -67,8 +77,9 @@ Decision accept(const KernelRequest& request, const ops::Conv2dAttrs& attrs, con
 }
 
 Decision accept_forward(const KernelRequest& request) {
+  const SmallImages sizes = forward_sizes(request.node);
   return accept(request, request.node.attrs<ops::Conv2dAttrs>(),
-                forward_sizes(request.node).decline_forward());
+                reason_against(request.node, [&]<typename T>() { return sizes.decline_forward<T>(); }));
 }
 Decision accept_pooled(const KernelRequest& request) {
   const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolAttrs>();
@@ -78,38 +89,51 @@ Decision accept_pooled(const KernelRequest& request) {
       pool.pad_top != 0 || pool.pad_left != 0 || pool.pad_bottom != 0 || pool.pad_right != 0 ||
       sizes.out_h % 2 != 0 || sizes.out_w % 2 != 0)
     return Decision::no("made for pools of 2x2 and stride 2 over even sizes");
-  return accept(request, attrs.conv, sizes.decline_forward());
+  if (request.node.dtype() != request.node.output(0).type.dtype)
+    return Decision::no("images and weights of one type only");
+  return accept(request, attrs.conv,
+                reason_against(request.node, [&]<typename T>() { return sizes.decline_forward<T>(); }));
 }
 Decision accept_d_src(const KernelRequest& request) {
+  const SmallImages sizes = d_src_sizes(request.node);
   return accept(request, request.node.attrs<ops::Conv2dGradAttrs>().conv,
-                d_src_sizes(request.node).decline_forward());
+                reason_against(request.node, [&]<typename T>() { return sizes.decline_d_src<T>(); }));
 }
 Decision accept_d_weight(const KernelRequest& request) {
+  const SmallImages sizes = d_weight_sizes(request.node);
   return accept(request, request.node.attrs<ops::Conv2dGradAttrs>().conv,
-                d_weight_sizes(request.node).decline_d_weight());
+                reason_against(request.node, [&]<typename T>() { return sizes.decline_d_weight<T>(); }));
 }
 
 void forward(const Launch& at) {
-  device::conv2d_small_images(at.stream(), forward_sizes(at.node), at.input<void>(0), at.input<void>(1),
-                              at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
-                              to_device(at.node.attrs<ops::Conv2dAttrs>().activation), 0, at.output<void>(0),
-                              nullptr);
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_small_images<T>(at.stream(), forward_sizes(at.node), at.input<T>(0), at.input<T>(1),
+                                   at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+                                   to_device(at.node.attrs<ops::Conv2dAttrs>().activation), 0,
+                                   at.output<T>(0), nullptr);
+  });
 }
 void pooled(const Launch& at) {
-  device::conv2d_small_images(at.stream(), pooled_sizes(at.node), at.input<void>(0), at.input<void>(1),
-                              at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
-                              to_device(at.node.attrs<ops::Conv2dMaxPoolAttrs>().conv.activation), 2,
-                              at.output<void>(0), at.output<std::uint8_t>(1));
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_small_images<T>(at.stream(), pooled_sizes(at.node), at.input<T>(0), at.input<T>(1),
+                                   at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+                                   to_device(at.node.attrs<ops::Conv2dMaxPoolAttrs>().conv.activation), 2,
+                                   at.output<T>(0), at.output<std::uint8_t>(1));
+  });
 }
 void d_src(const Launch& at) {
-  device::conv2d_d_src_small_images(at.stream(), d_src_sizes(at.node), at.input<void>(0), at.input<void>(1),
-                                    at.output<void>(0));
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_d_src_small_images<T>(at.stream(), d_src_sizes(at.node), at.input<T>(0), at.input<T>(1),
+                                         at.output<T>(0));
+  });
 }
 void d_weight(const Launch& at) {
-  device::conv2d_d_weight_small_images(at.stream(), d_weight_sizes(at.node),
-                                       at.device.properties().multiProcessorCount, at.input<void>(0),
-                                       at.input<void>(1), at.workspace<float>(), at.output<void>(0),
-                                       at.node.outputs() > 1 ? at.output<float>(1) : nullptr);
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_d_weight_small_images<T>(at.stream(), d_weight_sizes(at.node),
+                                            at.device.properties().multiProcessorCount, at.input<T>(0),
+                                            at.input<T>(1), at.workspace<float>(), at.output<T>(0),
+                                            at.node.outputs() > 1 ? at.output<float>(1) : nullptr);
+  });
 }
 
 template <LaunchFunction function>

@@ -1,49 +1,48 @@
 #include "backend/cuda/device/batch_norm.h"
 
 #include "backend/cuda/device/activation.cuh"
-#include "backend/cuda/device/launch.cuh"
 #include "backend/cuda/device/row_sums.cuh"
 
 namespace trainyard::backend::cuda::device {
 
 namespace {
 
+// y = scale * x + shift, as the pass behind the statistics wants it.
+__device__ void write_factors(const BatchNormScales& scales, std::int64_t channels, float* factors,
+                              std::int64_t c) {
+  const float scale = scales.gamma[c] * scales.inverse[c];
+  factors[c] = scale;
+  factors[channels + c] = scales.beta[c] - scales.mean[c] * scale;
+}
+
 // Sums of src - shift and its square; the shift (the first pixel) keeps the difference of large numbers
 // small.
-template <typename T>
-struct SourceTerms {
+template <typename T, int kWidth>
+struct StatisticsColumn {
+  static constexpr int kAtOnce = 4;
+  using Loaded = Vector<T, kWidth>;
   const T* src;
-  std::int64_t rows, channels;
+  float shift[kWidth], sums[kSums][kWidth] = {};
 
-  __device__ void add(std::int64_t channel, std::int64_t row, std::int64_t stride, float (&sum)[kWidth<T>],
-                      float (&squares)[kWidth<T>]) const {
-    const bool whole = channels % kWidth<T> == 0;
-    const int left = static_cast<int>(channels - channel);
-    float shift[kWidth<T>];
-    load(src + channel, whole, left, shift);
-    const auto take = [&](const Piece<T>& x) {
+  __device__ StatisticsColumn(const T* from, std::int64_t channel) : src(from + channel) {
+    const Loaded first = load(0);
 #pragma unroll
-      for (int i = 0; i < kWidth<T>; ++i) {
-        const float d = to_float(x.at[i]) - shift[i];
-        sum[i] += d;
-        squares[i] += d * d;
-      }
-    };
-    for (; row + (kUnroll - 1) * stride < rows; row += kUnroll * stride) {
-      Piece<T> pieces[kUnroll];
+    for (int i = 0; i < kWidth; ++i) shift[i] = to_float(first.at[i]);
+  }
+  __device__ Loaded load(std::int64_t at) const { return *reinterpret_cast<const Loaded*>(src + at); }
+  __device__ void take(const Loaded& x, std::int64_t) {
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u)
-        pieces[u] = load_piece(src + (row + u * stride) * channels + channel, whole, left);
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) take(pieces[u]);
+    for (int i = 0; i < kWidth; ++i) {
+      const float d = to_float(x.at[i]) - shift[i];
+      sums[0][i] += d;
+      sums[1][i] = fmaf(d, d, sums[1][i]);
     }
-    for (; row < rows; row += stride) take(load_piece(src + row * channels + channel, whole, left));
   }
 };
 
-template <typename T>
-__global__ void __launch_bounds__(kSumThreads)
-    statistics(ChannelSums sums, const T* src, BatchNormScales scales, float* partials, unsigned* done) {
+template <typename T, int kWidth>
+__global__ void __launch_bounds__(kSumThreads, 1)
+    statistics(ChannelSums sums, const T* src, BatchNormScales scales, ChannelSumsWorkspace workspace) {
   const auto finish = [&](std::int64_t c, float sum, float squares) {
     const float count = static_cast<float>(sums.rows), shift = to_float(src[c]);
     const float offset = sum / count;
@@ -53,285 +52,118 @@ __global__ void __launch_bounds__(kSumThreads)
     const float unbiased = count > 1 ? variance * (count / (count - 1)) : variance;
     scales.running_mean[c] += scales.momentum * (mean - scales.running_mean[c]);
     scales.running_variance[c] += scales.momentum * (unbiased - scales.running_variance[c]);
+    write_factors(scales, sums.channels, workspace.factors, c);
   };
-  sum_rows<T>(sums, SourceTerms<T>{src, sums.rows, sums.channels}, finish, partials, done);
+  sum_rows<kWidth>(
+      sums, [&](std::int64_t channel) { return StatisticsColumn<T, kWidth>(src, channel); }, finish,
+      workspace);
 }
 
-__global__ void running(std::int64_t channels, const float* mean_in, const float* variance, float epsilon,
-                        float* mean, float* inverse) {
+__global__ void running(std::int64_t channels, BatchNormScales scales, float* factors) {
   const auto c = static_cast<std::int64_t>(thread_index());
   if (c >= channels) return;
-  mean[c] = mean_in[c];
-  inverse[c] = rsqrtf(variance[c] + epsilon);
+  scales.mean[c] = scales.running_mean[c];
+  scales.inverse[c] = rsqrtf(scales.running_variance[c] + scales.epsilon);
+  write_factors(scales, channels, factors, c);
 }
 
-// Every thread keeps to its channels, so their scales are read once; the stride over rows does the rest.
-// Calls body(index of the first element, channel, how many of kWidth are there).
-template <typename T, typename Prepare, typename Body>
-__device__ void for_each_vector(std::int64_t rows, std::int64_t channels, const Prepare& prepare,
-                                const Body& body) {
-  const std::int64_t vectors = (channels + kWidth<T> - 1) / kWidth<T>;
-  const auto thread = static_cast<std::int64_t>(thread_index()),
-             threads = static_cast<std::int64_t>(thread_count());
-  const std::int64_t rows_at_once = threads / vectors;
-  if (rows_at_once == 0) {  // more channels than threads
-    for (std::int64_t v = thread; v < vectors; v += threads) {
-      const auto ready = prepare(v * kWidth<T>);
-      for (std::int64_t row = 0; row < rows; ++row)
-        body(ready, row * channels + v * kWidth<T>, v * kWidth<T>);
-    }
-    return;
-  }
-  if (thread >= rows_at_once * vectors) return;
-  const std::int64_t channel = thread % vectors * kWidth<T>;
-  const auto ready = prepare(channel);
-#pragma unroll 2
-  for (std::int64_t row = thread / vectors; row < rows; row += rows_at_once)
-    body(ready, row * channels + channel, channel);
-}
+enum class Behind { nothing, relu, other };  // relu without a look at the activation in every element
 
-template <typename T>
-__device__ inline void store(T* to, bool whole, int left, const float (&from)[kWidth<T>]) {
-  if (whole) {
-    Vector<T, kWidth<T>> vector;
-#pragma unroll
-    for (int i = 0; i < kWidth<T>; ++i) vector.at[i] = from_float<T>(from[i]);
-    *reinterpret_cast<Vector<T, kWidth<T>>*>(to) = vector;
-  } else {
-    for (int i = 0; i < kWidth<T> && i < left; ++i) to[i] = from_float<T>(from[i]);
-  }
-}
-
-// y = scale * x + shift.
-template <int kCount>
-struct Affine {
-  float scale[kCount], shift[kCount];
-};
-
-template <typename T>
-__device__ Affine<kWidth<T>> affine_of(const float* gamma, const float* beta, const float* mean,
-                                       const float* inverse, std::int64_t channel, std::int64_t channels) {
-  Affine<kWidth<T>> made;
-#pragma unroll
-  for (int i = 0; i < kWidth<T>; ++i) {
-    const std::int64_t c = channel + i < channels ? channel + i : channels - 1;
-    made.scale[i] = gamma[c] * inverse[c];
-    made.shift[i] = beta[c] - mean[c] * made.scale[i];
-  }
-  return made;
-}
-
-template <typename T, bool kResidual>
-__global__ void __launch_bounds__(kThreads)
-    apply(std::int64_t rows, std::int64_t channels, const T* src, const T* residual, BatchNormScales scales,
-          Activation activation, T* dst) {
-  const bool whole = channels % kWidth<T> == 0;
-  for_each_vector<T>(
-      rows, channels,
-      [&](std::int64_t channel) {
-        return affine_of<T>(scales.gamma, scales.beta, scales.mean, scales.inverse, channel, channels);
-      },
-      [&](const Affine<kWidth<T>>& map, std::int64_t at, std::int64_t channel) {
-        const int left = static_cast<int>(channels - channel);
-        float x[kWidth<T>], r[kWidth<T>], y[kWidth<T>];
-        load(src + at, whole, left, x);
-        if (kResidual) load(residual + at, whole, left, r);
-#pragma unroll
-        for (int i = 0; i < kWidth<T>; ++i) {
-          const float normal = fmaf(map.scale[i], x[i], map.shift[i]);
-          y[i] = activate(activation, kResidual ? normal + r[i] : normal);
-        }
-        store(dst + at, whole, left, y);
-      });
-}
-
-// One piece of what the gradient is made of.
-template <typename T>
-struct GradientPiece {
-  Piece<T> d_dst, src, dst;
-
-  __device__ GradientPiece() {}
-  __device__ GradientPiece(const BatchNormGradient<T>& at, std::int64_t index, bool whole, int left)
-      : d_dst(load_piece(at.d_dst + index, whole, left)), src(load_piece(at.src + index, whole, left)) {
-    if (at.dst != nullptr) dst = load_piece(at.dst + index, whole, left);
-  }
-  // What passes the ReLU behind the normalisation.
-  __device__ float passing(const BatchNormGradient<T>& at, const Affine<kWidth<T>>& mask, int i) const {
-    const float g = to_float(d_dst.at[i]);
-    if (at.dst != nullptr) return to_float(dst.at[i]) > 0 ? g : 0.0f;
-    if (at.beta == nullptr) return g;
-    return fmaf(mask.scale[i], to_float(src.at[i]), mask.shift[i]) > 0 ? g : 0.0f;
-  }
-};
-
-template <typename T>
-__device__ Affine<kWidth<T>> mask_of(const BatchNormGradient<T>& at, std::int64_t channel,
-                                     std::int64_t channels) {
-  if (at.beta == nullptr || at.dst != nullptr) return {};
-  return affine_of<T>(at.gamma, at.beta, at.mean, at.inverse, channel, channels);
-}
-
-template <typename T>
-struct GradientTerms {
-  BatchNormGradient<T> at;
-  std::int64_t rows, channels;
-
-  __device__ void add(std::int64_t channel, std::int64_t row, std::int64_t stride, float (&sum)[kWidth<T>],
-                      float (&products)[kWidth<T>]) const {
-    const bool whole = channels % kWidth<T> == 0;
-    const int left = static_cast<int>(channels - channel);
-    const Affine<kWidth<T>> mask = mask_of(at, channel, channels);
-    float mean[kWidth<T>];
-#pragma unroll
-    for (int i = 0; i < kWidth<T>; ++i) mean[i] = i < left ? at.mean[channel + i] : 0.0f;
-    const auto take = [&](const GradientPiece<T>& piece) {
-#pragma unroll
-      for (int i = 0; i < kWidth<T>; ++i) {
-        const float g = piece.passing(at, mask, i);
-        sum[i] += g;
-        products[i] = fmaf(g, to_float(piece.src.at[i]) - mean[i], products[i]);
-      }
-    };
-    constexpr int kPieces = 2;  // more would not stay in registers
-    for (; row + (kPieces - 1) * stride < rows; row += kPieces * stride) {
-      GradientPiece<T> pieces[kPieces];
-#pragma unroll
-      for (int u = 0; u < kPieces; ++u)
-        pieces[u] = GradientPiece<T>(at, (row + u * stride) * channels + channel, whole, left);
-#pragma unroll
-      for (int u = 0; u < kPieces; ++u) take(pieces[u]);
-    }
-    for (; row < rows; row += stride) take(GradientPiece<T>(at, row * channels + channel, whole, left));
-#pragma unroll
-    for (int i = 0; i < kWidth<T>; ++i) products[i] *= i < left ? at.inverse[channel + i] : 0.0f;
-  }
-};
-
-template <typename T>
-__global__ void __launch_bounds__(kSumThreads)
-    gradient_sums(ChannelSums sums, BatchNormGradient<T> at, float* d_gamma, float* d_beta, float* partials,
-                  unsigned* done) {
-  const auto finish = [&](std::int64_t c, float sum, float products) {
-    d_beta[c] = sum;
-    d_gamma[c] = products;
+template <typename T, int kWidth, bool kResidual, Behind kBehind>
+struct ApplyColumn {
+  static constexpr int kAtOnce = kResidual ? 2 : 4;
+  struct Loaded {
+    Vector<T, kWidth> x, residual;
   };
-  sum_rows<T>(sums, GradientTerms<T>{at, sums.rows, sums.channels}, finish, partials, done);
-}
+  const T *src, *residual;
+  T* dst;
+  Activation activation;
+  float scale[kWidth], shift[kWidth];
 
-// d_src = a * g + b * x + c.
-template <int kCount>
-struct GradientScales {
-  Affine<kCount> mask;
-  float a[kCount], b[kCount], c[kCount];
+  __device__ Loaded load(std::int64_t at) const {
+    Loaded loaded;
+    loaded.x = *reinterpret_cast<const Vector<T, kWidth>*>(src + at);
+    if (kResidual) loaded.residual = *reinterpret_cast<const Vector<T, kWidth>*>(residual + at);
+    return loaded;
+  }
+  __device__ void take(const Loaded& loaded, std::int64_t at) const {
+    Vector<T, kWidth> y;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      float normal = fmaf(scale[i], to_float(loaded.x.at[i]), shift[i]);
+      if (kResidual) normal += to_float(loaded.residual.at[i]);
+      if (kBehind == Behind::relu) normal = normal < 0 ? 0.0f : normal;  // NaN stays NaN
+      if (kBehind == Behind::other) normal = activate(activation, normal);
+      y.at[i] = from_float<T>(normal);
+    }
+    *reinterpret_cast<Vector<T, kWidth>*>(dst + at) = y;
+  }
 };
 
-template <typename T>
-__global__ void __launch_bounds__(kThreads)
-    gradient_apply(std::int64_t rows, std::int64_t channels, BatchNormGradient<T> at, const float* d_gamma,
-                   const float* d_beta, T* d_src) {
-  const bool whole = channels % kWidth<T> == 0;
-  const float count = static_cast<float>(rows);
-  for_each_vector<T>(
-      rows, channels,
-      [&](std::int64_t channel) {
-        GradientScales<kWidth<T>> made;
-        made.mask = mask_of(at, channel, channels);
-#pragma unroll
-        for (int i = 0; i < kWidth<T>; ++i) {
-          const std::int64_t c = channel + i < channels ? channel + i : channels - 1;
-          const float scale = at.gamma[c] * at.inverse[c], slope = at.inverse[c] * d_gamma[c] / count;
-          made.a[i] = scale;
-          made.b[i] = -scale * slope;
-          made.c[i] = scale * (at.mean[c] * slope - d_beta[c] / count);
-        }
-        return made;
-      },
-      [&](const GradientScales<kWidth<T>>& scales, std::int64_t index, std::int64_t channel) {
-        const int left = static_cast<int>(channels - channel);
-        const GradientPiece<T> piece(at, index, whole, left);
-        float d[kWidth<T>];
-#pragma unroll
-        for (int i = 0; i < kWidth<T>; ++i)
-          d[i] = fmaf(scales.a[i], piece.passing(at, scales.mask, i),
-                      fmaf(scales.b[i], to_float(piece.src.at[i]), scales.c[i]));
-        store(d_src + index, whole, left, d);
-      });
+template <typename T, int kWidth, bool kResidual, Behind kBehind>
+__global__ void __launch_bounds__(kThreads, kPassBlocks)
+    apply(std::int64_t rows, std::int64_t channels, const T* src, const T* residual, const float* factors,
+          Activation activation, T* dst) {
+  for_columns<kWidth>(rows, channels, [&](std::int64_t channel) {
+    ApplyColumn<T, kWidth, kResidual, kBehind> column{
+        src + channel, kResidual ? residual + channel : nullptr, dst + channel, activation, {}, {}};
+    load_floats(factors + channel, column.scale);
+    load_floats(factors + channels + channel, column.shift);
+    return column;
+  });
 }
 
-dim3 grid_of(const ChannelSums& sums) {
-  return {static_cast<unsigned>(sums.row_blocks), static_cast<unsigned>(sums.channel_blocks)};
-}
-
-template <typename T>
-int apply_blocks(std::int64_t rows, std::int64_t channels) {
-  return grid_for(static_cast<std::size_t>(rows * ((channels + kWidth<T> - 1) / kWidth<T>)));
+template <typename T, int kWidth, bool kResidual>
+void start_apply(cudaStream_t stream, const ChannelSums& sums, const T* src, const T* residual,
+                 const float* factors, Activation activation, T* dst) {
+  const int blocks = pass_blocks(sums);
+  const auto start = [&](auto* kernel) {
+    kernel<<<blocks, kThreads, 0, stream>>>(sums.rows, sums.channels, src, residual, factors, activation,
+                                            dst);
+  };
+  if (activation.kind == ops::Activation::none)
+    start(apply<T, kWidth, kResidual, Behind::nothing>);
+  else if (activation.kind == ops::Activation::relu)
+    start(apply<T, kWidth, kResidual, Behind::relu>);
+  else
+    start(apply<T, kWidth, kResidual, Behind::other>);
 }
 
 }  // namespace
 
-ChannelSums::ChannelSums(std::int64_t rows_, std::int64_t channels_, int multiprocessors)
-    : rows(rows_), channels(channels_) {
-  channel_blocks = static_cast<int>((channels + kChannelsPerBlock - 1) / kChannelsPerBlock);
-  // One block on every multiprocessor keeps memory busy; a block should have some rows to sum.
-  constexpr std::int64_t kLeastRows = 256;
-  const std::int64_t wanted = std::max(multiprocessors / channel_blocks, 1);
-  row_blocks = static_cast<int>(std::max<std::int64_t>(std::min(wanted, rows / kLeastRows), 1));
-}
-
-std::size_t ChannelSums::workspace_bytes() const {
-  return sizeof(float) * kSums * kChannelsPerBlock * static_cast<std::size_t>(row_blocks * channel_blocks);
-}
-
 template <typename T>
 void batch_norm_statistics(cudaStream_t stream, const ChannelSums& sums, const T* src,
-                           const BatchNormScales& scales, float* partials, unsigned* done) {
-  statistics<<<grid_of(sums), kSumThreads, 0, stream>>>(sums, src, scales, partials, done);
+                           const BatchNormScales& scales, const ChannelSumsWorkspace& workspace) {
+  with_width<T>(sums, [&]<int kWidth>() {
+    statistics<T, kWidth><<<grid_of(sums), kSumThreads, 0, stream>>>(sums, src, scales, workspace);
+  });
   check_launch("batch_norm_statistics");
 }
 
-void batch_norm_running(cudaStream_t stream, std::int64_t channels, const float* running_mean,
-                        const float* running_variance, float epsilon, float* mean, float* inverse) {
-  running<<<grid_for(static_cast<std::size_t>(channels)), kThreads, 0, stream>>>(
-      channels, running_mean, running_variance, epsilon, mean, inverse);
+void batch_norm_running(cudaStream_t stream, const ChannelSums& sums, const BatchNormScales& scales,
+                        const ChannelSumsWorkspace& workspace) {
+  running<<<grid_for(static_cast<std::size_t>(sums.channels)), kThreads, 0, stream>>>(sums.channels, scales,
+                                                                                      workspace.factors);
   check_launch("batch_norm_running");
 }
 
 template <typename T>
-void batch_norm_apply(cudaStream_t stream, std::int64_t rows, std::int64_t channels, const T* src,
-                      const T* residual, const BatchNormScales& scales, Activation activation, T* dst) {
-  const int blocks = apply_blocks<T>(rows, channels);
-  if (residual != nullptr)
-    apply<T, true><<<blocks, kThreads, 0, stream>>>(rows, channels, src, residual, scales, activation, dst);
-  else
-    apply<T, false><<<blocks, kThreads, 0, stream>>>(rows, channels, src, residual, scales, activation, dst);
+void batch_norm_apply(cudaStream_t stream, const ChannelSums& sums, const T* src, const T* residual,
+                      const ChannelSumsWorkspace& workspace, Activation activation, T* dst) {
+  with_width<T>(sums, [&]<int kWidth>() {
+    if (residual != nullptr)
+      start_apply<T, kWidth, true>(stream, sums, src, residual, workspace.factors, activation, dst);
+    else
+      start_apply<T, kWidth, false>(stream, sums, src, residual, workspace.factors, activation, dst);
+  });
   check_launch("batch_norm_apply");
-}
-
-template <typename T>
-void batch_norm_gradient_sums(cudaStream_t stream, const ChannelSums& sums, const BatchNormGradient<T>& at,
-                              float* d_gamma, float* d_beta, float* partials, unsigned* done) {
-  gradient_sums<<<grid_of(sums), kSumThreads, 0, stream>>>(sums, at, d_gamma, d_beta, partials, done);
-  check_launch("batch_norm_gradient_sums");
-}
-
-template <typename T>
-void batch_norm_gradient_apply(cudaStream_t stream, std::int64_t rows, std::int64_t channels,
-                               const BatchNormGradient<T>& at, const float* d_gamma, const float* d_beta,
-                               T* d_src) {
-  gradient_apply<<<apply_blocks<T>(rows, channels), kThreads, 0, stream>>>(rows, channels, at, d_gamma,
-                                                                           d_beta, d_src);
-  check_launch("batch_norm_gradient_apply");
 }
 
 #define TRAINYARD_INSTANTIATE(T)                                                                          \
   template void batch_norm_statistics(cudaStream_t, const ChannelSums&, const T*, const BatchNormScales&, \
-                                      float*, unsigned*);                                                 \
-  template void batch_norm_apply(cudaStream_t, std::int64_t, std::int64_t, const T*, const T*,            \
-                                 const BatchNormScales&, Activation, T*);                                 \
-  template void batch_norm_gradient_sums(cudaStream_t, const ChannelSums&, const BatchNormGradient<T>&,   \
-                                         float*, float*, float*, unsigned*);                              \
-  template void batch_norm_gradient_apply(cudaStream_t, std::int64_t, std::int64_t,                       \
-                                          const BatchNormGradient<T>&, const float*, const float*, T*)
+                                      const ChannelSumsWorkspace&);                                       \
+  template void batch_norm_apply(cudaStream_t, const ChannelSums&, const T*, const T*,                    \
+                                 const ChannelSumsWorkspace&, Activation, T*)
 TRAINYARD_INSTANTIATE(float);
 TRAINYARD_INSTANTIATE(bf16);
 #undef TRAINYARD_INSTANTIATE

@@ -2,50 +2,33 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "backend/cuda/device/activation.h"
+#include "backend/cuda/device/channel_sums.h"
 
 namespace trainyard::backend::cuda::device {
 
-// How the rows (pixels of all images) and channels of a tensor that lies channels last are shared among
-// blocks when something is summed over the rows.
-struct ChannelSums {
-  std::int64_t rows = 0, channels = 0;
-  int row_blocks = 1, channel_blocks = 1;
-
-  static constexpr int kChannelsPerBlock = 64;
-  static constexpr int kSums = 2;  // per channel
-
-  ChannelSums() = default;
-  ChannelSums(std::int64_t rows, std::int64_t channels, int multiprocessors);
-
-  // Partial sums; every block writes its own before anyone reads it.
-  std::size_t workspace_bytes() const;
-};
-
 struct BatchNormScales {
   const float *gamma, *beta;
-  float *running_mean, *running_variance;  // null: keep them
-  float *mean, *inverse;                   // of this batch
+  float *running_mean, *running_variance;
+  float *mean, *inverse;  // of this batch
   float epsilon, momentum;
 };
 
-// Sums over the rows, then mean, inverse deviation and running statistics. `done` counts blocks that have
-// finished, one number for every channel block; zero before, and zero again after.
+// Sums over the rows, then mean, inverse deviation and running statistics.
 template <typename T>
 void batch_norm_statistics(cudaStream_t stream, const ChannelSums& sums, const T* src,
-                           const BatchNormScales& scales, float* partials, unsigned* done);
+                           const BatchNormScales& scales, const ChannelSumsWorkspace& workspace);
 
 // For inference: mean and inverse deviation from the running statistics.
-void batch_norm_running(cudaStream_t stream, std::int64_t channels, const float* running_mean,
-                        const float* running_variance, float epsilon, float* mean, float* inverse);
+void batch_norm_running(cudaStream_t stream, const ChannelSums& sums, const BatchNormScales& scales,
+                        const ChannelSumsWorkspace& workspace);
 
-// dst = act(gamma * (src - mean) * inverse + beta [+ residual]); residual may be null.
+// Behind one of the two: dst = act(gamma * (src - mean) * inverse + beta [+ residual]); residual may be null.
 template <typename T>
-void batch_norm_apply(cudaStream_t stream, std::int64_t rows, std::int64_t channels, const T* src,
-                      const T* residual, const BatchNormScales& scales, Activation activation, T* dst);
+void batch_norm_apply(cudaStream_t stream, const ChannelSums& sums, const T* src, const T* residual,
+                      const ChannelSumsWorkspace& workspace, Activation activation, T* dst);
 
 // What the gradient reads besides d_dst and src: where dst > 0 the gradient passes. `dst` is read, or, when
 // it is null and beta is not, computed again, which saves a pass over memory.
@@ -57,10 +40,10 @@ struct BatchNormGradient {
 
 template <typename T>
 void batch_norm_gradient_sums(cudaStream_t stream, const ChannelSums& sums, const BatchNormGradient<T>& at,
-                              float* d_gamma, float* d_beta, float* partials, unsigned* done);
+                              float* d_gamma, float* d_beta, const ChannelSumsWorkspace& workspace);
+// Behind it.
 template <typename T>
-void batch_norm_gradient_apply(cudaStream_t stream, std::int64_t rows, std::int64_t channels,
-                               const BatchNormGradient<T>& at, const float* d_gamma, const float* d_beta,
-                               T* d_src);
+void batch_norm_gradient_apply(cudaStream_t stream, const ChannelSums& sums, const BatchNormGradient<T>& at,
+                               const ChannelSumsWorkspace& workspace, T* d_src);
 
 }  // namespace trainyard::backend::cuda::device

@@ -304,10 +304,17 @@ void conv2d_max_pool_d_weight_few_channels(cudaStream_t stream, const FewChannel
         <<<dim3(blocks, sizes.outputs / 32), 32 * kWarps, floats * sizeof(float), stream>>>(
             sizes, tiles_of(sizes), d_dst, choice, src, dst, workspace);
     check_launch("conv2d_max_pool_d_weight_few_channels");
-    add_blocks<<<dim3(kCount, sizes.outputs / 32), 32 * kSlices, 0, stream>>>(blocks, kCount, sizes.outputs,
-                                                                              workspace, d_weight, d_bias);
   });
-  check_launch("conv2d_max_pool_d_weight_few_channels");
+  add_first_layer_blocks(stream, sizes, blocks, workspace, d_weight, d_bias);
+}
+
+template <typename T>
+void add_first_layer_blocks(cudaStream_t stream, const FewChannels& sizes, int blocks, const float* workspace,
+                            T* d_weight, float* d_bias) {
+  const int entries = sizes.kernel * sizes.kernel * sizes.channels + 1;
+  add_blocks<<<dim3(entries, sizes.outputs / 32), 32 * kSlices, 0, stream>>>(blocks, entries, sizes.outputs,
+                                                                             workspace, d_weight, d_bias);
+  check_launch("add_first_layer_blocks");
 }
 
 #define TRAINYARD_INSTANTIATE_FORWARD(Source, T)                                                        \
@@ -316,7 +323,8 @@ void conv2d_max_pool_d_weight_few_channels(cudaStream_t stream, const FewChannel
 #define TRAINYARD_INSTANTIATE_D_WEIGHT(T)                                                                  \
   template void conv2d_max_pool_d_weight_few_channels(cudaStream_t, const FewChannels&, int, const T*,     \
                                                       const std::uint8_t*, const T*, const T*, float*, T*, \
-                                                      float*)
+                                                      float*);                                             \
+  template void add_first_layer_blocks(cudaStream_t, const FewChannels&, int, const float*, T*, float*)
 TRAINYARD_INSTANTIATE_FORWARD(float, float);
 TRAINYARD_INSTANTIATE_FORWARD(float, bf16);
 TRAINYARD_INSTANTIATE_FORWARD(bf16, bf16);

@@ -1,109 +1,145 @@
 #pragma once
 
-#include "backend/cuda/device/batch_norm.h"
+#include "backend/cuda/device/channel_sums.h"
+#include "backend/cuda/device/last_block.cuh"
 #include "backend/cuda/device/launch.cuh"
 
-// Sums over the rows of a tensor that lies channels last: one launch, in a fixed order.
+// Passes over the rows of a tensor that lies channels last. Every thread keeps to kWidth neighbouring
+// channels, so that what it knows of them stays in registers, and has kAtOnce rows in flight.
 namespace trainyard::backend::cuda::device {
 
-// Threads of a block that sums: kLanes of them stand side by side and take kWidth channels each, the others
-// take further rows. Every thread has kUnroll rows in flight.
-inline constexpr int kSumThreads = 512, kSumWarps = kSumThreads / 32;
-inline constexpr int kUnroll = 4;
+// One large block on every multiprocessor: few partial sums for the last of them to add up.
+inline constexpr int kSumThreads = 768, kSumWarps = kSumThreads / 32;
+inline constexpr int kPassBlocks = 3;  // of kThreads, on every multiprocessor
+inline constexpr int kSums = ChannelSums::kSums;
 
-template <typename T>
-inline constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
-template <typename T>
-inline constexpr int kLanes = ChannelSums::kChannelsPerBlock / kWidth<T>;
+template <int kWidth>
+inline constexpr int kMostChannels = kWidth* ChannelSums::kMostLanes;
 
-// kWidth numbers as they lie in memory: 16 bytes, where the channels come in such pieces.
-template <typename T>
-using Piece = Vector<T, kWidth<T>>;
-
-template <typename T>
-__device__ inline Piece<T> load_piece(const T* from, bool whole, int left) {
-  if (whole) return *reinterpret_cast<const Piece<T>*>(from);
-  Piece<T> piece;
+template <int kWidth>
+__device__ inline void load_floats(const float* from, float (&to)[kWidth]) {
+  constexpr int kStep = kWidth < 4 ? 1 : 4;
 #pragma unroll
-  for (int i = 0; i < kWidth<T>; ++i) piece.at[i] = i < left ? from[i] : from_float<T>(0);
-  return piece;
-}
-
-template <typename T>
-__device__ inline void load(const T* from, bool whole, int left, float (&to)[kWidth<T>]) {
-  const Piece<T> piece = load_piece(from, whole, left);
+  for (int i = 0; i < kWidth; i += kStep) {
+    const auto four = *reinterpret_cast<const Vector<float, kStep>*>(from + i);
 #pragma unroll
-  for (int i = 0; i < kWidth<T>; ++i) to[i] = to_float(piece.at[i]);
-}
-
-using BlockSums = float[kSumWarps][ChannelSums::kSums][ChannelSums::kChannelsPerBlock];
-
-// The sums of this block, by its warps: lanes that stand under each other first.
-template <typename T>
-__device__ inline void add_up_warps(float (&first)[kWidth<T>], float (&second)[kWidth<T>],
-                                    BlockSums& shared) {
-  const int lane = threadIdx.x % kLanes<T>, warp = threadIdx.x / 32;
-#pragma unroll
-  for (int i = 0; i < kWidth<T>; ++i) {
-#pragma unroll
-    for (int offset = kLanes<T>; offset < 32; offset *= 2) {
-      first[i] += __shfl_xor_sync(0xFFFFFFFFu, first[i], offset);
-      second[i] += __shfl_xor_sync(0xFFFFFFFFu, second[i], offset);
-    }
-    if (threadIdx.x % 32 < kLanes<T>) {
-      shared[warp][0][lane * kWidth<T> + i] = first[i];
-      shared[warp][1][lane * kWidth<T> + i] = second[i];
-    }
+    for (int j = 0; j < kStep; ++j) to[i + j] = four.at[j];
   }
-  __syncthreads();
 }
 
-// Sums terms.add(...) over all rows of this block, and leaves the sums of the whole tensor to the last block
-// of these channels: finish(channel, sum 0, sum 1) is called once for every channel.
-template <typename T, typename Terms, typename Finish>
-__device__ void sum_rows(const ChannelSums& sums, const Terms& terms, const Finish& finish, float* partials,
-                         unsigned* done) {
-  constexpr int kC = ChannelSums::kChannelsPerBlock, kRow = ChannelSums::kSums * kC;
-  constexpr int kRows = kSumThreads / kLanes<T>, kSlices = kSumThreads / kRow;
-  __shared__ BlockSums shared;
-  __shared__ bool last;
-  const std::int64_t channel =
-      static_cast<std::int64_t>(blockIdx.y) * kC + threadIdx.x % kLanes<T> * kWidth<T>;
-  float first[kWidth<T>] = {}, second[kWidth<T>] = {};
-  if (channel < sums.channels)
-    terms.add(channel, static_cast<std::int64_t>(blockIdx.x) * kRows + threadIdx.x / kLanes<T>,
-              static_cast<std::int64_t>(gridDim.x) * kRows, first, second);
-  add_up_warps<T>(first, second, shared);
-  float* mine = partials + static_cast<std::int64_t>(blockIdx.y) * gridDim.x * kRow;
-  if (threadIdx.x < kRow) {
+// Calls column.take(column.load(at), at) for the rows first, first + stride, ... where at = row * channels;
+// backward, rows count from the last.
+template <bool kBackward, typename Column>
+__device__ inline void for_rows(std::int64_t first, std::int64_t stride, std::int64_t rows,
+                                std::int64_t channels, Column& column) {
+  constexpr int kAtOnce = Column::kAtOnce;
+  std::int64_t row = first;
+  const std::int64_t step = (kBackward ? -stride : stride) * channels;
+  std::int64_t at = (kBackward ? rows - 1 - first : first) * channels;
+  for (; row + (kAtOnce - 1) * stride < rows; row += kAtOnce * stride, at += kAtOnce * step) {
+    typename Column::Loaded loaded[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) loaded[u] = column.load(at + u * step);
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) column.take(loaded[u], at + u * step);
+  }
+  for (; row < rows; row += stride, at += step) column.take(column.load(at), at);
+}
+
+// All rows and channels: column_of(channel) makes what a thread needs to go through its channels.
+template <int kWidth, typename ColumnOf>
+__device__ void for_columns(std::int64_t rows, std::int64_t channels, const ColumnOf& column_of) {
+  const std::int64_t vectors = channels / kWidth;
+  const auto thread = static_cast<std::int64_t>(thread_index());
+  const std::int64_t rows_at_once = static_cast<std::int64_t>(thread_count()) / vectors;
+  if (thread >= rows_at_once * vectors) return;
+  auto column = column_of(thread % vectors * kWidth);
+  for_rows<false>(thread / vectors, rows_at_once, rows, channels, column);
+}
+
+// The sums of this block: rows of a warp first, then its warps, in a fixed order.
+template <int kWidth>
+__device__ inline void add_up_block(int lanes, float (&sums)[kSums][kWidth], float* of_block) {
+  __shared__ float of_warp[kSumWarps][kSums][kMostChannels<kWidth>];
+  const int lane = threadIdx.x % lanes, warp = threadIdx.x / 32;
+#pragma unroll
+  for (int s = 0; s < kSums; ++s)
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      float x = sums[s][i];
+      for (int offset = lanes; offset < 32; offset *= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, offset);
+      if (threadIdx.x % 32 < lanes) of_warp[warp][s][lane * kWidth + i] = x;
+    }
+  __syncthreads();
+  const int numbers = kSums * lanes * kWidth;
+  if (threadIdx.x < numbers) {
+    const int s = threadIdx.x / (lanes * kWidth), c = threadIdx.x % (lanes * kWidth);
     float sum = 0;
-    for (int w = 0; w < kSumWarps; ++w) sum += (&shared[w][0][0])[threadIdx.x];
-    mine[static_cast<std::int64_t>(blockIdx.x) * kRow + threadIdx.x] = sum;
-    __threadfence();
+#pragma unroll
+    for (int w = 0; w < kSumWarps; ++w) sum += of_warp[w][s][c];
+    of_block[threadIdx.x] = sum;
   }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(&done[blockIdx.y], 1u) == gridDim.x - 1;
-    if (last) done[blockIdx.y] = 0;
+}
+
+// Sums over all rows: column_of(channel) makes an object whose `sums` grow with every take(). The last block
+// of these channels calls finish(channel, sum 0, sum 1) once for every channel.
+template <int kWidth, typename ColumnOf, typename Finish>
+__device__ void sum_rows(const ChannelSums& sums, const ColumnOf& column_of, const Finish& finish,
+                         const ChannelSumsWorkspace& workspace) {
+  const int lanes = sums.lanes, together = lanes * kWidth, numbers = kSums * together;
+  const int rows_of_block = kSumThreads / lanes;
+  const std::int64_t first_channel = static_cast<std::int64_t>(blockIdx.y) * together;
+  const std::int64_t channel = first_channel + threadIdx.x % lanes * kWidth;
+  float totals[kSums][kWidth] = {};
+  if (channel < sums.channels) {
+    auto column = column_of(channel);
+    // From the last row to the first: what wrote the tensor left its end in the cache, and what goes through
+    // it again behind this finds its beginning there.
+    for_rows<true>(static_cast<std::int64_t>(blockIdx.x) * rows_of_block + threadIdx.x / lanes,
+                   static_cast<std::int64_t>(gridDim.x) * rows_of_block, sums.rows, sums.channels, column);
+#pragma unroll
+    for (int s = 0; s < kSums; ++s)
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) totals[s][i] = column.sums[s][i];
   }
-  __syncthreads();
-  if (!last) return;
-  __threadfence();
-  const int at = threadIdx.x % kRow, slice = threadIdx.x / kRow;
+  float* parts = workspace.partials + static_cast<std::int64_t>(blockIdx.y) * gridDim.x * numbers;
+  add_up_block<kWidth>(lanes, totals, parts + static_cast<std::int64_t>(blockIdx.x) * numbers);
+  if (!is_last_block(&workspace.done[blockIdx.y])) return;
+  __shared__ float of_slice[kSumThreads];
+  const int slices = kSumThreads / numbers, number = threadIdx.x % numbers, slice = threadIdx.x / numbers;
   float sum = 0;
-#pragma unroll 16
-  for (unsigned b = slice; b < gridDim.x; b += kSlices)
-    sum += __ldcg(&mine[static_cast<std::int64_t>(b) * kRow + at]);
-  (&shared[slice][0][0])[at] = sum;
+#pragma unroll 12
+  for (unsigned b = slice; b < gridDim.x; b += slices)
+    sum += __ldcg(&parts[static_cast<std::int64_t>(b) * numbers + number]);
+  of_slice[threadIdx.x] = sum;
   __syncthreads();
-  const std::int64_t finished = static_cast<std::int64_t>(blockIdx.y) * kC + threadIdx.x;
-  if (threadIdx.x >= kC || finished >= sums.channels) return;
-  float total[2] = {};
-  for (int s = 0; s < kSlices; ++s) {
-    total[0] += shared[s][0][threadIdx.x];
-    total[1] += shared[s][1][threadIdx.x];
-  }
-  finish(finished, total[0], total[1]);
+  if (threadIdx.x >= together || first_channel + threadIdx.x >= sums.channels) return;
+  float total[kSums] = {};
+  for (int i = 0; i < slices; ++i)
+#pragma unroll
+    for (int s = 0; s < kSums; ++s) total[s] += of_slice[i * numbers + s * together + threadIdx.x];
+  finish(first_channel + threadIdx.x, total[0], total[1]);
+}
+
+inline dim3 grid_of(const ChannelSums& sums) {
+  return {static_cast<unsigned>(sums.row_blocks), static_cast<unsigned>(sums.channel_blocks)};
+}
+
+// Of a pass over all of the tensor: as many as run at once, and at least a thread for every column.
+inline int pass_blocks(const ChannelSums& sums) {
+  const std::int64_t vectors = sums.channels / sums.width;
+  const auto blocks_for = [](std::int64_t threads) { return (threads + kThreads - 1) / kThreads; };
+  const std::int64_t most = static_cast<std::int64_t>(sums.multiprocessors) * kPassBlocks;
+  return static_cast<int>(std::max(std::min(blocks_for(sums.rows * vectors), most), blocks_for(vectors)));
+}
+
+// Calls start.operator()<kWidth>().
+template <typename T, typename Start>
+void with_width(const ChannelSums& sums, const Start& start) {
+  if (sums.width == 1)
+    start.template operator()<1>();
+  else
+    start.template operator()<static_cast<int>(16 / sizeof(T))>();
 }
 
 }  // namespace trainyard::backend::cuda::device
