@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/deployment_options.h"
+#include "cli/failure_record.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/stopping_options.h"
@@ -89,7 +90,9 @@ std::function<int()> declare_bench(CLI::App& command) {
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"
       "  trainyard bench --network lenet --batch 64 --threads 1 --steps 10 --json");
-  return [options] { return bench(*options); };
+  return [options] {
+    return recording_failure("bench", options->run, options->deployment, [&] { return bench(*options); });
+  };
 }
 
 }  // namespace trainyard::cli

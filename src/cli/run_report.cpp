@@ -74,12 +74,7 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.figures["cpu_seconds"] = measured.cpu.cpu_seconds();
   run.figures["cores_used"] = measured.cpu.cores_used();
   run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
-  run.figures["peak_memory_bytes"] = static_cast<double>(meter::peak_resident_bytes());
   meter::add_gpu_figures(measured.gpu, run);
-  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
-  run.provenance = meter::find_provenance();
-  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
-    run.node = record::to_text(*node);
   run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
                                     meter::read_cgroup_limits(meter::SystemFiles()).cores);
   run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
@@ -94,9 +89,8 @@ double measure_peak(const train::SessionOptions& options, int threads) {
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 
-record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
-                              const train::Deployment& deployment, const train::RunFacts& facts,
-                              const Measurement& measured) {
+record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                               const train::Deployment& deployment) {
   record::RunRecord run;
   run.id = new_run_id(start);
   run.command = command;
@@ -104,7 +98,6 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.started_seconds = start.wall;
   run.wall_seconds = now_seconds() - start.steady;
   run.words = {{"network", options.network},
-               {"backend", facts.backend},
                {"precision", options.precision},
                {"optimizer", options.optimizer},
                {"scaling", train::name(deployment.scaling)},
@@ -113,8 +106,21 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
                  {"devices", deployment.devices},
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
                  {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
-                 {"parameters", static_cast<double>(facts.parameters)},
-                 {"flops_per_step", static_cast<double>(facts.flops_per_step)}};
+                 {"peak_memory_bytes", static_cast<double>(meter::peak_resident_bytes())}};
+  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
+  run.provenance = meter::find_provenance();
+  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
+    run.node = record::to_text(*node);
+  return run;
+}
+
+record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                              const train::Deployment& deployment, const train::RunFacts& facts,
+                              const Measurement& measured) {
+  record::RunRecord run = begin_record(command, start, options, deployment);
+  run.words["backend"] = facts.backend;
+  run.figures["parameters"] = static_cast<double>(facts.parameters);
+  run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
   add_steps(run, facts, deployment, measured);
   add_resources(run, facts, measured);
   return run;

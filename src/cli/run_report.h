@@ -35,6 +35,10 @@ struct Measurement {
   meter::GpuUse gpu;
 };
 
+// What a record says of a run whatever became of it, as of now.
+record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                               const train::Deployment& deployment);
+
 // The part of a run's record that bench and train share; docs/formats/run-record.md describes it.
 record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
                               const train::Deployment& deployment, const train::RunFacts& facts,

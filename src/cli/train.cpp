@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "cli/deployment_options.h"
+#include "cli/failure_record.h"
 #include "cli/input_options.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
@@ -249,7 +250,10 @@ std::function<int()> declare_train(CLI::App& command) {
       "  trainyard train --network lenet --data synthetic --batch 32 --steps 30\n"
       "  trainyard train --network lenet --batch 32 --steps 20 --out runs/lenet --overwrite "
       "--json");
-  return [options] { return train_network(*options); };
+  return [options] {
+    return recording_failure("train", options->run, options->deployment,
+                             [&] { return train_network(*options); });
+  };
 }
 
 }  // namespace trainyard::cli
