@@ -64,6 +64,12 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
     run.figures["event_seconds_per_step"] = measured.event_seconds / steps;
     run.figures["wall_seconds_per_step"] = measured.wall_seconds / steps;
   }
+  run.words["feed"] = measured.feed;
+  if (run.words["feed"] != "none") {
+    run.figures["input_wait_seconds"] = measured.input_wait_seconds;
+    run.figures["input_wait_fraction"] =
+        measured.wall_seconds > 0 ? measured.input_wait_seconds / measured.wall_seconds : none;
+  }
   run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
   run.figures["peak_fraction"] =
       measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
@@ -156,6 +162,9 @@ void print_report(const record::RunRecord& run) {
       rate += fmt::format(" = {:.0f} % of the measured {}", 100 * figure("peak_fraction"),
                           format_rate(figure("peak_flops_per_second")));
     row("rate", rate);
+    if (run.words.at("feed") != "none")
+      row("batches", fmt::format("made by the {}, {:.1f} % of the time spent waiting for them",
+                                 run.words.at("feed"), 100 * figure("input_wait_fraction")));
   }
   row("cores used", fmt::format("{:.2f} of {:.0f}", figure("cores_used"), figure("cores_allowed")));
   row("peak memory", format_bytes(static_cast<std::int64_t>(figure("peak_memory_bytes"))));
