@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/input_batch.h"
+#include "backend/input_ring.h"
 #include "backend/kernel.h"
 #include "backend/precision.h"
 
@@ -42,6 +43,10 @@ class Backend {
   // labels (i32) of all samples, outputs images (f32) and labels (i32) of the batch, all plain. Null: the
   // host makes the batches.
   virtual std::unique_ptr<Kernel> make_input_batch(const InputBatch&) const { return nullptr; }
+  // A kernel that takes the batch of each step from a ring: input the ring, outputs images, labels, and the
+  // nanoseconds by the device's clock at which step i began (i64, at i % begins). Null: the device has no
+  // copy queue.
+  virtual std::unique_ptr<Kernel> make_input_ring(const InputRing&) const { return nullptr; }
   // Measures for about `seconds` per type; empty where the backend has no matrix product worth measuring.
   virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const {
     return {};

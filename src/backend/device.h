@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "backend/copy_queue.h"
 #include "tensor/dtype.h"
 
 namespace trainyard::backend {
@@ -47,6 +48,10 @@ class Device {
   virtual void write(std::byte* to, const void* from, std::size_t bytes) = 0;
   virtual void read(const std::byte* from, void* to, std::size_t bytes) = 0;
   virtual void wait() = 0;  // for all that was started
+  // Copies beside what runs, from so many bytes of the host; Error as allocate()'s. Null: write() alone.
+  virtual std::unique_ptr<CopyQueue> make_copy_queue(int /*places*/, std::size_t /*host_bytes*/) {
+    return nullptr;
+  }
   // Content to time kernels on: about normal for floats, small numbers for integers.
   virtual void fill_random(std::byte* to, std::size_t elements, DType dtype) = 0;
 

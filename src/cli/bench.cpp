@@ -1,6 +1,7 @@
 #include "cli/bench.h"
 
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -8,10 +9,14 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/deployment_options.h"
+#include "cli/failure_record.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/stopping_options.h"
+#include "data/synthetic.h"
 #include "engine/initialise.h"
+#include "train/feed.h"
+#include "train/match_input.h"
 #include "train/replicas.h"
 #include "train/timed_steps.h"
 
@@ -23,8 +28,36 @@ struct BenchOptions {
   DeploymentOptions deployment;
   std::int64_t steps = 50, warmup_steps = 5;
   StoppingOptions stopping;
+  std::string feed = "auto";
   bool no_peak = false;
 };
+
+// Where --feed asks for batches: images made for the network.
+struct Images {
+  data::Dataset dataset;
+  train::MatchedInput input;
+};
+
+std::optional<Images> images_for(const BenchOptions& options) {
+  want_one_of("--feed", options.feed, train::feed_names());
+  if (options.feed == "auto") return std::nullopt;
+  if (options.run.device == "cpu")
+    fail(ErrorKind::usage, "--feed {}: wants a GPU, --device cuda", options.feed);
+  networks::NetworkInfo network = networks::find_network(options.run.network);
+  if (options.run.inputs > 0) network.input = Shape{options.run.inputs};
+  Images images;
+  images.dataset = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
+  images.input = train::match_input(network, images.dataset, "");
+  return images;
+}
+
+std::unique_ptr<train::HostFeed> feed(train::Session& session, const Images& images,
+                                      const std::string& wanted) {
+  const data::BatchStreamOptions stream{.preprocess = images.input.preprocess,
+                                        .batch = session.options().model.batch,
+                                        .seed = session.options().seed};
+  return train::feed_device(session, images.dataset, stream, *train::find_feed(wanted));
+}
 
 int bench(const BenchOptions& options) {
   const RunStart start;
@@ -35,6 +68,8 @@ int bench(const BenchOptions& options) {
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions wanted = to_session(options.run);
   wanted.model.batch = deployment.batch_per_device(options.run.batch);
+  const std::optional<Images> images = images_for(options);
+  if (images) wanted.model.input = images->input.network;
   // Shared machines drift: the roof is the mean of what it was on either side of the run.
   const int threads = deployment.devices *
                       static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());
@@ -44,13 +79,16 @@ int bench(const BenchOptions& options) {
     engine::initialise_inputs(replicas.session(device).executor(),
                               train::device_seed(options.run.seed, device));
   });
+  const auto fed = images ? feed(replicas.session(0), *images, options.feed) : nullptr;
 
   ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
-  const train::TimedSteps timed = train::time_steps(
-      replicas, {options.warmup_steps, options.steps, [&](std::int64_t done, double seconds) {
-                   bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
-                   return done <= options.warmup_steps || !rule.add(seconds);
-                 }});
+  const train::TimedSteps timed =
+      train::time_steps(replicas, {options.warmup_steps, options.steps,
+                                   [&](std::int64_t done, double seconds) {
+                                     bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
+                                     return done <= options.warmup_steps || !rule.add(seconds);
+                                   },
+                                   fed.get()});
   const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted, threads));
   record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(),
                                       {.warmup_seconds = timed.warmup_seconds,
@@ -63,8 +101,11 @@ int bench(const BenchOptions& options) {
                                        .peak_flops_per_second = peak,
                                        .event_seconds = timed.event_seconds,
                                        .wall_seconds = timed.wall_seconds,
+                                       .feed = images ? options.feed.c_str() : "none",
+                                       .input_wait_seconds = timed.input_wait_seconds,
                                        .gpu = timed.gpu});
   run.asked["steps"] = options.steps;
+  if (images) run.asked["feed"] = options.feed;
   run.words["stopped_by"] = record::name(rule.state());
   keep_record(run, options.run);
   if (options.run.json)
@@ -82,6 +123,12 @@ std::function<int()> declare_bench(CLI::App& command) {
   add_deployment_options(command, options->deployment);
   command.add_option("--steps,-s", options->steps, "Timed steps")->capture_default_str();
   command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")->capture_default_str();
+  command
+      .add_option(
+          "--feed", options->feed,
+          "On a GPU: auto, the inputs stay as they are; device or host, each step gets a batch of synthetic "
+          "images, made by the GPU in its memory or by the host, which sends them ahead of the steps")
+      ->capture_default_str();
   add_stopping_options(command, options->stopping);
   command.add_flag("--no-peak", options->no_peak,
                    "Do not measure the machine's peak around the run: a second less");
@@ -89,7 +136,9 @@ std::function<int()> declare_bench(CLI::App& command) {
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"
       "  trainyard bench --network lenet --batch 64 --threads 1 --steps 10 --json");
-  return [options] { return bench(*options); };
+  return [options] {
+    return recording_failure("bench", options->run, options->deployment, [&] { return bench(*options); });
+  };
 }
 
 }  // namespace trainyard::cli

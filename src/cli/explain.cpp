@@ -29,7 +29,9 @@ struct Explained {
   plan::StepPlan plan;
   std::vector<double> kernel_seconds;  // empty unless timed
   std::int64_t parameters = 0;
-  std::size_t predicted_peak_bytes = 0;
+  bool on_host = true;
+  // On the host of the whole process, predicted unless timed; on a GPU of its memory, all by the plan.
+  std::size_t peak_bytes = 0;
 };
 
 // Bytes of each buffer class before sharing, and what the plan really takes.
@@ -48,7 +50,6 @@ std::map<std::string, std::size_t> bytes_by_class(const plan::StepPlan& plan) {
 Explained look_at(const ExplainOptions& options) {
   const train::SessionOptions session_options = to_session(options.run);
   Explained result;
-  // What the process needs besides the plan: its code, libraries and the kernels generated while planning.
   if (options.time) {
     train::Session session(session_options);
     engine::initialise_inputs(session.executor(), options.run.seed);
@@ -59,6 +60,8 @@ Explained look_at(const ExplainOptions& options) {
     for (double& seconds : result.kernel_seconds) seconds /= kRounds;
     result.plan = session.executor().plan();
     result.parameters = session.parameters();
+    result.on_host = session.executor().on_host();
+    result.peak_bytes = static_cast<std::size_t>(meter::peak_resident_bytes());
   } else {
     train::limit_threads(session_options.threads);
     const auto backend =
@@ -66,10 +69,11 @@ Explained look_at(const ExplainOptions& options) {
     const plan::CompiledStep step = train::compile_training_step(session_options, *backend);
     result.plan = step.plan;
     result.parameters = graph::parameter_count(*step.graph);
-    result.predicted_peak_bytes =
-        static_cast<std::size_t>(meter::peak_resident_bytes()) + step.plan.total_bytes();
+    result.on_host = step.device->is_host();
+    // What the process needs besides the plan: its code, libraries and the kernels generated while planning.
+    result.peak_bytes = static_cast<std::size_t>(meter::peak_resident_bytes()) + step.plan.total_bytes();
   }
-  if (options.time) result.predicted_peak_bytes = static_cast<std::size_t>(meter::peak_resident_bytes());
+  if (!result.on_host) result.peak_bytes = result.plan.total_bytes();
   return result;
 }
 
@@ -123,9 +127,12 @@ void print_people(const ExplainOptions& options, const Explained& explained) {
   fmt::print("  the slab shares {} of temporaries, saved activations and workspace in {}\n",
              format_bytes(static_cast<std::int64_t>(plan.unshared_slab_bytes())),
              format_bytes(static_cast<std::int64_t>(plan.bytes(plan::Region::slab))));
-  fmt::print("  plan {}, peak of the process {}\n",
-             format_bytes(static_cast<std::int64_t>(plan.total_bytes())),
-             format_bytes(static_cast<std::int64_t>(explained.predicted_peak_bytes)));
+  const std::string planned = format_bytes(static_cast<std::int64_t>(plan.total_bytes()));
+  if (explained.on_host)
+    fmt::print("  plan {}, peak of the process {}\n", planned,
+               format_bytes(static_cast<std::int64_t>(explained.peak_bytes)));
+  else
+    fmt::print("  plan {}, all of it in the memory of the GPU\n", planned);
   fmt::print("\nfusions\n");
   for (const std::string& fusion : plan.fusions) fmt::print("  {}\n", fusion);
 }
@@ -165,7 +172,7 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
           {"backend", plan.backend},          {"parameters", explained.parameters},
           {"flops_per_step", total.flops},    {"reorders", plan.reorders()},
           {"bytes_by_class", classes},        {"slab_bytes", plan.bytes(plan::Region::slab)},
-          {"plan_bytes", plan.total_bytes()}, {"peak_memory_bytes", explained.predicted_peak_bytes},
+          {"plan_bytes", plan.total_bytes()}, {"peak_memory_bytes", explained.peak_bytes},
           {"fusions", plan.fusions},          {"steps", steps}};
 }
 

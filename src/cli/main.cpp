@@ -11,6 +11,7 @@
 #include "cli/bench.h"
 #include "cli/compare.h"
 #include "cli/data.h"
+#include "cli/exit_code.h"
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
@@ -20,23 +21,6 @@
 
 namespace trainyard::cli {
 namespace {
-
-// What a shell or a study can tell apart: 1 the caller can mend it, 2 the run failed.
-int exit_code(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage:
-    case ErrorKind::config:
-    case ErrorKind::shape:
-    case ErrorKind::unsupported:
-      return 1;
-    case ErrorKind::io:
-    case ErrorKind::peer:
-    case ErrorKind::device:
-    case ErrorKind::internal:
-      return 2;
-  }
-  return 2;
-}
 
 struct Row {
   const char *name, *summary;
@@ -77,7 +61,7 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
     const std::string hint = unknown ? did_you_mean(argv[1], names) : "";
-    return report(fmt::format("{}{}; see trainyard --help", error.what(), hint).c_str(), 1);
+    return report(fmt::format("{}{}; see trainyard --help", error.what(), hint).c_str(), kCallerCanMendIt);
   }
   return runs.at(app.get_subcommands().front())();
 }
@@ -86,14 +70,15 @@ int run(int argc, char** argv) {
 }  // namespace trainyard::cli
 
 int main(int argc, char** argv) {
+  using trainyard::cli::kRunFailed;
   using trainyard::cli::report;
   try {
     return trainyard::cli::run(argc, argv);
   } catch (const trainyard::Error& error) {
     return report(error.what(), trainyard::cli::exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return report("out of memory", 2);
+    return report("out of memory", kRunFailed);
   } catch (const std::exception& error) {
-    return report(error.what(), 2);
+    return report(error.what(), kRunFailed);
   }
 }

@@ -64,6 +64,12 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
     run.figures["event_seconds_per_step"] = measured.event_seconds / steps;
     run.figures["wall_seconds_per_step"] = measured.wall_seconds / steps;
   }
+  run.words["feed"] = measured.feed;
+  if (run.words["feed"] != "none") {
+    run.figures["input_wait_seconds"] = measured.input_wait_seconds;
+    run.figures["input_wait_fraction"] =
+        measured.wall_seconds > 0 ? measured.input_wait_seconds / measured.wall_seconds : none;
+  }
   run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
   run.figures["peak_fraction"] =
       measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
@@ -74,12 +80,7 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.figures["cpu_seconds"] = measured.cpu.cpu_seconds();
   run.figures["cores_used"] = measured.cpu.cores_used();
   run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
-  run.figures["peak_memory_bytes"] = static_cast<double>(meter::peak_resident_bytes());
   meter::add_gpu_figures(measured.gpu, run);
-  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
-  run.provenance = meter::find_provenance();
-  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
-    run.node = record::to_text(*node);
   run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
                                     meter::read_cgroup_limits(meter::SystemFiles()).cores);
   run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
@@ -94,9 +95,8 @@ double measure_peak(const train::SessionOptions& options, int threads) {
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 
-record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
-                              const train::Deployment& deployment, const train::RunFacts& facts,
-                              const Measurement& measured) {
+record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                               const train::Deployment& deployment) {
   record::RunRecord run;
   run.id = new_run_id(start);
   run.command = command;
@@ -104,7 +104,6 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.started_seconds = start.wall;
   run.wall_seconds = now_seconds() - start.steady;
   run.words = {{"network", options.network},
-               {"backend", facts.backend},
                {"precision", options.precision},
                {"optimizer", options.optimizer},
                {"scaling", train::name(deployment.scaling)},
@@ -113,8 +112,21 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
                  {"devices", deployment.devices},
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
                  {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
-                 {"parameters", static_cast<double>(facts.parameters)},
-                 {"flops_per_step", static_cast<double>(facts.flops_per_step)}};
+                 {"peak_memory_bytes", static_cast<double>(meter::peak_resident_bytes())}};
+  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
+  run.provenance = meter::find_provenance();
+  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
+    run.node = record::to_text(*node);
+  return run;
+}
+
+record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                              const train::Deployment& deployment, const train::RunFacts& facts,
+                              const Measurement& measured) {
+  record::RunRecord run = begin_record(command, start, options, deployment);
+  run.words["backend"] = facts.backend;
+  run.figures["parameters"] = static_cast<double>(facts.parameters);
+  run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
   add_steps(run, facts, deployment, measured);
   add_resources(run, facts, measured);
   return run;
@@ -150,6 +162,9 @@ void print_report(const record::RunRecord& run) {
       rate += fmt::format(" = {:.0f} % of the measured {}", 100 * figure("peak_fraction"),
                           format_rate(figure("peak_flops_per_second")));
     row("rate", rate);
+    if (run.words.at("feed") != "none")
+      row("batches", fmt::format("made by the {}, {:.1f} % of the time spent waiting for them",
+                                 run.words.at("feed"), 100 * figure("input_wait_fraction")));
   }
   row("cores used", fmt::format("{:.2f} of {:.0f}", figure("cores_used"), figure("cores_allowed")));
   row("peak memory", format_bytes(static_cast<std::int64_t>(figure("peak_memory_bytes"))));

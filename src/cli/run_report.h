@@ -30,10 +30,16 @@ struct Measurement {
   std::span<const record::Warning> noise;
   std::span<const int> cores_in_reach;
   double peak_flops_per_second = 0;
-  // Of all steps on a device that times itself; 0: there is none.
+  // Of all steps: by events, of a device that times itself (0: there is none), and by the clock.
   double event_seconds = 0, wall_seconds = 0;
+  const char* feed = "none";      // who made the batches
+  double input_wait_seconds = 0;  // of wall_seconds
   meter::GpuUse gpu;
 };
+
+// What a record says of a run whatever became of it, as of now.
+record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                               const train::Deployment& deployment);
 
 // The part of a run's record that bench and train share; docs/formats/run-record.md describes it.
 record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,

@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "cli/deployment_options.h"
+#include "cli/failure_record.h"
 #include "cli/input_options.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
@@ -30,7 +31,7 @@ struct Options {
   RunOptions run;
   DeploymentOptions deployment;
   InputOptions input;
-  std::string preprocess;
+  std::string preprocess, feed = "auto";
   std::int64_t steps = 0;
   double epochs = 1;
   std::filesystem::path out;
@@ -46,6 +47,9 @@ void check(const Options& options) {
   at_least("--eval-every", options.train.eval_every, 0);
   at_least("--checkpoint-every", options.train.checkpoint_every, 1);
   at_least("--keep", options.train.keep, 1);
+  want_one_of("--feed", options.feed, train::feed_names());
+  if (options.feed == "device" && options.run.device == "cpu")
+    fail(ErrorKind::usage, "--feed device: wants a GPU, --device cuda");
   if (options.run.inputs != 0)
     fail(ErrorKind::usage, "--inputs {}: a network that is trained takes what the data set has",
          options.run.inputs);
@@ -99,6 +103,8 @@ record::RunRecord record_of(const RunStart& start, const Options& options, const
        .peak_flops_per_second = result.interrupted ? 0 : measure_peak(to_session(options.run), facts.threads),
        .event_seconds = result.event_seconds,
        .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
+       .feed = train::name(result.feed),
+       .input_wait_seconds = result.input_wait_seconds,
        .gpu = result.gpu});
   if (result.interrupted) {
     run.status = record::Status::interrupted;
@@ -107,13 +113,13 @@ record::RunRecord record_of(const RunStart& start, const Options& options, const
   add_input(run, options.input, input);
   const double none = std::numeric_limits<double>::quiet_NaN();
   run.asked["steps"] = result.final_step;
+  if (options.feed != "auto") run.asked["feed"] = options.feed;
   run.figures["seed"] = static_cast<double>(options.run.seed);
   run.figures["final_step"] = static_cast<double>(result.final_step);
   run.figures["first_loss"] = result.first_loss;
   run.figures["final_loss"] = result.final_loss;
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
   run.figures["seconds"] = result.seconds;
-  run.figures["input_wait_seconds"] = result.input_wait_seconds;
   run.words["checkpoint"] = text_of(result.checkpoint);
   run.words["resumed_from"] = text_of(result.resumed_from);
   return run;
@@ -178,6 +184,7 @@ int train_network(const Options& options) {
   train::TrainOptions loop = options.train;
   loop.steps = steps_of(options, dataset, deployment);
   loop.preprocess = input.preprocess;
+  loop.feed = *train::find_feed(options.feed);
   loop.evaluate = !options.no_eval;
   loop.resume = options.resume;
   loop.quiet = options.run.quiet;
@@ -227,6 +234,12 @@ std::function<int()> declare_train(CLI::App& command) {
   add_input_options(command, options->input);
   command.add_option("--preprocess", options->preprocess,
                      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");
+  command
+      .add_option(
+          "--feed", options->feed,
+          "Who makes the batches of a GPU: device, of images in its memory; host, which sends them ahead "
+          "of the steps; auto: device, where the images are in memory and fit into its own")
+      ->capture_default_str();
   auto* steps = command.add_option("--steps,-s", options->steps, "Steps, counted from the very first");
   command.add_option("--epochs,-e", options->epochs, "Passes over the training images")
       ->capture_default_str()
@@ -249,7 +262,10 @@ std::function<int()> declare_train(CLI::App& command) {
       "  trainyard train --network lenet --data synthetic --batch 32 --steps 30\n"
       "  trainyard train --network lenet --batch 32 --steps 20 --out runs/lenet --overwrite "
       "--json");
-  return [options] { return train_network(*options); };
+  return [options] {
+    return recording_failure("train", options->run, options->deployment,
+                             [&] { return train_network(*options); });
+  };
 }
 
 }  // namespace trainyard::cli

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <set>
 #include <stdexcept>
 
@@ -158,6 +159,24 @@ TEST(PrefetchRing, NeverOverwritesTheSlotInUse) {
     if (step % 64 == 0) std::this_thread::yield();
     ASSERT_EQ(slots[static_cast<std::size_t>(slot)], step);
   }
+}
+
+TEST(PrefetchRing, LeavesTheSlotsThatAreHeld) {
+  constexpr std::int64_t kSteps = 500, kDepth = 2, kHeld = 3;
+  std::vector<std::atomic<std::int64_t>> slots(kDepth + kHeld);
+  PrefetchRing ring(
+      kDepth, 2, 0, kSteps,
+      [&](std::int64_t slot, std::int64_t step) { slots[static_cast<std::size_t>(slot)] = step; }, kHeld);
+  std::deque<std::int64_t> held;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    held.push_back(ring.take());
+    if (held.size() > kHeld) held.pop_front();
+    while (step + 1 < kSteps && !ring.ready()) std::this_thread::yield();
+    for (std::size_t i = 0; i < held.size(); ++i)
+      ASSERT_EQ(slots[static_cast<std::size_t>(held[i])],
+                step - static_cast<std::int64_t>(held.size() - 1 - i));
+  }
+  EXPECT_FALSE(ring.ready());
 }
 
 TEST(PrefetchRing, CountsTheTimeOfWaiting) {

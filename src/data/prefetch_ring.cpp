@@ -9,15 +9,16 @@
 namespace trainyard::data {
 
 PrefetchRing::PrefetchRing(std::int64_t depth, int threads, std::int64_t first_step, std::int64_t end_step,
-                           Fill fill)
-    : slots_(depth + 1),
+                           Fill fill, std::int64_t held)
+    : held_(held),
+      slots_(depth + held),
       end_step_(end_step),
       fill_(std::move(fill)),
       next_step_(first_step),
       claim_(first_step),
       released_(first_step),
-      ready_(static_cast<std::size_t>(depth + 1), -1) {
-  TRAINYARD_CHECK(depth >= 0 && threads >= 1 && first_step >= 0);
+      ready_(static_cast<std::size_t>(depth + held), -1) {
+  TRAINYARD_CHECK(depth >= 0 && threads >= 1 && first_step >= 0 && held >= 1);
   if (depth == 0) return;
   for (std::int64_t i = 0; i < std::min<std::int64_t>(threads, depth); ++i)
     threads_.emplace_back(&PrefetchRing::work, this);
@@ -41,8 +42,8 @@ std::int64_t PrefetchRing::take() {
     wait_seconds_ += now_seconds() - began;
   } else {
     std::unique_lock lock(mutex_);
-    if (released_ < step) {
-      released_ = step;
+    if (released_ < step - held_ + 1) {
+      released_ = step - held_ + 1;
       slot_freed_.notify_one();
     }
     const auto filled = [&] { return ready_[static_cast<std::size_t>(slot)] == step || error_ != nullptr; };
@@ -55,6 +56,12 @@ std::int64_t PrefetchRing::take() {
   }
   ++next_step_;
   return slot;
+}
+
+bool PrefetchRing::ready() {
+  if (threads_.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  return next_step_ < end_step_ && ready_[static_cast<std::size_t>(slot_of(next_step_))] == next_step_;
 }
 
 void PrefetchRing::work() {

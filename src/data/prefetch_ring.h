@@ -17,16 +17,18 @@ class PrefetchRing {
  public:
   using Fill = std::function<void(std::int64_t slot, std::int64_t step)>;  // runs in several threads at once
 
-  // One slot more than `depth`: the consumer holds one while `depth` are made ready.
+  // depth + held slots: the consumer holds the latest `held` it took while `depth` are made ready.
   // Steps run from first_step to end_step - 1.
-  PrefetchRing(std::int64_t depth, int threads, std::int64_t first_step, std::int64_t end_step, Fill fill);
+  PrefetchRing(std::int64_t depth, int threads, std::int64_t first_step, std::int64_t end_step, Fill fill,
+               std::int64_t held = 1);
   ~PrefetchRing();  // waits only for fills that have begun
   PrefetchRing(const PrefetchRing&) = delete;
   PrefetchRing& operator=(const PrefetchRing&) = delete;
 
-  // Gives the slot of the previous take() back and returns the slot of the next step, once it is filled.
-  // Rethrows what a fill threw. REQUIRES: steps are left; called from one thread.
+  // Gives the slot of the take() `held` calls ago back and returns the slot of the next step, once it is
+  // filled. Rethrows what a fill threw. REQUIRES: steps are left; called from one thread.
   std::int64_t take();
+  bool ready();  // take() would not wait
 
   std::int64_t next_step() const { return next_step_; }
   double wait_seconds() const { return wait_seconds_; }  // total time take() had to wait or fill
@@ -35,7 +37,7 @@ class PrefetchRing {
   void work();
   std::int64_t slot_of(std::int64_t step) const { return step % slots_; }
 
-  const std::int64_t slots_, end_step_;
+  const std::int64_t held_, slots_, end_step_;
   const Fill fill_;
   std::int64_t next_step_;  // the consumer's
   double wait_seconds_ = 0;

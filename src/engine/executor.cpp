@@ -258,7 +258,7 @@ void Executor::read_plain(const std::string& value_name, HostTensor& content) co
 
 void Executor::write(const std::string& value_name, const HostTensor& content) {
   const plan::Buffer& buffer = persistent(value_name);
-  TRAINYARD_CHECK(content.shape() == buffer.type.shape && content.dtype() == buffer.type.dtype);
+  TRAINYARD_CHECK(content.elements() == buffer.type.shape.elements() && content.dtype() == buffer.type.dtype);
   if (buffer.region == plan::Region::parameters) stale_ = true;
   if (buffer.layout.is_plain()) return step_.device->write(data(buffer), content.data(), content.bytes());
   const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);

@@ -65,7 +65,8 @@ class Executor {
     return {reinterpret_cast<T*>(data(buffer)), static_cast<std::size_t>(buffer.type.shape.elements())};
   }
 
-  // Any persistent value in canonical (plain) order.
+  // Any persistent value in canonical (plain) order. What is written may have another shape of as many
+  // elements: images for a network that takes them flat.
   HostTensor read(const std::string& value_name) const;
   void write(const std::string& value_name, const HostTensor& content);
   // The same into memory that is there already, bf16 also as f32. REQUIRES: a value in plain layout.

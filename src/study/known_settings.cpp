@@ -63,6 +63,7 @@ std::vector<KnownSetting> run_settings() {
       {"ema", "--ema", "both", Form::number, {}},
       {"label_smoothing", "--label-smoothing", "both", Form::number, {}},
       {"no_fusion", "--no-fusion", "both", Form::truth, {}},
+      {"feed", "--feed", "both", Form::choice, {"auto", "device", "host"}},
       {"steps", "--steps", "both", Form::count, {}},
       {"warmup", "--warmup", "bench", Form::number, {}},
       {"until_width", "--until-width", "bench", Form::number, {}},

@@ -6,14 +6,37 @@
 #include "base/clock.h"
 
 namespace trainyard::train {
+namespace {
+
+// All but the time from each step's batch being there to its end.
+double waited(double event_seconds, const std::vector<std::int64_t>& begins,
+              const std::vector<backend::StepMark>& ends) {
+  double busy = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    busy += 1e-9 * static_cast<double>(ends[i].nanoseconds - begins[i]);
+  return std::max(event_seconds - busy, 0.0);
+}
+
+}  // namespace
+
+void DeviceLoop::start(std::int64_t first, std::int64_t count) {
+  engine::Executor& executor = session_.executor();
+  if (feed_ == nullptr) return executor.run_steps({seed_, first}, count);
+  for (std::int64_t step = first; step < first + count; ++step) {
+    feed_->before(step);
+    executor.run_steps({seed_, step}, 1);
+    feed_->after(step);
+  }
+}
 
 DeviceLoop::Done DeviceLoop::run(std::int64_t first, std::int64_t count) {
   engine::Executor& executor = session_.executor();
   Done done;
   const double began = now_seconds();
-  done.event_seconds = executor.device().time([&] { executor.run_steps({seed_, first}, count); });
+  done.event_seconds = executor.device().time([&] { start(first, count); });
   done.wall_seconds = now_seconds() - began;
   const std::vector<backend::StepMark> marks = executor.marks(count);
+  if (feed_ != nullptr) done.wait_seconds = waited(done.event_seconds, feed_->begins(first, count), marks);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     done.losses.push_back(marks[i].loss);
     if (i > 0)

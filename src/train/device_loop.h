@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "train/host_feed.h"
 #include "train/session.h"
 
 namespace trainyard::train {
 
-// Steps that a device does by itself, several to a launch, with nothing for the host to do between them.
+// Steps that a device does by itself, several to a launch, with nothing for the host to do between them; or
+// one to a launch, with batches that the host sends ahead of them.
 class DeviceLoop {
  public:
   struct Done {
@@ -15,10 +17,13 @@ class DeviceLoop {
     std::vector<double> seconds;  // each from the end of the one before, by the device's clock
     double event_seconds = 0;     // of all of them, between two events of the device's queue
     double wall_seconds = 0;      // the same by the host's clock
+    double wait_seconds = 0;      // of event_seconds, those in which no step had its batch; fed by the host
   };
 
-  // REQUIRES: the session's device is not the host. It must outlive the loop.
-  DeviceLoop(Session& session, std::uint64_t seed) : session_(session), seed_(seed) {}
+  // `feed`: whence the batches come; null: they are there. Both must outlive the loop.
+  // REQUIRES: the session's device is not the host.
+  DeviceLoop(Session& session, std::uint64_t seed, HostFeed* feed = nullptr)
+      : session_(session), seed_(seed), feed_(feed) {}
 
   // Steps [first, first + count); count <= engine::Executor::kMarks. Waits for them.
   Done run(std::int64_t first, std::int64_t count);
@@ -27,8 +32,11 @@ class DeviceLoop {
   std::int64_t steps_at_once(std::int64_t most) const;
 
  private:
+  void start(std::int64_t first, std::int64_t count);
+
   Session& session_;
   std::uint64_t seed_;
+  HostFeed* feed_;
   double step_seconds_ = 0;  // of the last run; 0: none yet
 };
 

@@ -1,5 +1,7 @@
 #include "train/resident_data.h"
 
+#include <fmt/core.h>
+
 namespace trainyard::train {
 namespace {
 
@@ -24,13 +26,19 @@ backend::InputBatch describe(const data::Dataset& dataset, const data::BatchStre
 
 }  // namespace
 
-bool feed_from_device(Session& session, const data::Dataset& dataset,
-                      const data::BatchStreamOptions& options) {
+backend::Decision feed_from_device(Session& session, const data::Dataset& dataset,
+                                   const data::BatchStreamOptions& options) {
+  using backend::Decision;
   engine::Executor& executor = session.executor();
   const data::SplitData& split = dataset.split(options.split);
-  if (executor.on_host() || split.files != nullptr || options.pass != data::Pass::training) return false;
+  TRAINYARD_CHECK(options.pass == data::Pass::training);
+  if (executor.on_host()) return Decision::no("the device is the host");
+  if (split.files != nullptr)
+    return Decision::no("only images that are in memory can be put into that of the device");
   auto kernel = session.backend().make_input_batch(describe(dataset, options));
-  if (kernel == nullptr) return false;
+  if (kernel == nullptr)
+    return Decision::no(fmt::format("{} makes no batches of images of {}", executor.device().name(),
+                                    dataset.image_shape.to_string()));
   const std::shared_ptr<backend::Device> device = session.backend().device();
   std::vector<backend::DeviceMemory> kept;
   kept.push_back(copy_of(split.images, device));
@@ -39,7 +47,7 @@ bool feed_from_device(Session& session, const data::Dataset& dataset,
   backend::Binding binding{.inputs = {kept[0].data(), kept[1].data()},
                            .outputs = {input(Session::kImages), input(Session::kLabels)}};
   executor.set_prologue(std::move(kernel), std::move(binding), std::move(kept));
-  return true;
+  return Decision::yes();
 }
 
 }  // namespace trainyard::train

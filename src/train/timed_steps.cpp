@@ -45,7 +45,7 @@ class Loop {
 
 // A device times its own steps; the host only hears of them, some at a time.
 TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOptions& options) {
-  DeviceLoop loop(session, seed);
+  DeviceLoop loop(session, seed, options.feed);
   const meter::GpuWatch watch(session.executor().device().pci_address());
   TimedSteps timed;
   std::int64_t step = 0;
@@ -55,6 +55,7 @@ TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOpti
       if (counted) {
         timed.event_seconds += done.event_seconds;
         timed.wall_seconds += done.wall_seconds;
+        timed.input_wait_seconds += done.wait_seconds;
       }
       bool enough = false;
       for (const double each : done.seconds) {

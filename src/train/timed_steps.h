@@ -5,6 +5,7 @@
 
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
+#include "train/host_feed.h"
 #include "train/replicas.h"
 
 namespace trainyard::train {
@@ -13,6 +14,7 @@ struct TimingOptions {
   std::int64_t warmup_steps = 5, steps = 50;
   // After each step, in device 0's thread, with the steps done so far; false: enough.
   std::function<bool(std::int64_t done, double seconds)> after_step;
+  HostFeed* feed = nullptr;  // of device 0, which is not the host
 };
 
 struct TimedSteps {
@@ -24,10 +26,12 @@ struct TimedSteps {
   std::vector<int> cores_in_reach;     // of any thread, at their end
   // Where a device did them by itself: all of them between two events of its queue, and by the host's clock.
   double event_seconds = 0, wall_seconds = 0;
+  double input_wait_seconds = 0;  // of event_seconds; with a feed
   meter::GpuUse gpu;
 };
 
-// Steps on whatever the inputs hold. Independent devices take theirs without waiting for each other.
+// Steps on whatever the inputs hold, or with a feed on its batches. Independent devices take theirs without
+// waiting for each other.
 TimedSteps time_steps(Replicas& replicas, const TimingOptions& options);
 
 }  // namespace trainyard::train

@@ -16,7 +16,6 @@
 #include "train/device_loop.h"
 #include "train/evaluate.h"
 #include "train/events.h"
-#include "train/resident_data.h"
 #include "train/run_identity.h"
 #include "train/stop_request.h"
 
@@ -81,7 +80,7 @@ class TrainingRun {
     const meter::GpuWatch watch(session_.executor().device().pci_address());
     const meter::NoiseGuard guard(watch.nvml());
     result_.gpu.before = watch.sample();
-    DeviceLoop device(session_, device_seed(session_.options().seed, 0));
+    DeviceLoop device(session_, device_seed(session_.options().seed, 0), feed_.get());
     while (header_.step < options_.steps && !StopRequest::asked()) {
       session_.executor().on_host() ? step_on_host() : step_on_device(device);
       if (bar.due())
@@ -96,8 +95,7 @@ class TrainingRun {
     result_.noise = guard.finish();
     result_.cores_in_reach = cores_in_reach();
     for (const auto& input : inputs_)
-      if (input != nullptr)
-        result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
+      result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
   }
 
   void step_on_host() {
@@ -111,20 +109,14 @@ class TrainingRun {
     note_step(replicas_.loss(), seconds, images);
   }
 
-  // As many steps as fit before something is due; one where the host makes the batches.
+  // As many steps as fit before something is due.
   void step_on_device(DeviceLoop& device) {
-    std::int64_t images = session_.options().model.batch, most = 1;
-    const double began = now_seconds();
-    if (inputs_[0] != nullptr)
-      images = fill_inputs(0);
-    else
-      most = steps_until_due();
-    const double fed = now_seconds() - began;
-    const DeviceLoop::Done done = device.run(header_.step, device.steps_at_once(most));
+    const DeviceLoop::Done done = device.run(header_.step, device.steps_at_once(steps_until_due()));
     result_.event_seconds += done.event_seconds;
+    result_.input_wait_seconds += done.wait_seconds;
     for (std::size_t i = 0; i < done.losses.size(); ++i) {
       if (!std::isfinite(done.losses[i])) fail_diverged(done.losses[i], "");
-      note_step(done.losses[i], done.seconds[i] + (i == 0 ? fed : 0), images);
+      note_step(done.losses[i], done.seconds[i], session_.options().model.batch);
     }
   }
 
@@ -136,19 +128,27 @@ class TrainingRun {
     return most;
   }
 
+  data::BatchStreamOptions stream_of(int device) {
+    const SessionOptions& asked = replicas_.session(device).options();
+    return {.preprocess = options_.preprocess,
+            .batch = asked.model.batch,
+            .seed = asked.seed,
+            .first_step = header_.step,
+            .worker = device,
+            .workers = replicas_.size()};
+  }
+
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
   void start_inputs() {
+    if (!session_.executor().on_host()) {
+      feed_ = feed_device(session_, dataset_, stream_of(0), options_.feed);
+      result_.feed = feed_ == nullptr ? Feed::device : Feed::host;
+      return;
+    }
     inputs_.resize(static_cast<std::size_t>(replicas_.size()));
     replicas_.run([this](int device) {
-      Session& session = replicas_.session(device);
-      const data::BatchStreamOptions stream{.preprocess = options_.preprocess,
-                                            .batch = session.options().model.batch,
-                                            .seed = session.options().seed,
-                                            .first_step = header_.step,
-                                            .worker = device,
-                                            .workers = replicas_.size()};
-      if (!feed_from_device(session, dataset_, stream))
-        inputs_[static_cast<std::size_t>(device)] = std::make_unique<data::BatchStream>(dataset_, stream);
+      inputs_[static_cast<std::size_t>(device)] =
+          std::make_unique<data::BatchStream>(dataset_, stream_of(device));
     });
   }
 
@@ -216,7 +216,8 @@ class TrainingRun {
   std::int64_t saved_step_ = 0, evaluated_step_ = -1;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
-  std::vector<std::unique_ptr<data::BatchStream>> inputs_;  // one a device
+  std::vector<std::unique_ptr<data::BatchStream>> inputs_;  // one a device, on the host
+  std::unique_ptr<HostFeed> feed_;                          // of another device; null: it feeds itself
   std::array<double, TrainResult::kFinalLosses> losses_{};
   double images_per_second_ = 0;  // of the last step
   float last_loss_ = 0;

@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
+#include "train/feed.h"
 #include "train/replicas.h"
 #include "train/run_folder.h"
 
@@ -16,6 +17,7 @@ namespace trainyard::train {
 struct TrainOptions {
   std::int64_t steps = 100;  // of the whole run, counted from step 0 also when it is resumed
   data::Preprocess preprocess;
+  Feed feed = Feed::automatic;  // of a device that is not the host
   bool evaluate = true;         // on the test split, at the end
   std::int64_t eval_every = 0;  // and every so many steps; 0: only at the end
   // With a folder:
@@ -27,6 +29,7 @@ struct TrainOptions {
 
 struct TrainResult {
   RunFacts facts;
+  Feed feed = Feed::host;  // who made the batches
   bool interrupted = false;
   std::int64_t first_step = 0, final_step = 0;  // steps [first, final) were done here
   std::vector<double> step_seconds;             // wait for the batch, copy, compute
@@ -47,9 +50,9 @@ struct TrainResult {
 };
 
 // Trains on all devices together; device 0's thread is the calling one, and each device has one more thread
-// that prepares its batches. `folder` may be null: then nothing is kept. SIGINT, SIGTERM and SIGHUP end the
-// run after the current step, with a checkpoint. Error (device) when a loss is not a number any more; then
-// nothing is saved.
+// that prepares its batches, several where the host feeds a GPU. `folder` may be null: then nothing is kept.
+// SIGINT, SIGTERM and SIGHUP end the run after the current step, with a checkpoint. Error (device) when a
+// loss is not a number any more; then nothing is saved.
 TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 

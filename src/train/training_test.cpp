@@ -63,6 +63,17 @@ TEST(Training, LeavesCheckpointEventsAndFigures) {
   EXPECT_EQ(kept[0].filename(), "step-00000004");
 }
 
+TEST(Training, TakesImagesFlat) {
+  const data::Dataset dataset = small_dataset();
+  SessionOptions options;
+  options.model = {.network = "fc", .batch = 8, .classes = 4, .input = {144}, .stack = {.layers = 2}};
+  Replicas replicas(options, {});
+  const TrainResult result =
+      run_training(replicas, dataset, {.steps = 3, .preprocess = {"unit", {}}, .quiet = true}, nullptr);
+  EXPECT_TRUE(std::isfinite(result.final_loss));
+  EXPECT_TRUE(result.test_accuracy.has_value());
+}
+
 TEST(Training, ResumedRunEndsBitIdentical) {
   const TestFolder folder;
   const TrainResult whole = run(folder.path() / "whole");

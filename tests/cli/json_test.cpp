@@ -11,13 +11,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kShared[] = {"network",           "batch",
-                                   "backend",           "precision",
-                                   "threads",           "parameters",
-                                   "flops_per_step",    "steps",
-                                   "warmup_steps",      "step_seconds",
-                                   "images_per_second", "flops_per_second",
-                                   "peak_fraction",     "peak_memory_bytes"};
+constexpr const char* kShared[] = {"network",
+                                   "batch",
+                                   "backend",
+                                   "precision",
+                                   "threads",
+                                   "parameters",
+                                   "flops_per_step",
+                                   "steps",
+                                   "warmup_steps",
+                                   "step_seconds",
+                                   "images_per_second",
+                                   "flops_per_second",
+                                   "peak_fraction",
+                                   "peak_memory_bytes",
+                                   "feed"};
 constexpr const char* kTraining[] = {"first_loss", "final_loss",  "test_accuracy", "seconds",
                                      "data",       "seed",        "final_step",    "input_wait_seconds",
                                      "checkpoint", "resumed_from"};
@@ -41,6 +49,7 @@ TEST_F(JsonTest, Bench) {
   EXPECT_EQ(json["steps"], 3);
   EXPECT_EQ(json["warmup_steps"], 2);
   EXPECT_EQ(json["batch"], 4);
+  EXPECT_EQ(json["feed"], "none");
 }
 
 TEST_F(JsonTest, TrainAndItsRecord) {
@@ -52,6 +61,8 @@ TEST_F(JsonTest, TrainAndItsRecord) {
   EXPECT_EQ(json["final_step"], 6);
   EXPECT_EQ(json["seed"], 5);
   EXPECT_EQ(json["data"], "synthetic");
+  EXPECT_EQ(json["feed"], "host");
+  EXPECT_GE(json["input_wait_fraction"].get<double>(), 0);
   EXPECT_NEAR(json["first_loss"].get<double>(), 2.303, 0.3);
   EXPECT_GE(json["test_accuracy"].get<double>(), 0.05);
   EXPECT_EQ(json["checkpoint"], "run/step-00000006");

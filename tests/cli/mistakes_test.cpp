@@ -47,6 +47,9 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("bench --network fc --width -1", 1, "--width -1: must be at least 1");
   expect_failure("train --network fc --inputs 100", 1, "takes what the data set has");
   expect_failure("probe --device cuda:x", 1, "unknown device 'cuda:x'");
+  expect_failure("train --feed hots", 1, "did you mean 'host'");
+  expect_failure("train --feed device", 1, "--feed device: wants a GPU");
+  expect_failure("bench --feed host", 1, "--feed host: wants a GPU");
   expect_failure("train --no-such-option", 1, "--no-such-option");
   expect_failure("tran", 1, "did you mean 'train'");
   expect_failure("", 1, "see trainyard --help");

@@ -140,7 +140,12 @@ TEST_F(StudyTest, WhatThisMachineHasNotIsNamedBeforeAnythingStarts) {
 }
 
 TEST_F(StudyTest, ABatchThatNoMemoryHoldsIsARowWithTheBytes) {
-  expect_failure("bench --network vgg16 --batch 100000000 --no-peak --quiet", 2, "cpu: out of memory: ");
+  expect_failure("bench --network vgg16 --batch 100000000 --no-peak --quiet --record alone.json", 2,
+                 "cpu: out of memory: ");
+  const record::RunRecord alone = record::read_run_record(work() / "alone.json");
+  EXPECT_EQ(alone.status, record::Status::oom);
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_TRUE(alone.reason.starts_with("cpu: out of memory: 3.")) << alone.reason;
   write(
       "huge.yaml",
       "study: huge\nrun: bench\nsettings: {network: vgg16, threads: 1, steps: 1, warmup: 0, no_peak: true}\n"

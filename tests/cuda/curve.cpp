@@ -7,7 +7,6 @@
 #include "data/batch_stream.h"
 #include "networks/zoo.h"
 #include "train/device_loop.h"
-#include "train/resident_data.h"
 
 namespace trainyard {
 namespace {
@@ -28,18 +27,20 @@ data::Dataset small_dataset(const Shape& image_shape) {
       {.image_shape = image_shape, .classes = 10, .train_images = 500, .test_images = 10, .seed = 3});
 }
 
-Curve::Curve(train::SessionOptions options, const data::Dataset& dataset)
+Curve::Curve(train::SessionOptions options, const data::Dataset& dataset, train::Feed feed)
     : dataset_(dataset),
       input_(train::match_input(networks::find_network(options.model.network), dataset, "")) {
   options.model.input = input_.network;
   options.model.classes = dataset.classes;
   session_ = std::make_unique<train::Session>(options);
-  resident_ = train::feed_from_device(*session_, dataset, stream_of(*session_, input_.preprocess, 0));
+  if (!session_->executor().on_host())
+    feed_ = train::feed_device(*session_, dataset, stream_of(*session_, input_.preprocess, 0), feed);
 }
 
 std::vector<float> Curve::run(std::int64_t first, std::int64_t count) {
   const std::uint64_t seed = session_->options().seed;
-  if (resident_) return train::DeviceLoop(*session_, seed).run(first, count).losses;
+  if (!session_->executor().on_host())
+    return train::DeviceLoop(*session_, seed, feed_.get()).run(first, count).losses;
   data::BatchStream stream(dataset_, stream_of(*session_, input_.preprocess, first));
   engine::Executor& executor = session_->executor();
   std::vector<float> losses;

@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "data/synthetic.h"
+#include "train/feed.h"
 #include "train/match_input.h"
 #include "train/session.h"
 
@@ -13,15 +14,16 @@ namespace trainyard {
 // A small set of images that every device can keep.
 data::Dataset small_dataset(const Shape& image_shape);
 
-// A network in training, as `trainyard train` runs it: on a GPU the data set lies in its memory and steps are
-// launched several at once; on the CPU the host makes the batches.
+// A network in training, as `trainyard train` runs it: on a GPU with batches from wherever `feed` says, on
+// the CPU with those that the host makes.
 class Curve {
  public:
   // The data set must outlive it.
-  Curve(train::SessionOptions options, const data::Dataset& dataset);
+  Curve(train::SessionOptions options, const data::Dataset& dataset,
+        train::Feed feed = train::Feed::automatic);
 
   train::Session& session() { return *session_; }
-  // Losses of steps [first, first + count).
+  // Losses of steps [first, first + count). Where the host feeds a GPU they go on from step 0.
   std::vector<float> run(std::int64_t first, std::int64_t count);
   // Values that outlive a step, in plain order: those whose names end so.
   std::vector<float> state(const std::string& ending = "") const;
@@ -30,7 +32,7 @@ class Curve {
   const data::Dataset& dataset_;
   train::MatchedInput input_;
   std::unique_ptr<train::Session> session_;
-  bool resident_ = false;
+  std::unique_ptr<train::HostFeed> feed_;
 };
 
 // Largest difference over the largest value of `want`; infinite where something is not a number.

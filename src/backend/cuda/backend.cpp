@@ -8,6 +8,7 @@
 
 #include "backend/cuda/context.h"
 #include "backend/cuda/input_batch.h"
+#include "backend/cuda/input_ring.h"
 #include "backend/cuda/list.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/peaks.h"
@@ -46,6 +47,9 @@ class CudaBackend final : public Backend {
   }
   std::unique_ptr<Kernel> make_input_batch(const InputBatch& batch) const override {
     return cuda::make_input_batch(*context_, batch);
+  }
+  std::unique_ptr<Kernel> make_input_ring(const InputRing& ring) const override {
+    return cuda::make_input_ring(*context_, ring);
   }
   std::vector<DevicePeak> device_peaks(double seconds) const override {
     return measure_device_peaks(context_, seconds);

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/check.h"
 #include "backend/cuda/convolution.h"
+#include "backend/cuda/copy_queue.h"
 #include "backend/cuda/device/step.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/tuning.h"
@@ -146,6 +147,10 @@ ScratchMemory random_memory(Context& context, std::int64_t elements, DType dtype
 }
 
 void Context::wait() { TRAINYARD_CUDA(cudaStreamSynchronize(stream_)); }
+
+std::unique_ptr<CopyQueue> Context::make_copy_queue(int places, std::size_t host_bytes) {
+  return cuda::make_copy_queue(stream_, places, host_bytes);
+}
 
 void Context::use_lane(int lane) {
   const cudaStream_t chosen = lane_streams_[static_cast<std::size_t>(lane)];

@@ -45,6 +45,7 @@ class Context final : public Device {
   void read(const std::byte* from, void* to, std::size_t bytes) override;
   void fill_random(std::byte* to, std::size_t elements, DType dtype) override;
   void wait() override;
+  std::unique_ptr<CopyQueue> make_copy_queue(int places, std::size_t host_bytes) override;
   int lanes() const override { return kLanes; }
   void use_lane(int lane) override;
   int mark_lane() override;

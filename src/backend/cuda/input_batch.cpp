@@ -40,8 +40,7 @@ std::unique_ptr<Kernel> make_input_batch(Context& context, const InputBatch& bat
   constexpr std::int64_t kMostChannels = 2048;
   if (batch.channels > kMostChannels || batch.output_floats() > std::numeric_limits<std::int32_t>::max() ||
       batch.image_bytes() > std::numeric_limits<std::int32_t>::max())
-    fail(ErrorKind::unsupported, "images of {}x{}x{}: too large to be prepared on the GPU", batch.channels,
-         batch.image.height, batch.image.width);
+    return nullptr;
   return std::make_unique<InputBatchKernel>(context, batch);
 }
 

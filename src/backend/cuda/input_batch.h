@@ -7,6 +7,7 @@
 
 namespace trainyard::backend::cuda {
 
+// Null where the images are too large to be prepared on the GPU.
 std::unique_ptr<Kernel> make_input_batch(Context& context, const InputBatch& batch);
 
 }  // namespace trainyard::backend::cuda

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/check.h"
 #include "backend/cuda/device/peaks.h"
+#include "backend/cuda/pinned_memory.h"
 #include "backend/device_memory.h"
 #include "base/clock.h"
 
@@ -15,19 +16,6 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kDeviceBytes = 2048 * kMiB;  // far more than any cache
 constexpr std::size_t kTransferBytes = 256 * kMiB;
 constexpr int kLaunches = 1000;
-
-// Memory of the host that the GPU can reach by itself.
-class PinnedMemory {
- public:
-  explicit PinnedMemory(std::size_t bytes) { TRAINYARD_CUDA(cudaMallocHost(&data_, bytes)); }
-  ~PinnedMemory() { cudaFreeHost(data_); }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
 
 // The least that `once` returns, over about `seconds` and three times at least; the first is not counted.
 template <typename Once>

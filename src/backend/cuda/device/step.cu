@@ -2,15 +2,14 @@
 
 #include <cuda_bf16.h>
 
+#include "backend/cuda/device/clock.cuh"
 #include "backend/cuda/device/launch.cuh"
 
 namespace trainyard::backend::cuda::device {
 namespace {
 
 __global__ void mark(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) {
-  std::uint64_t now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  marks[context->step % count] = {static_cast<std::int64_t>(now), loss == nullptr ? 0.0f : *loss};
+  marks[context->step % count] = {global_nanoseconds(), loss == nullptr ? 0.0f : *loss};
   ++context->step;
 }
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "backend/copy_queue.h"
+
+namespace trainyard::backend::cuda {
+
+// A stream of its own; `stream`, where the kernels run, must outlive it.
+std::unique_ptr<CopyQueue> make_copy_queue(cudaStream_t stream, int places, std::size_t host_bytes);
+
+}  // namespace trainyard::backend::cuda

@@ -1,0 +1,92 @@
+#include "train/feed.h"
+
+#include <algorithm>
+#include <array>
+
+#include "train/resident_data.h"
+
+namespace trainyard::train {
+namespace {
+
+constexpr std::array kFeeds = {Feed::automatic, Feed::device, Feed::host};
+
+constexpr int kPlaces = 4;       // in the ring: batches on their way while one is used
+constexpr int kMostThreads = 8;  // each makes whole batches; more would take more memory than they are worth
+
+// Libraries ask for memory of their own while the first steps run: they find as much as the images take, or
+// this.
+constexpr std::size_t kSpareBytes = std::size_t{1} << 30;
+
+bool fits(const backend::Device& device, const data::SplitData& split) {
+  const std::size_t bytes = split.images.bytes() + split.labels.bytes(), free = device.free_bytes();
+  return free == 0 || bytes + std::min(bytes, kSpareBytes) <= free;
+}
+
+std::unique_ptr<HostFeed> feed_from_host(Session& session, const data::Dataset& dataset,
+                                         data::BatchStreamOptions options) {
+  engine::Executor& executor = session.executor();
+  const auto buffer = [&](const char* name) -> const plan::Buffer& {
+    return executor.plan().buffers[static_cast<std::size_t>(executor.plan().find_buffer(name))];
+  };
+  const plan::Buffer &images = buffer(Session::kImages), &labels = buffer(Session::kLabels);
+  const backend::InputRing ring{.places = kPlaces,
+                                .image_bytes = static_cast<std::size_t>(images.type.bytes()),
+                                .label_bytes = static_cast<std::size_t>(labels.type.bytes()),
+                                .begins = engine::Executor::kMarks};
+  const data::Augment augment(options.preprocess, dataset.image_shape);
+  TRAINYARD_CHECK(images.type.dtype == DType::f32 && labels.type.dtype == DType::i32 &&
+                  images.type.shape.elements() == options.batch * augment.output().elements());
+  auto kernel = session.backend().make_input_ring(ring);
+  TRAINYARD_CHECK(kernel != nullptr);
+  const std::shared_ptr<backend::Device> device = session.backend().device();
+  std::vector<backend::DeviceMemory> kept;
+  kept.emplace_back(device, ring.bytes());
+  kept.emplace_back(device, static_cast<std::size_t>(ring.begins) * sizeof(std::int64_t));
+  const HostFeed::Memory memory{kept[0].data(), kept[1].data()};
+  backend::Binding binding{.inputs = {kept[0].data()},
+                           .outputs = {executor.data(images), executor.data(labels), kept[1].data()}};
+  executor.set_prologue(std::move(kernel), std::move(binding), std::move(kept));
+  // One core stays with the thread that starts the steps.
+  options.threads = std::clamp(session.options().threads - 1, 1, kMostThreads);
+  options.depth = std::max<std::int64_t>(options.threads, kPlaces);
+  return std::make_unique<HostFeed>(device, ring, memory, dataset, options);
+}
+
+}  // namespace
+
+const char* name(Feed feed) {
+  switch (feed) {
+    case Feed::automatic:
+      return "auto";
+    case Feed::device:
+      return "device";
+    case Feed::host:
+      return "host";
+  }
+  return "";
+}
+
+std::vector<std::string> feed_names() {
+  std::vector<std::string> names;
+  for (const Feed feed : kFeeds) names.emplace_back(name(feed));
+  return names;
+}
+
+std::optional<Feed> find_feed(const std::string& wanted) {
+  for (const Feed feed : kFeeds)
+    if (wanted == name(feed)) return feed;
+  return std::nullopt;
+}
+
+std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dataset,
+                                      const data::BatchStreamOptions& options, Feed feed) {
+  if (feed == Feed::device ||
+      (feed == Feed::automatic && fits(session.executor().device(), dataset.split(options.split)))) {
+    const backend::Decision made = feed_from_device(session, dataset, options);
+    if (made.accepted()) return nullptr;
+    if (feed == Feed::device) fail(ErrorKind::usage, "--feed device: {}", made.reason);
+  }
+  return feed_from_host(session, dataset, options);
+}
+
+}  // namespace trainyard::train

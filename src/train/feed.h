@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch_maker.h"
+#include "train/host_feed.h"
+#include "train/session.h"
+
+namespace trainyard::train {
+
+// Who makes the batches of a device that is not the host. automatic: the device, where the images are in
+// memory and fit into its own.
+enum class Feed { automatic, device, host };
+
+const char* name(Feed feed);  // "auto", "device", "host"
+std::vector<std::string> feed_names();
+std::optional<Feed> find_feed(const std::string& name);
+
+// Lets the device take a batch at the beginning of each step: those that a BatchStream of these options
+// makes. Null: the device makes them by itself. Error (usage) when it is asked to and cannot, Error (device)
+// when memory is short. REQUIRES: the device is not the host, no step was run yet.
+std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dataset,
+                                      const data::BatchStreamOptions& options, Feed feed);
+
+}  // namespace trainyard::train

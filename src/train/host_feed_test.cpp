@@ -1,0 +1,160 @@
+// Whatever order a device chooses between its two queues, every step finds its batch.
+#include "train/host_feed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "data/batch_stream.h"
+#include "data/synthetic.h"
+
+namespace trainyard::train {
+namespace {
+
+// A device in the host's memory whose copies and steps wait in queues until something needs them done; or,
+// where it is eager to copy, until nothing stands in the way of a copy.
+class QueueDevice final : public backend::Device {
+ public:
+  explicit QueueDevice(bool eager) : eager_(eager) {}
+
+  std::string name() const override { return "queues:0"; }
+  std::byte* allocate(std::size_t bytes) override { return host_->allocate(bytes); }
+  void release(std::byte* memory, std::size_t bytes) noexcept override { host_->release(memory, bytes); }
+  void write(std::byte* to, const void* from, std::size_t bytes) override { host_->write(to, from, bytes); }
+  void read(const std::byte* from, void* to, std::size_t bytes) override {
+    wait();
+    host_->read(from, to, bytes);
+  }
+  void wait() override { run_steps(steps_.size()); }
+  void fill_random(std::byte*, std::size_t, DType) override {}
+  double time(const std::function<void()>& enqueue) override { return host_->time(enqueue); }
+  std::unique_ptr<backend::CopyQueue> make_copy_queue(int places, std::size_t host_bytes) override;
+
+  void start(std::function<void()> step) { steps_.push_back({std::move(step), taken_}); }
+  std::size_t started() const { return steps_.size(); }
+  std::size_t done() const { return steps_done_; }
+
+ private:
+  friend class Queue;
+  struct Work {
+    std::function<void()> run;
+    std::size_t behind;  // so many of the other queue
+  };
+
+  void run_steps(std::size_t until) {
+    for (; steps_done_ < until; ++steps_done_) {
+      run_copies(steps_[steps_done_].behind);
+      steps_[steps_done_].run();
+    }
+  }
+  void run_copies(std::size_t until) {
+    for (; copies_done_ < until; ++copies_done_) {
+      run_steps(copies_[copies_done_].behind);
+      copies_[copies_done_].run();
+    }
+  }
+  void copy_if_eager() {
+    if (!eager_) return;
+    for (; copies_done_ < copies_.size() && copies_[copies_done_].behind <= steps_done_; ++copies_done_)
+      copies_[copies_done_].run();
+  }
+
+  const bool eager_;
+  std::shared_ptr<backend::Device> host_ = backend::host_device();
+  std::vector<Work> steps_, copies_;
+  std::size_t steps_done_ = 0, copies_done_ = 0, taken_ = 0;
+};
+
+class Queue final : public backend::CopyQueue {
+ public:
+  Queue(QueueDevice& device, int places, std::size_t bytes)
+      : device_(device),
+        host_(bytes),
+        sent_(static_cast<std::size_t>(places)),
+        free_(static_cast<std::size_t>(places)) {}
+
+  std::byte* host() const override { return host_.data(); }
+  void send(int place, std::byte* to, const std::byte* from, std::size_t bytes) override {
+    device_.copies_.push_back(
+        {[=] { std::memcpy(to, from, bytes); }, free_[static_cast<std::size_t>(place)]});
+    sent_[static_cast<std::size_t>(place)] = device_.copies_.size();
+    device_.copy_if_eager();
+  }
+  void take(int place) override {
+    device_.taken_ = std::max(device_.taken_, sent_[static_cast<std::size_t>(place)]);
+  }
+  void give_back(int place) override { free_[static_cast<std::size_t>(place)] = device_.steps_.size(); }
+  void settle(int place) override {
+    device_.run_copies(sent_[static_cast<std::size_t>(place)]);
+    device_.copy_if_eager();
+  }
+
+ private:
+  QueueDevice& device_;
+  AlignedBuffer host_;
+  std::vector<std::size_t> sent_, free_;  // copies and steps in the queues at that moment
+};
+
+std::unique_ptr<backend::CopyQueue> QueueDevice::make_copy_queue(int places, std::size_t host_bytes) {
+  return std::make_unique<Queue>(*this, places, host_bytes);
+}
+
+class HostFeedTest : public testing::TestWithParam<bool> {
+ protected:
+  static constexpr std::int64_t kBatch = 5, kFirst = 7, kSteps = 60, kImageFloats = 64;
+
+  const data::Dataset dataset_ = data::make_synthetic(
+      {.image_shape = {1, 8, 8}, .classes = 10, .train_images = 33, .test_images = 1, .seed = 3});
+  const data::BatchStreamOptions options_{
+      .preprocess = {"unit", {}}, .batch = kBatch, .seed = 9, .first_step = kFirst, .depth = 3, .threads = 2};
+  const backend::InputRing ring_{.places = 3,
+                                 .image_bytes = kBatch * kImageFloats * sizeof(float),
+                                 .label_bytes = kBatch * sizeof(std::int32_t),
+                                 .begins = 16};
+  const std::shared_ptr<QueueDevice> device_ = std::make_shared<QueueDevice>(GetParam());
+};
+
+TEST_P(HostFeedTest, EveryStepFindsItsBatch) {
+  std::vector<std::byte> ring(ring_.bytes());
+  std::vector<std::vector<std::byte>> found;
+  {
+    HostFeed feed(device_, ring_, {ring.data(), nullptr}, dataset_, options_);
+    for (std::int64_t step = kFirst; step < kFirst + kSteps; ++step) {
+      feed.before(step);
+      device_->start([&, step] {
+        const std::byte* place =
+            ring.data() + static_cast<std::size_t>(ring_.place_of(step)) * ring_.place_bytes();
+        found.emplace_back(place, place + ring_.place_bytes());
+      });
+      feed.after(step);
+      // The host is ahead of the device by no more than what lies in both halves of the ring.
+      EXPECT_LE(device_->started() - device_->done(), 2u * static_cast<std::size_t>(ring_.places));
+    }
+    device_->wait();
+  }
+  data::BatchStream stream(dataset_, options_);
+  ASSERT_EQ(found.size(), static_cast<std::size_t>(kSteps));
+  for (const std::vector<std::byte>& place : found) {
+    const data::Batch& batch = stream.next();
+    ASSERT_EQ(std::memcmp(place.data(), batch.images.data(), batch.images.bytes()), 0) << batch.step;
+    ASSERT_EQ(std::memcmp(place.data() + ring_.labels_at(), batch.labels.data(), batch.labels.bytes()), 0);
+  }
+}
+
+TEST_P(HostFeedTest, TellsWhenTheLastStepsBegan) {
+  std::vector<std::byte> ring(ring_.bytes());
+  std::vector<std::int64_t> begins(static_cast<std::size_t>(ring_.begins));
+  const HostFeed feed(device_, ring_, {ring.data(), reinterpret_cast<const std::byte*>(begins.data())},
+                      dataset_, options_);
+  for (std::int64_t step = 30; step < 40; ++step)
+    begins[static_cast<std::size_t>(step % ring_.begins)] = step;
+  EXPECT_EQ(feed.begins(31, 3), (std::vector<std::int64_t>{31, 32, 33}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, HostFeedTest, testing::Values(false, true),
+                         [](const auto& row) { return row.param ? "EagerToCopy" : "LateInAll"; });
+
+}  // namespace
+}  // namespace trainyard::train
