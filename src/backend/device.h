@@ -57,17 +57,19 @@ class Device {
 
   // Queues beside each other, while something is recorded. use_lane(): what is started next goes there.
   // mark_lane(): stands for all that is in this lane so far. wait_for_mark(): this lane goes on behind it.
-  // join_lanes(): back to lane 0, behind all of them.
+  // join_lanes(): back to lane 0, behind the first so many of them.
   virtual int lanes() const { return 1; }
   virtual void use_lane(int /*lane*/) {}
   virtual int mark_lane() { return 0; }
   virtual void wait_for_mark(int /*mark*/) {}
-  virtual void join_lanes() {}
+  virtual void join_lanes(int /*count*/) {}
 
   // Records what `enqueue` starts; null: this device starts kernels one by one.
   virtual std::unique_ptr<Recording> record(const std::function<void()>&) { return nullptr; }
   // Starts the end of a recorded step: notes loss and time at marks[step % count], then counts the step.
   virtual void mark_step(StepContext*, const float* /*loss*/, StepMark* /*marks*/, std::int64_t /*count*/) {}
+  // Counts the step, in the lane in use.
+  virtual void count_step(StepContext*) {}
   // Seconds that what `enqueue` starts takes on the device, without the host's part.
   virtual double time(const std::function<void()>& enqueue) = 0;
 };

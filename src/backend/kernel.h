@@ -28,6 +28,7 @@ struct Binding {
   std::byte* workspace = nullptr;
   // In device memory, where the step is counted; null on the host, where run() says it.
   const StepContext* context = nullptr;
+  bool late = false;  // runs beside what is urgent, and should leave room for it
 };
 
 // Another way to run what a kernel runs that was tried and not taken.

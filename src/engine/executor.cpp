@@ -1,6 +1,7 @@
 #include "engine/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "backend/measure.h"
@@ -22,9 +23,12 @@ constexpr std::int64_t kStepsPerLaunch = 16;
 
 struct Executor::Counter {
   explicit Counter(const std::shared_ptr<backend::Device>& device)
-      : context_memory(device, sizeof(StepContext)), mark_memory(device, kMarks * sizeof(StepMark)) {}
+      : context_memory(device, 2 * sizeof(StepContext)), mark_memory(device, kMarks * sizeof(StepMark)) {}
 
-  StepContext* context() const { return reinterpret_cast<StepContext*>(context_memory.data()); }
+  // Steps that run late count for themselves: the others may be in the next training step already.
+  StepContext* context(bool late = false) const {
+    return reinterpret_cast<StepContext*>(context_memory.data()) + (late ? 1 : 0);
+  }
   StepMark* marks() const { return reinterpret_cast<StepMark*>(mark_memory.data()); }
 
   DeviceMemory context_memory, mark_memory;
@@ -74,7 +78,8 @@ void Executor::bind(std::size_t s) {
   for (const int id : planned.inputs) binding.inputs.push_back(data(id));
   for (const int id : planned.outputs) binding.outputs.push_back(data(id));
   if (planned.workspace >= 0) binding.workspace = data(planned.workspace);
-  if (counter_ != nullptr) binding.context = counter_->context();
+  if (counter_ != nullptr) binding.context = counter_->context(planned.late);
+  binding.late = planned.late;
   step_.kernels[s]->bind(binding);
 }
 
@@ -108,14 +113,16 @@ void Executor::enqueue_step(const StepContext& context) {
     if (!prepares(s)) step_.kernels[s]->run(context);
 }
 
-// The same with steps beside each other where the plan allows it.
-void Executor::enqueue_lanes(const StepContext& context) {
+// The same with steps beside each other where the plan allows it; `marks` are those of the training step
+// before, or none.
+void Executor::enqueue_lanes(const StepContext& context, std::vector<int>& marks) {
   backend::Device& device = *step_.device;
   if (prologue_ != nullptr) prologue_->run(context);
   const int start = device.mark_lane();
   std::vector<bool> begun(static_cast<std::size_t>(device.lanes()), false);
   begun[0] = true;
-  std::vector<int> marks(step_.kernels.size());
+  const std::vector<int> before = std::exchange(marks, std::vector<int>(step_.kernels.size()));
+  bool any_late = false;
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
     const plan::Step& planned = step_.plan.steps[s];
     if (prepares(s)) continue;
@@ -124,10 +131,17 @@ void Executor::enqueue_lanes(const StepContext& context) {
     if (!begun[lane]) device.wait_for_mark(start);
     begun[lane] = true;
     for (const int other : planned.waits_for) device.wait_for_mark(marks[static_cast<std::size_t>(other)]);
+    if (planned.waits_for_late >= 0 && !before.empty())
+      device.wait_for_mark(before[static_cast<std::size_t>(planned.waits_for_late)]);
     step_.kernels[s]->run(context);
     marks[s] = device.mark_lane();
+    any_late = any_late || planned.late;
   }
-  device.join_lanes();
+  if (any_late) {
+    device.use_lane(device.lanes() - 1);
+    device.count_step(counter_->context(true));
+  }
+  device.join_lanes(device.lanes() - 1);
 }
 
 void Executor::run_gradients(const StepContext& context) {
@@ -160,7 +174,8 @@ void Executor::set_counter(const StepContext& context) {
   if (counter_ == nullptr) return;
   StepContext& next = counter_->next;
   if (next.seed != context.seed || next.step != context.step) {
-    step_.device->write(counter_->context_memory.data(), &context, sizeof context);
+    const std::array both{context, context};
+    step_.device->write(counter_->context_memory.data(), both.data(), sizeof both);
     next = context;
   }
 }
@@ -169,10 +184,12 @@ void Executor::set_counter(const StepContext& context) {
 void Executor::launch(std::int64_t steps) {
   std::unique_ptr<backend::Recording>& recording = steps == 1 ? counter_->one : counter_->many;
   const auto enqueue = [&] {
+    std::vector<int> marks;
     for (std::int64_t i = 0; i < steps; ++i) {
-      enqueue_lanes(counter_->next);
+      enqueue_lanes(counter_->next, marks);
       step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
     }
+    step_.device->join_lanes(step_.device->lanes());
   };
   if (recording == nullptr) recording = step_.device->record(enqueue);
   if (recording != nullptr)

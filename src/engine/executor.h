@@ -86,7 +86,7 @@ class Executor {
   bool prepares(std::size_t step) const;
   void prepare(const backend::StepContext& context);
   void enqueue_step(const backend::StepContext& context);
-  void enqueue_lanes(const backend::StepContext& context);
+  void enqueue_lanes(const backend::StepContext& context, std::vector<int>& marks);
   void launch(std::int64_t steps);
   void set_counter(const backend::StepContext& context);
 

@@ -89,9 +89,9 @@ std::vector<ValueId> add_forward(Graph& graph, DType dtype, const Problem& probl
   std::vector<ValueId> inputs{
       src,
       graph.add_state("weight", {{problem.outputs, problem.src[1], window.kernel_h, window.kernel_w}, dtype},
-                      graph::Role::statistic, Initializer::normal(0.2))};
+                      graph::Role::parameter, Initializer::normal(0.2))};
   if (problem.bias)
-    inputs.push_back(graph.add_state("bias", {{problem.outputs}, dtype}, graph::Role::statistic,
+    inputs.push_back(graph.add_state("bias", {{problem.outputs}, dtype}, graph::Role::parameter,
                                      Initializer::normal(0.2)));
   return graph.add_node(conv2d_max_pool_op, "y", inputs, problem.attrs);
 }

@@ -5,6 +5,7 @@
 #include "ops/average_pool.h"
 #include "ops/batch_norm.h"
 #include "ops/cast.h"
+#include "ops/classify.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
@@ -49,6 +50,7 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &multiply_op,
       &scale_op,
       &cast_op,
+      &classify_op,
       &concat_op,
       &slice_op,
       &pad_op,

@@ -8,6 +8,7 @@
 #include "ops/add.h"
 #include "ops/batch_norm.h"
 #include "ops/cast.h"
+#include "ops/classify.h"
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
@@ -37,6 +38,7 @@ class Fuser {
     each(ops::activation_grad_op, [this](NodeId id) { join_mask(id); });
     each(ops::cast_op, [this](NodeId id) { join_cast(id); });
     each(ops::softmax_cross_entropy_grad_op, [this](NodeId id) { join_loss(id); });
+    each(ops::dense_d_src_op, [this](NodeId id) { join_classifier(id); });
     each(ops::max_pool_op, [this](NodeId id) { join_convolution(id); });
     each(ops::conv2d_d_weight_op, [this](NodeId id) { join_unpool(id); });
     std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
@@ -137,6 +139,54 @@ class Fuser {
     note("gradient '{}' joins softmax_cross_entropy '{}'", node.name, loss->name);
     *loss = std::move(fused);
     node = {};
+  }
+
+  // The last layer with its loss, forward and back; small, so that what it costs is to start each part.
+  void join_classifier(NodeId id) {
+    Node& d_src = nodes_[index(id)];
+    Node* loss = producer(d_src.inputs[0]);
+    if (loss == nullptr || loss->op != &ops::softmax_cross_entropy_op || loss->outputs.size() != 3 ||
+        loss->outputs[2] != d_src.inputs[0])
+      return;
+    Node* dense = producer(loss->inputs[0]);
+    if (dense == nullptr || dense->op != &ops::dense_op || dense->inputs.size() != 3 ||
+        dense->inputs[1] != d_src.inputs[1] || graph_.shape(dense->inputs[0]).rank() != 2 ||
+        dense->attrs<ops::DenseAttrs>().activation.kind != Activation::none ||
+        graph_.dtype(loss->inputs[1]) != DType::i32)
+      return;
+    const auto loss_id = static_cast<NodeId>(loss - nodes_.data());
+    const std::vector<NodeId>& readers = read_by_[index(loss->inputs[0])];
+    if (std::any_of(readers.begin(), readers.end(),
+                    [&](NodeId reader) { return reader != loss_id && reader != graph::kNone; }))
+      return;
+    Node fused = *loss;
+    fused.op = &ops::classify_op;
+    fused.inputs = {dense->inputs[0], dense->inputs[1], dense->inputs[2], loss->inputs[1]};
+    fused.outputs = {loss->inputs[0], loss->outputs[0], loss->outputs[1], loss->outputs[2], d_src.outputs[0]};
+    ops::ClassifyAttrs attrs{.label_smoothing = loss->attrs<ops::SoftmaxCrossEntropyAttrs>().label_smoothing};
+    Node* mask = mask_behind(d_src.outputs[0], dense->inputs[0]);
+    if (mask != nullptr) {
+      attrs.mask_scale = mask->attrs<ops::ActivationAttrs>().gradient_scale;
+      fused.outputs.back() = mask->outputs[0];
+    }
+    fused.attributes = attrs;
+    if (const std::string reason = declined(fused); !reason.empty())
+      return note("dense '{}' stays apart from '{}': {}", dense->name, loss->name, reason);
+    note("dense '{}' and its gradient join '{}'{}", dense->name, loss->name,
+         mask != nullptr ? ", the mask of '" + mask->name + "', too" : "");
+    *loss = std::move(fused);
+    *dense = {};
+    d_src = {};
+    if (mask != nullptr) *mask = {};
+  }
+
+  // The gradient of a ReLU that alone reads `gradient` and whose output is `dst`.
+  Node* mask_behind(ValueId gradient, ValueId dst) {
+    if (!read_once(gradient) || read_by_[index(gradient)].front() == graph::kNone) return nullptr;
+    Node& reader = nodes_[index(read_by_[index(gradient)].front())];
+    const bool masks = reader.op == &ops::activation_grad_op && reader.inputs[1] == dst &&
+                       reader.attrs<ops::ActivationAttrs>().kind == Activation::relu;
+    return masks ? &reader : nullptr;
   }
 
   // Behind a ReLU and a dropout an element is positive where both let it pass, so one mask stands for both.

@@ -40,19 +40,18 @@ Touched touched_by(const CompiledStep& compiled, const Step& step) {
   return touched;
 }
 
+bool conflict(const Touched& earlier, const Touched& later) {
+  return overlap(earlier.written, later.read) || overlap(earlier.written, later.written) ||
+         overlap(earlier.read, later.written);
+}
+
 // For every step those that it must wait for; what follows from others is left out.
-std::vector<std::vector<int>> dependencies_of(const CompiledStep& compiled) {
-  std::vector<Touched> touched;
-  for (const Step& step : compiled.plan.steps) touched.push_back(touched_by(compiled, step));
+std::vector<std::vector<int>> dependencies_of(const std::vector<Touched>& touched) {
   std::vector<std::vector<int>> direct(touched.size());
   std::vector<std::set<int>> all(touched.size());
   for (std::size_t s = 0; s < touched.size(); ++s)
     for (int t = static_cast<int>(s) - 1; t >= 0; --t) {
-      const Touched &now = touched[s], &earlier = touched[static_cast<std::size_t>(t)];
-      if (all[s].contains(t)) continue;
-      if (!overlap(earlier.written, now.read) && !overlap(earlier.written, now.written) &&
-          !overlap(earlier.read, now.written))
-        continue;
+      if (all[s].contains(t) || !conflict(touched[static_cast<std::size_t>(t)], touched[s])) continue;
       direct[s].push_back(t);
       all[s].insert(t);
       const std::set<int>& further = all[static_cast<std::size_t>(t)];
@@ -76,38 +75,73 @@ bool fills_device(const Step& step) {
   return step.cost.flops > kFlops || step.cost.bytes_moved > kBytes;
 }
 
-}  // namespace
-
-// Lane 0 is the longest chain, and what fills the device; the others get what can run beside it.
-void assign_lanes(CompiledStep& compiled, int lanes) {
-  std::vector<Step>& steps = compiled.plan.steps;
-  const std::vector<std::vector<int>> waits_for = dependencies_of(compiled);
+// The longest chain, and what fills the device.
+std::vector<bool> urgent_steps(const std::vector<Step>& steps,
+                               const std::vector<std::vector<int>>& waits_for) {
   const std::vector<int> length = chains_behind(waits_for);
-  std::vector<bool> on_chain(steps.size(), false);
+  std::vector<bool> urgent(steps.size(), false);
   int next = -1;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const bool first = next < 0 && length[s] == *std::max_element(length.begin(), length.end());
     const bool follows = next >= 0 && length[s] == length[static_cast<std::size_t>(next)] - 1 &&
                          std::count(waits_for[s].begin(), waits_for[s].end(), next) > 0;
-    if (!first && !follows) continue;
-    on_chain[s] = true;
-    next = static_cast<int>(s);
+    if (first || follows) next = static_cast<int>(s);
+    urgent[s] = first || follows || fills_device(steps[s]);
   }
+  return urgent;
+}
+
+// Updates that nothing waits for may outlast the training step.
+void find_late_steps(std::vector<Step>& steps, const std::vector<std::vector<int>>& waits_for,
+                     const std::vector<bool>& urgent) {
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    steps[s].late = steps[s].phase == graph::Phase::update && !urgent[s];
+    for (const int t : waits_for[s])
+      if (steps[s].phase != graph::Phase::update || urgent[s])
+        steps[static_cast<std::size_t>(t)].late = false;
+  }
+}
+
+// Late steps keep their order in a lane of their own, so it is enough to wait for the last one in the way.
+void wait_for_late_steps(std::vector<Step>& steps, const std::vector<Touched>& touched, int lanes) {
+  std::vector<int> waited(static_cast<std::size_t>(lanes), -1);
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    int& seen = waited[static_cast<std::size_t>(steps[s].lane)];
+    for (int t = static_cast<int>(steps.size()) - 1; t > seen && !steps[s].late; --t) {
+      const auto late = static_cast<std::size_t>(t);
+      if (!steps[late].late || !conflict(touched[late], touched[s])) continue;
+      steps[s].waits_for_late = seen = t;
+    }
+  }
+}
+
+}  // namespace
+
+// Lane 0 has what is urgent, the last one what is late, and those between what can run beside.
+void assign_lanes(CompiledStep& compiled, int lanes) {
+  std::vector<Step>& steps = compiled.plan.steps;
+  std::vector<Touched> touched;
+  for (const Step& step : steps) touched.push_back(touched_by(compiled, step));
+  const std::vector<std::vector<int>> waits_for = dependencies_of(touched);
+  const std::vector<bool> urgent = urgent_steps(steps, waits_for);
+  if (lanes > 2) find_late_steps(steps, waits_for, urgent);
   std::vector<int> last(static_cast<std::size_t>(lanes), -1);
   for (std::size_t s = 0; s < steps.size(); ++s) {
     // Behind something that it waits for anyhow, or else where nothing was started for longest.
-    const auto side = last.begin() + 1;
-    auto lane =
-        on_chain[s] || fills_device(steps[s]) ? last.begin() : std::find_if(side, last.end(), [&](int t) {
-          return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0;
-        });
-    if (lane == last.end()) lane = std::min_element(side, last.end());
+    const auto side = last.begin() + 1, end = lanes > 2 ? last.end() - 1 : last.end();
+    auto lane = urgent[s]       ? last.begin()
+                : steps[s].late ? last.end() - 1
+                                : std::find_if(side, end, [&](int t) {
+                                    return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0;
+                                  });
+    if (lane == end && !steps[s].late) lane = std::min_element(side, end);
     steps[s].lane = static_cast<int>(lane - last.begin());
     steps[s].waits_for = waits_for[s];
     std::erase_if(steps[s].waits_for,
                   [&](int t) { return steps[static_cast<std::size_t>(t)].lane == steps[s].lane; });
     *lane = static_cast<int>(s);
   }
+  wait_for_late_steps(steps, touched, lanes);
 }
 
 }  // namespace trainyard::plan

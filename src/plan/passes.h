@@ -26,7 +26,8 @@ graph::Graph split_update(const graph::Graph& graph);
 // and inserts reorders where layouts differ. REQUIRES: step.graph is set.
 void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);
 
-// lanes.cpp: steps that touch no memory of each other go to different lanes. REQUIRES: placed buffers.
+// lanes.cpp: steps that touch no memory of each other go to different lanes, and some may run on beside the
+// next training step. REQUIRES: placed buffers.
 void assign_lanes(CompiledStep& step, int lanes);
 
 // memory.cpp: gives every buffer its region and offset.

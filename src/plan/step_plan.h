@@ -62,6 +62,9 @@ struct Step {
   std::vector<Declined> declined;
   int lane = 0;                // where it runs beside others, on devices that have lanes
   std::vector<int> waits_for;  // steps of other lanes
+  // Nothing waits for it before the next training step, and it may still run beside that.
+  bool late = false;
+  int waits_for_late = -1;  // the last such of the training step before that it must not overtake
 
   bool is_reorder() const { return node == graph::kNone; }
 };

@@ -165,7 +165,8 @@ TEST(GradientList, OpsWithoutOne) {
   const std::set<std::string> expected{"activation_grad",
                                        "average_pool_d_src",
                                        "batch_norm_grad",
-                                       "cast",  // the planner's, in graphs that have their gradients
+                                       "cast",      // the planner's, in graphs that have their gradients
+                                       "classify",  // has its gradients already
                                        "conv2d_d_src",
                                        "conv2d_d_weight",
                                        "conv2d_max_pool",

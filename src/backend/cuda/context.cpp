@@ -172,9 +172,9 @@ void Context::wait_for_mark(int mark) {
   TRAINYARD_CUDA(cudaStreamWaitEvent(lane_, marks_[static_cast<std::size_t>(mark)], 0));
 }
 
-void Context::join_lanes() {
+void Context::join_lanes(int count) {
   std::vector<int> ends;
-  for (int lane = 1; lane < kLanes; ++lane) {
+  for (int lane = 1; lane < count; ++lane) {
     use_lane(lane);
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     TRAINYARD_CUDA(cudaStreamIsCapturing(lane_, &status));
@@ -182,7 +182,7 @@ void Context::join_lanes() {
   }
   use_lane(0);
   for (const int end : ends) wait_for_mark(end);
-  next_mark_ = 0;
+  if (count == kLanes) next_mark_ = 0;
 }
 
 std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue) {
@@ -198,6 +198,8 @@ std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue)
 void Context::mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) {
   device::mark_step(stream_, context, loss, marks, count);
 }
+
+void Context::count_step(StepContext* context) { device::count_step(lane_, context); }
 
 double Context::time(const std::function<void()>& enqueue) {
   TRAINYARD_CUDA(cudaEventRecord(begin_, stream_));

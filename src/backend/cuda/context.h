@@ -50,9 +50,10 @@ class Context final : public Device {
   void use_lane(int lane) override;
   int mark_lane() override;
   void wait_for_mark(int mark) override;
-  void join_lanes() override;
+  void join_lanes(int count) override;
   std::unique_ptr<Recording> record(const std::function<void()>& enqueue) override;
   void mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) override;
+  void count_step(StepContext* context) override;
   double time(const std::function<void()>& enqueue) override;
 
  private:

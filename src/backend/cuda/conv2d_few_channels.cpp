@@ -60,6 +60,8 @@ Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& att
 }
 
 Decision accept_forward(const KernelRequest& request) {
+  if (request.node.input(1).type.dtype != request.node.output(0).type.dtype)
+    return Decision::no("weights and outputs of one type only");
   return accept(request, request.node.attrs<ops::Conv2dMaxPoolAttrs>(), forward_sizes(request.node));
 }
 

@@ -78,12 +78,29 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<ConvolveThenPool>(request);
 }
 
-// Any attributes; the fusion pass does not count on it.
+// Any attributes; the fusion pass does not count on these.
+std::size_t plain_bytes(const KernelRequest& request, const Shape& between) {
+  return static_cast<std::size_t>(between.elements()) * size_of(request.node.dtype());
+}
+
+Decision accept_plain(const KernelRequest& request) {
+  if (accept(request).accepted()) return Decision::no("cuDNN takes it");
+  if (request.node.dtype() != request.node.input(1).type.dtype)
+    return Decision::no("images and weights of one type only");
+  return want_countable_elements(request);
+}
+
+std::unique_ptr<Kernel> make_plain(const KernelRequest& request) {
+  KernelIo io = natural_io(request.node);
+  io.workspace_bytes = plain_bytes(request, problem_of(request.node).dst);
+  return std::make_unique<LaunchKernel>(request, std::move(io), conv2d_max_pool_plain);
+}
+
 std::unique_ptr<Kernel> make_d_weight_plain(const KernelRequest& request) {
   const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolGradAttrs>();
   const Shape between = ops::convolved_shape(attrs.forward, request.node.input_shape(2), attrs.weight);
   KernelIo io = natural_io(request.node);
-  io.workspace_bytes = static_cast<std::size_t>(between.elements()) * size_of(request.node.dtype());
+  io.workspace_bytes = plain_bytes(request, between);
   return std::make_unique<LaunchKernel>(request, std::move(io), conv2d_max_pool_d_weight_plain);
 }
 
@@ -91,6 +108,7 @@ std::unique_ptr<Kernel> make_d_weight_plain(const KernelRequest& request) {
 
 std::vector<Candidate> conv2d_max_pool_candidates() {
   return {{&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make},
+          {&ops::conv2d_max_pool_op, "own:conv2d_max_pool_plain", accept_plain, make_plain},
           {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_plain", want_countable_elements,
            make_d_weight_plain}};
 }

@@ -64,6 +64,20 @@ void conv2d_d_weight_plain(const Launch& at) {
   });
 }
 
+// The convolution's output lies in the workspace.
+void conv2d_max_pool_plain(const Launch& at) {
+  const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolAttrs>();
+  const Shape &src = at.node.input_shape(0), &weight = at.node.input_shape(1), &dst = at.node.output_shape(0);
+  const Shape between = ops::convolved_shape(attrs, src, weight);
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::conv2d_plain<T>(at.stream(), sizes_of(attrs.conv, src, weight, between), at.input<T>(0),
+                            at.input<T>(1), at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+                            to_device(attrs.conv.activation), at.workspace<T>());
+    device::max_pool(at.stream(), make_pool(attrs.pool, between, dst), at.workspace<T>(), at.output<T>(0),
+                     at.output<std::uint8_t>(1));
+  });
+}
+
 // The gradient of the convolution's output lies in the workspace.
 void conv2d_max_pool_d_weight_plain(const Launch& at) {
   const auto& attrs = at.node.attrs<ops::Conv2dMaxPoolGradAttrs>();

@@ -79,7 +79,7 @@ Decision accept(const KernelRequest& request, const ops::Conv2dAttrs& attrs, con
 Decision accept_forward(const KernelRequest& request) {
   const SmallImages sizes = forward_sizes(request.node);
   return accept(request, request.node.attrs<ops::Conv2dAttrs>(),
-                reason_against(request.node, [&]<typename T>() { return sizes.decline_forward<T>(); }));
+                request.node.dtype() == DType::bf16 ? sizes.decline_forward() : "made for bf16");
 }
 Decision accept_pooled(const KernelRequest& request) {
   const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolAttrs>();
@@ -92,7 +92,7 @@ Decision accept_pooled(const KernelRequest& request) {
   if (request.node.dtype() != request.node.output(0).type.dtype)
     return Decision::no("images and weights of one type only");
   return accept(request, attrs.conv,
-                reason_against(request.node, [&]<typename T>() { return sizes.decline_forward<T>(); }));
+                request.node.dtype() == DType::bf16 ? sizes.decline_forward() : "made for bf16");
 }
 Decision accept_d_src(const KernelRequest& request) {
   const SmallImages sizes = d_src_sizes(request.node);
@@ -106,20 +106,16 @@ Decision accept_d_weight(const KernelRequest& request) {
 }
 
 void forward(const Launch& at) {
-  with_float_type(at.node.dtype(), [&]<typename T>() {
-    device::conv2d_small_images<T>(at.stream(), forward_sizes(at.node), at.input<T>(0), at.input<T>(1),
-                                   at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
-                                   to_device(at.node.attrs<ops::Conv2dAttrs>().activation), 0,
-                                   at.output<T>(0), nullptr);
-  });
+  device::conv2d_small_images(at.stream(), forward_sizes(at.node), at.input<void>(0), at.input<void>(1),
+                              at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+                              to_device(at.node.attrs<ops::Conv2dAttrs>().activation), 0, at.output<void>(0),
+                              nullptr);
 }
 void pooled(const Launch& at) {
-  with_float_type(at.node.dtype(), [&]<typename T>() {
-    device::conv2d_small_images<T>(at.stream(), pooled_sizes(at.node), at.input<T>(0), at.input<T>(1),
-                                   at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
-                                   to_device(at.node.attrs<ops::Conv2dMaxPoolAttrs>().conv.activation), 2,
-                                   at.output<T>(0), at.output<std::uint8_t>(1));
-  });
+  device::conv2d_small_images(at.stream(), pooled_sizes(at.node), at.input<void>(0), at.input<void>(1),
+                              at.node.inputs() == 3 ? at.input<float>(2) : nullptr,
+                              to_device(at.node.attrs<ops::Conv2dMaxPoolAttrs>().conv.activation), 2,
+                              at.output<void>(0), at.output<std::uint8_t>(1));
 }
 void d_src(const Launch& at) {
   with_float_type(at.node.dtype(), [&]<typename T>() {

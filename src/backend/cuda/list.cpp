@@ -10,6 +10,7 @@ std::vector<Candidate> all_candidates() {
            average_pool_candidates,
            batch_norm_candidates,
            cast_candidates,
+           classify_candidates,
            concat_candidates,
            conv2d_candidates,
            conv2d_few_channels_candidates,

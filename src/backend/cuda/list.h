@@ -12,6 +12,7 @@ std::vector<Candidate> add_candidates();
 std::vector<Candidate> average_pool_candidates();
 std::vector<Candidate> batch_norm_candidates();
 std::vector<Candidate> cast_candidates();
+std::vector<Candidate> classify_candidates();
 std::vector<Candidate> concat_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();

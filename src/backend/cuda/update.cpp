@@ -18,6 +18,7 @@ class UpdateKernel final : public Kernel {
     const int slots = attrs.slots(), count = ops::updated_parameters(node_);
     auto copy = static_cast<std::size_t>(node_.inputs() - attrs.rounded_copies);
     context_ = binding.context;
+    late_ = binding.late;
     scheduled_ = io_.workspace_bytes > 0 ? reinterpret_cast<float*>(binding.workspace) : nullptr;
     std::vector<device::UpdateTensor> tensors;
     for (int i = 0; i < count; ++i) {
@@ -39,13 +40,17 @@ class UpdateKernel final : public Kernel {
   }
 
   void run(const StepContext&) override {
-    device::update(device_.stream(), node_.attrs<ops::UpdateAttrs>(), context_, scheduled_, table_.chunks());
+    // Late, two blocks on every multiprocessor leave room for what is urgent.
+    const int blocks = late_ ? 2 * device_.properties().multiProcessorCount : 0;
+    device::update(device_.stream(), node_.attrs<ops::UpdateAttrs>(), context_, scheduled_, table_.chunks(),
+                   blocks);
   }
 
  private:
   graph::NodeView node_;
   Context& device_;
   const StepContext* context_ = nullptr;
+  bool late_ = false;
   float* scheduled_ = nullptr;
   ChunkTable<device::UpdateTensor> table_;
 };

@@ -13,6 +13,7 @@ void average_pool_d_src(const Arguments& args);
 void batch_norm(const Arguments& args);
 void batch_norm_grad(const Arguments& args);
 void cast(const Arguments& args);
+void classify(const Arguments& args);
 void concat(const Arguments& args);
 void conv2d(const Arguments& args);
 void conv2d_d_src(const Arguments& args);

@@ -8,6 +8,7 @@
 #include "ops/average_pool.h"
 #include "ops/batch_norm.h"
 #include "ops/cast.h"
+#include "ops/classify.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
@@ -97,6 +98,7 @@ const std::vector<Candidate>& candidates() {
       {&ops::multiply_op, "reference:multiply", always, make<multiply, 0, 1>},
       {&ops::scale_op, "reference:scale", always, make<scale, 0>},
       {&ops::cast_op, "reference:cast", always, make<cast>},
+      {&ops::classify_op, "reference:classify", always, make<classify>},
       {&ops::concat_op, "reference:concat", always, make<concat>},
       {&ops::slice_op, "reference:slice", always, make<slice>},
       {&ops::pad_op, "reference:pad", always, make<pad>},

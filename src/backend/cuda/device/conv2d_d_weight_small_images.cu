@@ -1,24 +1,19 @@
-#include "backend/cuda/device/conv2d_small_images.h"
-
-#include "backend/cuda/device/launch.cuh"
-#include "backend/cuda/device/tensor_cores.cuh"
+#include "backend/cuda/device/small_images.cuh"
 
 namespace trainyard::backend::cuda::device {
 namespace {
 
-constexpr int kKernel = 5, kTaps = kKernel * kKernel;
 constexpr int kOutputs = 64, kOutputTiles = kOutputs / 16;
 // A matrix product: outputs x pixels x (taps and channels). A block has all outputs and kColumns columns, and
 // sums over the pixels of its images. A warp has all outputs, too, so that it reads little for what it
 // multiplies: kColumnWarps warps share the columns and kPixelWarps the pixels.
 constexpr int kColumnWarps = 2, kPixelWarps = 4, kThreadCount = 32 * kColumnWarps * kPixelWarps;
 constexpr int kColumnTiles = 10, kColumns = kColumnWarps * kColumnTiles * 8;
-constexpr int kMaxShared = 226 << 10;
 
 // Numbers between neighbouring pixels in shared memory. Matrices of bf16 are read by rows of 16 bytes, those
 // of f32 word by word, of four pixels at once: the padding spreads either over the banks.
 template <int kChannels>
-constexpr int kPixel = kChannels + 8;
+constexpr int kRoomPixel = kChannels + 8;
 // Pixels of one product.
 template <typename T>
 constexpr int kStep = 32 / static_cast<int>(sizeof(T));
@@ -34,9 +29,9 @@ struct Room {
         image_pixels((s.out_h + kKernel - 1) * width),
         gradient_pixels((s.out_h * s.out_w + kStep<T> - 1) / kStep<T> * kStep<T>) {}
   __host__ __device__ int numbers() const {
-    return image_pixels * kPixel<kChannels> + gradient_pixels * kPixel<kOutputs>;
+    return image_pixels * kRoomPixel<kChannels> + gradient_pixels * kRoomPixel<kOutputs>;
   }
-  __device__ int gradient_at() const { return image_pixels * kPixel<kChannels>; }
+  __device__ int gradient_at() const { return image_pixels * kRoomPixel<kChannels>; }
 };
 
 template <typename T, int kChannels>
@@ -49,14 +44,14 @@ __device__ void load_image(const SmallImages& s, const Room<T, kChannels>& room,
     const int piece = i % kPieces, pixel = i / kPieces;
     const int y = pixel / room.width - s.pad_top, x = pixel % room.width - s.pad_left;
     const bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
-    copy_async_16(to + (pixel * kPixel<kChannels> + piece * kPiece) * sizeof(T),
+    copy_async_16(to + (pixel * kRoomPixel<kChannels> + piece * kPiece) * sizeof(T),
                   src + (inside ? (y * s.width + x) * kChannels + piece * kPiece : 0), inside);
   }
   to += room.gradient_at() * sizeof(T);
   for (int i = threadIdx.x; i < room.gradient_pixels * kGradientPieces; i += blockDim.x) {
     const int piece = i % kGradientPieces, pixel = i / kGradientPieces;
     const bool inside = pixel < s.out_h * s.out_w;
-    copy_async_16(to + (pixel * kPixel<kOutputs> + piece * kPiece) * sizeof(T),
+    copy_async_16(to + (pixel * kRoomPixel<kOutputs> + piece * kPiece) * sizeof(T),
                   d_dst + (inside ? pixel * kOutputs + piece * kPiece : 0), inside);
   }
 }
@@ -65,7 +60,7 @@ __device__ void load_image(const SmallImages& s, const Room<T, kChannels>& room,
 template <typename T, int kChannels>
 __device__ int column_offset(const Room<T, kChannels>& room, int tile) {
   const int column = tile * 8, tap = column / kChannels;
-  return (tap / kKernel * room.width + tap % kKernel) * kPixel<kChannels> + column % kChannels;
+  return (tap / kKernel * room.width + tap % kKernel) * kRoomPixel<kChannels> + column % kChannels;
 }
 
 using WarpSums = float[kOutputTiles][kColumnTiles][4];
@@ -82,16 +77,17 @@ __device__ void add_image(const SmallImages& s, const Room<bf16, kChannels>& roo
     offsets[n] = (column_offset(room, first_tile + 2 * n) + (lane >> 4) * 8) * kBytes;
   const std::uint32_t gradient =
       at +
-      (room.gradient_at() + ((lane & 7) + (lane >> 4) * 8) * kPixel<kOutputs> + (lane >> 3 & 1) * 8) * kBytes;
+      (room.gradient_at() + ((lane & 7) + (lane >> 4) * 8) * kRoomPixel<kOutputs> + (lane >> 3 & 1) * 8) *
+          kBytes;
   const int pixels = s.out_h * s.out_w, lane_pixel = lane % 16;
   for (int first = warp * kStep<bf16>; first < pixels; first += kPixelWarps * kStep<bf16>) {
     std::uint32_t a[kOutputTiles][4];
 #pragma unroll
     for (int m = 0; m < kOutputTiles; ++m)
-      load_matrices_transposed(a[m], gradient + (first * kPixel<kOutputs> + m * 16) * kBytes);
+      load_matrices_transposed(a[m], gradient + (first * kRoomPixel<kOutputs> + m * 16) * kBytes);
     // Beyond the last pixel the gradient is zero, and any place will do.
     const int pixel = min(first + lane_pixel, pixels - 1), y = pixel / s.out_w;
-    const std::uint32_t image = at + (y * room.width + pixel - y * s.out_w) * kPixel<kChannels> * kBytes;
+    const std::uint32_t image = at + (y * room.width + pixel - y * s.out_w) * kRoomPixel<kChannels> * kBytes;
 #pragma unroll
     for (int n = 0; n < kColumnTiles; n += 2) {
       std::uint32_t b[4];
@@ -113,7 +109,7 @@ __device__ void add_image(const SmallImages& s, const Room<float, kChannels>& ro
   std::uint32_t offsets[kColumnTiles];
 #pragma unroll
   for (int n = 0; n < kColumnTiles; ++n) offsets[n] = (column_offset(room, first_tile + n) + g) * kBytes;
-  const std::uint32_t gradient = at + (room.gradient_at() + t * kPixel<kOutputs> + g) * kBytes;
+  const std::uint32_t gradient = at + (room.gradient_at() + t * kRoomPixel<kOutputs> + g) * kBytes;
   const int pixels = s.out_h * s.out_w;
   for (int first = warp * kStep<float>; first < pixels; first += kPixelWarps * kStep<float>) {
     std::uint32_t a[kOutputTiles][4];
@@ -122,14 +118,14 @@ __device__ void add_image(const SmallImages& s, const Room<float, kChannels>& ro
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         a[m][i] =
-            load_word(gradient + ((first + i / 2 * 4) * kPixel<kOutputs> + m * 16 + i % 2 * 8) * kBytes);
+            load_word(gradient + ((first + i / 2 * 4) * kRoomPixel<kOutputs> + m * 16 + i % 2 * 8) * kBytes);
       round_to_tf32(a[m]);
     }
     std::uint32_t image[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int pixel = min(first + half * 4 + t, pixels - 1), y = pixel / s.out_w;
-      image[half] = at + (y * room.width + pixel - y * s.out_w) * kPixel<kChannels> * kBytes;
+      image[half] = at + (y * room.width + pixel - y * s.out_w) * kRoomPixel<kChannels> * kBytes;
     }
 #pragma unroll
     for (int n = 0; n < kColumnTiles; ++n) {
@@ -147,7 +143,7 @@ __device__ float bias_of_image(const SmallImages& s, const Room<T, kChannels>& r
   const T* gradient = shared + room.gradient_at();
   float sum = 0;
   for (int pixel = threadIdx.x / kOutputs; pixel < s.out_h * s.out_w; pixel += kThreadCount / kOutputs)
-    sum += to_float(gradient[pixel * kPixel<kOutputs> + threadIdx.x % kOutputs]);
+    sum += to_float(gradient[pixel * kRoomPixel<kOutputs> + threadIdx.x % kOutputs]);
   return sum;
 }
 

@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(32 * kWarps)
              blockIdx.y * 32 + i % 32] = strip[i];
 }
 
-constexpr int kSlices = 8;  // of the blocks, each summed by one warp
+constexpr int kSlices = 32;  // of the blocks, each summed by one warp
 
 template <typename T>
 __global__ void __launch_bounds__(32 * kSlices)

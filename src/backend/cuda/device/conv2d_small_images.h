@@ -19,8 +19,7 @@ struct SmallImages {
   int kernel, pad_top, pad_left;
 
   // The reason why there is no kernel for these sizes; null: there is one.
-  template <typename T>
-  const char* decline_forward() const;
+  const char* decline_forward() const;  // bf16 only
   template <typename T>
   const char* decline_d_src() const;  // of the sizes as d_src has them
   template <typename T>
@@ -29,9 +28,8 @@ struct SmallImages {
 
 // pool: 0, or 2 for a max pool of 2x2 with stride 2 behind the activation; then dst is pooled, and `choice`
 // says where from. bias may be null.
-template <typename T>
-void conv2d_small_images(cudaStream_t stream, const SmallImages& sizes, const T* src, const T* weight,
-                         const float* bias, Activation activation, int pool, T* dst, std::uint8_t* choice);
+void conv2d_small_images(cudaStream_t stream, const SmallImages& sizes, const void* src, const void* weight,
+                         const float* bias, Activation activation, int pool, void* dst, std::uint8_t* choice);
 // weight (channels, kernel, kernel, outputs): as the forward convolution has it, whose outputs are
 // `channels`.
 template <typename T>

@@ -38,11 +38,10 @@ Constants constants_of(const ops::UpdateAttrs& attrs) {
           .nesterov = attrs.nesterov};
 }
 
-// What changes from step to step. In f32, and every thread for itself: double would cost registers, and with
-// them the loads that can be under way. 1 - beta^t is -expm1(t log beta), and 1 - ema is 9 / (10 + t) at
-// first: so nothing is lost where these are close to one.
+// What changes from step to step; one thread of a block makes it for all. 1 - beta^t is -expm1(t log beta),
+// and 1 - ema is 9 / (10 + t) at first: so nothing is lost where these are close to one.
 struct Rates {
-  float rate, correction1, correction2, ema_rest;
+  float rate, step, correction2, ema_rest;  // step: of adam, with its correction of the first moment
 };
 
 template <Rule rule, bool kShadow>
@@ -51,7 +50,7 @@ __device__ inline Rates rates_at(const Constants& c, const float* scheduled, std
   const auto t = static_cast<float>(step);
   r.rate = scheduled != nullptr ? *scheduled : c.rate;
   if constexpr (rule == Rule::adam) {
-    r.correction1 = -1 / expm1f((t + 1) * c.log_beta1);
+    r.step = -r.rate / expm1f((t + 1) * c.log_beta1);
     r.correction2 = -1 / expm1f((t + 1) * c.log_beta2);
   }
   if constexpr (kShadow) r.ema_rest = fmaxf(c.ema_rest, 9 / (10 + t));
@@ -64,6 +63,14 @@ __global__ void schedule_rate(ops::Schedule schedule, const StepContext* context
 
 constexpr int slots_of(Rule rule) { return rule == Rule::sgd ? 0 : rule == Rule::momentum ? 1 : 2; }
 
+// Some bits of the last digit against many instructions: with exact roots and quotients the arithmetic would
+// take longer than memory does.
+__device__ inline float root(float x) {
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // What the rule takes off a parameter with gradient g; moves its state.
 template <Rule rule>
 __device__ inline float change(const Constants& c, const Rates& r, float g, float& slot0, float& slot1) {
@@ -72,12 +79,12 @@ __device__ inline float change(const Constants& c, const Rates& r, float g, floa
     return r.rate * (c.nesterov ? g + c.momentum * slot0 : slot0);
   } else if constexpr (rule == Rule::rmsprop) {
     slot0 = c.decay * slot0 + c.rest * g * g;
-    slot1 = c.momentum * slot1 + r.rate * g / sqrtf(slot0 + c.epsilon);
+    slot1 = c.momentum * slot1 + r.rate * g * rsqrtf(slot0 + c.epsilon);
     return slot1;
   } else if constexpr (rule == Rule::adam) {
     slot0 = c.beta1 * slot0 + c.rest1 * g;
     slot1 = c.beta2 * slot1 + c.rest2 * g * g;
-    return r.rate * (slot0 * r.correction1) / (sqrtf(slot1 * r.correction2) + c.epsilon);
+    return __fdividef(r.step * slot0, root(slot1 * r.correction2) + c.epsilon);
   } else {
     return r.rate * g;
   }
@@ -126,11 +133,14 @@ __global__ void __launch_bounds__(kThreads, 4)
     update_chunks(Constants constants, const StepContext* context, const float* scheduled,
                   const __grid_constant__ Chunks<UpdateTensor> chunks) {
   constexpr int kSlots = slots_of(rule) + (kShadow ? 1 : 0);
+  __shared__ Rates shared;
+  if (threadIdx.x == 0) shared = rates_at<rule, kShadow>(constants, scheduled, context->step);
+  __syncthreads();
+  const Rates rates = shared;
   for_each_chunk(chunks, [&](const UpdateTensor& tensor, std::int64_t first) {
     Quad quads[kQuads];
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) load<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
-    const Rates rates = rates_at<rule, kShadow>(constants, scheduled, context->step);
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
       advance<rule, kShadow>(constants, rates, quads[q]);
@@ -141,33 +151,35 @@ __global__ void __launch_bounds__(kThreads, 4)
 
 template <Rule rule>
 void start(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
-           const Chunks<UpdateTensor>& chunks) {
+           const Chunks<UpdateTensor>& chunks, int most_blocks) {
   const Constants constants = constants_of(attrs);
   if (scheduled != nullptr) schedule_rate<<<1, 1, 0, stream>>>(attrs.schedule, context, scheduled);
-  // A block for every chunk: blocks that end soon leave room for what runs beside and is more urgent.
+  // Without a limit a block for every chunk: blocks that end soon leave room for what is more urgent.
+  const int chunk_blocks = static_cast<int>(chunks.count);
+  const int blocks = most_blocks > 0 ? std::min(most_blocks, chunk_blocks) : chunk_blocks;
   if (attrs.ema_decay > 0)
-    update_chunks<rule, true><<<chunks.count, kThreads, 0, stream>>>(constants, context, scheduled, chunks);
+    update_chunks<rule, true><<<blocks, kThreads, 0, stream>>>(constants, context, scheduled, chunks);
   else
-    update_chunks<rule, false><<<chunks.count, kThreads, 0, stream>>>(constants, context, scheduled, chunks);
+    update_chunks<rule, false><<<blocks, kThreads, 0, stream>>>(constants, context, scheduled, chunks);
 }
 
 }  // namespace
 
 void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
-            const Chunks<UpdateTensor>& chunks) {
+            const Chunks<UpdateTensor>& chunks, int most_blocks) {
   if (chunks.count == 0) return;
   switch (attrs.rule) {
     case Rule::sgd:
-      start<Rule::sgd>(stream, attrs, context, scheduled, chunks);
+      start<Rule::sgd>(stream, attrs, context, scheduled, chunks, most_blocks);
       break;
     case Rule::momentum:
-      start<Rule::momentum>(stream, attrs, context, scheduled, chunks);
+      start<Rule::momentum>(stream, attrs, context, scheduled, chunks, most_blocks);
       break;
     case Rule::rmsprop:
-      start<Rule::rmsprop>(stream, attrs, context, scheduled, chunks);
+      start<Rule::rmsprop>(stream, attrs, context, scheduled, chunks, most_blocks);
       break;
     case Rule::adam:
-      start<Rule::adam>(stream, attrs, context, scheduled, chunks);
+      start<Rule::adam>(stream, attrs, context, scheduled, chunks, most_blocks);
       break;
   }
   check_launch("update");

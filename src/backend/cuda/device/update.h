@@ -19,8 +19,9 @@ struct UpdateTensor {
 };
 
 // ops::update_op, all tensors in one launch. `context` lies in device memory; `scheduled` is room there for
-// the rate of a schedule that changes, or null when the schedule is constant.
+// the rate of a schedule that changes, or null when the schedule is constant. most_blocks: 0, or how many
+// it may start.
 void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
-            const Chunks<UpdateTensor>& chunks);
+            const Chunks<UpdateTensor>& chunks, int most_blocks);
 
 }  // namespace trainyard::backend::cuda::device
