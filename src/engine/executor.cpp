@@ -15,12 +15,6 @@ using backend::DeviceMemory;
 using backend::StepContext;
 using backend::StepMark;
 
-namespace {
-
-constexpr std::int64_t kStepsPerLaunch = 16;
-
-}  // namespace
-
 struct Executor::Counter {
   explicit Counter(const std::shared_ptr<backend::Device>& device)
       : context_memory(device, 2 * sizeof(StepContext)), mark_memory(device, kMarks * sizeof(StepMark)) {}
@@ -180,23 +174,37 @@ void Executor::set_counter(const StepContext& context) {
   }
 }
 
-// One launch of one step, or of kStepsPerLaunch; the device counts on.
-void Executor::launch(std::int64_t steps) {
+void Executor::enqueue_steps(std::int64_t steps) {
+  std::vector<int> marks;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    enqueue_lanes(counter_->next, marks);
+    step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
+  }
+  step_.device->join_lanes(step_.device->lanes());
+}
+
+// Of one step, or of kStepsPerLaunch; null: this device records nothing.
+backend::Recording* Executor::recorded(std::int64_t steps) {
   std::unique_ptr<backend::Recording>& recording = steps == 1 ? counter_->one : counter_->many;
-  const auto enqueue = [&] {
-    std::vector<int> marks;
-    for (std::int64_t i = 0; i < steps; ++i) {
-      enqueue_lanes(counter_->next, marks);
-      step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
-    }
-    step_.device->join_lanes(step_.device->lanes());
-  };
-  if (recording == nullptr) recording = step_.device->record(enqueue);
-  if (recording != nullptr)
+  if (recording == nullptr) recording = step_.device->record([&] { enqueue_steps(steps); });
+  return recording.get();
+}
+
+// The device counts on.
+void Executor::launch(std::int64_t steps) {
+  if (backend::Recording* recording = recorded(steps); recording != nullptr)
     recording->launch();
   else
-    enqueue();
+    enqueue_steps(steps);
   counter_->next.step += steps;
+}
+
+void Executor::prepare_steps(const StepContext& first, std::int64_t count) {
+  TRAINYARD_CHECK(counter_ != nullptr);
+  set_counter(first);
+  prepare(first);
+  if (count >= kStepsPerLaunch) recorded(kStepsPerLaunch);
+  if (count % kStepsPerLaunch != 0) recorded(1);
 }
 
 void Executor::run_steps(const StepContext& first, std::int64_t count) {

@@ -36,6 +36,9 @@ class Executor {
   // Steps that the device counts and repeats by itself, as far as it can: several to a launch, nothing done
   // by the host between them. REQUIRES: !on_host().
   void run_steps(const backend::StepContext& first, std::int64_t count);
+  static constexpr std::int64_t kStepsPerLaunch = 16;  // what is left over goes one by one
+  // What would else be part of the first of them: so that they can be timed.
+  void prepare_steps(const backend::StepContext& first, std::int64_t count);
   // Loss (the value named `loss`) and end of each of the last steps run so, oldest first; waits for them.
   // REQUIRES: count <= kMarks, and that many steps were run.
   static constexpr std::int64_t kMarks = 1 << 12;
@@ -87,6 +90,8 @@ class Executor {
   void prepare(const backend::StepContext& context);
   void enqueue_step(const backend::StepContext& context);
   void enqueue_lanes(const backend::StepContext& context, std::vector<int>& marks);
+  void enqueue_steps(std::int64_t steps);
+  backend::Recording* recorded(std::int64_t steps);
   void launch(std::int64_t steps);
   void set_counter(const backend::StepContext& context);
 

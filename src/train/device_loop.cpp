@@ -32,6 +32,7 @@ void DeviceLoop::start(std::int64_t first, std::int64_t count) {
 DeviceLoop::Done DeviceLoop::run(std::int64_t first, std::int64_t count) {
   engine::Executor& executor = session_.executor();
   Done done;
+  executor.prepare_steps({seed_, first}, feed_ == nullptr ? count : 1);
   const double began = now_seconds();
   done.event_seconds = executor.device().time([&] { start(first, count); });
   done.wall_seconds = now_seconds() - began;
@@ -51,8 +52,9 @@ DeviceLoop::Done DeviceLoop::run(std::int64_t first, std::int64_t count) {
 
 std::int64_t DeviceLoop::steps_at_once(std::int64_t most) const {
   constexpr double kSeconds = 0.2;
-  constexpr std::int64_t kFirst = 16;
-  const auto fit = step_seconds_ > 0 ? static_cast<std::int64_t>(kSeconds / step_seconds_) : kFirst;
+  constexpr std::int64_t kLaunch = engine::Executor::kStepsPerLaunch;
+  auto fit = step_seconds_ > 0 ? static_cast<std::int64_t>(kSeconds / step_seconds_) : kLaunch;
+  if (fit > kLaunch) fit -= fit % kLaunch;
   return std::clamp<std::int64_t>(std::min(fit, most), 1, engine::Executor::kMarks);
 }
 

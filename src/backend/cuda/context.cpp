@@ -192,6 +192,7 @@ std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue)
       cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   check(status, "cudaGraphInstantiate");
+  TRAINYARD_CUDA(cudaGraphUpload(executable, stream_));
   return std::make_unique<GraphRecording>(executable, stream_);
 }
 
