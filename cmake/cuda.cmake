@@ -45,6 +45,10 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90a)
 endif()
 enable_language(CUDA)
+if(TRAINYARD_CUDA STREQUAL "TOOLKIT" AND NOT gpus)
+  # Nobody runs it here: it only has to compile.
+  string(APPEND CMAKE_CUDA_FLAGS " -Xptxas=-O0 -Xcicc=-O0")
+endif()
 # CMake 3.25 does not know how nvcc 13 spells it.
 foreach(kind STANDARD EXTENSION)
   if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)

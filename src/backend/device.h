@@ -57,7 +57,7 @@ class Device {
 
   // Queues beside each other, while something is recorded. use_lane(): what is started next goes there.
   // mark_lane(): stands for all that is in this lane so far. wait_for_mark(): this lane goes on behind it.
-  // join_lanes(): back to lane 0, behind the first so many of them.
+  // join_lanes(): back to lane 0, behind the first so many of them; when all, no mark is used again.
   virtual int lanes() const { return 1; }
   virtual void use_lane(int /*lane*/) {}
   virtual int mark_lane() { return 0; }

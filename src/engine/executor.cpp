@@ -135,7 +135,7 @@ void Executor::enqueue_lanes(const StepContext& context, std::vector<int>& marks
     device.use_lane(device.lanes() - 1);
     device.count_step(counter_->context(true));
   }
-  device.join_lanes(device.lanes() - 1);
+  device.join_lanes(any_late ? device.lanes() - 1 : device.lanes());
 }
 
 void Executor::run_gradients(const StepContext& context) {
@@ -178,9 +178,9 @@ void Executor::enqueue_steps(std::int64_t steps) {
   std::vector<int> marks;
   for (std::int64_t i = 0; i < steps; ++i) {
     enqueue_lanes(counter_->next, marks);
+    if (i + 1 == steps) step_.device->join_lanes(step_.device->lanes());
     step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
   }
-  step_.device->join_lanes(step_.device->lanes());
 }
 
 // Of one step, or of kStepsPerLaunch; null: this device records nothing.

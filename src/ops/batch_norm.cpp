@@ -88,6 +88,8 @@ std::vector<Case> cases() {
       {"training_relu", {3, 32, 4, 4}, true, Activation::relu},
       {"training_odd_channels", {4, 7, 3, 3}, true, Activation::none},
       {"training_matrix", {8, 12}, true, Activation::relu},
+      {"training_many_rows", {2, 72, 32, 32}, true, Activation::relu},
+      {"training_many_rows_odd_channels", {4, 5, 36, 36}, true, Activation::none},
       {"inference", {2, 16, 4, 4}, false, Activation::none},
       {"inference_relu", {2, 5, 4, 4}, false, Activation::relu},
   };

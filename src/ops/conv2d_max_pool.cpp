@@ -68,20 +68,25 @@ struct Problem {
 
 std::vector<Problem> problems() {
   const ActivationAttrs relu{Activation::relu}, none{Activation::none};
-  return {{"deepmnist", {3, 1, 8, 8}, 32, {{square_window(5, 1, 2), 1, relu}, square_window(2, 2)}, true},
-          {"cifarnet",
-           {2, 3, 12, 12},
-           64,
-           {{square_window(5, 1, 2), 1, relu}, with_same_padding(square_window(3, 2), 12, 12)},
-           true},
-          {"alexnet", {1, 3, 27, 27}, 16, {{square_window(11, 4), 1, relu}, square_window(3, 2)}, true},
-          {"seven_stride_2",
-           {2, 3, 15, 15},
-           20,
-           {{square_window(7, 2, 3), 1, none}, square_window(3, 2, 1)},
-           false},
-          {"odd_channels", {2, 2, 9, 7}, 5, {{square_window(3, 1, 1), 1, relu}, square_window(2, 2)}, true},
-          {"wide_row", {1, 1, 5, 30}, 16, {{square_window(3, 1, 1), 1, none}, square_window(2, 1)}, true}};
+  return {
+      {"deepmnist", {3, 1, 8, 8}, 32, {{square_window(5, 1, 2), 1, relu}, square_window(2, 2)}, true},
+      {"mnist_3x3", {2, 1, 27, 19}, 64, {{square_window(3, 1, 1), 1, relu}, square_window(2, 2)}, true},
+      {"rgb_5x5", {2, 3, 30, 30}, 32, {{square_window(5, 1, 2), 1, relu}, square_window(2, 2)}, true},
+      {"wide_5x5", {1, 1, 56, 56}, 32, {{square_window(5, 1, 2), 1, none}, square_window(2, 2)}, false},
+      {"small_images", {1, 32, 10, 14}, 64, {{square_window(5, 1, 2), 1, relu}, square_window(2, 2)}, true},
+      {"cifarnet",
+       {2, 3, 12, 12},
+       64,
+       {{square_window(5, 1, 2), 1, relu}, with_same_padding(square_window(3, 2), 12, 12)},
+       true},
+      {"alexnet", {1, 3, 27, 27}, 16, {{square_window(11, 4), 1, relu}, square_window(3, 2)}, true},
+      {"seven_stride_2",
+       {2, 3, 15, 15},
+       20,
+       {{square_window(7, 2, 3), 1, none}, square_window(3, 2, 1)},
+       false},
+      {"odd_channels", {2, 2, 9, 7}, 5, {{square_window(3, 1, 1), 1, relu}, square_window(2, 2)}, true},
+      {"wide_row", {1, 1, 5, 30}, 16, {{square_window(3, 1, 1), 1, none}, square_window(2, 1)}, true}};
 }
 
 std::vector<ValueId> add_forward(Graph& graph, DType dtype, const Problem& problem, ValueId src) {

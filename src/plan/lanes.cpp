@@ -94,11 +94,11 @@ std::vector<bool> urgent_steps(const std::vector<Step>& steps,
 // Updates that nothing waits for may outlast the training step.
 void find_late_steps(std::vector<Step>& steps, const std::vector<std::vector<int>>& waits_for,
                      const std::vector<bool>& urgent) {
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    steps[s].late = steps[s].phase == graph::Phase::update && !urgent[s];
+  std::vector<bool> waited_for(steps.size(), false);  // by one that is not late
+  for (std::size_t s = steps.size(); s-- > 0;) {
+    steps[s].late = steps[s].phase == graph::Phase::update && !urgent[s] && !waited_for[s];
     for (const int t : waits_for[s])
-      if (steps[s].phase != graph::Phase::update || urgent[s])
-        steps[static_cast<std::size_t>(t)].late = false;
+      if (!steps[s].late) waited_for[static_cast<std::size_t>(t)] = true;
   }
 }
 
@@ -127,14 +127,16 @@ void assign_lanes(CompiledStep& compiled, int lanes) {
   if (lanes > 2) find_late_steps(steps, waits_for, urgent);
   std::vector<int> last(static_cast<std::size_t>(lanes), -1);
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    // Behind something that it waits for anyhow, or else where nothing was started for longest.
     const auto side = last.begin() + 1, end = lanes > 2 ? last.end() - 1 : last.end();
-    auto lane = urgent[s]       ? last.begin()
-                : steps[s].late ? last.end() - 1
-                                : std::find_if(side, end, [&](int t) {
-                                    return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0;
-                                  });
-    if (lane == end && !steps[s].late) lane = std::min_element(side, end);
+    auto lane = last.begin();
+    if (steps[s].late) {
+      lane = last.end() - 1;
+    } else if (!urgent[s]) {
+      // Behind something that it waits for anyhow, or else where nothing was started for longest.
+      lane = std::find_if(side, end,
+                          [&](int t) { return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0; });
+      if (lane == end) lane = std::min_element(side, end);
+    }
     steps[s].lane = static_cast<int>(lane - last.begin());
     steps[s].waits_for = waits_for[s];
     std::erase_if(steps[s].waits_for,

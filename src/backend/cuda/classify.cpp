@@ -55,8 +55,14 @@ Decision accept(const KernelRequest& request) {
   if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   if (request.node.dtype() != request.node.input(1).type.dtype)
     return Decision::no("inputs and weights of one type only");
-  if (request.node.input_shape(1)[0] > ClassifyShape::kMostClasses)
-    return Decision::no("made for at most 32 classes");
+  if (request.node.input(2).type.dtype != DType::f32) return Decision::no("adds the bias in f32");
+  const Shape &src = request.node.input_shape(0), &weight = request.node.input_shape(1);
+  if (src.elements() == 0) return Decision::no("there is nothing to classify");
+  if (weight[0] > ClassifyShape::kMostClasses) return Decision::no("made for at most 32 classes");
+  // Every row reads all weights; a matrix product reads them once for many rows.
+  constexpr std::int64_t kMostReads = 32 << 20;
+  if (src[0] * weight.elements() * static_cast<std::int64_t>(size_of(request.node.dtype())) > kMostReads)
+    return Decision::no("made for little: matrix products are faster");
   return Decision::yes();
 }
 

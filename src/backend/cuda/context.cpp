@@ -186,14 +186,24 @@ void Context::join_lanes(int count) {
 }
 
 std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue) {
-  cudaGraph_t graph = captured(stream_, enqueue);
+  const auto in_order = [&] {
+    try {
+      enqueue();
+    } catch (...) {
+      use_lane(0);
+      next_mark_ = 0;
+      throw;
+    }
+  };
+  cudaGraph_t graph = captured(stream_, in_order);
   cudaGraphExec_t executable = nullptr;
   const cudaError_t status =
       cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   check(status, "cudaGraphInstantiate");
+  auto recording = std::make_unique<GraphRecording>(executable, stream_);
   TRAINYARD_CUDA(cudaGraphUpload(executable, stream_));
-  return std::make_unique<GraphRecording>(executable, stream_);
+  return recording;
 }
 
 void Context::mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) {

@@ -108,8 +108,8 @@ class DWeight final : public ConvolutionKernel {
     with_float_type(node_.dtype(), [&]<typename T>() {
       const auto* d_dst = reinterpret_cast<const T*>(d_dst_);
       if (sums_)
-        device::channel_sums(device_.stream(), *sums_, d_dst, d_bias_,
-                             sums_->workspace(workspace_, done_->get()));
+        device::channel_sum_of_many(device_.stream(), *sums_, d_dst, d_bias_,
+                                    sums_->workspace(workspace_, done_->get()));
       else
         device::channel_sum(device_.stream(), d_dst, d_bias_, shape.elements() / shape[1], shape[1]);
     });

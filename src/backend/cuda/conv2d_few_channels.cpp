@@ -79,7 +79,7 @@ Decision accept_matrix(const Decision& few_channels, const KernelRequest& reques
     return Decision::no("rounds to tf32 before it multiplies");
   return sizes.has_matrix(rounded)
              ? Decision::yes()
-             : Decision::no("made for pools of 2x2 over even sizes, and 1 channel or bf16");
+             : Decision::no("made for pools of 2x2, rows of at most 28 behind them, and 1 channel or bf16");
 }
 Decision accept_forward_matrix(const KernelRequest& request) {
   return accept_matrix(accept_forward(request), request, forward_sizes(request.node),

@@ -78,11 +78,11 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<ConvolveThenPool>(request);
 }
 
-// Any attributes; the fusion pass does not count on these.
 std::size_t plain_bytes(const KernelRequest& request, const Shape& between) {
   return static_cast<std::size_t>(between.elements()) * size_of(request.node.dtype());
 }
 
+// Any attributes; the fusion pass does not count on these.
 Decision accept_plain(const KernelRequest& request) {
   if (accept(request).accepted()) return Decision::no("cuDNN takes it");
   if (request.node.dtype() != request.node.input(1).type.dtype)

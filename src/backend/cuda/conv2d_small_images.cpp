@@ -39,6 +39,12 @@ SmallImages turned(const SmallImages& s) {
           .pad_left = s.kernel - 1 - s.pad_left};
 }
 
+// As the device has room for them.
+SmallImages on(const KernelRequest& request, SmallImages sizes) {
+  sizes.shared_limit = context_of(request).properties().sharedMemPerBlockOptin;
+  return sizes;
+}
+
 SmallImages forward_sizes(const graph::NodeView& node) {
   return sizes_of(node.attrs<ops::Conv2dAttrs>().window, node.input_shape(0), node.output_shape(0));
 }
@@ -77,17 +83,17 @@ Decision accept(const KernelRequest& request, const ops::Conv2dAttrs& attrs, con
 }
 
 Decision accept_forward(const KernelRequest& request) {
-  const SmallImages sizes = forward_sizes(request.node);
+  const SmallImages sizes = on(request, forward_sizes(request.node));
   return accept(request, request.node.attrs<ops::Conv2dAttrs>(),
                 request.node.dtype() == DType::bf16 ? sizes.decline_forward() : "made for bf16");
 }
 Decision accept_pooled(const KernelRequest& request) {
   const auto& attrs = request.node.attrs<ops::Conv2dMaxPoolAttrs>();
   const ops::Window2d& pool = attrs.pool;
-  const SmallImages sizes = pooled_sizes(request.node);
+  const SmallImages sizes = on(request, pooled_sizes(request.node));
   if (pool.kernel_h != 2 || pool.kernel_w != 2 || pool.stride_h != 2 || pool.stride_w != 2 ||
       pool.pad_top != 0 || pool.pad_left != 0 || pool.pad_bottom != 0 || pool.pad_right != 0 ||
-      sizes.out_h % 2 != 0 || sizes.out_w % 2 != 0)
+      pool.dilation_h != 1 || pool.dilation_w != 1 || sizes.out_h % 2 != 0 || sizes.out_w % 2 != 0)
     return Decision::no("made for pools of 2x2 and stride 2 over even sizes");
   if (request.node.dtype() != request.node.output(0).type.dtype)
     return Decision::no("images and weights of one type only");
@@ -95,12 +101,12 @@ Decision accept_pooled(const KernelRequest& request) {
                 request.node.dtype() == DType::bf16 ? sizes.decline_forward() : "made for bf16");
 }
 Decision accept_d_src(const KernelRequest& request) {
-  const SmallImages sizes = d_src_sizes(request.node);
+  const SmallImages sizes = on(request, d_src_sizes(request.node));
   return accept(request, request.node.attrs<ops::Conv2dGradAttrs>().conv,
                 reason_against(request.node, [&]<typename T>() { return sizes.decline_d_src<T>(); }));
 }
 Decision accept_d_weight(const KernelRequest& request) {
-  const SmallImages sizes = d_weight_sizes(request.node);
+  const SmallImages sizes = on(request, d_weight_sizes(request.node));
   return accept(request, request.node.attrs<ops::Conv2dGradAttrs>().conv,
                 reason_against(request.node, [&]<typename T>() { return sizes.decline_d_weight<T>(); }));
 }

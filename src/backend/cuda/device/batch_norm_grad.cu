@@ -8,7 +8,7 @@ namespace {
 
 enum class Mask { none, by_dst, by_beta };  // where the gradient passes: see BatchNormGradient
 
-template <typename T, int kWidth, Mask kMask>
+template <typename T, int kWidth>
 struct GradientPiece {
   Vector<T, kWidth> d_dst, src, dst;
 };
@@ -34,14 +34,14 @@ struct Gate {
       }
     }
   }
-  __device__ GradientPiece<T, kWidth, kMask> load(std::int64_t at) const {
-    GradientPiece<T, kWidth, kMask> piece;
+  __device__ GradientPiece<T, kWidth> load(std::int64_t at) const {
+    GradientPiece<T, kWidth> piece;
     piece.d_dst = *reinterpret_cast<const Vector<T, kWidth>*>(d_dst + at);
     piece.src = *reinterpret_cast<const Vector<T, kWidth>*>(src + at);
     if (kMask == Mask::by_dst) piece.dst = *reinterpret_cast<const Vector<T, kWidth>*>(dst + at);
     return piece;
   }
-  __device__ float passing(const GradientPiece<T, kWidth, kMask>& piece, int i, float x) const {
+  __device__ float passing(const GradientPiece<T, kWidth>& piece, int i, float x) const {
     const float g = to_float(piece.d_dst.at[i]);
     if (kMask == Mask::by_dst) return to_float(piece.dst.at[i]) > 0 ? g : 0.0f;
     if (kMask == Mask::by_beta) return fmaf(scale[i], x, shift[i]) > 0 ? g : 0.0f;
@@ -52,7 +52,7 @@ struct Gate {
 template <typename T, int kWidth, Mask kMask>
 struct SumColumn {
   static constexpr int kAtOnce = 2;  // more would not stay in registers
-  using Loaded = GradientPiece<T, kWidth, kMask>;
+  using Loaded = GradientPiece<T, kWidth>;
   Gate<T, kWidth, kMask> gate;
   float mean[kWidth], sums[kSums][kWidth] = {};
 
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kSumThreads, 1)
 template <typename T, int kWidth, Mask kMask>
 struct ApplyColumn {
   static constexpr int kAtOnce = 2;
-  using Loaded = GradientPiece<T, kWidth, kMask>;
+  using Loaded = GradientPiece<T, kWidth>;
   Gate<T, kWidth, kMask> gate;
   T* d_src;
   float a[kWidth], b[kWidth], c[kWidth];

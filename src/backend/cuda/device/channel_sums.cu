@@ -53,17 +53,17 @@ std::size_t ChannelSums::workspace_bytes() const {
 }
 
 template <typename T>
-void channel_sums(cudaStream_t stream, const ChannelSums& sums, const T* src, float* to,
-                  const ChannelSumsWorkspace& workspace) {
+void channel_sum_of_many(cudaStream_t stream, const ChannelSums& sums, const T* src, float* to,
+                         const ChannelSumsWorkspace& workspace) {
   with_width<T>(sums, [&]<int kWidth>() {
     sum_channels<T, kWidth><<<grid_of(sums), kSumThreads, 0, stream>>>(sums, src, to, workspace);
   });
-  check_launch("channel_sums");
+  check_launch("channel_sum_of_many");
 }
 
-template void channel_sums(cudaStream_t, const ChannelSums&, const float*, float*,
-                           const ChannelSumsWorkspace&);
-template void channel_sums(cudaStream_t, const ChannelSums&, const bf16*, float*,
-                           const ChannelSumsWorkspace&);
+template void channel_sum_of_many(cudaStream_t, const ChannelSums&, const float*, float*,
+                                  const ChannelSumsWorkspace&);
+template void channel_sum_of_many(cudaStream_t, const ChannelSums&, const bf16*, float*,
+                                  const ChannelSumsWorkspace&);
 
 }  // namespace trainyard::backend::cuda::device

@@ -40,7 +40,7 @@ struct ChannelSums {
 // to[c] = sum over rows of src[row, c]: for tensors that keep the whole device busy; channel_sum() needs no
 // workspace and is faster for small ones. T: float or __nv_bfloat16.
 template <typename T>
-void channel_sums(cudaStream_t stream, const ChannelSums& sums, const T* src, float* to,
-                  const ChannelSumsWorkspace& workspace);
+void channel_sum_of_many(cudaStream_t stream, const ChannelSums& sums, const T* src, float* to,
+                         const ChannelSumsWorkspace& workspace);
 
 }  // namespace trainyard::backend::cuda::device

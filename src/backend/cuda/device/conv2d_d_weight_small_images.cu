@@ -94,8 +94,8 @@ __device__ void add_image(const SmallImages& s, const Room<bf16, kChannels>& roo
       load_matrices_transposed(b, image + offsets[n / 2]);
 #pragma unroll
       for (int m = 0; m < kOutputTiles; ++m) {
-        multiply_add(sum[m][n], a[m], b[0], b[1]);
-        multiply_add(sum[m][n + 1], a[m], b[2], b[3]);
+        multiply_add_bf16(sum[m][n], a[m], b[0], b[1]);
+        multiply_add_bf16(sum[m][n + 1], a[m], b[2], b[3]);
       }
     }
   }
@@ -266,7 +266,8 @@ const char* SmallImages::decline_d_weight() const {
   if ((channels != 32 && channels != 64) || outputs != kOutputs)
     return "made for 32 or 64 channels and 64 outputs";
   const std::size_t bytes = channels == 32 ? shared_bytes<T, 32>(*this) : shared_bytes<T, 64>(*this);
-  return bytes > kMaxShared ? "images are too large for shared memory" : nullptr;
+  return bytes + sizeof(float) * kThreadCount > shared_limit ? "images are too large for shared memory"
+                                                             : nullptr;
 }
 
 std::size_t conv2d_d_weight_small_images_workspace(const SmallImages& sizes, int multiprocessors) {

@@ -262,9 +262,6 @@ bool with_sizes(int channels, int kernel, int pool, const Body& body) {
 }
 
 int tiles_of(const FewChannels& sizes) { return sizes.batch * ((sizes.pooled_h + kRows - 1) / kRows); }
-int d_weight_blocks(const FewChannels& sizes, int multiprocessors) {
-  return std::min(tiles_of(sizes), (sizes.channels == 1 ? 3 : 2) * multiprocessors);
-}
 
 }  // namespace
 
@@ -287,16 +284,20 @@ void conv2d_max_pool_few_channels(cudaStream_t stream, const FewChannels& sizes,
   check_launch("conv2d_max_pool_few_channels");
 }
 
+int few_channels_d_weight_blocks(const FewChannels& sizes, int multiprocessors) {
+  return std::min(tiles_of(sizes), (sizes.channels == 1 ? 3 : 2) * multiprocessors);
+}
+
 std::size_t conv2d_max_pool_d_weight_workspace(const FewChannels& sizes, int multiprocessors) {
   const std::size_t entries = sizes.kernel * sizes.kernel * sizes.channels + 1;
-  return sizeof(float) * entries * sizes.outputs * d_weight_blocks(sizes, multiprocessors);
+  return sizeof(float) * entries * sizes.outputs * few_channels_d_weight_blocks(sizes, multiprocessors);
 }
 
 template <typename T>
 void conv2d_max_pool_d_weight_few_channels(cudaStream_t stream, const FewChannels& sizes, int multiprocessors,
                                            const T* d_dst, const std::uint8_t* choice, const T* src,
                                            const T* dst, float* workspace, T* d_weight, float* d_bias) {
-  const int blocks = d_weight_blocks(sizes, multiprocessors);
+  const int blocks = few_channels_d_weight_blocks(sizes, multiprocessors);
   with_sizes(sizes.channels, sizes.kernel, sizes.pool, [&]<int kKernel, int kChannels, int kPool>() {
     constexpr int kCount = kEntries<kKernel, kChannels>;
     const int floats = std::max(Strip<kKernel, kChannels, kPool>(sizes).floats(), kCount * 32);

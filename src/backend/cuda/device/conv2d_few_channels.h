@@ -49,6 +49,8 @@ void conv2d_max_pool_d_weight_few_channels_matrix(cudaStream_t stream, const Few
                                                   const std::uint8_t* choice, const T* src, const T* dst,
                                                   float* workspace, T* d_weight, float* d_bias);
 
+// At most so many blocks sum.
+int few_channels_d_weight_blocks(const FewChannels& sizes, int multiprocessors);
 // Both sum so over blocks: the workspace has for each of them, one behind the other, a row of outputs for
 // every weight and one for the bias.
 template <typename T>

@@ -79,7 +79,8 @@ struct Lane {
 
 // The first of the largest of four in row-major order. Neither the bias nor a ReLU nor rounding changes the
 // order of what it tells apart, so they come behind the pool; but where a ReLU leaves nothing, all are the
-// same.
+// same. So numbers that bf16 rounds alike are no ties here, as they are where the convolution is stored
+// first.
 template <bool kRelu>
 __device__ inline void pool(const float (&sum)[2][kOutputTiles][4], int output, float bias,
                             Activation activation, float& largest, std::uint32_t& place) {
@@ -90,7 +91,7 @@ __device__ inline void pool(const float (&sum)[2][kOutputTiles][4], int output, 
     const float best = fmaxf(above, below) + bias;
     place = below > above ? (d > c ? 3u : 2u) : (b > a ? 1u : 0u);
     place = best > 0 ? place : 0u;
-    largest = best < 0 ? 0.0f : best;  // NaN stays NaN
+    largest = best < 0 ? 0.0f : best;  // NaN where all four are
   } else {
     place = 0;
 #pragma unroll

@@ -168,7 +168,9 @@ void conv2d_max_pool_d_weight_few_channels_matrix(cudaStream_t stream, const Few
                                                   int multiprocessors, const T* d_dst,
                                                   const std::uint8_t* choice, const T* src, const T* dst,
                                                   float* workspace, T* d_weight, float* d_bias) {
-  const int tiles = StripTile::count(sizes), blocks = std::min(tiles, kStripBlocks * multiprocessors);
+  const int tiles = StripTile::count(sizes);
+  const int blocks =
+      std::min({tiles, kStripBlocks * multiprocessors, few_channels_d_weight_blocks(sizes, multiprocessors)});
   with_matrix_sizes<T>(sizes, [&]<int kKernel, int kChannels, int kSpan>() {
     using Shape = Columns<kKernel, kChannels>;
     const int words = std::max(2 * WordStrip<T, kKernel, kChannels>(sizes).words(), Shape::kTiles * 8 * 32);

@@ -62,8 +62,8 @@ __device__ void add_taps(std::uint32_t weights, const std::uint32_t (&pixels)[S:
         load_matrices(b, weights + (kx * S::kOutputs + n * 8) * S::kPixelBytes + k * sizeof(bf16));
 #pragma unroll
         for (int m = 0; m < S::kPixelTiles; ++m) {
-          multiply_add(sum[m][n], a[m], b[0], b[1]);
-          multiply_add(sum[m][n + 1], a[m], b[2], b[3]);
+          multiply_add_bf16(sum[m][n], a[m], b[0], b[1]);
+          multiply_add_bf16(sum[m][n + 1], a[m], b[2], b[3]);
         }
       }
     }
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(S::kThreadCount)
 template <typename Body>
 bool with_shape(const SmallImages& s, const Body& body) {
   const bool twelve = s.out_h * s.out_w == 144, few = s.batch <= kFewImages;
-  if (s.channels == 32 && s.outputs % 32 == 0 && few)
+  if (s.channels == 32 && s.outputs % 32 == 0 && (few || s.outputs % 64 != 0))
     return body.template operator()<Shape<32, 32, 4, 2, 2>>(), true;
   if (s.channels == 32 && s.outputs % 64 == 0)
     return body.template operator()<Shape<32, 64, 4, 2, 2>>(), true;

@@ -17,6 +17,7 @@ struct SmallImages {
   int batch, height, width, channels;
   int out_h, out_w, outputs;
   int kernel, pad_top, pad_left;
+  std::size_t shared_limit = 0;  // bytes of shared memory that a block may have; for the decline_ functions
 
   // The reason why there is no kernel for these sizes; null: there is one.
   const char* decline_forward() const;  // bf16 only

@@ -8,7 +8,6 @@
 namespace trainyard::backend::cuda::device {
 
 inline constexpr int kKernel = 5, kTaps = kKernel * kKernel;
-inline constexpr int kMaxShared = 226 << 10;
 
 // Bytes between neighbouring pixels in shared memory; the odd 16 bytes spread them over the banks.
 template <typename T, int kChannels>
@@ -28,7 +27,7 @@ struct Band {
   }
   const char* decline(const SmallImages& sizes, int pixels, std::size_t shared_bytes) const {
     return rows < 1 || rows * sizes.out_w > pixels ? "images are too wide"
-           : shared_bytes > kMaxShared             ? "images are too large for shared memory"
+           : shared_bytes > sizes.shared_limit     ? "images are too large for shared memory"
                                                    : nullptr;
   }
 };

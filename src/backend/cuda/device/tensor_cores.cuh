@@ -34,8 +34,8 @@ __device__ inline void load_matrices_transposed(std::uint32_t (&to)[4], std::uin
 }
 
 // sum (16 x 8, f32) += a (16 x 16, bf16) * b (16 x 8, bf16).
-__device__ inline void multiply_add(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                    std::uint32_t b1) {
+__device__ inline void multiply_add_bf16(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                         std::uint32_t b1) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
@@ -77,7 +77,7 @@ template <typename T>
 __device__ inline void multiply_add_words(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                           std::uint32_t b1) {
   if constexpr (sizeof(T) == 2)
-    multiply_add(sum, a, b0, b1);
+    multiply_add_bf16(sum, a, b0, b1);
   else
     multiply_add_tf32(sum, a, b0, b1);
 }

@@ -134,13 +134,18 @@ __global__ void __launch_bounds__(kThreads, 4)
                   const __grid_constant__ Chunks<UpdateTensor> chunks) {
   constexpr int kSlots = slots_of(rule) + (kShadow ? 1 : 0);
   __shared__ Rates shared;
-  if (threadIdx.x == 0) shared = rates_at<rule, kShadow>(constants, scheduled, context->step);
-  __syncthreads();
-  const Rates rates = shared;
+  Rates rates;
+  bool known = false;
   for_each_chunk(chunks, [&](const UpdateTensor& tensor, std::int64_t first) {
     Quad quads[kQuads];
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) load<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
+    if (!known) {  // made while the first quads are on their way
+      if (threadIdx.x == 0) shared = rates_at<rule, kShadow>(constants, scheduled, context->step);
+      __syncthreads();
+      rates = shared;
+      known = true;
+    }
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
       advance<rule, kShadow>(constants, rates, quads[q]);
