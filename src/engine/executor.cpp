@@ -208,9 +208,7 @@ void Executor::prepare_steps(const StepContext& first, std::int64_t count) {
 }
 
 void Executor::run_steps(const StepContext& first, std::int64_t count) {
-  TRAINYARD_CHECK(counter_ != nullptr);
-  set_counter(first);
-  prepare(first);
+  prepare_steps(first, count);
   while (count > 0) {
     const std::int64_t steps = count >= kStepsPerLaunch ? kStepsPerLaunch : 1;
     launch(steps);

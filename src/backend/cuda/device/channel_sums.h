@@ -27,7 +27,6 @@ struct ChannelSums {
   static constexpr int kMostLanes = 8;
   static constexpr int kSums = 2;  // per channel
 
-  ChannelSums() = default;
   ChannelSums(std::int64_t rows, std::int64_t channels, std::size_t element_bytes, int multiprocessors);
 
   // Factors of the pass behind the sums, and partial sums; all are written before anyone reads them.
