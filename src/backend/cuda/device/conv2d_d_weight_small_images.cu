@@ -137,32 +137,60 @@ __device__ void add_image(const SmallImages& s, const Room<float, kChannels>& ro
   }
 }
 
-// The gradient of the bias: four threads share an output's pixels.
+// The gradient of the bias: a thread has four outputs of every kBiasRows-th pixel.
+constexpr int kBiasRows = kThreadCount / (kOutputs / 4);
+
 template <typename T, int kChannels>
-__device__ float bias_of_image(const SmallImages& s, const Room<T, kChannels>& room, const T* shared) {
-  const T* gradient = shared + room.gradient_at();
-  float sum = 0;
-  for (int pixel = threadIdx.x / kOutputs; pixel < s.out_h * s.out_w; pixel += kThreadCount / kOutputs)
-    sum += to_float(gradient[pixel * kRoomPixel<kOutputs> + threadIdx.x % kOutputs]);
-  return sum;
+__device__ void add_bias_of_image(const SmallImages& s, const Room<T, kChannels>& room, const T* shared,
+                                  float (&bias)[4]) {
+  const T* gradient = shared + room.gradient_at() + threadIdx.x % (kOutputs / 4) * 4;
+#pragma unroll 4
+  for (int pixel = threadIdx.x / (kOutputs / 4); pixel < s.out_h * s.out_w; pixel += kBiasRows) {
+    const auto four = *reinterpret_cast<const Vector<T, 4>*>(gradient + pixel * kRoomPixel<kOutputs>);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) bias[i] += to_float(four.at[i]);
+  }
 }
 
-// Warps that had the same columns and other pixels: the upper half gives to the lower, until one has all.
-__device__ void add_pixel_warps(WarpSums& sum, float* shared) {
-  const int lane = threadIdx.x % 32, column_warp = threadIdx.x / 32 % kColumnWarps,
-            warp = threadIdx.x / 32 / kColumnWarps;
-  for (int half = kPixelWarps / 2; half > 0; half /= 2) {
-    const int slot = (warp % half * kColumnWarps + column_warp) * kOutputTiles * kColumnTiles * 4 * 32;
-    __syncthreads();
-    if (warp >= half && warp < 2 * half)
+__device__ void write_bias(const float (&bias)[4], float* shared, float* to) {
+  *reinterpret_cast<float4*>(shared + threadIdx.x * 4) = make_float4(bias[0], bias[1], bias[2], bias[3]);
+  __syncthreads();
+  if (threadIdx.x >= kOutputs) return;
+  float sum = 0;
 #pragma unroll
-      for (int i = 0; i < kOutputTiles * kColumnTiles * 4; ++i)
-        shared[slot + i * 32 + lane] = (&sum[0][0][0])[i];
-    __syncthreads();
-    if (warp < half)
+  for (int row = 0; row < kBiasRows; ++row) sum += shared[row * kOutputs + threadIdx.x];
+  to[threadIdx.x] = sum;
+}
+
+// Floats between outputs of a tile in shared memory.
+constexpr int kSumRow = kColumns + 8;
+
+// Warps that had the same columns and other pixels put their sums side by side.
+__device__ void store_sums(const WarpSums& sum, float* shared) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  shared += warp / kColumnWarps * kOutputs * kSumRow + warp % kColumnWarps * kColumnTiles * 8;
 #pragma unroll
-      for (int i = 0; i < kOutputTiles * kColumnTiles * 4; ++i)
-        (&sum[0][0][0])[i] += shared[slot + i * 32 + lane];
+  for (int m = 0; m < kOutputTiles; ++m)
+#pragma unroll
+    for (int n = 0; n < kColumnTiles; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        *reinterpret_cast<float2*>(shared + (m * 16 + lane / 4 + half * 8) * kSumRow + n * 8 + lane % 4 * 2) =
+            make_float2(sum[m][n][half * 2], sum[m][n][half * 2 + 1]);
+}
+
+// Their sum, in a fixed order, to the columns of this block.
+__device__ void write_sums(const float* shared, int row_length, float* to) {
+  constexpr int kPieces = kColumns / 4;
+  for (int i = threadIdx.x; i < kOutputs * kPieces; i += kThreadCount) {
+    const int output = i / kPieces, column = i % kPieces * 4;
+    float4 sum{};
+#pragma unroll
+    for (int w = 0; w < kPixelWarps; ++w) {
+      const auto four = *reinterpret_cast<const float4*>(shared + (w * kOutputs + output) * kSumRow + column);
+      sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
+    }
+    *reinterpret_cast<float4*>(to + output * row_length + column) = sum;
   }
 }
 
@@ -170,61 +198,56 @@ template <typename T, int kChannels>
 __global__ void __launch_bounds__(kThreadCount, 1)
     d_weight_of_blocks(SmallImages s, const T* d_dst, const T* src, float* partials) {
   extern __shared__ __align__(16) std::uint8_t shared[];
-  __shared__ float bias_parts[kThreadCount];
   constexpr int kWeights = kOutputs * kTaps * kChannels;
   const Room<T, kChannels> room(s);
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int first_tile = (blockIdx.y * kColumnWarps + warp % kColumnWarps) * kColumnTiles;
+  const int first_tile = (blockIdx.y * kColumnWarps + threadIdx.x / 32 % kColumnWarps) * kColumnTiles;
   const std::uint32_t base = shared_address(shared), room_bytes = room.numbers() * sizeof(T);
   const int step = gridDim.x;
   int image = blockIdx.x;
   if (image < s.batch) load_image(s, room, d_dst, src, image, base);
   commit_copies();
   WarpSums sum = {};
-  float bias = 0;
+  float bias[4] = {};
   for (int turn = 0; image < s.batch; image += step, turn ^= 1) {
     if (image + step < s.batch) load_image(s, room, d_dst, src, image + step, base + (turn ^ 1) * room_bytes);
     commit_copies();
     wait_copies<1>();
     __syncthreads();
     add_image(s, room, base + turn * room_bytes, first_tile, sum);
-    if (blockIdx.y == 0) bias += bias_of_image(s, room, reinterpret_cast<T*>(shared) + turn * room.numbers());
+    if (blockIdx.y == 0)
+      add_bias_of_image(s, room, reinterpret_cast<T*>(shared) + turn * room.numbers(), bias);
     __syncthreads();
   }
-  add_pixel_warps(sum, reinterpret_cast<float*>(shared));
-  bias_parts[threadIdx.x] = bias;
-  __syncthreads();
+  auto* sums = reinterpret_cast<float*>(shared);
   float* to = partials + static_cast<std::int64_t>(blockIdx.x) * (kWeights + kOutputs);
-  if (blockIdx.y == 0 && threadIdx.x < kOutputs) {
-    for (int part = 1; part < kThreadCount / kOutputs; ++part)
-      bias += bias_parts[part * kOutputs + threadIdx.x];
-    to[kWeights + threadIdx.x] = bias;
+  if (blockIdx.y == 0) {
+    write_bias(bias, sums, to + kWeights);
+    __syncthreads();
   }
-  if (warp >= kColumnWarps) return;
-#pragma unroll
-  for (int m = 0; m < kOutputTiles; ++m)
-#pragma unroll
-    for (int n = 0; n < kColumnTiles; ++n)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int output = m * 16 + lane / 4 + half * 8, column = (first_tile + n) * 8 + lane % 4 * 2;
-        *reinterpret_cast<float2*>(to + output * kTaps * kChannels + column) =
-            make_float2(sum[m][n][half * 2], sum[m][n][half * 2 + 1]);
-      }
+  store_sums(sum, sums);
+  __syncthreads();
+  write_sums(sums, kTaps * kChannels, to + blockIdx.y * kColumns);
 }
 
-// The sum over blocks, two columns a thread.
+// The sum over blocks: two threads share two columns.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     add_blocks(int blocks, int weights, const float* partials, T* d_weight, float* d_bias) {
-  const int at = static_cast<int>(thread_index()) * 2, count = weights + kOutputs;
-  if (at >= count) return;
+  const int at = static_cast<int>(thread_index()) / 64 * 64 + threadIdx.x % 32 * 2;
+  const int first = threadIdx.x / 32 % 2, count = weights + kOutputs;
+  __shared__ float2 of_second[kThreads / 2];
   float2 sum{};
-#pragma unroll 16
-  for (int b = 0; b < blocks; ++b) {
-    const auto two = *reinterpret_cast<const float2*>(partials + static_cast<std::int64_t>(b) * count + at);
-    sum.x += two.x, sum.y += two.y;
-  }
+  if (at < count)
+#pragma unroll 14
+    for (int b = first; b < blocks; b += 2) {
+      const auto two = *reinterpret_cast<const float2*>(partials + static_cast<std::int64_t>(b) * count + at);
+      sum.x += two.x, sum.y += two.y;
+    }
+  float2& other = of_second[threadIdx.x / 64 * 32 + threadIdx.x % 32];
+  if (first == 1) other = sum;
+  __syncthreads();
+  if (first == 1 || at >= count) return;
+  sum.x += other.x, sum.y += other.y;
   if (at < weights)
     *reinterpret_cast<Vector<T, 2>*>(d_weight + at) = {from_float<T>(sum.x), from_float<T>(sum.y)};
   else if (d_bias != nullptr)
@@ -242,8 +265,7 @@ int image_groups(const SmallImages& s, int multiprocessors) {
 
 template <typename T, int kChannels>
 std::size_t shared_bytes(const SmallImages& s) {
-  constexpr std::size_t kGiven =
-      sizeof(float) * 32 * kOutputTiles * kColumnTiles * 4 * kColumnWarps * (kPixelWarps / 2);
+  constexpr std::size_t kGiven = sizeof(float) * kPixelWarps * kOutputs * kSumRow;
   return std::max(2 * sizeof(T) * static_cast<std::size_t>(Room<T, kChannels>(s).numbers()), kGiven);
 }
 
@@ -266,8 +288,7 @@ const char* SmallImages::decline_d_weight() const {
   if ((channels != 32 && channels != 64) || outputs != kOutputs)
     return "made for 32 or 64 channels and 64 outputs";
   const std::size_t bytes = channels == 32 ? shared_bytes<T, 32>(*this) : shared_bytes<T, 64>(*this);
-  return bytes + sizeof(float) * kThreadCount > shared_limit ? "images are too large for shared memory"
-                                                             : nullptr;
+  return bytes > shared_limit ? "images are too large for shared memory" : nullptr;
 }
 
 std::size_t conv2d_d_weight_small_images_workspace(const SmallImages& sizes, int multiprocessors) {
@@ -284,7 +305,7 @@ void conv2d_d_weight_small_images(cudaStream_t stream, const SmallImages& sizes,
     start<T, 32>(stream, sizes, groups, d_dst, src, workspace);
   else
     start<T, 64>(stream, sizes, groups, d_dst, src, workspace);
-  add_blocks<<<(weights + kOutputs + 2 * kThreads - 1) / (2 * kThreads), kThreads, 0, stream>>>(
+  add_blocks<<<(weights + kOutputs + kThreads - 1) / kThreads, kThreads, 0, stream>>>(
       groups, weights, workspace, d_weight, d_bias);
   check_launch("conv2d_d_weight_small_images");
 }
