@@ -1,5 +1,7 @@
 #include "ops/classify.h"
 
+#include <fmt/core.h>
+
 namespace trainyard::ops {
 namespace {
 
@@ -26,7 +28,10 @@ std::vector<TensorType> infer(const NodeView& node) {
     node.refuse("labels are {}, wants i32 {}", labels.to_string(), src[0]);
   const DType sums = sum_type(node.dtype());
   const Shape logits{src[0], weight[0]};
-  return {{logits, node.dtype()}, {{}, sums}, {logits, sums}, {logits, node.dtype()}, {src, node.dtype()}};
+  std::vector<TensorType> types{
+      {logits, node.dtype()}, {{}, sums}, {logits, sums}, {logits, node.dtype()}, {src, node.dtype()}};
+  if (node.attrs<ClassifyAttrs>().dropout.rate > 0) types.push_back(types.back());
+  return types;
 }
 
 Cost cost(const NodeView& node) {
@@ -36,7 +41,9 @@ Cost cost(const NodeView& node) {
 }
 
 std::string describe(const NodeView& node) {
-  return node.attrs<ClassifyAttrs>().mask_scale != 0 ? "back through a relu" : "";
+  const auto& attrs = node.attrs<ClassifyAttrs>();
+  const std::string before = attrs.dropout.rate > 0 ? fmt::format("dropout {}, ", attrs.dropout.rate) : "";
+  return before + (attrs.mask_scale != 0 ? "back through a relu" : "");
 }
 
 std::vector<Case> cases() {
@@ -48,6 +55,8 @@ std::vector<Case> cases() {
   };
   const Problem problems[] = {{"ten", {5, 64}, 10, {}},
                               {"through_relu_and_dropout", {6, 1024}, 10, {0, 2}},
+                              {"with_dropout", {5, 256}, 10, {0, 2, {0.5, 3}}},
+                              {"odd_with_dropout", {3, 21}, 4, {0.1, 0, {0.2, 5}}},
                               {"odd_smoothed", {4, 37}, 3, {0.1, 1}},
                               {"many", {3, 160}, 32, {}}};
   std::vector<Case> all;

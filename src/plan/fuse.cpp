@@ -169,6 +169,19 @@ class Fuser {
       attrs.mask_scale = mask->attrs<ops::ActivationAttrs>().gradient_scale;
       fused.outputs.back() = mask->outputs[0];
     }
+    Node* dropout = producer(dense->inputs[0]);
+    const auto dense_id = static_cast<NodeId>(dense - nodes_.data());
+    const std::vector<NodeId>& seen_by = read_by_[index(dense->inputs[0])];
+    if (dropout != nullptr && dropout->op == &ops::dropout_op && dropout->phase == graph::Phase::forward &&
+        std::all_of(seen_by.begin(), seen_by.end(), [&](NodeId reader) {
+          return reader == dense_id || reader == graph::kNone || reader > loss_id;
+        })) {
+      attrs.dropout = dropout->attrs<ops::DropoutAttrs>();
+      fused.inputs[0] = dropout->inputs[0];
+      fused.outputs.push_back(dropout->outputs[0]);
+    } else {
+      dropout = nullptr;
+    }
     fused.attributes = attrs;
     if (const std::string reason = declined(fused); !reason.empty())
       return note("dense '{}' stays apart from '{}': {}", dense->name, loss->name, reason);
@@ -176,6 +189,7 @@ class Fuser {
          mask != nullptr ? ", the mask of '" + mask->name + "', too" : "");
     *loss = std::move(fused);
     *dense = {};
+    if (dropout != nullptr) *dropout = {};
     d_src = {};
     if (mask != nullptr) *mask = {};
   }

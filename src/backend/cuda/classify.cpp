@@ -27,20 +27,24 @@ class ClassifyKernel final : public Kernel {
     const auto& attrs = node_.attrs<ops::ClassifyAttrs>();
     const Shape &src = node_.input_shape(0), &weight = node_.input_shape(1);
     with_float_type(node_.dtype(), [&]<typename T>() {
-      device::classify<T>(at.stream(), {src[0], src[1], static_cast<int>(weight[0])},
-                          {.src = at.input<T>(0),
-                           .weight = at.input<T>(1),
-                           .bias = at.input<float>(2),
-                           .labels = at.input<std::int32_t>(3),
-                           .smoothing = static_cast<float>(attrs.label_smoothing),
-                           .mask_scale = static_cast<float>(attrs.mask_scale),
-                           .logits = at.output<T>(0),
-                           .d_logits = at.output<T>(3),
-                           .d_src = at.output<T>(4),
-                           .loss = at.output<float>(1),
-                           .probabilities = at.output<float>(2),
-                           .row_losses = at.workspace<float>(),
-                           .counter = counter_.get()});
+      device::classify<T>(
+          at.stream(), {src[0], src[1], static_cast<int>(weight[0])},
+          {.src = at.input<T>(0),
+           .weight = at.input<T>(1),
+           .bias = at.input<float>(2),
+           .labels = at.input<std::int32_t>(3),
+           .smoothing = static_cast<float>(attrs.label_smoothing),
+           .mask_scale = static_cast<float>(attrs.mask_scale),
+           .dropout = {at.context(), attrs.dropout.stream, static_cast<float>(attrs.dropout.rate),
+                       static_cast<float>(1 / (1 - attrs.dropout.rate))},
+           .dropped = attrs.dropout.rate > 0 ? at.output<T>(5) : nullptr,
+           .logits = at.output<T>(0),
+           .d_logits = at.output<T>(3),
+           .d_src = at.output<T>(4),
+           .loss = at.output<float>(1),
+           .probabilities = at.output<float>(2),
+           .row_losses = at.workspace<float>(),
+           .counter = counter_.get()});
     });
   }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backend/reference/functions.h"
+#include "base/philox.h"
 
 namespace trainyard::backend::reference {
 
@@ -15,6 +16,17 @@ void classify(const Arguments& args) {
     const std::int64_t classes = args.node.input_shape(1)[0];
     const T *src = args.input<T>(0), *weight = args.input<T>(1), *bias = args.input<T>(2);
     const auto* labels = args.input<std::int32_t>(3);
+    if (attrs.dropout.rate > 0) {
+      const Philox random(args.context.seed,
+                          mix_streams(static_cast<std::uint64_t>(args.context.step), attrs.dropout.stream));
+      T* dropped = args.output<T>(5);
+      for (std::int64_t i = 0; i < rows * inputs; ++i)
+        dropped[i] = to_unit_float(random.word(static_cast<std::uint64_t>(i))) >=
+                             static_cast<float>(attrs.dropout.rate)
+                         ? static_cast<T>(1 / (1 - attrs.dropout.rate)) * src[i]
+                         : T(0);
+      src = dropped;
+    }
     T *logits = args.output<T>(0), *probabilities = args.output<T>(2), *d_logits = args.output<T>(3);
     double loss = 0;
     for (std::int64_t n = 0; n < rows; ++n) {

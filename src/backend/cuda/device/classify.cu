@@ -1,5 +1,6 @@
 #include "backend/cuda/device/classify.h"
 
+#include "backend/cuda/device/dropout.cuh"
 #include "backend/cuda/device/last_block.cuh"
 #include "backend/cuda/device/rows.cuh"
 
@@ -18,15 +19,42 @@ __device__ inline void load_weights(const Piece* __restrict__ weight, std::int64
   for (int k = 0; k < kAtOnce; ++k) to[k] = weight[min(first + k, classes - 1) * width + v];
 }
 
+// What the layer sees of src at vector v of the row: what a dropout leaves of it, which is also kept.
+template <typename T, int kWidth>
+__device__ inline Vector<T, kWidth> input_at(const ClassifyShape& shape, const Classify<T>& at,
+                                             std::int64_t row, std::int64_t v) {
+  const std::int64_t first = row * shape.inputs + v * kWidth;
+  Vector<T, kWidth> x = *reinterpret_cast<const Vector<T, kWidth>*>(at.src + first);
+  if (at.dropped == nullptr) return x;
+  const Philox random = random_of(at.dropout);
+  constexpr int kQuad = kWidth < 4 ? 1 : 4;
+#pragma unroll
+  for (int i = 0; i < kWidth; i += kQuad) {
+    if constexpr (kQuad == 4) {
+      const Philox::Block words = random.block(static_cast<std::uint64_t>(first + i) / 4);
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        x.at[i + j] = from_float<T>(dropped(at.dropout, words[j], to_float(x.at[i + j])));
+    } else {
+      x.at[i] = from_float<T>(
+          dropped(at.dropout, random.word(static_cast<std::uint64_t>(first + i)), to_float(x.at[i])));
+    }
+  }
+  *reinterpret_cast<Vector<T, kWidth>*>(at.dropped + first) = x;
+  return x;
+}
+
 // The products of this thread's inputs with all weights, summed over the block: lane k of every warp gets
 // that of class k.
 template <typename T, int kWidth, int kClasses>
-__device__ float dot_row(const Vector<T, kWidth>* src, const Vector<T, kWidth>* weight, std::int64_t width,
-                         int classes) {
+__device__ float dot_row(const ClassifyShape& shape, const Classify<T>& at, std::int64_t row) {
+  const auto* weight = reinterpret_cast<const Vector<T, kWidth>*>(at.weight);
+  const std::int64_t width = shape.inputs / kWidth;
+  const int classes = shape.classes;
   __shared__ float partial[kRowWarps][kClasses];
   float sums[kClasses] = {};
   for (std::int64_t v = threadIdx.x; v < width; v += kRowThreads) {
-    const Vector<T, kWidth> x = src[v];
+    const Vector<T, kWidth> x = input_at<T, kWidth>(shape, at, row, v);
 #pragma unroll
     for (int first = 0; first < kClasses; first += kAtOnce) {
       Vector<T, kWidth> w[kAtOnce];
@@ -58,11 +86,12 @@ __global__ void __launch_bounds__(kRowThreads) classify_rows(ClassifyShape shape
   const std::int64_t row = blockIdx.x, width = shape.inputs / kWidth;
   const int k = threadIdx.x % 32;
   const bool there = k < shape.classes;
-  const auto* src = reinterpret_cast<const Piece*>(at.src + row * shape.inputs);
+  const T* seen = at.dropped != nullptr ? at.dropped : at.src;  // each thread looks at what it wrote itself
+  const auto* src = reinterpret_cast<const Piece*>(seen + row * shape.inputs);
   const auto* weight = reinterpret_cast<const Piece*>(at.weight);
   const int label = at.labels[row];
   const float bias = there ? at.bias[k] : 0.0f;
-  const T logit = from_float<T>(dot_row<T, kWidth, kClasses>(src, weight, width, shape.classes) + bias);
+  const T logit = from_float<T>(dot_row<T, kWidth, kClasses>(shape, at, row) + bias);
 
   const float x = there ? to_float(logit) : -INFINITY;
   const float above = x - warp_max(x);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "backend/cuda/device/dropout.h"
+
 namespace trainyard::backend::cuda::device {
 
 struct ClassifyShape {
@@ -20,6 +22,8 @@ struct Classify {
   const float* bias;
   const std::int32_t* labels;
   float smoothing, mask_scale;
+  Dropout dropout;  // of src, where `dropped` is not null
+  T* dropped;
   T *logits, *d_logits, *d_src;
   float *loss, *probabilities, *row_losses;
   std::uint32_t* counter;

@@ -1,19 +1,9 @@
-#include "backend/cuda/device/dropout.h"
+#include "backend/cuda/device/dropout.cuh"
 
 #include "backend/cuda/device/chunks.cuh"
-#include "base/philox.h"
 
 namespace trainyard::backend::cuda::device {
 namespace {
-
-__device__ inline Philox random_of(const Dropout& dropout) {
-  const StepContext step = *dropout.context;
-  return {step.seed, mix_streams(static_cast<std::uint64_t>(step.step), dropout.stream)};
-}
-
-__device__ inline float dropped(const Dropout& dropout, std::uint32_t word, float x) {
-  return to_unit_float(word) >= dropout.rate ? dropout.factor * x : 0.0f;
-}
 
 // One block of Philox is four neighbours.
 template <typename T>
