@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/core.h>
@@ -113,13 +114,52 @@ std::string program_identity() {
   return fmt::format("{}.{:09} {}", file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size);
 }
 
+namespace {
+
+struct Timed {
+  std::size_t way;
+  double seconds;
+  bool lasting = false;  // measured after it had run for a while
+};
+
+bool faster(const Timed& a, const Timed& b) { return a.seconds < b.seconds; }
+
+// Seconds of a launch once the device has settled into a run of them.
+double lasting_seconds(Device& device, const std::function<void()>& launch, double seconds) {
+  constexpr double kSettleSeconds = 0.2;
+  const int launches = static_cast<int>(std::ceil(kSettleSeconds / seconds));
+  const auto run = [&] {
+    for (int i = 0; i < launches; ++i) launch();
+  };
+  device.time(run);
+  return device.time(run) / launches;
+}
+
+// Large products draw more power than the device may have, so that it soon lowers its clock: then another way
+// may be the fastest, by several per cent. The front of `sorted` competes again, and is sorted anew.
+void compete_lastingly(Device& device, std::vector<Timed>& sorted,
+                       const std::function<void(std::size_t)>& launch) {
+  constexpr double kLongSeconds = 1e-3, kClose = 1.06;
+  const double best = sorted.front().seconds;
+  if (best < kLongSeconds) return;
+  const auto end = std::find_if(sorted.begin(), sorted.end(),
+                                [&](const Timed& other) { return other.seconds > kClose * best; });
+  if (end - sorted.begin() < 2) return;
+  lasting_seconds(
+      device, [&] { launch(sorted.front().way); }, best);  // warms the device up
+  for (auto timed = sorted.begin(); timed != end; ++timed) {
+    timed->seconds = lasting_seconds(
+        device, [&] { launch(timed->way); }, timed->seconds);
+    timed->lasting = true;
+  }
+  std::stable_sort(sorted.begin(), end, faster);
+}
+
+}  // namespace
+
 Contest find_fastest(Device& device, const std::vector<Way>& ways,
                      const std::function<void(std::size_t)>& launch) {
-  struct Result {
-    std::size_t way;
-    double seconds;
-  };
-  std::vector<Result> results;
+  std::vector<Timed> results;
   Contest contest;
   double best = kNeverHopeless;
   for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -134,16 +174,17 @@ Contest find_fastest(Device& device, const std::vector<Way>& ways,
     }
   }
   if (results.empty()) return contest;
-  std::stable_sort(results.begin(), results.end(),
-                   [](const Result& a, const Result& b) { return a.seconds < b.seconds; });
-  const Way& fastest = ways[results.front().way];
-  contest.winner = static_cast<int>(results.front().way);
+  std::stable_sort(results.begin(), results.end(), faster);
+  compete_lastingly(device, results, launch);
+  const Timed& winner = results.front();
+  contest.winner = static_cast<int>(winner.way);
   std::vector<Alternative> slower;
   for (std::size_t i = 1; i < results.size(); ++i)
-    slower.push_back(
-        {ways[results[i].way].name, fmt::format("slower: {}", format_seconds(results[i].seconds))});
+    slower.push_back({ways[results[i].way].name,
+                      fmt::format("slower: {}{}", format_seconds(results[i].seconds),
+                                  winner.lasting && !results[i].lasting ? " in a short run" : "")});
   slower.insert(slower.end(), contest.tuned.slower.begin(), contest.tuned.slower.end());
-  contest.tuned = {fastest.name, fastest.choice, best, std::move(slower)};
+  contest.tuned = {ways[winner.way].name, ways[winner.way].choice, winner.seconds, std::move(slower)};
   return contest;
 }
 

@@ -93,6 +93,53 @@ TEST(FindFastest, TakesTheFastestAndNotesTheOthers) {
   EXPECT_EQ(contest.tuned.slower[1].reason, "not supported");
 }
 
+// Its clock goes on by what launches say they take.
+class ClockDevice final : public Device {
+ public:
+  std::string name() const override { return "clock"; }
+  std::byte* allocate(std::size_t) override { return nullptr; }
+  void release(std::byte*, std::size_t) noexcept override {}
+  void write(std::byte*, const void*, std::size_t) override {}
+  void read(const std::byte*, void*, std::size_t) override {}
+  void wait() override {}
+  void fill_random(std::byte*, std::size_t, DType) override {}
+  double time(const std::function<void()>& enqueue) override {
+    const double begin = seconds;
+    enqueue();
+    return seconds - begin;
+  }
+  double seconds = 0;
+};
+
+TEST(FindFastest, LongOnesAreComparedAfterTheyRanForAWhile) {
+  ClockDevice device;
+  const std::vector<Way> ways{{"hot", "1"}, {"cool", "2"}, {"far", "3"}};
+  std::vector<int> runs(ways.size());
+  const Contest contest = find_fastest(device, ways, [&](std::size_t way) {
+    const bool lasting = ++runs[way] > 20;
+    device.seconds += way == 0   ? (lasting ? 3.4e-3 : 2.8e-3)
+                      : way == 1 ? (lasting ? 3.2e-3 : 2.9e-3)
+                                 : 3.1e-3;
+  });
+  EXPECT_EQ(contest.tuned.name, "cool");
+  EXPECT_NEAR(contest.tuned.seconds, 3.2e-3, 1e-6);
+  ASSERT_EQ(contest.tuned.slower.size(), 2u);
+  EXPECT_EQ(contest.tuned.slower[0].name, "hot");
+  EXPECT_EQ(contest.tuned.slower[0].reason, "slower: 3.40 ms");
+  EXPECT_EQ(contest.tuned.slower[1].reason, "slower: 3.10 ms in a short run");
+  EXPECT_LT(runs[2], 20);
+}
+
+TEST(FindFastest, ShortOnesRunOnlyAFewTimes) {
+  ClockDevice device;
+  int runs = 0;
+  find_fastest(device, {{"a", "1"}, {"b", "2"}}, [&](std::size_t way) {
+    ++runs;
+    device.seconds += way == 0 ? 1.00e-4 : 1.01e-4;
+  });
+  EXPECT_LT(runs, 200);
+}
+
 TEST(FindFastest, SaysWhenAllFail) {
   const Contest contest =
       find_fastest(*host_device(), {{"broken", "3"}}, [](std::size_t) { fail(ErrorKind::device, "no"); });
