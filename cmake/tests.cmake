@@ -1,18 +1,22 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# One binary per label; every TEST in it becomes a CTest test of its own. Those of one LOCK never run at once.
+# One binary per label, of all of Trainyard or of one LIBRARY; every TEST in it becomes a CTest test of its own. Those
+# of one LOCK never run at once.
 # Those that match CUDA, a filter of GoogleTest, need a GPU: together they are one test of the label cuda, in one
 # process, skipped where there is no GPU (tests/cuda/main.cpp says so).
 function(trainyard_test_binary name label)
-  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK;CUDA" "SOURCES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK;CUDA;LIBRARY" "SOURCES;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(NOT ARG_LIBRARY)
+    set(ARG_LIBRARY trainyard)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   # Tests are compiled far more often than they run: less optimising builds them in half the time.
   target_compile_options(${name} PRIVATE -O1)
-  target_link_libraries(${name} PRIVATE trainyard GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} GTest::gtest GTest::gtest_main)
   get_property(first GLOBAL PROPERTY TRAINYARD_FIRST_TEST_BINARY)
   if(first)
     target_precompile_headers(${name} REUSE_FROM ${first})
