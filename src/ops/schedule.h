@@ -20,6 +20,7 @@ struct Schedule {
       0;  // linear from rate / warmup_steps up to rate; the other kinds start after it
 
   constexpr double at(std::int64_t step) const;  // constexpr: devices call it, too
+  constexpr bool is_constant() const { return kind == Kind::constant && warmup_steps == 0; }
   std::string to_string() const;
 };
 

@@ -44,10 +44,7 @@ Cost cost(const NodeView& node) {
     const bool gradient = i / count == 1, copy = i >= node.inputs() - attrs.rounded_copies;
     bytes += node.input(i).type.bytes() * (gradient || copy ? 1 : 2);
   }
-  const int per_element[] = {2, 4, 8, 12};
-  return {.elementwise_flops =
-              elements * (per_element[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0)),
-          .bytes_moved = bytes};
+  return {.elementwise_flops = elements * flops_per_parameter(attrs), .bytes_moved = bytes};
 }
 
 std::vector<int> mutates(const NodeView& node) {
@@ -112,6 +109,11 @@ int updated_parameters(const NodeView& node) {
   return (node.inputs() - attrs.rounded_copies) / (2 + attrs.slots());
 }
 
+std::int64_t flops_per_parameter(const UpdateAttrs& attrs) {
+  const int by_rule[] = {2, 4, 8, 12};
+  return by_rule[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0);
+}
+
 int UpdateAttrs::slots() const { return static_cast<int>(slot_names(*this).size()); }
 
 std::vector<std::string> slot_names(const UpdateAttrs& attrs) {
@@ -141,27 +143,33 @@ const graph::OpDef update_op{.name = "update",
                              .describe = describe,
                              .lowering = graph::Lowering::mixed};
 
-std::vector<ValueId> update(Graph& graph, const std::string& name, const std::vector<ValueId>& parameters,
-                            const std::vector<ValueId>& gradients, const UpdateAttrs& attrs) {
-  TRAINYARD_CHECK(parameters.size() == gradients.size());
-  std::vector<ValueId> inputs = parameters;
-  inputs.insert(inputs.end(), gradients.begin(), gradients.end());
-  std::vector<ValueId> shadows;
-  for (const std::string& slot : slot_names(attrs)) {
+std::vector<ValueId> add_slots(Graph& graph, const std::vector<ValueId>& parameters,
+                               const UpdateAttrs& attrs) {
+  std::vector<ValueId> slots;
+  for (const std::string& slot : slot_names(attrs))
     for (const ValueId parameter : parameters) {
       const graph::Value& value = graph.value(parameter);
       // The shadow starts as the weights themselves: same name stream, same initializer.
       const Initializer first = slot == "ema"              ? value.initializer
                                 : slot == "rmsprop_square" ? Initializer::constant(1)
                                                            : Initializer::constant(0);
-      inputs.push_back(graph.add_state(value.name + ":" + slot, value.type, Role::optimizer_state, first));
-      if (slot == "ema") shadows.push_back(inputs.back());
+      slots.push_back(graph.add_state(value.name + ":" + slot, value.type, Role::optimizer_state, first));
     }
-  }
+  return slots;
+}
+
+std::vector<ValueId> update(Graph& graph, const std::string& name, const std::vector<ValueId>& parameters,
+                            const std::vector<ValueId>& gradients, const UpdateAttrs& attrs) {
+  TRAINYARD_CHECK(parameters.size() == gradients.size());
+  const std::vector<ValueId> slots = add_slots(graph, parameters, attrs);
+  std::vector<ValueId> inputs = parameters;
+  inputs.insert(inputs.end(), gradients.begin(), gradients.end());
+  inputs.insert(inputs.end(), slots.begin(), slots.end());
   graph.set_phase(graph::Phase::update);
   graph.add_node(update_op, name, std::move(inputs), attrs);
   graph.set_phase(graph::Phase::forward);
-  return shadows;
+  if (attrs.ema_decay <= 0) return {};
+  return {slots.end() - static_cast<std::ptrdiff_t>(parameters.size()), slots.end()};  // the last slot
 }
 
 }  // namespace trainyard::ops

@@ -18,6 +18,11 @@ std::vector<std::string> slot_names(const UpdateAttrs& attrs);
 extern const graph::OpDef update_op;
 
 int updated_parameters(const graph::NodeView& node);  // how many
+std::int64_t flops_per_parameter(const UpdateAttrs& attrs);
+
+// The state that an update of `parameters` needs: slot 0 of each, slot 1 of each, ...
+std::vector<graph::ValueId> add_slots(graph::Graph& graph, const std::vector<graph::ValueId>& parameters,
+                                      const UpdateAttrs& attrs);
 
 // Appends the update of `parameters` by `gradients` and creates the state it needs. Returns the shadow
 // weights (one per parameter) when ema_decay > 0.

@@ -49,7 +49,10 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   step.plan.backend = backend.name();
   step.plan.threads = thread_count();
   graph::Graph fused = options.precision == backend::Precision::bf16 ? verified(lower_to_bf16(graph)) : graph;
-  if (options.fuse) fused = verified(fuse(fused, backend, step.plan.fusions));
+  if (options.fuse) {
+    fused = verified(fuse(fused, backend, step.plan.fusions));
+    fused = verified(fuse_updates(fused, backend, step.plan.fusions));
+  }
   const int lanes = step.device->lanes();
   if (lanes > 1) fused = verified(split_update(fused));
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));

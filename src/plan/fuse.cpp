@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <optional>
-#include <string_view>
 
 #include <fmt/core.h>
 
@@ -30,7 +28,7 @@ using ops::Activation;
 class Fuser {
  public:
   Fuser(const graph::Graph& graph, const backend::Backend& backend, std::vector<std::string>& notes)
-      : graph_(graph), backend_(backend), device_(backend.device()), nodes_(graph.nodes()), notes_(notes) {}
+      : graph_(graph), backend_(backend), nodes_(graph.nodes()), notes_(notes) {}
 
   graph::Graph run() {
     each(ops::activation_op, [this](NodeId id) { join_producer(id); });
@@ -316,22 +314,7 @@ class Fuser {
     }
   }
 
-  // The reason why no kernel of the backend, short of the plain loops, would take the node; empty: one would.
-  std::string declined(const Node& node) const {
-    const backend::KernelRequest request{{graph_, node},
-                                         device_.get(),
-                                         std::vector<std::optional<Layout>>(node.inputs.size()),
-                                         std::vector<std::optional<Layout>>(node.outputs.size())};
-    std::string reason = "the backend has no kernel for it";
-    for (const backend::Candidate& candidate : backend_.candidates()) {
-      const std::string_view name = candidate.name;
-      if (candidate.op != node.op || name.starts_with("reference:") || name.ends_with("_plain")) continue;
-      const backend::Decision decision = candidate.accept(request);
-      if (decision.accepted()) return "";
-      reason = decision.reason;
-    }
-    return reason;
-  }
+  std::string declined(const Node& node) const { return plan::declined(graph_, node, backend_); }
 
   // A convolution whose output only a max pool reads.
   void join_convolution(NodeId id) {
@@ -386,7 +369,6 @@ class Fuser {
 
   const graph::Graph& graph_;
   const backend::Backend& backend_;
-  const std::shared_ptr<backend::Device> device_;
   std::vector<Node> nodes_;
   std::vector<std::string>& notes_;
   std::vector<std::vector<NodeId>> read_by_;

@@ -15,6 +15,13 @@ graph::Graph lower_to_bf16(const graph::Graph& graph);
 graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,
                   std::vector<std::string>& notes);
 
+// fuse_updates.cpp: gradients that only the update reads are made where they are used; `notes` as above.
+graph::Graph fuse_updates(const graph::Graph& graph, const backend::Backend& backend,
+                          std::vector<std::string>& notes);
+
+// declined.cpp: why no kernel of the backend, short of its plain loops, takes the node; empty: one does.
+std::string declined(const graph::Graph& graph, const graph::Node& node, const backend::Backend& backend);
+
 // order.cpp: drops nodes whose results nobody needs; keeps the given order.
 graph::Graph live_nodes(const graph::Graph& graph);
 

@@ -3,6 +3,7 @@
 
 #include "ops/update.h"
 #include "plan/passes.h"
+#include "plan/updated_parameters.h"
 
 namespace trainyard::plan {
 namespace {
@@ -16,14 +17,7 @@ constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
 class Splitter {
  public:
   Splitter(const graph::Graph& graph, std::size_t update)
-      : graph_(graph), update_(update), node_(graph.nodes()[update]) {
-    groups_ = 2 + static_cast<std::size_t>(node_.attrs<ops::UpdateAttrs>().slots());
-    parameters_ = static_cast<std::size_t>(ops::updated_parameters({graph, node_}));
-    std::size_t copy = groups_ * parameters_;
-    copies_.assign(parameters_, graph::kNone);
-    for (std::size_t p = 0; p < parameters_ && copy < node_.inputs.size(); ++p)
-      if (graph.shape(node_.inputs[p]).rank() >= 2) copies_[p] = node_.inputs[copy++];
-  }
+      : graph_(graph), update_(update), parameters_(parameters_of(graph, graph.nodes()[update])) {}
 
   graph::Graph run() {
     std::vector<Node> nodes;
@@ -50,24 +44,22 @@ class Splitter {
   };
 
   // The last node that makes the gradient of a parameter, or reads the parameter.
-  std::size_t ready_after(std::size_t parameter) const {
-    const ValueId value = node_.inputs[parameter], gradient = node_.inputs[parameters_ + parameter];
+  std::size_t ready_after(const UpdatedParameter& parameter) const {
     std::size_t last = 0;
     for (std::size_t n = 0; n < update_; ++n) {
       const Node& node = graph_.nodes()[n];
-      const auto has = [&](ValueId input) {
+      const auto reads = [&](ValueId input) {
         return std::count(node.inputs.begin(), node.inputs.end(), input) > 0;
       };
-      const bool reads = has(value) || has(copies_[parameter]);
-      const bool makes = std::count(node.outputs.begin(), node.outputs.end(), gradient) > 0;
-      if (reads || makes) last = n;
+      const bool makes = std::count(node.outputs.begin(), node.outputs.end(), parameter.gradient) > 0;
+      if (makes || reads(parameter.value) || reads(parameter.copy)) last = n;
     }
     return last;
   }
 
   std::vector<Part> parts() const {
-    std::vector<std::size_t> ready(parameters_), order(parameters_);
-    for (std::size_t p = 0; p < parameters_; ++p) ready[p] = ready_after(p);
+    std::vector<std::size_t> ready, order(parameters_.size());
+    for (const UpdatedParameter& parameter : parameters_) ready.push_back(ready_after(parameter));
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return ready[a] < ready[b]; });
@@ -80,32 +72,24 @@ class Splitter {
       }
       parts.back().last = ready[p];
       parts.back().members.push_back(p);
-      elements += graph_.shape(node_.inputs[p]).elements();
+      elements += graph_.shape(parameters_[p].value).elements();
     }
     for (Part& part : parts) std::sort(part.members.begin(), part.members.end());
     return parts;
   }
 
   Node part_of(const std::vector<std::size_t>& members) const {
-    Node part = node_;
+    std::vector<UpdatedParameter> parameters;
+    for (const std::size_t member : members) parameters.push_back(parameters_[member]);
+    Node part = graph_.nodes()[update_];
     part.inputs.clear();
-    for (std::size_t group = 0; group < groups_; ++group)
-      for (const std::size_t member : members)
-        part.inputs.push_back(node_.inputs[group * parameters_ + member]);
-    int& copies = std::any_cast<ops::UpdateAttrs&>(part.attributes).rounded_copies = 0;
-    for (const std::size_t member : members) {
-      if (copies_[member] == graph::kNone) continue;
-      part.inputs.push_back(copies_[member]);
-      ++copies;
-    }
+    add_parameters(part, parameters);
     return part;
   }
 
   const graph::Graph& graph_;
   std::size_t update_;
-  const Node& node_;
-  std::size_t groups_ = 0, parameters_ = 0;
-  std::vector<ValueId> copies_;  // of each parameter; kNone: it has none
+  std::vector<UpdatedParameter> parameters_;
 };
 
 }  // namespace

@@ -173,6 +173,7 @@ TEST(GradientList, OpsWithoutOne) {
                                        "conv2d_max_pool_d_weight",
                                        "dense_d_src",
                                        "dense_d_weight",
+                                       "dense_update",
                                        "fill",
                                        "l2_penalty_grad",
                                        "local_response_norm_grad",

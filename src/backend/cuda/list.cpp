@@ -19,6 +19,7 @@ std::vector<Candidate> all_candidates() {
            conv2d_small_images_candidates,
            dense_candidates,
            dense_narrow_candidates,
+           dense_update_candidates,
            dropout_candidates,
            fill_candidates,
            l2_penalty_candidates,

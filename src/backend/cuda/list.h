@@ -21,6 +21,7 @@ std::vector<Candidate> conv2d_padded_candidates();
 std::vector<Candidate> conv2d_small_images_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dense_narrow_candidates();
+std::vector<Candidate> dense_update_candidates();
 std::vector<Candidate> dropout_candidates();
 std::vector<Candidate> fill_candidates();
 std::vector<Candidate> l2_penalty_candidates();

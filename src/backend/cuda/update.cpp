@@ -42,8 +42,9 @@ class UpdateKernel final : public Kernel {
   void run(const StepContext&) override {
     // Late, two blocks on every multiprocessor leave room for what is urgent.
     const int blocks = late_ ? 2 * device_.properties().multiProcessorCount : 0;
-    device::update(device_.stream(), node_.attrs<ops::UpdateAttrs>(), context_, scheduled_, table_.chunks(),
-                   blocks);
+    const auto& attrs = node_.attrs<ops::UpdateAttrs>();
+    device::make_scheduled_rate(device_.stream(), attrs, context_, scheduled_);
+    device::update(device_.stream(), attrs, context_, scheduled_, table_.chunks(), blocks);
   }
 
  private:
@@ -64,9 +65,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   for (int i = 0; i < tensors; ++i) io.inputs.push_back(present_or_natural_layout(request, i % count));
   for (int i = 0; i < count && static_cast<int>(io.inputs.size()) < node.inputs(); ++i)
     if (node.input_shape(i).rank() >= 2) io.inputs.push_back(io.inputs[static_cast<std::size_t>(i)]);
-  const ops::Schedule& schedule = node.attrs<ops::UpdateAttrs>().schedule;
-  const bool constant = schedule.kind == ops::Schedule::Kind::constant && schedule.warmup_steps == 0;
-  if (!constant) io.workspace_bytes = sizeof(float);
+  if (!node.attrs<ops::UpdateAttrs>().schedule.is_constant()) io.workspace_bytes = sizeof(float);
   return std::make_unique<UpdateKernel>(request, std::move(io));
 }
 

@@ -23,6 +23,7 @@ void conv2d_max_pool_d_weight(const Arguments& args);
 void dense(const Arguments& args);
 void dense_d_src(const Arguments& args);
 void dense_d_weight(const Arguments& args);
+void dense_update(const Arguments& args);
 void dropout(const Arguments& args);
 void fill(const Arguments& args);
 void l2_penalty(const Arguments& args);

@@ -13,6 +13,7 @@
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
+#include "ops/dense_update.h"
 #include "ops/dropout.h"
 #include "ops/fill.h"
 #include "ops/l2_penalty.h"
@@ -113,6 +114,7 @@ const std::vector<Candidate>& candidates() {
       {&ops::l2_penalty_op, "reference:l2_penalty", always, make<l2_penalty>},
       {&ops::l2_penalty_grad_op, "reference:l2_penalty_grad", always, make<l2_penalty_grad>},
       {&ops::fill_op, "reference:fill", always, make<fill>},
+      {&ops::dense_update_op, "reference:dense_update", always, make<dense_update>},
       {&ops::update_op, "reference:update", always, make<update>},
   };
   return rows;

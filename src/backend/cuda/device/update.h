@@ -18,10 +18,13 @@ struct UpdateTensor {
   void* rounded = nullptr;  // bf16 copy of the parameter; null: there is none
 };
 
-// ops::update_op, all tensors in one launch. `context` lies in device memory; `scheduled` is room there for
-// the rate of a schedule that changes, or null when the schedule is constant. most_blocks: 0, or how many
-// it may start.
-void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context, float* scheduled,
-            const Chunks<UpdateTensor>& chunks, int most_blocks);
+// Notes the rate of this step's schedule, for the updates behind it. `context` lies in device memory, and so
+// does `scheduled`: room for the rate, or null when the schedule is constant.
+void make_scheduled_rate(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+                         float* scheduled);
+
+// ops::update_op, all tensors in one launch. most_blocks: 0, or how many it may start.
+void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+            const float* scheduled, const Chunks<UpdateTensor>& chunks, int most_blocks);
 
 }  // namespace trainyard::backend::cuda::device

@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "ops/dense.h"
+#include "ops/dense_update.h"
+#include "ops/update.h"
+#include "plan/passes.h"
+#include "plan/updated_parameters.h"
+
+namespace trainyard::plan {
+namespace {
+
+using graph::Node;
+using graph::ValueId;
+
+// Below this a kernel of its own costs more than a gradient that is stored.
+constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
+
+class UpdateFuser {
+ public:
+  UpdateFuser(const graph::Graph& graph, const backend::Backend& backend, std::vector<std::string>& notes)
+      : graph_(graph), backend_(backend), nodes_(graph.nodes()), notes_(notes) {}
+
+  graph::Graph run() {
+    const auto update = std::find_if(nodes_.begin(), nodes_.end(),
+                                     [](const Node& node) { return node.op == &ops::update_op; });
+    if (update == nodes_.end()) return graph_;
+    parameters_ = parameters_of(graph_, *update);
+    for (Node& node : nodes_)
+      if (node.op == &ops::dense_d_weight_op) join(node, *update);
+    return rebuilt(*update);
+  }
+
+ private:
+  const UpdatedParameter* parameter_by(ValueId gradient) const {
+    const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                    [&](const UpdatedParameter& p) { return p.gradient == gradient; });
+    return found == parameters_.end() ? nullptr : &*found;
+  }
+
+  bool read_once(ValueId value) const {
+    const std::vector<ValueId>& outputs = graph_.outputs();
+    auto readers = std::count(outputs.begin(), outputs.end(), value);
+    for (const Node& node : graph_.nodes())
+      readers += std::count(node.inputs.begin(), node.inputs.end(), value);
+    return readers == 1;
+  }
+
+  void join(Node& d_weight, const Node& update) {
+    if (d_weight.outputs.size() != 2) return;
+    const UpdatedParameter *weight = parameter_by(d_weight.outputs[0]),
+                           *bias = parameter_by(d_weight.outputs[1]);
+    if (weight == nullptr || bias == nullptr || !read_once(weight->gradient) || !read_once(bias->gradient) ||
+        graph_.shape(weight->value).elements() < kLeastElements)
+      return;
+    Node fused = update;
+    fused.op = &ops::dense_update_op;
+    fused.name = d_weight.name + "/update";
+    fused.inputs = d_weight.inputs;
+    add_parameters(fused, {*weight, *bias});
+    if (const std::string reason = declined(graph_, fused, backend_); !reason.empty()) {
+      notes_.push_back(fmt::format("gradient '{}' stays apart from its update: {}", d_weight.name, reason));
+      return;
+    }
+    notes_.push_back(fmt::format("gradient '{}' joins its update", d_weight.name));
+    joined_.push_back({std::move(fused), weight->value, weight->copy});
+    const ValueId gone[] = {weight->value, bias->value};
+    std::erase_if(parameters_,
+                  [&](const UpdatedParameter& p) { return p.value == gone[0] || p.value == gone[1]; });
+    d_weight = {};
+  }
+
+  // Each of the joined follows the last node that reads its weights.
+  graph::Graph rebuilt(Node& update) {
+    if (joined_.empty()) return graph_;
+    std::vector<std::vector<Node>> behind(nodes_.size());
+    for (Joined& joined : joined_) behind[last_reader(joined)].push_back(std::move(joined.node));
+    if (parameters_.empty()) {
+      update = {};
+    } else {
+      update.inputs.clear();
+      add_parameters(update, parameters_);
+    }
+    std::vector<Node> nodes;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      if (nodes_[n].op != nullptr) nodes.push_back(std::move(nodes_[n]));
+      for (Node& node : behind[n]) nodes.push_back(std::move(node));
+    }
+    graph::Graph result = graph_;
+    result.replace_nodes(std::move(nodes));
+    return result;
+  }
+
+  struct Joined {
+    Node node;
+    ValueId weight, copy;
+  };
+
+  // Or the last that makes what it needs; `update` itself stands behind them all.
+  std::size_t last_reader(const Joined& joined) const {
+    std::size_t last = 0;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      const Node& node = nodes_[n];
+      if (node.op == nullptr || node.op == &ops::update_op) continue;
+      const auto has = [](const std::vector<ValueId>& values, ValueId value) {
+        return std::count(values.begin(), values.end(), value) > 0;
+      };
+      if (has(node.inputs, joined.weight) || has(node.inputs, joined.copy) ||
+          has(node.outputs, joined.node.inputs[0]) || has(node.outputs, joined.node.inputs[1]))
+        last = n;
+    }
+    return last;
+  }
+
+  const graph::Graph& graph_;
+  const backend::Backend& backend_;
+  std::vector<Node> nodes_;
+  std::vector<std::string>& notes_;
+  std::vector<UpdatedParameter> parameters_;
+  std::vector<Joined> joined_;
+};
+
+}  // namespace
+
+graph::Graph fuse_updates(const graph::Graph& graph, const backend::Backend& backend,
+                          std::vector<std::string>& notes) {
+  return UpdateFuser(graph, backend, notes).run();
+}
+
+}  // namespace trainyard::plan
