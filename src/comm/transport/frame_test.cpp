@@ -1,0 +1,106 @@
+#include "comm/transport/frame.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "comm/transport/crc32c.h"
+
+namespace trainyard::comm::transport {
+namespace {
+
+constexpr std::uint32_t kMost = 1 << 20;
+
+Frame example() {
+  return {.kind = 7,
+          .flags = 0x8001,
+          .payload_bytes = 1000,
+          .epoch = 3,
+          .sender = 12,
+          .key = 0x01020304,
+          .clock = 0x1122334455667788,
+          .payload_crc = 0xDEADBEEF};
+}
+
+std::string refusal(const FrameBytes& bytes, std::uint32_t most = kMost) {
+  try {
+    decode(bytes, most);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::peer);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Frame, ComesBackAsItWas) { EXPECT_EQ(decode(encode(example()), kMost), example()); }
+
+// The layout is a promise to other versions and machines: docs/formats/ps-wire.md.
+TEST(Frame, LiesAsTheFormatSays) {
+  const FrameBytes bytes = encode(example());
+  const auto at = [&](std::size_t i) { return static_cast<int>(bytes[i]); };
+  EXPECT_EQ(std::string({static_cast<char>(at(0)), static_cast<char>(at(1)), static_cast<char>(at(2)),
+                         static_cast<char>(at(3))}),
+            "TYPS");
+  EXPECT_EQ(at(4), 1);
+  EXPECT_EQ(at(5), 7);
+  EXPECT_EQ(at(6), 0x01);
+  EXPECT_EQ(at(7), 0x80);
+  EXPECT_EQ(at(8) | at(9) << 8, 1000);
+  EXPECT_EQ(at(20), 0x04);
+  EXPECT_EQ(at(23), 0x01);
+  EXPECT_EQ(at(24), 0x88);
+  EXPECT_EQ(at(31), 0x11);
+}
+
+// The seed took eight bytes for a length that is written with five to ten.
+TEST(Frame, EveryLengthComesBack) {
+  Frame frame = example();
+  for (std::uint64_t bytes = 0; bytes <= std::numeric_limits<std::uint32_t>::max(); bytes += bytes / 7 + 1) {
+    frame.payload_bytes = static_cast<std::uint32_t>(bytes);
+    EXPECT_EQ(decode(encode(frame), std::numeric_limits<std::uint32_t>::max()).payload_bytes, bytes);
+  }
+}
+
+TEST(Frame, NoChangedBitGoesUnseen) {
+  const FrameBytes good = encode(example());
+  for (std::size_t bit = 0; bit < kFrameBytes * 8; ++bit) {
+    FrameBytes bytes = good;
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_NE(refusal(bytes), "") << "bit " << bit;
+  }
+}
+
+TEST(Frame, GarbageIsRefused) {
+  const Philox random(9, 2);
+  FrameBytes bytes{};
+  for (std::uint64_t round = 0; round < 2000; ++round) {
+    for (std::size_t i = 0; i < kFrameBytes; ++i)
+      bytes[i] = static_cast<std::byte>(random.word(round * kFrameBytes + i));
+    EXPECT_NE(refusal(bytes), "");
+  }
+}
+
+TEST(Frame, SaysWhatIsWrong) {
+  FrameBytes bytes = encode(example());
+  EXPECT_EQ(refusal(bytes, 999), "a frame of 1000 bytes came, at most 999 are taken");
+  bytes[4] = std::byte{2};
+  EXPECT_EQ(refusal(bytes), "a frame of version 2 came, this side speaks version 1");
+  bytes[0] = std::byte{0};
+  EXPECT_EQ(refusal(bytes), "what came is no frame: it begins with 0x53505900");
+}
+
+TEST(Frame, PayloadsAreChecked) {
+  std::vector<std::byte> payload(1000, std::byte{5});
+  Frame frame = example();
+  frame.payload_crc = crc32c(payload);
+  EXPECT_NO_THROW(check_payload(frame, payload));
+  payload[700] ^= std::byte{1};
+  EXPECT_THROW(check_payload(frame, payload), Error);
+}
+
+}  // namespace
+}  // namespace trainyard::comm::transport

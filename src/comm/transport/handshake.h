@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "comm/transport/job_key.h"
+
+// How two processes make sure of each other before anything else is said (docs/formats/ps-wire.md): both show
+// that they have the key of the job, each for numbers that the other has just drawn, so that what was heard
+// once opens nothing. All messages have a fixed length; nothing that comes decides how much is read or kept.
+namespace trainyard::comm::transport {
+
+struct Hello {
+  std::uint8_t role = 0;  // what it is, and which one: said by who calls, believed once it is signed
+  std::uint32_t id = 0;
+
+  bool operator==(const Hello&) const = default;
+};
+
+inline constexpr std::size_t kHelloBytes = 48, kChallengeBytes = 64, kAnswerBytes = 32;
+using HelloBytes = std::array<std::byte, kHelloBytes>;
+using ChallengeBytes = std::array<std::byte, kChallengeBytes>;
+using AnswerBytes = std::array<std::byte, kAnswerBytes>;
+
+class CallerHandshake {
+ public:
+  CallerHandshake(const JobKey& key, const Hello& hello);
+
+  const HelloBytes& hello() const { return hello_; }
+  // Error (peer): who answers has not the key.
+  AnswerBytes answer(const ChallengeBytes& challenge) const;
+
+ private:
+  JobKey key_;
+  HelloBytes hello_{};
+};
+
+class ListenerHandshake {
+ public:
+  explicit ListenerHandshake(const JobKey& key) : key_(key) {}
+
+  // Error (peer): not a hello, or of another version.
+  ChallengeBytes challenge(const HelloBytes& hello);
+  // Error (peer): who called has not the key.
+  Hello accept(const AnswerBytes& answer) const;
+
+ private:
+  JobKey key_;
+  HelloBytes hello_{};
+  Digest nonce_{};
+};
+
+}  // namespace trainyard::comm::transport
