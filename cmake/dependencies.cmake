@@ -7,12 +7,14 @@ find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Threads REQUIRED)
+find_package(Boost 1.74 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 set(TRAINYARD_YAML $<IF:$<TARGET_EXISTS:yaml-cpp::yaml-cpp>,yaml-cpp::yaml-cpp,yaml-cpp>)  # renamed in 0.8
 
 add_library(trainyard_dependencies INTERFACE)
 target_link_libraries(trainyard_dependencies INTERFACE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 PNG::PNG
-                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS}
+                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads Boost::headers
+                                                       ${CMAKE_DL_LIBS}
                                                        ${TRAINYARD_YAML})
 
 if(TRAINYARD_OPENMP)

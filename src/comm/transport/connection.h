@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "comm/transport/frame.h"
+#include "comm/transport/handshake.h"
+
+namespace trainyard::comm::transport {
+
+// What becomes of what a connection reads. Errors that these throw close the connection, with their message
+// as the reason.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  // Room for the payload, of frame.payload_bytes; asked only for frames that are whole and within limits.
+  virtual std::span<std::byte> room_for(const Frame& frame) = 0;
+  // The payload came whole, and as it was sent.
+  virtual void arrived(const Frame& frame, std::span<std::byte> payload) = 0;
+  // Once, and the last call. Nothing of a payload that was still coming was reported.
+  virtual void closed(const std::string& reason) = 0;
+};
+
+struct Traffic {
+  std::uint64_t bytes_sent = 0, bytes_received = 0, frames_sent = 0, frames_received = 0;
+};
+
+// A peer that has shown the key of the job. Used on the thread of its loop.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  // Begins to read. `receiver` is used until closed() was called, or until the connection is gone.
+  virtual void start(Receiver& receiver) = 0;
+  // Sends in the order of the calls, straight from `payload`, which must stay as it is until `sent` is called
+  // or the connection is closed. Fills in payload_bytes and payload_crc. Does nothing once it is closed.
+  virtual void send(Frame frame, std::span<const std::byte> payload = {},
+                    std::function<void()> sent = {}) = 0;
+  // Ends it, after what was given to send() when `drain`. closed() is called, but not from within this call.
+  virtual void close(const std::string& reason, bool drain = false) = 0;
+
+  virtual const Hello& peer() const = 0;
+  virtual std::string address() const = 0;  // of the peer, for messages
+  virtual const Traffic& traffic() const = 0;
+  virtual double seconds_since_heard() const = 0;
+};
+
+struct ConnectionLimits {
+  std::uint32_t most_payload_bytes = 4 << 20;
+  double handshake_seconds = 3;  // from the first byte to the last of a handshake
+  int most_strangers = 64;       // calls that have shown no key yet; more are turned away at once
+};
+
+}  // namespace trainyard::comm::transport

@@ -1,0 +1,197 @@
+#include "comm/transport/listener.h"
+
+#include <unistd.h>
+
+#include <set>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/error.h"
+#include "comm/transport/endpoint.h"
+
+namespace trainyard::comm::transport {
+namespace {
+
+using boost::system::error_code;
+using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol>;
+
+// One who called and has shown nothing yet: a socket, fixed buffers and a deadline.
+class Stranger : public std::enable_shared_from_this<Stranger> {
+ public:
+  using Done = std::function<void(const std::shared_ptr<Stranger>&, const std::string& refusal)>;
+
+  Stranger(Loop& loop, Socket socket, const JobKey& key, const ConnectionLimits& limits, Done done)
+      : socket_(std::move(socket)),
+        address_(peer_text(socket_)),
+        handshake_(key),
+        done_(std::move(done)),
+        deadline_(loop.after(limits.handshake_seconds, [this] { end("it said nothing in time"); })) {}
+
+  void start() {
+    read(boost::asio::buffer(hello_), [this] {
+      challenge_ = handshake_.challenge(hello_);
+      boost::asio::async_write(socket_, boost::asio::buffer(challenge_),
+                               [self = shared_from_this()](const error_code& error, std::size_t) {
+                                 self->step(error, [&] { self->read_answer(); });
+                               });
+    });
+  }
+
+  const std::string& address() const { return address_; }
+  std::unique_ptr<Connection> connection(const ConnectionLimits& limits) {
+    send_at_once(socket_);
+    return make_stream_connection(std::move(socket_), peer_, address_, limits);
+  }
+
+  void end(const std::string& refusal) {
+    if (done_ == nullptr) return;
+    deadline_.reset();
+    if (!refusal.empty()) {
+      error_code ignored;
+      socket_.close(ignored);
+    }
+    // Moved first: what it calls may let go of this object.
+    std::exchange(done_, nullptr)(shared_from_this(), refusal);
+  }
+
+ private:
+  void read_answer() {
+    read(boost::asio::buffer(answer_), [this] {
+      peer_ = handshake_.accept(answer_);
+      end("");
+    });
+  }
+
+  template <typename Buffer, typename Work>
+  void read(const Buffer& buffer, Work work) {
+    boost::asio::async_read(
+        socket_, buffer,
+        [self = shared_from_this(), work](const error_code& error, std::size_t) { self->step(error, work); });
+  }
+
+  template <typename Work>
+  void step(const error_code& error, const Work& work) {
+    if (done_ == nullptr) return;
+    if (error) return end("it went away during the handshake");
+    try {
+      work();
+    } catch (const Error& wrong) {
+      end(wrong.what());
+    }
+  }
+
+  Socket socket_;
+  std::string address_;
+  ListenerHandshake handshake_;
+  Done done_;
+  std::unique_ptr<Loop::Timer> deadline_;
+  HelloBytes hello_{};
+  ChallengeBytes challenge_{};
+  AnswerBytes answer_{};
+  Hello peer_;
+};
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(Loop& loop, const Address& address, const JobKey& key, const ConnectionLimits& limits,
+                 OnPeer on_peer, OnRefusal on_refusal)
+      : loop_(loop),
+        address_(address),
+        key_(key),
+        limits_(limits),
+        on_peer_(std::move(on_peer)),
+        on_refusal_(std::move(on_refusal)),
+        acceptor_(loop.context()) {
+    const Endpoint endpoint = endpoint_of(loop.context(), address);
+    if (address.kind == Address::Kind::unix_socket) ::unlink(address.host.c_str());
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error && address.kind == Address::Kind::tcp)
+      acceptor_.set_option(boost::asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
+    if (error) fail(ErrorKind::io, "cannot listen at {}: {}", address.to_string(), error.message());
+    if (address.kind == Address::Kind::tcp) address_.port = bound_port();
+    accept();
+  }
+
+  ~SocketListener() override {
+    *alive_ = false;
+    error_code ignored;
+    acceptor_.close(ignored);
+    if (address_.kind == Address::Kind::unix_socket) ::unlink(address_.host.c_str());
+    const auto strangers = std::exchange(strangers_, {});
+    for (const auto& stranger : strangers) stranger->end("this side ends");
+  }
+
+  Address address() const override { return address_; }
+
+ private:
+  std::uint16_t bound_port() const {
+    const Endpoint bound = acceptor_.local_endpoint();
+    boost::asio::ip::tcp::endpoint readable;
+    readable.resize(bound.size());
+    std::copy_n(reinterpret_cast<const char*>(bound.data()), bound.size(),
+                reinterpret_cast<char*>(readable.data()));
+    return readable.port();
+  }
+
+  void accept() {
+    acceptor_.async_accept([this, alive = alive_](const error_code& error, Socket socket) {
+      if (!*alive) return;
+      if (error) {
+        // Out of descriptors, most likely: some will be free again.
+        retry_ = loop_.after(0.1, [this] { accept(); });
+        return;
+      }
+      greet(std::move(socket));
+      accept();
+    });
+  }
+
+  void greet(Socket socket) {
+    if (static_cast<int>(strangers_.size()) >= limits_.most_strangers)
+      return on_refusal_(peer_text(socket), fmt::format("{} others are at the door", strangers_.size()));
+    const auto stranger = std::make_shared<Stranger>(
+        loop_, std::move(socket), key_, limits_,
+        [this, alive = alive_](const std::shared_ptr<Stranger>& who, const std::string& refusal) {
+          if (!*alive) return;
+          strangers_.erase(who);
+          if (refusal.empty())
+            on_peer_(who->connection(limits_));
+          else
+            on_refusal_(who->address(), refusal);
+        });
+    strangers_.insert(stranger);
+    stranger->start();
+  }
+
+  Loop& loop_;
+  Address address_;
+  JobKey key_;
+  ConnectionLimits limits_;
+  OnPeer on_peer_;
+  OnRefusal on_refusal_;
+  Acceptor acceptor_;
+  std::set<std::shared_ptr<Stranger>> strangers_;
+  std::unique_ptr<Loop::Timer> retry_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace
+
+std::unique_ptr<Listener> listen(Loop& loop, const Address& address, const JobKey* key,
+                                 const ConnectionLimits& limits, OnPeer on_peer, OnRefusal on_refusal) {
+  if (key == nullptr && !address.is_local())
+    fail(ErrorKind::config,
+         "will not listen at {} without a key: others could reach it; give a key file, or an address of this "
+         "machine",
+         address.to_string());
+  return std::make_unique<SocketListener>(loop, address, key != nullptr ? *key : JobKey(), limits,
+                                          std::move(on_peer), std::move(on_refusal));
+}
+
+}  // namespace trainyard::comm::transport

@@ -1,0 +1,203 @@
+#include "comm/transport/stream_connection.h"
+
+#include <chrono>
+#include <deque>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/error.h"
+#include "comm/transport/crc32c.h"
+
+namespace trainyard::comm::transport {
+namespace {
+
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+
+std::string text_of(const error_code& error) {
+  if (error == boost::asio::error::eof || error == boost::asio::error::connection_reset ||
+      error == boost::asio::error::broken_pipe)
+    return "the peer is gone";
+  return error.message();
+}
+
+// Lives as long as something is under way on the socket, also when its connection is gone.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(Socket socket, const ConnectionLimits& limits)
+      : socket_(std::move(socket)), limits_(limits), heard_(Clock::now()) {}
+
+  void start(Receiver& receiver) {
+    receiver_ = &receiver;
+    read_frame();
+  }
+
+  void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) {
+    if (!open_ || closing_) return;
+    TRAINYARD_CHECK(payload.size() <= limits_.most_payload_bytes);
+    frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    frame.payload_crc = crc32c(payload);
+    waiting_.push_back({encode(frame), payload, std::move(sent)});
+    if (!writing_) write();
+  }
+
+  void close(const std::string& reason, bool drain) {
+    if (!open_ || closing_) return;
+    closing_ = true;
+    reason_ = reason;
+    if (drain && writing_) return;  // the last write goes on to finish()
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->finish(self->reason_); });
+  }
+
+  // Its connection is gone: nothing is reported any more.
+  void abandon() {
+    receiver_ = nullptr;
+    finish("");
+  }
+
+  const Traffic& traffic() const { return traffic_; }
+  double seconds_since_heard() const { return std::chrono::duration<double>(Clock::now() - heard_).count(); }
+
+ private:
+  struct Outgoing {
+    FrameBytes header;
+    std::span<const std::byte> payload;
+    std::function<void()> sent;
+  };
+
+  // A read that notes every sign of life, not only the last.
+  auto whole_and_heard() {
+    return [this](const error_code& error, std::size_t bytes) {
+      if (bytes > 0) heard_ = Clock::now();
+      return kWhole(error, bytes);
+    };
+  }
+
+  void read_frame() {
+    boost::asio::async_read(socket_, boost::asio::buffer(header_), whole_and_heard(),
+                            [self = shared_from_this()](const error_code& error, std::size_t) {
+                              self->guarded(error, [&] {
+                                self->incoming_ = decode(self->header_, self->limits_.most_payload_bytes);
+                                self->room_ = self->receiver_->room_for(self->incoming_);
+                                TRAINYARD_CHECK(self->room_.size() == self->incoming_.payload_bytes);
+                                self->read_payload();
+                              });
+                            });
+  }
+
+  void read_payload() {
+    boost::asio::async_read(socket_, boost::asio::buffer(room_.data(), room_.size()), whole_and_heard(),
+                            [self = shared_from_this()](const error_code& error, std::size_t) {
+                              self->guarded(error, [&] {
+                                check_payload(self->incoming_, self->room_);
+                                self->traffic_.bytes_received += kFrameBytes + self->room_.size();
+                                ++self->traffic_.frames_received;
+                                self->receiver_->arrived(self->incoming_, self->room_);
+                                if (self->open_) self->read_frame();
+                              });
+                            });
+  }
+
+  template <typename Work>
+  void guarded(const error_code& error, const Work& work) {
+    if (!open_ || receiver_ == nullptr) return;
+    if (error) return finish(closing_ ? reason_ : text_of(error));
+    try {
+      work();
+    } catch (const Error& wrong) {
+      finish(wrong.what());
+    }
+  }
+
+  // All that waits, in one call of the system where it takes that many pieces.
+  void write() {
+    writing_ = true;
+    constexpr std::size_t kMostFrames = 32;
+    std::vector<boost::asio::const_buffer> pieces;
+    while (!waiting_.empty() && sending_.size() < kMostFrames) {
+      sending_.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    for (const Outgoing& frame : sending_) {
+      pieces.push_back(boost::asio::buffer(frame.header));
+      if (!frame.payload.empty()) pieces.emplace_back(frame.payload.data(), frame.payload.size());
+    }
+    boost::asio::async_write(socket_, pieces, kWhole,
+                             [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                               self->written(error, bytes);
+                             });
+  }
+
+  void written(const error_code& error, std::size_t bytes) {
+    writing_ = false;
+    if (!open_) return;
+    if (error) return finish(closing_ ? reason_ : text_of(error));
+    traffic_.bytes_sent += bytes;
+    traffic_.frames_sent += sending_.size();
+    std::deque<Outgoing> done;
+    done.swap(sending_);
+    for (Outgoing& frame : done)
+      if (frame.sent) frame.sent();
+    if (!open_) return;
+    if (!waiting_.empty()) return write();
+    if (closing_) finish(reason_);
+  }
+
+  void finish(const std::string& reason) {
+    if (!open_) return;
+    open_ = false;
+    error_code ignored;
+    socket_.shutdown(Socket::shutdown_both, ignored);
+    socket_.close(ignored);
+    waiting_.clear();
+    if (Receiver* receiver = std::exchange(receiver_, nullptr)) receiver->closed(reason);
+  }
+
+  Socket socket_;
+  ConnectionLimits limits_;
+  Receiver* receiver_ = nullptr;
+  bool open_ = true, closing_ = false, writing_ = false;
+  std::string reason_;
+  FrameBytes header_{};
+  Frame incoming_;
+  std::span<std::byte> room_;
+  std::deque<Outgoing> waiting_, sending_;
+  Traffic traffic_;
+  Clock::time_point heard_;
+};
+
+class StreamConnection final : public Connection {
+ public:
+  StreamConnection(Socket socket, const Hello& peer, std::string address, const ConnectionLimits& limits)
+      : stream_(std::make_shared<Stream>(std::move(socket), limits)),
+        peer_(peer),
+        address_(std::move(address)) {}
+  ~StreamConnection() override { stream_->abandon(); }
+
+  void start(Receiver& receiver) override { stream_->start(receiver); }
+  void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) override {
+    stream_->send(frame, payload, std::move(sent));
+  }
+  void close(const std::string& reason, bool drain) override { stream_->close(reason, drain); }
+  const Hello& peer() const override { return peer_; }
+  std::string address() const override { return address_; }
+  const Traffic& traffic() const override { return stream_->traffic(); }
+  double seconds_since_heard() const override { return stream_->seconds_since_heard(); }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+  Hello peer_;
+  std::string address_;
+};
+
+}  // namespace
+
+std::unique_ptr<Connection> make_stream_connection(Socket socket, const Hello& peer, std::string address,
+                                                   const ConnectionLimits& limits) {
+  return std::make_unique<StreamConnection>(std::move(socket), peer, std::move(address), limits);
+}
+
+}  // namespace trainyard::comm::transport

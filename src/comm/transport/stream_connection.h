@@ -1,0 +1,20 @@
+#pragma once
+
+#include <boost/asio/generic/stream_protocol.hpp>
+
+#include "comm/transport/connection.h"
+
+namespace trainyard::comm::transport {
+
+using Socket = boost::asio::generic::stream_protocol::socket;
+
+// A connection over a socket on which the handshake is done.
+std::unique_ptr<Connection> make_stream_connection(Socket socket, const Hello& peer, std::string address,
+                                                   const ConnectionLimits& limits);
+
+// Reads or writes go on until all is done: asio by itself asks for at most 64 KiB at a time.
+inline constexpr auto kWhole = [](const boost::system::error_code& error, std::size_t) {
+  return error ? std::size_t{0} : std::size_t{1} << 30;
+};
+
+}  // namespace trainyard::comm::transport
