@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 

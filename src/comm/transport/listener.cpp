@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <set>
+#include <utility>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/tcp.hpp>

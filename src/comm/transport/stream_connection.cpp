@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/post.hpp>

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "ps/modes.h"
+
+namespace trainyard::ps {
+namespace {
+
+// Bulk synchronous: a round takes one gradient of every worker, adds them in the order of workers whatever
+// order they came in, and makes one update.
+class Bsp final : public Mode {
+ public:
+  Bsp(Host& host, std::int64_t elements, bool mean)
+      : host_(host), mean_(mean), sum_(static_cast<std::size_t>(elements)) {}
+
+  void join(int worker) override {
+    waiting_.push_back(worker);
+    if (started_ && members_.empty() && committed_.empty()) begin_round();
+  }
+
+  void start() override {
+    started_ = true;
+    if (!waiting_.empty()) begin_round();
+  }
+
+  void leave(int worker) override {
+    std::erase(waiting_, worker);
+    std::erase(members_, worker);
+    end_round_when_complete();
+  }
+
+  void commit(int worker, std::span<const float> gradient) override {
+    TRAINYARD_CHECK(std::count(members_.begin(), members_.end(), worker) == 1);
+    TRAINYARD_CHECK(gradient.size() == sum_.size() && !committed_.contains(worker));
+    committed_[worker] = gradient;
+    end_round_when_complete();
+  }
+
+  bool forgotten(int worker) const override { return !committed_.contains(worker); }
+
+ private:
+  void begin_round() {
+    members_.insert(members_.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    // A copy: who is released may leave at once.
+    const std::vector<int> released = members_;
+    for (const int worker : released) host_.release(worker);
+  }
+
+  void end_round_when_complete() {
+    const bool complete = std::all_of(members_.begin(), members_.end(),
+                                      [this](int worker) { return committed_.contains(worker); });
+    if (!started_ || !complete) return;
+    if (!committed_.empty()) apply_sum();
+    if (!members_.empty() || !waiting_.empty()) begin_round();
+  }
+
+  void apply_sum() {
+    auto next = committed_.begin();
+    std::copy(next->second.begin(), next->second.end(), sum_.begin());
+    for (++next; next != committed_.end(); ++next)
+      for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += next->second[i];
+    if (mean_ && committed_.size() > 1)
+      for (float& value : sum_) value /= static_cast<float>(committed_.size());
+    committed_.clear();
+    host_.apply(sum_);
+  }
+
+  Host& host_;
+  bool mean_, started_ = false;
+  std::vector<int> waiting_, members_;               // of the next round, and of this one
+  std::map<int, std::span<const float>> committed_;  // of this round; also of workers that left since
+  std::vector<float> sum_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mean) {
+  return std::make_unique<Bsp>(host, elements, mean);
+}
+
+}  // namespace trainyard::ps

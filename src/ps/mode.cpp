@@ -1,0 +1,48 @@
+#include "ps/mode.h"
+
+#include <charconv>
+
+#include "base/error.h"
+#include "ps/modes.h"
+
+namespace trainyard::ps {
+
+ModeName ModeName::parse(const std::string& text) {
+  if (text == "bsp" || text == "bsp:mean") return {.kind = Kind::bsp, .mean = true};
+  if (text == "bsp:sum") return {.kind = Kind::bsp, .mean = false};
+  if (text == "asp") return {.kind = Kind::asp};
+  if (text.starts_with("ssp:")) {
+    ModeName name{.kind = Kind::ssp};
+    const char *begin = text.data() + 4, *end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(begin, end, name.bound);
+    if (error == std::errc{} && stopped == end && begin != end && name.bound >= 0) return name;
+  }
+  fail(ErrorKind::usage, "mode '{}' is not known; allowed are bsp, bsp:sum, asp and ssp:N with N >= 0", text);
+}
+
+std::string ModeName::to_string() const {
+  switch (kind) {
+    case Kind::bsp:
+      return mean ? "bsp" : "bsp:sum";
+    case Kind::asp:
+      return "asp";
+    case Kind::ssp:
+      return fmt::format("ssp:{}", bound);
+  }
+  return "?";
+}
+
+std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements) {
+  switch (name.kind) {
+    case ModeName::Kind::bsp:
+      return make_bsp(host, elements, name.mean);
+    case ModeName::Kind::asp:
+      return make_asp(host);
+    case ModeName::Kind::ssp:
+      // Nobody ahead of anybody: rounds, with one update each as all gradients are of the same weights.
+      return name.bound == 0 ? make_bsp(host, elements, true) : make_ssp(host, name.bound);
+  }
+  return nullptr;
+}
+
+}  // namespace trainyard::ps

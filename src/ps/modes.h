@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ps/mode.h"
+
+// One function a mode, each in the file of its name.
+namespace trainyard::ps {
+
+std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mean);
+std::unique_ptr<Mode> make_asp(Mode::Host& host);
+std::unique_ptr<Mode> make_ssp(Mode::Host& host, int bound);
+
+}  // namespace trainyard::ps
