@@ -1,0 +1,287 @@
+// Servers and workers that talk over real sockets, each with its own thread.
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "comm/transport/loop.h"
+#include "ps/client.h"
+#include "ps/server.h"
+
+namespace trainyard::ps {
+namespace {
+
+namespace transport = comm::transport;
+
+constexpr std::int64_t kElements = 50'000;
+
+// Adds gradients: parameters are then the sum of all that was ever applied.
+class Adder final : public Updater {
+ public:
+  void apply(std::span<float> parameters, std::span<const float> gradient, std::int64_t) override {
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] += gradient[i];
+  }
+};
+
+class Lines {
+ public:
+  Server::Log log() {
+    return [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(line);
+    };
+  }
+  bool has(const std::string& part) const {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(lines_.begin(), lines_.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+class ServerThread {
+ public:
+  ServerThread(const ServerOptions& options, const std::vector<Key>& keys, const transport::JobKey& key,
+               Server::Log log)
+      : server_(make_server(loop_, options, keys, std::vector<float>(kElements, 0.0f), adder_,
+                            transport::Address::parse("tcp:127.0.0.1:0"), &key, std::move(log))),
+        thread_([this] { loop_.run(); }) {}
+  ~ServerThread() {
+    loop_.post([this] {
+      server_.reset();
+      loop_.stop();
+    });
+    thread_.join();
+  }
+  transport::Address address() const { return server_->address(); }
+
+  // Something that only the server's thread may look at.
+  template <typename Look>
+  auto on_its_thread(const Look& look) {
+    using Result = decltype(look(*server_));
+    Result result{};
+    std::atomic<bool> done = false;
+    loop_.post([&] {
+      result = look(*server_);
+      done = true;
+    });
+    while (!done) std::this_thread::yield();
+    return result;
+  }
+  ServerCounts counts() {
+    return on_its_thread([](Server& server) { return server.counts(); });
+  }
+
+ private:
+  Adder adder_;
+  transport::Loop loop_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+class Exchange : public testing::Test {
+ protected:
+  void serve(const std::string& mode, int workers, int servers, bool bf16 = false, double lease_seconds = 3) {
+    keys_ = make_keys(kElements, servers, 16 << 10);
+    for (int s = 0; s < servers; ++s) {
+      servers_.push_back(std::make_unique<ServerThread>(ServerOptions{.server = s,
+                                                                      .servers = servers,
+                                                                      .workers = workers,
+                                                                      .mode = ModeName::parse(mode),
+                                                                      .bf16 = bf16,
+                                                                      .lease_seconds = lease_seconds},
+                                                        keys_, key_, lines_.log()));
+      addresses_.push_back(servers_.back()->address());
+    }
+  }
+
+  ClientOptions client_options(int worker, bool bf16 = false) const {
+    return {.worker = worker, .servers = addresses_, .bf16 = bf16, .give_up_seconds = 5};
+  }
+
+  // Pushes so many gradients of `value`, backwards and in pieces as a backward pass would; returns the
+  // weights that came last.
+  std::vector<float> work(int worker, int steps, float value, bool bf16 = false) {
+    std::vector<float> parameters(kElements, -1.0f), gradients(kElements);
+    const auto client =
+        make_client(client_options(worker, bf16), keys_, &key_, parameters, gradients, lines_.log());
+    client->wait_for_weights();
+    for (int step = 0; step < steps; ++step) {
+      std::fill(gradients.begin(), gradients.end(), value);
+      constexpr std::int64_t kPiece = 7000;
+      for (std::int64_t end = kElements; end > 0; end -= kPiece)
+        client->ready(std::max<std::int64_t>(0, end - kPiece), std::min(end, kPiece));
+      client->wait_for_weights();
+    }
+    return parameters;
+  }
+
+  transport::JobKey key_ = transport::JobKey::random();
+  std::vector<Key> keys_;
+  Lines lines_;
+  std::vector<std::unique_ptr<ServerThread>> servers_;
+  std::vector<transport::Address> addresses_;
+};
+
+class ExchangeModes : public Exchange,
+                      public testing::WithParamInterface<std::tuple<const char*, int, int>> {};
+
+TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
+  const auto& [mode, workers, servers] = GetParam();
+  constexpr int kSteps = 20;
+  serve(mode, workers, servers);
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < workers; ++worker)
+    threads.emplace_back([&, worker] { work(worker, kSteps, static_cast<float>(worker + 1)); });
+  for (std::thread& thread : threads) thread.join();
+  const float all = static_cast<float>(kSteps * workers * (workers + 1) / 2);
+  for (const auto& server : servers_) {
+    const Shard::Version parameters = server->on_its_thread([](Server& s) { return s.parameters(); });
+    for (const float value : *parameters) ASSERT_EQ(value, all);
+    const ServerCounts counts = server->counts();
+    EXPECT_EQ(counts.gradients, kSteps * workers);
+    EXPECT_EQ(counts.updates, std::string(mode).starts_with("bsp") ? kSteps : kSteps * workers);
+    if (std::string(mode).starts_with("bsp")) {
+      EXPECT_EQ(counts.staleness.size(), 1u);
+      EXPECT_EQ(counts.staleness.begin()->first, 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, ExchangeModes,
+                         testing::Combine(testing::Values("bsp:sum", "asp", "ssp:2"),
+                                          testing::Values(1, 2, 4), testing::Values(1, 3)),
+                         [](const auto& test) {
+                           std::string name = fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
+                                                          std::get<1>(test.param), std::get<2>(test.param));
+                           std::replace(name.begin(), name.end(), ':', '_');
+                           return name;
+                         });
+
+TEST_F(Exchange, WeightsAreThoseOfTheRound) {
+  serve("bsp:sum", 2, 2);
+  std::vector<float> first, second;
+  std::thread other([&] { second = work(1, 5, 2); });
+  first = work(0, 5, 1);
+  other.join();
+  for (const float value : first) ASSERT_EQ(value, 15);
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(Exchange, HalfTheBytesInBf16) {
+  serve("bsp:sum", 1, 1);
+  work(0, 10, 3);
+  const std::uint64_t whole = servers_[0]->counts().bytes_received;
+  servers_.clear();
+  addresses_.clear();
+  serve("bsp:sum", 1, 1, true);
+  const std::vector<float> weights = work(0, 10, 3, true);
+  for (const float value : weights) ASSERT_EQ(value, 30);  // small integers are exact in bf16
+  const double ratio = static_cast<double>(whole) / static_cast<double>(servers_[0]->counts().bytes_received);
+  EXPECT_NEAR(ratio, 2, 0.05);
+}
+
+TEST_F(Exchange, AGradientThatIsNoNumberIsRefusedByName) {
+  serve("bsp", 1, 1);
+  try {
+    work(7, 3, std::numeric_limits<float>::quiet_NaN());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::peer);
+    EXPECT_NE(std::string(error.what()).find("not finite"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(lines_.has("worker 7"));
+  EXPECT_EQ(servers_[0]->counts().updates, 0);
+}
+
+TEST_F(Exchange, ARoundGoesOnWithoutAWorkerThatLeft) {
+  serve("bsp", 2, 1);
+  std::thread other([&] { work(1, 2, 1); });
+  const std::vector<float> weights = work(0, 10, 1);
+  other.join();
+  for (const float value : weights) ASSERT_EQ(value, 10);
+}
+
+TEST_F(Exchange, WhoJoinsLaterTakesPart) {
+  serve("bsp:sum", 1, 1);
+  std::atomic<bool> joined = false;
+  std::thread other([&] {
+    while (servers_[0]->counts().updates < 3) std::this_thread::yield();
+    work(1, 2, 10);
+    joined = true;
+  });
+  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  const auto client = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
+  client->wait_for_weights();
+  int steps = 0;
+  while (!joined) {
+    client->ready(0, kElements);
+    client->wait_for_weights();
+    ++steps;
+  }
+  other.join();
+  EXPECT_EQ(parameters[0], static_cast<float>(steps) + 20);
+}
+
+TEST_F(Exchange, NobodyThereIsSaidAfterAWhile) {
+  keys_ = make_keys(kElements, 1);
+  addresses_ = {transport::Address::parse("tcp:127.0.0.1:1")};
+  std::vector<float> parameters(kElements), gradients(kElements);
+  ClientOptions options = client_options(3);
+  options.give_up_seconds = 0.3;
+  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  try {
+    client->wait_for_weights();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("worker 3: no server"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("tcp:127.0.0.1:1"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(Exchange, AnotherArrayIsRefused) {
+  serve("bsp", 1, 1);
+  std::vector<float> parameters(100), gradients(100);
+  ClientOptions options = client_options(0);
+  options.give_up_seconds = 0.5;
+  const auto client = make_client(options, make_keys(100, 1), &key_, parameters, gradients, lines_.log());
+  EXPECT_THROW(client->wait_for_weights(), Error);
+  EXPECT_TRUE(lines_.has("has 50000 parameters"));
+}
+
+TEST_F(Exchange, StallsAreReported) {
+  serve("bsp", 2, 1);
+  std::vector<float> parameters(kElements), gradients(kElements);
+  ClientOptions options = client_options(0);
+  options.stall_seconds = 0.2;
+  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  std::thread waits([&] { client->wait_for_weights(); });
+  for (int i = 0; i < 200 && !lines_.has("no weights for"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(lines_.has("step 0: no weights for"));
+  EXPECT_TRUE(lines_.has("server 0 (tcp:127.0.0.1:"));
+  work(1, 0, 0);
+  waits.join();
+}
+
+// A process that comes again in the place of one that is thought to live.
+TEST_F(Exchange, TheNewerOfTwoWithOneNumberStays) {
+  serve("asp", 1, 1);
+  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  const auto old = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
+  old->wait_for_weights();
+  work(0, 3, 1);
+  old->ready(0, kElements);
+  EXPECT_THROW(old->wait_for_weights(), Error);
+  EXPECT_EQ(servers_[0]->counts().gradients, 3);
+}
+
+}  // namespace
+}  // namespace trainyard::ps

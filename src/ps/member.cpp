@@ -1,0 +1,114 @@
+#include "ps/member.h"
+
+#include "base/error.h"
+#include "ps/wire_numbers.h"
+
+namespace trainyard::ps {
+
+using comm::transport::Frame;
+
+Member::Member(Owner& owner, const Shard& shard, std::unique_ptr<comm::transport::Connection> connection)
+    : owner_(owner),
+      shard_(shard),
+      connection_(std::move(connection)),
+      worker_(static_cast<int>(connection_->peer().id)),
+      gradient_(static_cast<std::size_t>(shard.elements())) {
+  connection_->start(*this);
+}
+
+std::string Member::name() const { return fmt::format("worker {} ({})", worker_, connection_->address()); }
+
+void Member::admit(std::uint32_t epoch, std::uint64_t clock) {
+  epoch_ = epoch;
+  clock_ = clock;
+  expect_all_keys();
+}
+
+void Member::released(std::int64_t updates) {
+  released_updates_ = updates;
+  may_push_ = true;
+}
+
+void Member::advance() {
+  ++clock_;
+  may_push_ = false;
+  expect_all_keys();
+}
+
+void Member::expect_all_keys() {
+  const std::vector<std::uint32_t> numbers = shard_.numbers();
+  missing_ = {numbers.begin(), numbers.end()};
+}
+
+void Member::refuse(const std::string& reason, bool may_return) {
+  if (refused_) return;
+  refused_ = true;
+  refusal_ = reason;
+  const std::uint16_t flags = may_return ? kReturn : 0;
+  connection_->send({.kind = wire(Kind::refusal), .flags = flags, .epoch = epoch_},
+                    std::as_bytes(std::span(refusal_)));
+  connection_->close(reason, true);
+}
+
+std::string Member::objection(const Frame& frame) const {
+  const auto kind = static_cast<Kind>(frame.kind);
+  if (kind != Kind::push && frame.payload_bytes != 0)
+    return fmt::format("kind {} has no payload", frame.kind);
+  if (kind == Kind::heartbeat) return "";
+  if (kind == Kind::join) return admitted() ? "it has joined already" : "";
+  if (!admitted()) return fmt::format("kind {} came before it joined", frame.kind);
+  if (frame.epoch != epoch_) return fmt::format("epoch {} is over, this is epoch {}", frame.epoch, epoch_);
+  if (kind == Kind::leave) return "";
+  if (kind != Kind::push && kind != Kind::commit) return fmt::format("kind {} is not known", frame.kind);
+  if (!may_push_) return "it was not let go on";
+  if (frame.clock != clock_) return fmt::format("clock {} came, {} is next", frame.clock, clock_);
+  if (kind == Kind::commit)
+    return missing_.empty() ? "" : fmt::format("{} keys are missing", missing_.size());
+  const std::span<const float> slice = shard_.slice(gradient_, frame.key);
+  if (slice.empty()) return fmt::format("key {} is not of this server", frame.key);
+  if (!missing_.contains(frame.key)) return fmt::format("key {} came twice", frame.key);
+  const std::size_t bytes = slice.size() * ((frame.flags & kBf16) != 0 ? sizeof(BFloat16) : sizeof(float));
+  if (frame.payload_bytes != bytes)
+    return fmt::format("key {} came with {} bytes, it has {}", frame.key, frame.payload_bytes, bytes);
+  return "";
+}
+
+std::span<std::byte> Member::room_for(const Frame& frame) {
+  objection_ = refused_ ? "it was refused" : objection(frame);
+  if (!objection_.empty() || frame.payload_bytes == 0) {
+    ignored_.resize(frame.payload_bytes);
+    return ignored_;
+  }
+  const std::span<float> slice = shard_.slice(std::span<float>(gradient_), frame.key);
+  if ((frame.flags & kBf16) == 0) return std::as_writable_bytes(slice);
+  rounded_.resize(slice.size());
+  return std::as_writable_bytes(std::span(rounded_));
+}
+
+void Member::arrived(const Frame& frame, std::span<std::byte>) {
+  if (!objection_.empty()) return refuse(objection_);
+  switch (static_cast<Kind>(frame.kind)) {
+    case Kind::join:
+      return owner_.joined(*this);
+    case Kind::push:
+      if ((frame.flags & kBf16) != 0)
+        widen_numbers(rounded_, shard_.slice(std::span<float>(gradient_), frame.key));
+      missing_.erase(frame.key);
+      if (missing_.empty()) owner_.gradient_is_here(*this);
+      return;
+    case Kind::commit:
+      return owner_.committed(*this);
+    case Kind::leave:
+      refused_ = true;  // whatever else it says
+      return connection_->close("it left");
+    default:
+      return;
+  }
+}
+
+void Member::closed(const std::string& reason) {
+  closed_ = true;
+  owner_.gone(*this, reason);
+}
+
+}  // namespace trainyard::ps

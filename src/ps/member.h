@@ -1,0 +1,74 @@
+#pragma once
+
+#include <set>
+
+#include "comm/transport/connection.h"
+#include "ps/messages.h"
+#include "ps/shard.h"
+#include "tensor/bfloat16.h"
+
+namespace trainyard::ps {
+
+// A worker as a server sees it: reads what it sends, checks that it may say so now, and puts its gradient
+// together. What follows is for the server.
+class Member final : public comm::transport::Receiver {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void joined(Member& member) = 0;
+    virtual void gradient_is_here(Member& member) = 0;  // all keys of this server
+    virtual void committed(Member& member) = 0;
+    virtual void gone(Member& member, const std::string& reason) = 0;
+  };
+
+  Member(Owner& owner, const Shard& shard, std::unique_ptr<comm::transport::Connection> connection);
+
+  int worker() const { return worker_; }
+  // "worker 3 (10.0.0.7:5012)", for messages.
+  std::string name() const;
+  comm::transport::Connection& connection() { return *connection_; }
+  const comm::transport::Connection& connection() const { return *connection_; }
+
+  // It is in: from now on it speaks by this epoch, and pushes the gradient of this clock next.
+  void admit(std::uint32_t epoch, std::uint64_t clock);
+  bool admitted() const { return epoch_ != 0; }
+  std::uint32_t epoch() const { return epoch_; }
+  std::uint64_t clock() const { return clock_; }
+
+  // The weights of so many updates were sent to it: it may push.
+  void released(std::int64_t updates);
+  std::int64_t released_updates() const { return released_updates_; }
+  // The gradient counts; the next one is of the next clock.
+  void advance();
+  std::span<const float> gradient() const { return gradient_; }
+
+  // Tells it why, and whether it may join again, and ends the connection; gone() follows.
+  void refuse(const std::string& reason, bool may_return = false);
+  bool is_closed() const { return closed_; }
+
+  std::span<std::byte> room_for(const comm::transport::Frame& frame) override;
+  void arrived(const comm::transport::Frame& frame, std::span<std::byte> payload) override;
+  void closed(const std::string& reason) override;
+
+ private:
+  // "", or why the frame is not taken now.
+  std::string objection(const comm::transport::Frame& frame) const;
+  void expect_all_keys();
+
+  Owner& owner_;
+  const Shard& shard_;
+  std::unique_ptr<comm::transport::Connection> connection_;
+  int worker_;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t clock_ = 0;
+  std::int64_t released_updates_ = 0;
+  bool may_push_ = false, refused_ = false, closed_ = false;
+  std::string objection_, refusal_;
+  std::vector<float> gradient_;
+  std::vector<BFloat16> rounded_;
+  std::vector<std::byte> ignored_;
+  std::set<std::uint32_t> missing_;  // keys of this clock
+};
+
+}  // namespace trainyard::ps
