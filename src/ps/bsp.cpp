@@ -58,10 +58,15 @@ class Bsp final : public Mode {
 
   void apply_sum() {
     auto next = committed_.begin();
+    if (committed_.size() == 1) {
+      const std::span<const float> only = next->second;
+      committed_.clear();
+      return host_.apply(only);
+    }
     std::copy(next->second.begin(), next->second.end(), sum_.begin());
     for (++next; next != committed_.end(); ++next)
       for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += next->second[i];
-    if (mean_ && committed_.size() > 1)
+    if (mean_)
       for (float& value : sum_) value /= static_cast<float>(committed_.size());
     committed_.clear();
     host_.apply(sum_);

@@ -41,7 +41,7 @@ TEST(Keys, ServersHaveTheSameLoad) {
 
 TEST(Keys, AreFramesOfAUsefulSize) {
   for (const Key& key : make_keys(1'068'298, 2)) {
-    EXPECT_LE(key.elements * 4, 256 << 10);
+    EXPECT_LE(key.elements * 4, 128 << 10);
     EXPECT_GE(key.elements * 4, 64 << 10);
   }
   for (const Key& key : make_keys(25'559'081, 3, 1 << 20)) {

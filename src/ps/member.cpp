@@ -38,6 +38,7 @@ void Member::advance() {
 void Member::expect_all_keys() {
   const std::vector<std::uint32_t> numbers = shard_.numbers();
   missing_ = {numbers.begin(), numbers.end()};
+  bad_keys_.clear();
 }
 
 void Member::refuse(const std::string& reason, bool may_return) {
@@ -91,11 +92,7 @@ void Member::arrived(const Frame& frame, std::span<std::byte>) {
     case Kind::join:
       return owner_.joined(*this);
     case Kind::push:
-      if ((frame.flags & kBf16) != 0)
-        widen_numbers(rounded_, shard_.slice(std::span<float>(gradient_), frame.key));
-      missing_.erase(frame.key);
-      if (missing_.empty()) owner_.gradient_is_here(*this);
-      return;
+      return take_key(frame);
     case Kind::commit:
       return owner_.committed(*this);
     case Kind::leave:
@@ -104,6 +101,15 @@ void Member::arrived(const Frame& frame, std::span<std::byte>) {
     default:
       return;
   }
+}
+
+void Member::take_key(const Frame& frame) {
+  const std::span<float> slice = shard_.slice(std::span<float>(gradient_), frame.key);
+  if ((frame.flags & kBf16) != 0) widen_numbers(rounded_, slice);
+  // Now, while it is still in the cache.
+  if (!all_finite(slice)) bad_keys_.push_back(frame.key);
+  missing_.erase(frame.key);
+  if (missing_.empty()) owner_.gradient_is_here(*this);
 }
 
 void Member::closed(const std::string& reason) {

@@ -42,6 +42,8 @@ class Member final : public comm::transport::Receiver {
   // The gradient counts; the next one is of the next clock.
   void advance();
   std::span<const float> gradient() const { return gradient_; }
+  // Keys of the gradient with numbers that are not finite.
+  const std::vector<std::uint32_t>& bad_keys() const { return bad_keys_; }
 
   // Tells it why, and whether it may join again, and ends the connection; gone() follows.
   void refuse(const std::string& reason, bool may_return = false);
@@ -54,6 +56,7 @@ class Member final : public comm::transport::Receiver {
  private:
   // "", or why the frame is not taken now.
   std::string objection(const comm::transport::Frame& frame) const;
+  void take_key(const comm::transport::Frame& frame);
   void expect_all_keys();
 
   Owner& owner_;
@@ -68,7 +71,8 @@ class Member final : public comm::transport::Receiver {
   std::vector<float> gradient_;
   std::vector<BFloat16> rounded_;
   std::vector<std::byte> ignored_;
-  std::set<std::uint32_t> missing_;  // keys of this clock
+  std::set<std::uint32_t> missing_;      // keys of this clock
+  std::vector<std::uint32_t> bad_keys_;  // the same
 };
 
 }  // namespace trainyard::ps

@@ -1,7 +1,5 @@
 #include "ps/server.h"
 
-#include <cmath>
-
 #include "base/error.h"
 #include "ps/member.h"
 #include "ps/wire_numbers.h"
@@ -130,19 +128,17 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
   }
 
   void committed(Member& member) override {
-    const std::span<const float> gradient = member.gradient();
-    for (const float value : gradient)
-      if (!std::isfinite(value)) {
-        ++counts_.refused_gradients;
-        log_(fmt::format("{}: its gradient of step {} has numbers that are not finite", member.name(),
-                         member.clock()));
-        return member.refuse("a gradient that is not finite");
-      }
+    if (!member.bad_keys().empty()) {
+      ++counts_.refused_gradients;
+      log_(fmt::format("{}: its gradient of step {} has numbers that are not finite, first in key {}",
+                       member.name(), member.clock(), member.bad_keys().front()));
+      return member.refuse("a gradient that is not finite");
+    }
     ++counts_.gradients;
     ++counts_.staleness[shard_.updates() - member.released_updates()];
     member.advance();
     next_clocks_[member.worker()] = member.clock();
-    mode_->commit(member.worker(), gradient);
+    mode_->commit(member.worker(), member.gradient());
     forget_departed();
   }
 
