@@ -24,11 +24,10 @@ class Asp final : public Mode {
     for (const int worker : released) host_.release(worker);
   }
   void leave(int worker) override { std::erase(waiting_, worker); }
-  void commit(int worker, std::span<const float> gradient) override {
-    host_.apply(gradient);
+  void commit(int worker, Gradient gradient) override {
+    host_.apply(*gradient);
     host_.release(worker);
   }
-  bool forgotten(int) const override { return true; }
 
  private:
   Host& host_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "ps/modes.h"
@@ -30,14 +31,12 @@ class Bsp final : public Mode {
     end_round_when_complete();
   }
 
-  void commit(int worker, std::span<const float> gradient) override {
+  void commit(int worker, Gradient gradient) override {
     TRAINYARD_CHECK(std::count(members_.begin(), members_.end(), worker) == 1);
-    TRAINYARD_CHECK(gradient.size() == sum_.size() && !committed_.contains(worker));
-    committed_[worker] = gradient;
+    TRAINYARD_CHECK(gradient->size() == sum_.size() && !committed_.contains(worker));
+    committed_[worker] = std::move(gradient);
     end_round_when_complete();
   }
-
-  bool forgotten(int worker) const override { return !committed_.contains(worker); }
 
  private:
   void begin_round() {
@@ -57,25 +56,23 @@ class Bsp final : public Mode {
   }
 
   void apply_sum() {
-    auto next = committed_.begin();
-    if (committed_.size() == 1) {
-      const std::span<const float> only = next->second;
-      committed_.clear();
-      return host_.apply(only);
+    const std::map<int, Gradient> round = std::exchange(committed_, {});
+    auto next = round.begin();
+    if (round.size() == 1) return host_.apply(*next->second);
+    std::copy(next->second->begin(), next->second->end(), sum_.begin());
+    for (++next; next != round.end(); ++next) {
+      const std::vector<float>& gradient = *next->second;
+      for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += gradient[i];
     }
-    std::copy(next->second.begin(), next->second.end(), sum_.begin());
-    for (++next; next != committed_.end(); ++next)
-      for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += next->second[i];
     if (mean_)
-      for (float& value : sum_) value /= static_cast<float>(committed_.size());
-    committed_.clear();
+      for (float& value : sum_) value /= static_cast<float>(round.size());
     host_.apply(sum_);
   }
 
   Host& host_;
   bool mean_, started_ = false;
-  std::vector<int> waiting_, members_;               // of the next round, and of this one
-  std::map<int, std::span<const float>> committed_;  // of this round; also of workers that left since
+  std::vector<int> waiting_, members_;  // of the next round, and of this one
+  std::map<int, Gradient> committed_;   // of this round; also of workers that left since
   std::vector<float> sum_;
 };
 

@@ -1,5 +1,7 @@
 #include "ps/member.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "ps/wire_numbers.h"
 
@@ -7,12 +9,14 @@ namespace trainyard::ps {
 
 using comm::transport::Frame;
 
-Member::Member(Owner& owner, const Shard& shard, std::unique_ptr<comm::transport::Connection> connection)
+Member::Member(Owner& owner, const Shard& shard, BufferPool& buffers,
+               std::unique_ptr<comm::transport::Connection> connection)
     : owner_(owner),
       shard_(shard),
+      buffers_(buffers),
       connection_(std::move(connection)),
       worker_(static_cast<int>(connection_->peer().id)),
-      gradient_(static_cast<std::size_t>(shard.elements())) {
+      gradient_(buffers.take()) {
   connection_->start(*this);
 }
 
@@ -29,15 +33,15 @@ void Member::released(std::int64_t updates) {
   may_push_ = true;
 }
 
-void Member::advance() {
+std::shared_ptr<const std::vector<float>> Member::take_gradient() {
   ++clock_;
   may_push_ = false;
   expect_all_keys();
+  return std::exchange(gradient_, buffers_.take());
 }
 
 void Member::expect_all_keys() {
-  const std::vector<std::uint32_t> numbers = shard_.numbers();
-  missing_ = {numbers.begin(), numbers.end()};
+  missing_ = {shard_.keys().begin(), shard_.keys().end()};
   bad_keys_.clear();
 }
 
@@ -65,7 +69,7 @@ std::string Member::objection(const Frame& frame) const {
   if (frame.clock != clock_) return fmt::format("clock {} came, {} is next", frame.clock, clock_);
   if (kind == Kind::commit)
     return missing_.empty() ? "" : fmt::format("{} keys are missing", missing_.size());
-  const std::span<const float> slice = shard_.slice(gradient_, frame.key);
+  const std::span<const float> slice = shard_.slice(std::span<const float>(*gradient_), frame.key);
   if (slice.empty()) return fmt::format("key {} is not of this server", frame.key);
   if (!missing_.contains(frame.key)) return fmt::format("key {} came twice", frame.key);
   const std::size_t bytes = slice.size() * ((frame.flags & kBf16) != 0 ? sizeof(BFloat16) : sizeof(float));
@@ -80,7 +84,7 @@ std::span<std::byte> Member::room_for(const Frame& frame) {
     ignored_.resize(frame.payload_bytes);
     return ignored_;
   }
-  const std::span<float> slice = shard_.slice(std::span<float>(gradient_), frame.key);
+  const std::span<float> slice = shard_.slice(std::span<float>(*gradient_), frame.key);
   if ((frame.flags & kBf16) == 0) return std::as_writable_bytes(slice);
   rounded_.resize(slice.size());
   return std::as_writable_bytes(std::span(rounded_));
@@ -104,7 +108,7 @@ void Member::arrived(const Frame& frame, std::span<std::byte>) {
 }
 
 void Member::take_key(const Frame& frame) {
-  const std::span<float> slice = shard_.slice(std::span<float>(gradient_), frame.key);
+  const std::span<float> slice = shard_.slice(std::span<float>(*gradient_), frame.key);
   if ((frame.flags & kBf16) != 0) widen_numbers(rounded_, slice);
   // Now, while it is still in the cache.
   if (!all_finite(slice)) bad_keys_.push_back(frame.key);

@@ -22,7 +22,9 @@ class Member final : public comm::transport::Receiver {
     virtual void gone(Member& member, const std::string& reason) = 0;
   };
 
-  Member(Owner& owner, const Shard& shard, std::unique_ptr<comm::transport::Connection> connection);
+  // `buffers`: of as many numbers as the shard has.
+  Member(Owner& owner, const Shard& shard, BufferPool& buffers,
+         std::unique_ptr<comm::transport::Connection> connection);
 
   int worker() const { return worker_; }
   // "worker 3 (10.0.0.7:5012)", for messages.
@@ -39,9 +41,8 @@ class Member final : public comm::transport::Receiver {
   // The weights of so many updates were sent to it: it may push.
   void released(std::int64_t updates);
   std::int64_t released_updates() const { return released_updates_; }
-  // The gradient counts; the next one is of the next clock.
-  void advance();
-  std::span<const float> gradient() const { return gradient_; }
+  // The gradient counts, and is the caller's; the next one is of the next clock.
+  std::shared_ptr<const std::vector<float>> take_gradient();
   // Keys of the gradient with numbers that are not finite.
   const std::vector<std::uint32_t>& bad_keys() const { return bad_keys_; }
 
@@ -61,6 +62,7 @@ class Member final : public comm::transport::Receiver {
 
   Owner& owner_;
   const Shard& shard_;
+  BufferPool& buffers_;
   std::unique_ptr<comm::transport::Connection> connection_;
   int worker_;
   std::uint32_t epoch_ = 0;
@@ -68,7 +70,7 @@ class Member final : public comm::transport::Receiver {
   std::int64_t released_updates_ = 0;
   bool may_push_ = false, refused_ = false, closed_ = false;
   std::string objection_, refusal_;
-  std::vector<float> gradient_;
+  std::shared_ptr<std::vector<float>> gradient_;
   std::vector<BFloat16> rounded_;
   std::vector<std::byte> ignored_;
   std::set<std::uint32_t> missing_;      // keys of this clock

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,11 +16,16 @@ namespace trainyard::ps {
 // again, and so on until it leaves.
 class Mode {
  public:
+  // Of a whole shard. Who holds it keeps it as it is.
+  using Gradient = std::shared_ptr<const std::vector<float>>;
+
   class Host {
    public:
     virtual ~Host() = default;
     // One update of the parameters.
     virtual void apply(std::span<const float> gradient) = 0;
+    // The same beside all else, in the order of the calls; then `done`, on the mode's thread.
+    virtual void apply_beside(Gradient gradient, std::function<void()> done) = 0;
     // The newest weights go to the worker.
     virtual void release(int worker) = 0;
   };
@@ -31,16 +37,13 @@ class Mode {
   virtual void start() = 0;
   // What the worker has committed still counts; nobody waits for more of it.
   virtual void leave(int worker) = 0;
-  // The whole gradient of a worker that was released. `gradient` stays as it is until the worker is released,
-  // or, when it leaves, until forgotten(worker).
-  virtual void commit(int worker, std::span<const float> gradient) = 0;
-  // Whether nothing is kept any more of a worker that left.
-  virtual bool forgotten(int worker) const = 0;
+  // The whole gradient of a worker that was released.
+  virtual void commit(int worker, Gradient gradient) = 0;
 };
 
-// What a user says: "bsp", "bsp:sum", "asp", "ssp:3".
+// What a user says: "bsp", "bsp:sum", "asp", "ssp:3", "lazy", "lazy-locked".
 struct ModeName {
-  enum class Kind : std::uint8_t { bsp, asp, ssp };
+  enum class Kind : std::uint8_t { bsp, asp, ssp, lazy, lazy_locked };
   Kind kind = Kind::bsp;
   bool mean = true;  // bsp: the mean of a round's gradients, else their sum
   int bound = 0;     // ssp: how many clocks the fastest may be ahead of the slowest

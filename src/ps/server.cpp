@@ -1,6 +1,7 @@
 #include "ps/server.h"
 
 #include "base/error.h"
+#include "ps/applier.h"
 #include "ps/member.h"
 #include "ps/wire_numbers.h"
 
@@ -8,6 +9,12 @@ namespace trainyard::ps {
 namespace {
 
 namespace transport = comm::transport;
+
+Sharing sharing_of(const ModeName& mode) {
+  return mode.kind == ModeName::Kind::lazy          ? Sharing::snapshots
+         : mode.kind == ModeName::Kind::lazy_locked ? Sharing::locked
+                                                    : Sharing::one_thread;
+}
 
 class SocketServer final : public Server, public Mode::Host, public Member::Owner {
  public:
@@ -20,7 +27,8 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
                                 .keys = static_cast<std::int32_t>(keys.size()),
                                 .servers = options.servers,
                                 .server = options.server})),
-        shard_(keys, options.server, parameters),
+        shard_(keys, options.server, parameters, sharing_of(options.mode)),
+        gradients_(static_cast<std::size_t>(shard_.elements())),
         updater_(updater),
         log_(std::move(log)),
         mode_(make_mode(options.mode, *this, shard_.elements())),
@@ -30,6 +38,8 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
             [this](const std::string& who, const std::string& why) {
               log_(fmt::format("refused {}: {}", who, why));
             })) {
+    if (sharing_of(options.mode) != Sharing::one_thread)
+      applier_ = std::make_unique<Applier>(loop, shard_, updater);
     look_at_leases();
   }
 
@@ -48,55 +58,57 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
   void meet(std::unique_ptr<transport::Connection> peer) {
     if (peer->peer().role != static_cast<std::uint8_t>(Role::worker))
       return log_(fmt::format("refused {}: it is no worker", peer->address()));
-    met_.push_back(std::make_unique<Member>(*this, shard_, std::move(peer)));
+    met_.push_back(std::make_unique<Member>(*this, shard_, gradients_, std::move(peer)));
   }
 
   // Mode::Host
   void apply(std::span<const float> gradient) override { shard_.apply(updater_, gradient); }
 
+  void apply_beside(Mode::Gradient gradient, std::function<void()> done) override {
+    const auto made_of = made_of_.extract(gradient.get());
+    applier_->apply(std::move(gradient),
+                    [this, of = made_of.mapped(), done = std::move(done)](std::int64_t updates) {
+                      ++counts_.staleness[updates - of];
+                      done();
+                    });
+  }
+
   void release(int worker) override {
     const auto found = members_.find(worker);
     if (found == members_.end()) return;
     Member& member = *found->second;
-    member.released(shard_.updates());
-    const std::vector<std::uint32_t> numbers = shard_.numbers();
-    const auto send = [&](auto version) {
-      for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const bool last = i + 1 == numbers.size();
-        std::function<void()> keep;
-        if (last) keep = [version] {};  // until it is sent
-        member.connection().send(
-            {.kind = wire(Kind::weights),
-             .flags = static_cast<std::uint16_t>((options_.bf16 ? kBf16 : 0) | (last ? kLast : 0)),
-             .epoch = member.epoch(),
-             .key = numbers[i],
-             .clock = static_cast<std::uint64_t>(shard_.updates())},
-            bytes_of(*version, numbers[i]), std::move(keep));
-      }
-    };
+    const Shard::Version newest = shard_.newest();
+    member.released(newest.updates);
     if (options_.bf16)
-      send(rounded());
+      send_weights(member, rounded(newest), newest.updates);
     else
-      send(shard_.newest());
+      send_weights(member, newest.values, newest.updates);
   }
 
-  std::span<const std::byte> bytes_of(const std::vector<float>& version, std::uint32_t key) const {
-    return std::as_bytes(shard_.slice(std::span<const float>(version), key));
-  }
-  std::span<const std::byte> bytes_of(const std::vector<BFloat16>& version, std::uint32_t key) const {
-    const std::vector<float>& like = *shard_.newest();
-    const std::span<const float> slice = shard_.slice(std::span<const float>(like), key);
-    return std::as_bytes(
-        std::span(version).subspan(static_cast<std::size_t>(slice.data() - like.data()), slice.size()));
+  template <typename Number>
+  void send_weights(Member& member, const std::shared_ptr<const std::vector<Number>>& values,
+                    std::int64_t updates) {
+    for (const std::uint32_t key : shard_.keys()) {
+      const bool last = key == shard_.keys().back();
+      std::function<void()> keep;
+      if (last) keep = [values] {};  // until all of it is sent
+      member.connection().send(
+          {.kind = wire(Kind::weights),
+           .flags = static_cast<std::uint16_t>((options_.bf16 ? kBf16 : 0) | (last ? kLast : 0)),
+           .epoch = member.epoch(),
+           .key = key,
+           .clock = static_cast<std::uint64_t>(updates)},
+          std::as_bytes(shard_.slice(std::span<const Number>(*values), key)), std::move(keep));
+    }
   }
 
-  // The newest version in 16 bits, made once for all who get it.
-  std::shared_ptr<const std::vector<BFloat16>> rounded() {
-    if (rounded_ == nullptr || rounded_updates_ != shard_.updates()) {
-      auto made = std::make_shared<std::vector<BFloat16>>(static_cast<std::size_t>(shard_.elements()));
-      round_numbers(*shard_.newest(), *made);
+  // A version in 16 bits, made once for all who get it.
+  std::shared_ptr<const std::vector<BFloat16>> rounded(const Shard::Version& version) {
+    if (rounded_ == nullptr || rounded_updates_ != version.updates) {
+      auto made = std::make_shared<std::vector<BFloat16>>(version.values->size());
+      round_numbers(*version.values, *made);
       rounded_ = std::move(made);
-      rounded_updates_ = shard_.updates();
+      rounded_updates_ = version.updates;
     }
     return rounded_;
   }
@@ -135,11 +147,14 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
       return member.refuse("a gradient that is not finite");
     }
     ++counts_.gradients;
-    ++counts_.staleness[shard_.updates() - member.released_updates()];
-    member.advance();
+    Mode::Gradient gradient = member.take_gradient();
     next_clocks_[member.worker()] = member.clock();
-    mode_->commit(member.worker(), member.gradient());
-    forget_departed();
+    // What is applied beside may be applied later: how old it is then is known then.
+    if (applier_ != nullptr)
+      made_of_[gradient.get()] = member.released_updates();
+    else
+      ++counts_.staleness[shard_.updates() - member.released_updates()];
+    mode_->commit(member.worker(), std::move(gradient));
   }
 
   void gone(Member& member, const std::string& reason) override {
@@ -156,7 +171,7 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
     mode_->leave(member.worker());
   }
 
-  // Those who are out, as soon as nothing of theirs is needed; not now, for one of them may be speaking.
+  // Those who are out; not now, for one of them may be speaking.
   void forget_departed() {
     if (forgetting_) return;
     forgetting_ = true;
@@ -166,7 +181,7 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
       std::erase_if(met_, [this](const std::unique_ptr<Member>& member) {
         const auto found = members_.find(member->worker());
         const bool is_in = found != members_.end() && found->second == member.get();
-        if (is_in || !member->is_closed() || !mode_->forgotten(member->worker())) return false;
+        if (is_in || !member->is_closed()) return false;
         add_traffic(*member, counts_);
         return true;
       });
@@ -199,18 +214,22 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
   ServerOptions options_;
   WelcomeBytes welcome_;
   Shard shard_;
+  BufferPool gradients_;
   Updater& updater_;
   Log log_;
   std::unique_ptr<Mode> mode_;
   bool started_ = false, forgetting_ = false;
   std::uint32_t epochs_ = 0;
   std::map<int, std::uint64_t> next_clocks_;  // by worker, also of those that are out
-  std::vector<std::unique_ptr<Member>> met_;  // everyone, also those that are out and not forgotten
+  std::vector<std::unique_ptr<Member>> met_;  // everyone, also those that are out and not forgotten yet
   std::map<int, Member*> members_;            // those who are in, by worker
   std::shared_ptr<const std::vector<BFloat16>> rounded_;
   std::int64_t rounded_updates_ = -1;
   ServerCounts counts_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::map<const std::vector<float>*, std::int64_t>
+      made_of_;                       // of gradients to be applied beside: the updates
+  std::unique_ptr<Applier> applier_;  // null: all is applied on the loop
   std::unique_ptr<transport::Loop::Timer> lease_timer_;
   std::unique_ptr<transport::Listener> listener_;
 };

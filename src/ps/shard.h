@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
+#include "ps/buffer_pool.h"
 #include "ps/keys.h"
 
 namespace trainyard::ps {
@@ -17,37 +19,55 @@ class Updater {
   virtual void apply(std::span<float> parameters, std::span<const float> gradient, std::int64_t step) = 0;
 };
 
-// A server's part of the parameters: its keys, one behind the other. Readers keep a version of it for as long
-// as they need it; an update makes a new one only while somebody still reads the last.
+// How one thread reads a shard that another may update.
+enum class Sharing : std::uint8_t {
+  one_thread,  // it is the same: an update makes a new version only while somebody still holds the last
+  snapshots,   // every update makes a new version, and then puts it in place of the last
+  locked,      // updates and readers take turns, and readers make a copy
+};
+
+// A server's part of the parameters: its keys, one behind the other.
 class Shard {
  public:
-  using Version = std::shared_ptr<const std::vector<float>>;
+  struct Version {
+    std::shared_ptr<const std::vector<float>> values;
+    std::int64_t updates = 0;  // that are in them
+  };
 
   // `parameters`: all of them, of which the keys of `server` are taken.
-  Shard(const std::vector<Key>& keys, int server, std::span<const float> parameters);
+  Shard(const std::vector<Key>& keys, int server, std::span<const float> parameters, Sharing sharing);
 
   std::int64_t elements() const { return elements_; }
-  int keys() const { return static_cast<int>(places_.size()); }
-  // Where a key lies in this shard; empty when it belongs to another server.
-  std::span<float> slice(std::span<float> shard, std::uint32_t key) const;
-  std::span<const float> slice(std::span<const float> shard, std::uint32_t key) const;
   // The number of each key of this shard among all keys.
-  std::vector<std::uint32_t> numbers() const;
+  const std::vector<std::uint32_t>& keys() const { return keys_; }
+  // Where a key lies in an array of this shard; empty when it belongs to another server.
+  template <typename Number>
+  std::span<Number> slice(std::span<Number> shard, std::uint32_t key) const {
+    const Place place = place_of(key);
+    return shard.subspan(static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.elements));
+  }
 
-  Version newest() const { return newest_; }
-  std::int64_t updates() const { return updates_; }
+  Version newest() const;
+  std::int64_t updates() const;
+  // By one thread at a time.
   void apply(Updater& updater, std::span<const float> gradient);
 
  private:
   struct Place {
-    std::uint32_t key;
-    std::int64_t first, elements;
+    std::int64_t first = 0, elements = 0;
   };
-  const Place* find(std::uint32_t key) const;
+  Place place_of(std::uint32_t key) const;
 
-  std::vector<Place> places_;  // by key
-  std::int64_t elements_ = 0, updates_ = 0;
+  Sharing sharing_;
+  std::vector<std::uint32_t> keys_;
+  std::vector<Place> places_;  // by the place of their number in keys_
+  std::int64_t elements_ = 0;
+
+  mutable BufferPool versions_;
+
+  mutable std::mutex mutex_;  // of what follows
   std::shared_ptr<std::vector<float>> newest_;
+  std::int64_t updates_ = 0;
 };
 
 }  // namespace trainyard::ps

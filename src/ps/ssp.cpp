@@ -30,16 +30,14 @@ class Ssp final : public Mode {
     if (started_) release_all();
   }
 
-  void commit(int worker, std::span<const float> gradient) override {
+  void commit(int worker, Gradient gradient) override {
     Progress& progress = clocks_.at(worker);
     TRAINYARD_CHECK(!progress.waits);
-    host_.apply(gradient);
+    host_.apply(*gradient);
     ++progress.clock;
     progress.waits = true;
     release_all();
   }
-
-  bool forgotten(int) const override { return true; }
 
  private:
   struct Progress {
