@@ -54,6 +54,10 @@ class SocketClient final : public Client, public Link::Owner {
   }
 
   Weights wait_for_weights() override {
+    loop_.post([this] {
+      worker_waits_ = true;
+      if (!joined_or_joining_) call_again("it was lost while this worker computed");
+    });
     std::unique_lock lock(mutex_);
     const double began = now_seconds();
     double reported = began;
@@ -98,6 +102,7 @@ class SocketClient final : public Client, public Link::Owner {
   }
 
   void call_again(const std::string& reason) {
+    joined_or_joining_ = true;
     if (lost_since_ == 0) lost_since_ = now_seconds();
     if (now_seconds() - lost_since_ > options_.give_up_seconds)
       return give_up(fmt::format("no server for {} s: {}", options_.give_up_seconds, reason));
@@ -135,6 +140,7 @@ class SocketClient final : public Client, public Link::Owner {
     for (const Key& key : keys_) remaining_.push_back(key.elements);
     unsent_ = keys_.size();
     computing_ = true;
+    worker_waits_ = false;
     const std::lock_guard lock(mutex_);
     weights_ = {links_[0]->updates(), counted_};
     if (counted_ && started_) ++counts_.gradients;
@@ -164,9 +170,11 @@ class SocketClient final : public Client, public Link::Owner {
     }
     for (const auto& other : links_)
       if (other != nullptr && other.get() != &link) add_traffic(*other);
+    joined_or_joining_ = false;
     loop_.post([this, reason] {
       for (auto& old : links_) old.reset();
-      call_again(reason);
+      // Weights come right behind a welcome: not while the worker still computes with those it has.
+      if (worker_waits_) call_again(reason);
     });
   }
 
@@ -256,6 +264,7 @@ class SocketClient final : public Client, public Link::Owner {
   std::uint64_t clock_ = 0;              // of the gradient that is made or on its way
   std::int64_t joins_ = 0;
   double lost_since_ = 0;
+  bool worker_waits_ = true, joined_or_joining_ = true;
   bool computing_ = false, pushed_ = false, counted_ = true, started_ = false, ending_ = false;
 
   mutable std::mutex mutex_;  // of what both threads touch

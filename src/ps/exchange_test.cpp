@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "comm/transport/listener.h"
 #include "comm/transport/loop.h"
 #include "ps/client.h"
+#include "ps/messages.h"
 #include "ps/server.h"
 
 namespace trainyard::ps {
@@ -273,6 +275,84 @@ TEST_F(Exchange, StallsAreReported) {
   EXPECT_TRUE(lines_.has("server 0 (tcp:127.0.0.1:"));
   work(1, 0, 0);
   waits.join();
+}
+
+// Silent for longer than its lease, as after a stop: it is out, joins again, and is told that its gradient
+// was not taken. What it then pushes again counts once.
+TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
+  serve("bsp:sum", 1, 1, false, 0.2);
+  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  ClientOptions options = client_options(0);
+  options.heartbeat_seconds = 100;
+  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  client->wait_for_weights();
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  client->ready(0, kElements);
+  Client::Weights weights = client->wait_for_weights();
+  EXPECT_FALSE(weights.counted);
+  EXPECT_EQ(weights.updates, 0);
+  EXPECT_TRUE(lines_.has("it said nothing for 0.2 s"));
+  client->ready(0, kElements);
+  weights = client->wait_for_weights();
+  EXPECT_TRUE(weights.counted);
+  EXPECT_EQ(weights.updates, 1);
+  EXPECT_EQ(parameters[0], 1);
+  EXPECT_EQ(servers_[0]->counts().gradients, 1);
+  EXPECT_EQ(client->counts().dropped_gradients, 1);
+}
+
+// Pushes some keys of a gradient, and is gone.
+class HalfAWorker final : public transport::Receiver {
+ public:
+  HalfAWorker(const transport::Address& server, const std::vector<Key>& keys, const transport::JobKey& key,
+              int number)
+      : keys_(keys), gradient_(kElements, 1000.0f), room_(kElements) {
+    const auto call = transport::call(
+        loop_, server, &key, {.role = 1, .id = static_cast<std::uint32_t>(number)}, {},
+        [this](std::unique_ptr<transport::Connection> peer) {
+          connection_ = std::move(peer);
+          connection_->start(*this);
+          connection_->send({.kind = wire(Kind::join)});
+        },
+        [](const std::string& reason) { FAIL() << reason; });
+    loop_.run();
+  }
+
+  std::span<std::byte> room_for(const transport::Frame& frame) override {
+    return std::as_writable_bytes(std::span(room_)).first(frame.payload_bytes);
+  }
+  void arrived(const transport::Frame& frame, std::span<std::byte>) override {
+    if (frame.kind == wire(Kind::welcome)) epoch_ = frame.epoch;
+    if (frame.kind != wire(Kind::weights) || (frame.flags & kLast) == 0) return;
+    for (std::size_t key = 0; key < keys_.size() / 2; ++key)
+      connection_->send(
+          {.kind = wire(Kind::push), .epoch = epoch_, .key = static_cast<std::uint32_t>(key)},
+          std::as_bytes(std::span(gradient_).first(static_cast<std::size_t>(keys_[key].elements))));
+    connection_->close("it dies", true);
+  }
+  void closed(const std::string&) override { loop_.stop(); }
+
+ private:
+  std::vector<Key> keys_;
+  std::vector<float> gradient_, room_;
+  transport::Loop loop_;
+  std::unique_ptr<transport::Connection> connection_;
+  std::uint32_t epoch_ = 0;
+};
+
+TEST_F(Exchange, NothingOfHalfAGradientIsEverSeen) {
+  for (const char* mode : {"bsp:sum", "asp", "ssp:1", "lazy"}) {
+    SCOPED_TRACE(mode);
+    servers_.clear();
+    addresses_.clear();
+    serve(mode, 2, 1);
+    std::vector<float> weights;
+    std::thread whole([&] { weights = work(0, 10, 1); });
+    { const HalfAWorker half(addresses_[0], keys_, key_, 1); }
+    whole.join();
+    for (const float value : weights) ASSERT_TRUE(value <= 10 && value == weights[0]) << value;
+    EXPECT_EQ(servers_[0]->counts().gradients, 10);
+  }
 }
 
 // A process that comes again in the place of one that is thought to live.
