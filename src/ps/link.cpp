@@ -18,9 +18,9 @@ Link::Link(Owner& owner, int server, const std::vector<Key>& keys, std::span<flo
 }
 
 void Link::send(Kind kind, std::uint64_t clock, std::uint32_t key, std::uint16_t flags,
-                std::span<const std::byte> payload, std::function<void()> sent) {
+                std::span<const std::byte> payload) {
   connection_->send({.kind = wire(kind), .flags = flags, .epoch = epoch_, .key = key, .clock = clock},
-                    payload, std::move(sent));
+                    payload);
 }
 
 void Link::take_weights() {

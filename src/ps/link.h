@@ -1,7 +1,5 @@
 #pragma once
 
-#include <set>
-
 #include "comm/transport/connection.h"
 #include "ps/keys.h"
 #include "ps/messages.h"
@@ -36,7 +34,7 @@ class Link final : public comm::transport::Receiver {
   bool has_gradient() const { return has_gradient_; }
 
   void send(Kind kind, std::uint64_t clock, std::uint32_t key = 0, std::uint16_t flags = 0,
-            std::span<const std::byte> payload = {}, std::function<void()> sent = {});
+            std::span<const std::byte> payload = {});
   // The weights are in use: new ones are waited for.
   void take_weights();
 

@@ -227,8 +227,8 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
   std::int64_t rounded_updates_ = -1;
   ServerCounts counts_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::map<const std::vector<float>*, std::int64_t>
-      made_of_;                       // of gradients to be applied beside: the updates
+  // Of gradients to be applied beside: how many updates were in the weights that they were made of.
+  std::map<const std::vector<float>*, std::int64_t> made_of_;
   std::unique_ptr<Applier> applier_;  // null: all is applied on the loop
   std::unique_ptr<transport::Loop::Timer> lease_timer_;
   std::unique_ptr<transport::Listener> listener_;

@@ -14,6 +14,19 @@ namespace trainyard::comm::transport {
 
 using boost::asio::ip::tcp;
 
+namespace {
+
+// REQUIRES: of TCP.
+tcp::endpoint tcp_endpoint(const Endpoint& endpoint) {
+  tcp::endpoint readable;
+  readable.resize(endpoint.size());
+  std::copy_n(reinterpret_cast<const char*>(endpoint.data()), endpoint.size(),
+              reinterpret_cast<char*>(readable.data()));
+  return readable;
+}
+
+}  // namespace
+
 Endpoint endpoint_of(boost::asio::io_context& context, const Address& address) {
   if (address.kind == Address::Kind::unix_socket) {
     if (address.host.size() >= sizeof(sockaddr_un::sun_path))
@@ -34,12 +47,11 @@ std::string peer_text(const Socket& socket) {
   const Endpoint endpoint = socket.remote_endpoint(error);
   if (error) return "a peer that is gone";
   if (endpoint.protocol().family() == AF_UNIX) return "a process of this machine";
-  tcp::endpoint readable;
-  readable.resize(endpoint.size());
-  std::copy_n(reinterpret_cast<const char*>(endpoint.data()), endpoint.size(),
-              reinterpret_cast<char*>(readable.data()));
+  const tcp::endpoint readable = tcp_endpoint(endpoint);
   return fmt::format("{}:{}", readable.address().to_string(), readable.port());
 }
+
+std::uint16_t port_of(const Endpoint& endpoint) { return tcp_endpoint(endpoint).port(); }
 
 void send_at_once(Socket& socket) {
   boost::system::error_code error;

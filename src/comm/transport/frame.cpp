@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "comm/transport/crc32c.h"
+#include "comm/transport/little_endian.h"
 
 namespace trainyard::comm::transport {
 namespace {
@@ -9,55 +10,39 @@ namespace {
 constexpr std::uint32_t kMagic = 0x53505954;  // "TYPS"
 constexpr std::size_t kChecksumAt = kFrameBytes - 4;
 
-// Numbers lie with their lowest byte first on every machine.
-template <typename Number>
-void put(FrameBytes& bytes, std::size_t& at, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    bytes[at++] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> (8 * i));
-}
-
-template <typename Number>
-void get(std::span<const std::byte, kFrameBytes> bytes, std::size_t& at, Number& number) {
-  std::uint64_t wide = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i) wide |= static_cast<std::uint64_t>(bytes[at++]) << (8 * i);
-  number = static_cast<Number>(wide);
-}
-
 }  // namespace
 
 FrameBytes encode(const Frame& frame) {
   FrameBytes bytes{};
-  std::size_t at = 0;
-  put(bytes, at, kMagic);
-  put(bytes, at, kWireVersion);
-  put(bytes, at, frame.kind);
-  put(bytes, at, frame.flags);
-  put(bytes, at, frame.payload_bytes);
-  put(bytes, at, frame.epoch);
-  put(bytes, at, frame.sender);
-  put(bytes, at, frame.key);
-  put(bytes, at, frame.clock);
-  put(bytes, at, frame.payload_crc);
-  put(bytes, at, crc32c(std::span(bytes).first<kChecksumAt>()));
+  std::byte* at = put(bytes.data(), kMagic);
+  at = put(at, kWireVersion);
+  at = put(at, frame.kind);
+  at = put(at, frame.flags);
+  at = put(at, frame.payload_bytes);
+  at = put(at, frame.epoch);
+  at = put(at, frame.sender);
+  at = put(at, frame.key);
+  at = put(at, frame.clock);
+  at = put(at, frame.payload_crc);
+  put(at, crc32c(std::span(bytes).first<kChecksumAt>()));
   return bytes;
 }
 
 Frame decode(std::span<const std::byte, kFrameBytes> bytes, std::uint32_t most_payload_bytes) {
-  std::size_t at = 0;
   std::uint32_t magic = 0, checksum = 0;
   std::uint8_t version = 0;
   Frame frame;
-  get(bytes, at, magic);
-  get(bytes, at, version);
-  get(bytes, at, frame.kind);
-  get(bytes, at, frame.flags);
-  get(bytes, at, frame.payload_bytes);
-  get(bytes, at, frame.epoch);
-  get(bytes, at, frame.sender);
-  get(bytes, at, frame.key);
-  get(bytes, at, frame.clock);
-  get(bytes, at, frame.payload_crc);
-  get(bytes, at, checksum);
+  const std::byte* at = get(bytes.data(), magic);
+  at = get(at, version);
+  at = get(at, frame.kind);
+  at = get(at, frame.flags);
+  at = get(at, frame.payload_bytes);
+  at = get(at, frame.epoch);
+  at = get(at, frame.sender);
+  at = get(at, frame.key);
+  at = get(at, frame.clock);
+  at = get(at, frame.payload_crc);
+  get(at, checksum);
   if (magic != kMagic) fail(ErrorKind::peer, "what came is no frame: it begins with {:#010x}", magic);
   if (version != kWireVersion)
     fail(ErrorKind::peer, "a frame of version {} came, this side speaks version {}", version, kWireVersion);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "comm/transport/frame.h"
+#include "comm/transport/little_endian.h"
 
 namespace trainyard::comm::transport {
 namespace {
@@ -27,7 +28,7 @@ CallerHandshake::CallerHandshake(const JobKey& key, const Hello& hello) : key_(k
   for (std::size_t i = 0; i < kGreeting.size(); ++i) hello_[i] = static_cast<std::byte>(kGreeting[i]);
   hello_[kVersionAt] = std::byte{kWireVersion};
   hello_[kRoleAt] = std::byte{hello.role};
-  for (std::size_t i = 0; i < 4; ++i) hello_[kIdAt + i] = static_cast<std::byte>(hello.id >> (8 * i));
+  put(hello_.data() + kIdAt, hello.id);
   fill_random(std::span(hello_).subspan(kNonceAt, kNonceBytes));
 }
 
@@ -59,7 +60,7 @@ Hello ListenerHandshake::accept(const AnswerBytes& answer) const {
   if (!same(answer, proof(key_, kCaller, hello_, nonce_)))
     fail(ErrorKind::peer, "who calls has not the key of this job");
   Hello hello{.role = static_cast<std::uint8_t>(hello_[kRoleAt])};
-  for (std::size_t i = 0; i < 4; ++i) hello.id |= static_cast<std::uint32_t>(hello_[kIdAt + i]) << (8 * i);
+  get(hello_.data() + kIdAt, hello.id);
   return hello;
 }
 

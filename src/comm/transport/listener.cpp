@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
@@ -115,7 +114,7 @@ class SocketListener final : public Listener {
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
     if (error) fail(ErrorKind::io, "cannot listen at {}: {}", address.to_string(), error.message());
-    if (address.kind == Address::Kind::tcp) address_.port = bound_port();
+    if (address.kind == Address::Kind::tcp) address_.port = port_of(acceptor_.local_endpoint());
     accept();
   }
 
@@ -131,15 +130,6 @@ class SocketListener final : public Listener {
   Address address() const override { return address_; }
 
  private:
-  std::uint16_t bound_port() const {
-    const Endpoint bound = acceptor_.local_endpoint();
-    boost::asio::ip::tcp::endpoint readable;
-    readable.resize(bound.size());
-    std::copy_n(reinterpret_cast<const char*>(bound.data()), bound.size(),
-                reinterpret_cast<char*>(readable.data()));
-    return readable.port();
-  }
-
   void accept() {
     acceptor_.async_accept([this, alive = alive_](const error_code& error, Socket socket) {
       if (!*alive) return;
