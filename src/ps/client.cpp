@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -54,11 +55,11 @@ class SocketClient final : public Client, public Link::Owner {
   }
 
   Weights wait_for_weights() override {
+    std::unique_lock lock(mutex_);
+    computes_ = false;
     loop_.post([this] {
-      worker_waits_ = true;
       if (!joined_or_joining_) call_again("it was lost while this worker computed");
     });
-    std::unique_lock lock(mutex_);
     const double began = now_seconds();
     double reported = began;
     while (!delivered_ && failure_.empty()) {
@@ -69,7 +70,9 @@ class SocketClient final : public Client, public Link::Owner {
     }
     if (!failure_.empty()) fail(ErrorKind::peer, "worker {}: {}", options_.worker, failure_);
     delivered_ = false;
-    return weights_;
+    computes_ = at_stake_ = true;
+    if (std::exchange(took_weights_, true)) ++(counted_ ? counts_.gradients : counts_.dropped_gradients);
+    return {updates_, std::exchange(counted_, true)};
   }
 
   void ready(std::int64_t first, std::int64_t elements) override {
@@ -116,10 +119,11 @@ class SocketClient final : public Client, public Link::Owner {
   void welcomed(Link&) override {
     if (!all_links([](const Link& link) { return link.is_welcome(); })) return;
     lost_since_ = 0;
-    ++joins_;
     // What the servers say counts: a gradient that they take next was not taken before.
     const std::uint64_t next = links_[0]->clock();
-    counted_ = !started_ || next > clock_;
+    const std::lock_guard lock(mutex_);
+    ++counts_.joins;
+    if (std::exchange(at_stake_, false)) counted_ = next > clock_;
     clock_ = next;
   }
 
@@ -130,24 +134,17 @@ class SocketClient final : public Client, public Link::Owner {
 
   void weights_are_here(Link&) override {
     if (!all_links([](const Link& link) { return link.is_welcome() && link.has_weights(); })) return;
-    if (pushed_) {
-      ++clock_;
-      counted_ = true;
-    }
-    pushed_ = false;
     for (const auto& link : links_) link->take_weights();
     remaining_.clear();
     for (const Key& key : keys_) remaining_.push_back(key.elements);
     unsent_ = keys_.size();
     computing_ = true;
-    worker_waits_ = false;
     const std::lock_guard lock(mutex_);
-    weights_ = {links_[0]->updates(), counted_};
-    if (counted_ && started_) ++counts_.gradients;
-    if (!counted_) ++counts_.dropped_gradients;
-    started_ = true;
-    counts_.joins = joins_;
-    counted_ = true;
+    if (std::exchange(pushed_, false)) {
+      ++clock_;
+      at_stake_ = false;
+    }
+    updates_ = links_[0]->updates();
     delivered_ = true;
     changed_.notify_all();
   }
@@ -173,8 +170,13 @@ class SocketClient final : public Client, public Link::Owner {
     joined_or_joining_ = false;
     loop_.post([this, reason] {
       for (auto& old : links_) old.reset();
-      // Weights come right behind a welcome: not while the worker still computes with those it has.
-      if (worker_waits_) call_again(reason);
+      {
+        // Weights come right behind a welcome: not while the worker still computes with those it has.
+        const std::lock_guard lock(mutex_);
+        delivered_ = false;
+        if (computes_) return;
+      }
+      call_again(reason);
     });
   }
 
@@ -262,15 +264,18 @@ class SocketClient final : public Client, public Link::Owner {
   std::vector<std::int64_t> remaining_;  // elements of each key that are not ready
   std::size_t unsent_ = 0;               // keys
   std::uint64_t clock_ = 0;              // of the gradient that is made or on its way
-  std::int64_t joins_ = 0;
   double lost_since_ = 0;
-  bool worker_waits_ = true, joined_or_joining_ = true;
-  bool computing_ = false, pushed_ = false, counted_ = true, started_ = false, ending_ = false;
+  bool joined_or_joining_ = true, ending_ = false;
+  bool computing_ = false, pushed_ = false;  // keys of this gradient may be sent; all of them were
 
   mutable std::mutex mutex_;  // of what both threads touch
   std::condition_variable changed_;
-  bool delivered_ = false;
-  Weights weights_;
+  bool delivered_ = false;     // weights that the worker has not taken yet
+  bool computes_ = false;      // the worker took weights, and does not wait for others
+  bool took_weights_ = false;  // once at least
+  bool at_stake_ = false;      // whether the gradient of the weights it took counts is not known
+  bool counted_ = true;        // whether the last gradient of which that is known does
+  std::int64_t updates_ = 0;   // that are in the weights
   std::string failure_;
   ClientCounts counts_;
 

@@ -301,6 +301,28 @@ TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
   EXPECT_EQ(client->counts().dropped_gradients, 1);
 }
 
+// Weights that came before they were asked for change nothing about that: while a worker computes, nobody
+// writes into its parameters, though it is lost meanwhile and others go on.
+TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
+  serve("asp", 1, 1, false, 0.2);
+  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  ClientOptions options = client_options(0);
+  options.heartbeat_seconds = 100;
+  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  client->wait_for_weights();
+  client->ready(0, kElements);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(client->wait_for_weights().counted);
+  work(1, 5, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  for (const float value : parameters) ASSERT_EQ(value, 1);
+  client->ready(0, kElements);
+  EXPECT_FALSE(client->wait_for_weights().counted);
+  for (const float value : parameters) ASSERT_EQ(value, 6);
+  EXPECT_EQ(client->counts().gradients, 1);
+  EXPECT_EQ(client->counts().joins, 2);
+}
+
 // Pushes some keys of a gradient, and is gone.
 class HalfAWorker final : public transport::Receiver {
  public:
