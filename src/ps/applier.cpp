@@ -16,7 +16,7 @@ Applier::~Applier() {
   thread_.join();
 }
 
-void Applier::apply(Mode::Gradient gradient, std::function<void(std::int64_t)> done) {
+void Applier::apply(Mode::Gradient gradient, std::function<void()> done) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({std::move(gradient), std::move(done)});
@@ -24,21 +24,28 @@ void Applier::apply(Mode::Gradient gradient, std::function<void(std::int64_t)> d
   changed_.notify_all();
 }
 
+void Applier::finish() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return waiting_.empty() && !busy_; });
+}
+
 void Applier::run() {
   while (true) {
     Waiting next;
     {
       std::unique_lock lock(mutex_);
+      busy_ = false;
+      changed_.notify_all();
       changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
       if (ending_) return;
+      busy_ = true;
       next = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    const std::int64_t before = shard_.updates();
-    shard_.apply(updater_, *next.gradient);
+    shard_.apply(updater_, next.gradient->values, 1);
     next.gradient.reset();
-    loop_.post([done = std::move(next.done), before, alive = std::weak_ptr<bool>(alive_)] {
-      if (!alive.expired()) done(before);
+    loop_.post([done = std::move(next.done), alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) done();
     });
   }
 }

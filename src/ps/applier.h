@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "comm/transport/loop.h"
@@ -19,14 +20,15 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
-  // In the order of the calls; `done` is called on the loop, with how many updates were in the parameters
-  // before, unless the applier is gone by then.
-  void apply(Mode::Gradient gradient, std::function<void(std::int64_t updates)> done);
+  // In the order of the calls; `done` is called on the loop, unless the applier is gone by then.
+  void apply(Mode::Gradient gradient, std::function<void()> done);
+  // Until all of it is applied.
+  void finish();
 
  private:
   struct Waiting {
     Mode::Gradient gradient;
-    std::function<void(std::int64_t)> done;
+    std::function<void()> done;
   };
   void run();
 
@@ -37,7 +39,7 @@ class Applier {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
-  bool ending_ = false;
+  bool ending_ = false, busy_ = false;
   std::thread thread_;
 };
 

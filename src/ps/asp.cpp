@@ -25,7 +25,7 @@ class Asp final : public Mode {
   }
   void leave(int worker) override { std::erase(waiting_, worker); }
   void commit(int worker, Gradient gradient) override {
-    host_.apply(*gradient);
+    host_.apply(gradient->values, 1);
     host_.release(worker);
   }
 

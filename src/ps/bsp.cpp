@@ -33,7 +33,7 @@ class Bsp final : public Mode {
 
   void commit(int worker, Gradient gradient) override {
     TRAINYARD_CHECK(std::count(members_.begin(), members_.end(), worker) == 1);
-    TRAINYARD_CHECK(gradient->size() == sum_.size() && !committed_.contains(worker));
+    TRAINYARD_CHECK(gradient->values.size() == sum_.size() && !committed_.contains(worker));
     committed_[worker] = std::move(gradient);
     end_round_when_complete();
   }
@@ -41,6 +41,7 @@ class Bsp final : public Mode {
  private:
   void begin_round() {
     members_.insert(members_.end(), waiting_.begin(), waiting_.end());
+    std::sort(members_.begin(), members_.end());  // who gets which batch must not depend on who came first
     waiting_.clear();
     // A copy: who is released may leave at once.
     const std::vector<int> released = members_;
@@ -57,16 +58,11 @@ class Bsp final : public Mode {
 
   void apply_sum() {
     const std::map<int, Gradient> round = std::exchange(committed_, {});
-    auto next = round.begin();
-    if (round.size() == 1) return host_.apply(*next->second);
-    std::copy(next->second->begin(), next->second->end(), sum_.begin());
-    for (++next; next != round.end(); ++next) {
-      const std::vector<float>& gradient = *next->second;
-      for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += gradient[i];
-    }
-    if (mean_)
-      for (float& value : sum_) value /= static_cast<float>(round.size());
-    host_.apply(sum_);
+    if (round.size() == 1) return host_.apply(round.begin()->second->values, 1);
+    std::map<int, std::span<const float>> gradients;
+    for (const auto& [worker, gradient] : round) gradients[worker] = gradient->values;
+    add_in_order(gradients, mean_, sum_);
+    host_.apply(sum_, mean_ ? 1 : static_cast<int>(round.size()));
   }
 
   Host& host_;
@@ -77,6 +73,15 @@ class Bsp final : public Mode {
 };
 
 }  // namespace
+
+void add_in_order(const std::map<int, std::span<const float>>& gradients, bool mean, std::span<float> sum) {
+  auto next = gradients.begin();
+  std::copy(next->second.begin(), next->second.end(), sum.begin());
+  for (++next; next != gradients.end(); ++next)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += next->second[i];
+  if (mean && gradients.size() > 1)
+    for (float& value : sum) value /= static_cast<float>(gradients.size());
+}
 
 std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mean) {
   return std::make_unique<Bsp>(host, elements, mean);

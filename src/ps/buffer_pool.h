@@ -1,45 +1,69 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace trainyard::ps {
+
+// Numbers in memory that somebody else owns.
+struct Buffer {
+  std::span<float> values;
+  int number = 0;  // among those of its pool
+};
 
 // Arrays of one length that are used again. Whoever lets go of one last, on whatever thread, gives it back.
 class BufferPool {
  public:
-  using Buffer = std::vector<float>;
+  // `owner` keeps the memory as long as buffers live, which may be longer than the pool. `returned` is called
+  // when one comes back, on the thread that it comes from.
+  explicit BufferPool(const std::vector<std::span<float>>& memory, std::shared_ptr<void> owner = {},
+                      std::function<void(int number)> returned = {}) {
+    free_->owner = std::move(owner);
+    free_->returned = std::move(returned);
+    for (const std::span<float> values : memory)
+      free_->buffers.push_back(
+          std::make_unique<Buffer>(Buffer{values, static_cast<int>(free_->buffers.size())}));
+  }
 
-  explicit BufferPool(std::size_t elements) : elements_(elements) {}
+  // With any content. Error (internal) when all are in use.
+  std::shared_ptr<Buffer> take() { return take_at(-1); }
+  // That one. REQUIRES: it is free.
+  std::shared_ptr<Buffer> take(int number) { return take_at(number); }
 
-  // With any content.
-  std::shared_ptr<Buffer> take() {
+ private:
+  struct Free {
+    std::shared_ptr<void> owner;
+    std::function<void(int)> returned;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Buffer>> buffers;
+  };
+
+  std::shared_ptr<Buffer> take_at(int number) {
     std::unique_ptr<Buffer> buffer;
     {
       const std::lock_guard lock(free_->mutex);
-      if (!free_->buffers.empty()) {
-        buffer = std::move(free_->buffers.back());
-        free_->buffers.pop_back();
-      }
+      for (std::size_t i = free_->buffers.size(); i-- > 0 && buffer == nullptr;)
+        if (number < 0 || free_->buffers[i]->number == number) {
+          buffer = std::move(free_->buffers[i]);
+          free_->buffers.erase(free_->buffers.begin() + static_cast<std::ptrdiff_t>(i));
+        }
     }
-    if (buffer == nullptr) buffer = std::make_unique<Buffer>(elements_);
+    TRAINYARD_CHECK(buffer != nullptr);
     return {buffer.release(), [free = free_](Buffer* returned) {
               std::unique_ptr<Buffer> owned(returned);
+              if (free->returned) free->returned(owned->number);
               const std::lock_guard lock(free->mutex);
               free->buffers.push_back(std::move(owned));
             }};
   }
 
- private:
-  struct Free {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Buffer>> buffers;
-  };
-
-  std::size_t elements_;
-  std::shared_ptr<Free> free_ = std::make_shared<Free>();  // buffers may outlive the pool
+  std::shared_ptr<Free> free_ = std::make_shared<Free>();
 };
 
 }  // namespace trainyard::ps

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -62,17 +63,34 @@ class SocketClient final : public Client, public Link::Owner {
     });
     const double began = now_seconds();
     double reported = began;
-    while (!delivered_ && failure_.empty()) {
+    while (!delivered_ && !done_ && failure_.empty()) {
       changed_.wait_for(lock, std::chrono::milliseconds(100));
-      if (delivered_ || !failure_.empty() || now_seconds() - reported < options_.stall_seconds) continue;
+      if (delivered_ || done_ || !failure_.empty() || now_seconds() - reported < options_.stall_seconds)
+        continue;
       reported = now_seconds();
       loop_.post([this, seconds = reported - began] { report_stall(seconds); });
+    }
+    if (done_) {
+      if (std::exchange(took_weights_, false)) ++(counted_ ? counts_.gradients : counts_.dropped_gradients);
+      return {.done = true};
     }
     if (!failure_.empty()) fail(ErrorKind::peer, "worker {}: {}", options_.worker, failure_);
     delivered_ = false;
     computes_ = at_stake_ = true;
     if (std::exchange(took_weights_, true)) ++(counted_ ? counts_.gradients : counts_.dropped_gradients);
-    return {updates_, std::exchange(counted_, true)};
+    return {.updates = updates_, .batch = batch_, .counted = std::exchange(counted_, true)};
+  }
+
+  std::optional<std::int64_t> next_batch() const override {
+    const std::lock_guard lock(mutex_);
+    return leases_.empty() ? std::nullopt : std::optional(leases_.front());
+  }
+
+  void note(std::span<const std::byte> bytes) override {
+    loop_.post([this, note = Bytes(bytes.begin(), bytes.end())]() mutable {
+      note_ = std::move(note);
+      if (computing_) links_[0]->send(Kind::note, clock_, 0, 0, note_);
+    });
   }
 
   void ready(std::int64_t first, std::int64_t elements) override {
@@ -127,9 +145,15 @@ class SocketClient final : public Client, public Link::Owner {
     clock_ = next;
   }
 
-  void gradient_is_there(Link&) override {
-    if (!all_links([](const Link& link) { return link.has_gradient(); })) return;
-    for (const auto& link : links_) link->send(Kind::commit, clock_);
+  void lent(std::int64_t batch) override {
+    const std::lock_guard lock(mutex_);
+    leases_.push_back(batch);
+  }
+
+  void all_done() override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
   }
 
   void weights_are_here(Link&) override {
@@ -145,6 +169,9 @@ class SocketClient final : public Client, public Link::Owner {
       at_stake_ = false;
     }
     updates_ = links_[0]->updates();
+    if (leases_.empty()) return give_up_locked("server 0 sent weights and no batch");
+    batch_ = leases_.front();
+    leases_.pop_front();
     delivered_ = true;
     changed_.notify_all();
   }
@@ -174,7 +201,8 @@ class SocketClient final : public Client, public Link::Owner {
         // Weights come right behind a welcome: not while the worker still computes with those it has.
         const std::lock_guard lock(mutex_);
         delivered_ = false;
-        if (computes_) return;
+        leases_.clear();
+        if (computes_ || done_) return;
       }
       call_again(reason);
     });
@@ -234,6 +262,10 @@ class SocketClient final : public Client, public Link::Owner {
 
   void give_up(const std::string& reason) {
     const std::lock_guard lock(mutex_);
+    give_up_locked(reason);
+  }
+
+  void give_up_locked(const std::string& reason) {
     failure_ = reason;
     changed_.notify_all();
   }
@@ -262,20 +294,24 @@ class SocketClient final : public Client, public Link::Owner {
   std::unique_ptr<transport::Loop::Timer> retry_, heartbeat_, last_resort_;
   std::vector<BFloat16> rounded_;
   std::vector<std::int64_t> remaining_;  // elements of each key that are not ready
-  std::size_t unsent_ = 0;               // keys
-  std::uint64_t clock_ = 0;              // of the gradient that is made or on its way
+  Bytes note_;
+  std::size_t unsent_ = 0;   // keys
+  std::uint64_t clock_ = 0;  // of the gradient that is made or on its way
   double lost_since_ = 0;
   bool joined_or_joining_ = true, ending_ = false;
   bool computing_ = false, pushed_ = false;  // keys of this gradient may be sent; all of them were
 
   mutable std::mutex mutex_;  // of what both threads touch
   std::condition_variable changed_;
-  bool delivered_ = false;     // weights that the worker has not taken yet
-  bool computes_ = false;      // the worker took weights, and does not wait for others
-  bool took_weights_ = false;  // once at least
-  bool at_stake_ = false;      // whether the gradient of the weights it took counts is not known
-  bool counted_ = true;        // whether the last gradient of which that is known does
-  std::int64_t updates_ = 0;   // that are in the weights
+  bool delivered_ = false;           // weights that the worker has not taken yet
+  bool computes_ = false;            // the worker took weights, and does not wait for others
+  bool took_weights_ = false;        // once at least
+  bool at_stake_ = false;            // whether the gradient of the weights it took counts is not known
+  bool counted_ = true;              // whether the last gradient of which that is known does
+  bool done_ = false;                // nothing is left to do
+  std::int64_t updates_ = 0;         // that are in the weights
+  std::int64_t batch_ = 0;           // for them
+  std::deque<std::int64_t> leases_;  // of batches after that
   std::string failure_;
   ClientCounts counts_;
 

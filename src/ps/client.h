@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +38,9 @@ class Client {
   virtual ~Client() = default;  // leaves
 
   struct Weights {
+    bool done = false;         // nothing is left to do; the rest does not matter
     std::int64_t updates = 0;  // that are in them
+    std::int64_t batch = 0;    // of which a gradient is to be made
     // Whether the gradient before was taken. When not, because the worker had to join again, nothing of it
     // was: its samples are still to be used.
     bool counted = true;
@@ -45,6 +48,10 @@ class Client {
   // Waits until `parameters` holds the weights for the next gradient; the first call waits for the first
   // weights. Error (peer) that names who is missing.
   virtual Weights wait_for_weights() = 0;
+  // The batch after that, if it is known yet; it may still come otherwise.
+  virtual std::optional<std::int64_t> next_batch() const = 0;
+  // What else is to be known of the gradient, for whoever watches the lead. Before the last of it is ready.
+  virtual void note(std::span<const std::byte> bytes) = 0;
   // These elements of `gradients` are as they will be: what is complete is sent.
   virtual void ready(std::int64_t first, std::int64_t elements) = 0;
 

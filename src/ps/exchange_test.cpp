@@ -13,6 +13,7 @@
 #include "ps/client.h"
 #include "ps/messages.h"
 #include "ps/server.h"
+#include "ps/test_adder.h"
 
 namespace trainyard::ps {
 namespace {
@@ -20,14 +21,6 @@ namespace {
 namespace transport = comm::transport;
 
 constexpr std::int64_t kElements = 50'000;
-
-// Adds gradients: parameters are then the sum of all that was ever applied.
-class Adder final : public Updater {
- public:
-  void apply(std::span<float> parameters, std::span<const float> gradient, std::int64_t) override {
-    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] += gradient[i];
-  }
-};
 
 class Lines {
  public:
@@ -52,9 +45,15 @@ class ServerThread {
  public:
   ServerThread(const ServerOptions& options, const std::vector<Key>& keys, const transport::JobKey& key,
                Server::Log log)
-      : server_(make_server(loop_, options, keys, std::vector<float>(kElements, 0.0f), adder_,
-                            transport::Address::parse("tcp:127.0.0.1:0"), &key, std::move(log))),
-        thread_([this] { loop_.run(); }) {}
+      : server_(make_server(loop_, options, keys, adder_, transport::Address::parse("tcp:127.0.0.1:0"), &key,
+                            std::move(log))) {
+    const auto elements = static_cast<std::size_t>(server_->shard().elements());
+    if (!server_->has_begun()) server_->begin(std::vector<float>(elements), {}, {});
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  void connect(const std::vector<transport::Address>& servers) {
+    loop_.post([this, servers] { server_->connect(servers); });
+  }
   ~ServerThread() {
     loop_.post([this] {
       server_.reset();
@@ -102,6 +101,7 @@ class Exchange : public testing::Test {
                                                         keys_, key_, lines_.log()));
       addresses_.push_back(servers_.back()->address());
     }
+    for (const auto& server : servers_) server->connect(addresses_);
   }
 
   ClientOptions client_options(int worker, bool bf16 = false) const {
@@ -148,8 +148,8 @@ TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
   for (const auto& server : servers_) {
     // What is applied beside may still be under way when the workers are gone.
     while (server->counts().updates < (bsp ? kSteps : kSteps * workers)) std::this_thread::yield();
-    const Shard::Version parameters = server->on_its_thread([](Server& s) { return s.parameters(); });
-    for (const float value : *parameters.values) ASSERT_EQ(value, all);
+    const Shard::Version parameters = server->on_its_thread([](Server& s) { return s.shard().newest(); });
+    for (const float value : parameters.values->values) ASSERT_EQ(value, all);
     const ServerCounts counts = server->counts();
     EXPECT_EQ(counts.gradients, kSteps * workers);
     EXPECT_EQ(counts.updates, bsp ? kSteps : kSteps * workers);

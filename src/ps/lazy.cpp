@@ -30,7 +30,7 @@ class Lazy final : public Mode {
 
   void commit(int worker, Gradient gradient) override {
     ++waiting_;
-    host_.apply_beside(std::move(gradient), [this] { applied(); });
+    host_.apply_beside(worker, std::move(gradient), [this] { applied(); });
     if (waiting_ < most_waiting_)
       host_.release(worker);
     else

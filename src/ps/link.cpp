@@ -19,13 +19,14 @@ Link::Link(Owner& owner, int server, const std::vector<Key>& keys, std::span<flo
 
 void Link::send(Kind kind, std::uint64_t clock, std::uint32_t key, std::uint16_t flags,
                 std::span<const std::byte> payload) {
+  if (kind == Kind::push) in_use_ = false;  // the server answers when it has all of them
   connection_->send({.kind = wire(kind), .flags = flags, .epoch = epoch_, .key = key, .clock = clock},
                     payload);
 }
 
 void Link::take_weights() {
   has_weights_ = false;
-  has_gradient_ = false;
+  in_use_ = true;
 }
 
 std::span<float> Link::slice(std::uint32_t key) const {
@@ -40,8 +41,8 @@ std::span<std::byte> Link::room_for(const Frame& frame) {
     words_.resize(frame.payload_bytes);
     return words_;
   }
-  if (has_weights_ || frame.epoch != epoch_)
-    fail(ErrorKind::peer, "server {} sent weights out of turn", server_);
+  if (in_use_ || frame.epoch != epoch_) fail(ErrorKind::peer, "server {} sent weights out of turn", server_);
+  has_weights_ = false;  // newer ones, before those were used
   const std::span<float> to = slice(frame.key);
   const bool rounded = (frame.flags & kBf16) != 0;
   if (frame.payload_bytes != to.size() * (rounded ? sizeof(BFloat16) : sizeof(float)))
@@ -69,9 +70,10 @@ void Link::arrived(const Frame& frame, std::span<std::byte> payload) {
       has_weights_ = true;
       updates_ = static_cast<std::int64_t>(frame.clock);
       return owner_.weights_are_here(*this);
-    case Kind::received:
-      has_gradient_ = true;
-      return owner_.gradient_is_there(*this);
+    case Kind::lease:
+      return owner_.lent(static_cast<std::int64_t>(frame.clock));
+    case Kind::done:
+      return owner_.all_done();
     case Kind::refusal:
       refused_ = (frame.flags & kReturn) == 0;
       refusal_ = {reinterpret_cast<const char*>(payload.data()), payload.size()};

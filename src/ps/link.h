@@ -15,8 +15,9 @@ class Link final : public comm::transport::Receiver {
    public:
     virtual ~Owner() = default;
     virtual void welcomed(Link& link) = 0;
-    virtual void gradient_is_there(Link& link) = 0;
     virtual void weights_are_here(Link& link) = 0;
+    virtual void lent(std::int64_t batch) = 0;
+    virtual void all_done() = 0;
     // `final`: it may not come back.
     virtual void lost(Link& link, const std::string& reason, bool final) = 0;
   };
@@ -31,7 +32,6 @@ class Link final : public comm::transport::Receiver {
   std::uint64_t clock() const { return clock_; }  // of the gradient that the server takes next, when welcomed
   std::int64_t updates() const { return updates_; }
   bool has_weights() const { return has_weights_; }
-  bool has_gradient() const { return has_gradient_; }
 
   void send(Kind kind, std::uint64_t clock, std::uint32_t key = 0, std::uint16_t flags = 0,
             std::span<const std::byte> payload = {});
@@ -53,7 +53,7 @@ class Link final : public comm::transport::Receiver {
   std::uint32_t epoch_ = 0;
   std::uint64_t clock_ = 0;
   std::int64_t updates_ = 0;
-  bool has_weights_ = false, has_gradient_ = false, refused_ = false;
+  bool has_weights_ = false, in_use_ = false, refused_ = false;
   std::string refusal_;
   std::vector<BFloat16> rounded_;
   std::vector<std::byte> words_;

@@ -6,6 +6,11 @@
 #include "ps/wire_numbers.h"
 
 namespace trainyard::ps {
+namespace {
+
+constexpr std::uint32_t kMostNoteBytes = 1024;
+
+}  // namespace
 
 using comm::transport::Frame;
 
@@ -15,8 +20,7 @@ Member::Member(Owner& owner, const Shard& shard, BufferPool& buffers,
       shard_(shard),
       buffers_(buffers),
       connection_(std::move(connection)),
-      worker_(static_cast<int>(connection_->peer().id)),
-      gradient_(buffers.take()) {
+      worker_(static_cast<int>(connection_->peer().id)) {
   connection_->start(*this);
 }
 
@@ -25,6 +29,7 @@ std::string Member::name() const { return fmt::format("worker {} ({})", worker_,
 void Member::admit(std::uint32_t epoch, std::uint64_t clock) {
   epoch_ = epoch;
   clock_ = clock;
+  gradient_ = buffers_.take();
   expect_all_keys();
 }
 
@@ -33,7 +38,7 @@ void Member::released(std::int64_t updates) {
   may_push_ = true;
 }
 
-std::shared_ptr<const std::vector<float>> Member::take_gradient() {
+std::shared_ptr<const Buffer> Member::take_gradient() {
   ++clock_;
   may_push_ = false;
   expect_all_keys();
@@ -57,19 +62,20 @@ void Member::refuse(const std::string& reason, bool may_return) {
 
 std::string Member::objection(const Frame& frame) const {
   const auto kind = static_cast<Kind>(frame.kind);
-  if (kind != Kind::push && frame.payload_bytes != 0)
+  if (kind == Kind::note && frame.payload_bytes > kMostNoteBytes)
+    return fmt::format("a note of {} bytes", frame.payload_bytes);
+  if (kind != Kind::push && kind != Kind::note && frame.payload_bytes != 0)
     return fmt::format("kind {} has no payload", frame.kind);
   if (kind == Kind::heartbeat) return "";
-  if (kind == Kind::join) return admitted() ? "it has joined already" : "";
+  if (kind == Kind::join) return wants_in_ ? "it has joined already" : "";
   if (!admitted()) return fmt::format("kind {} came before it joined", frame.kind);
   if (frame.epoch != epoch_) return fmt::format("epoch {} is over, this is epoch {}", frame.epoch, epoch_);
   if (kind == Kind::leave) return "";
-  if (kind != Kind::push && kind != Kind::commit) return fmt::format("kind {} is not known", frame.kind);
+  if (kind != Kind::push && kind != Kind::note) return fmt::format("kind {} is not known", frame.kind);
   if (!may_push_) return "it was not let go on";
   if (frame.clock != clock_) return fmt::format("clock {} came, {} is next", frame.clock, clock_);
-  if (kind == Kind::commit)
-    return missing_.empty() ? "" : fmt::format("{} keys are missing", missing_.size());
-  const std::span<const float> slice = shard_.slice(std::span<const float>(*gradient_), frame.key);
+  if (kind == Kind::note) return "";
+  const std::span<const float> slice = shard_.slice(std::span<const float>(gradient_->values), frame.key);
   if (slice.empty()) return fmt::format("key {} is not of this server", frame.key);
   if (!missing_.contains(frame.key)) return fmt::format("key {} came twice", frame.key);
   const std::size_t bytes = slice.size() * ((frame.flags & kBf16) != 0 ? sizeof(BFloat16) : sizeof(float));
@@ -84,7 +90,11 @@ std::span<std::byte> Member::room_for(const Frame& frame) {
     ignored_.resize(frame.payload_bytes);
     return ignored_;
   }
-  const std::span<float> slice = shard_.slice(std::span<float>(*gradient_), frame.key);
+  if (static_cast<Kind>(frame.kind) == Kind::note) {
+    note_.resize(frame.payload_bytes);
+    return note_;
+  }
+  const std::span<float> slice = shard_.slice(gradient_->values, frame.key);
   if ((frame.flags & kBf16) == 0) return std::as_writable_bytes(slice);
   rounded_.resize(slice.size());
   return std::as_writable_bytes(std::span(rounded_));
@@ -94,11 +104,10 @@ void Member::arrived(const Frame& frame, std::span<std::byte>) {
   if (!objection_.empty()) return refuse(objection_);
   switch (static_cast<Kind>(frame.kind)) {
     case Kind::join:
-      return owner_.joined(*this);
+      wants_in_ = true;
+      return owner_.wants_to_join(*this);
     case Kind::push:
       return take_key(frame);
-    case Kind::commit:
-      return owner_.committed(*this);
     case Kind::leave:
       refused_ = true;  // whatever else it says
       return connection_->close("it left");
@@ -108,7 +117,7 @@ void Member::arrived(const Frame& frame, std::span<std::byte>) {
 }
 
 void Member::take_key(const Frame& frame) {
-  const std::span<float> slice = shard_.slice(std::span<float>(*gradient_), frame.key);
+  const std::span<float> slice = shard_.slice(gradient_->values, frame.key);
   if ((frame.flags & kBf16) != 0) widen_numbers(rounded_, slice);
   // Now, while it is still in the cache.
   if (!all_finite(slice)) bad_keys_.push_back(frame.key);
@@ -118,7 +127,7 @@ void Member::take_key(const Frame& frame) {
 
 void Member::closed(const std::string& reason) {
   closed_ = true;
-  owner_.gone(*this, reason);
+  owner_.gone(*this, reason, !refused_);
 }
 
 }  // namespace trainyard::ps

@@ -16,10 +16,9 @@ class Member final : public comm::transport::Receiver {
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual void joined(Member& member) = 0;
+    virtual void wants_to_join(Member& member) = 0;
     virtual void gradient_is_here(Member& member) = 0;  // all keys of this server
-    virtual void committed(Member& member) = 0;
-    virtual void gone(Member& member, const std::string& reason) = 0;
+    virtual void gone(Member& member, const std::string& reason, bool may_return) = 0;
   };
 
   // `buffers`: of as many numbers as the shard has.
@@ -41,10 +40,13 @@ class Member final : public comm::transport::Receiver {
   // The weights of so many updates were sent to it: it may push.
   void released(std::int64_t updates);
   std::int64_t released_updates() const { return released_updates_; }
+  const std::shared_ptr<Buffer>& gradient() const { return gradient_; }
+  bool gradient_complete() const { return epoch_ != 0 && missing_.empty(); }
   // The gradient counts, and is the caller's; the next one is of the next clock.
-  std::shared_ptr<const std::vector<float>> take_gradient();
+  std::shared_ptr<const Buffer> take_gradient();
   // Keys of the gradient with numbers that are not finite.
   const std::vector<std::uint32_t>& bad_keys() const { return bad_keys_; }
+  const Bytes& note() const { return note_; }
 
   // Tells it why, and whether it may join again, and ends the connection; gone() follows.
   void refuse(const std::string& reason, bool may_return = false);
@@ -68,9 +70,10 @@ class Member final : public comm::transport::Receiver {
   std::uint32_t epoch_ = 0;
   std::uint64_t clock_ = 0;
   std::int64_t released_updates_ = 0;
-  bool may_push_ = false, refused_ = false, closed_ = false;
+  bool wants_in_ = false, may_push_ = false, refused_ = false, closed_ = false;
   std::string objection_, refusal_;
-  std::shared_ptr<std::vector<float>> gradient_;
+  std::shared_ptr<Buffer> gradient_;  // null until it is in
+  Bytes note_;
   std::vector<BFloat16> rounded_;
   std::vector<std::byte> ignored_;
   std::set<std::uint32_t> missing_;      // keys of this clock

@@ -19,6 +19,7 @@ ModeName ModeName::parse(const std::string& text) {
   if (text == "asp") return {.kind = Kind::asp};
   if (text == "lazy") return {.kind = Kind::lazy};
   if (text == "lazy-locked") return {.kind = Kind::lazy_locked};
+  if (text == "hogwild") return {.kind = Kind::hogwild};
   if (text.starts_with("ssp:")) {
     ModeName name{.kind = Kind::ssp};
     const char *begin = text.data() + 4, *end = text.data() + text.size();
@@ -26,7 +27,8 @@ ModeName ModeName::parse(const std::string& text) {
     if (error == std::errc{} && stopped == end && begin != end && name.bound >= 0) return name;
   }
   fail(ErrorKind::usage,
-       "mode '{}' is not known; allowed are bsp, bsp:sum, asp, lazy, lazy-locked and ssp:N with N >= 0",
+       "mode '{}' is not known; allowed are bsp, bsp:sum, asp, lazy, lazy-locked, hogwild and ssp:N with N "
+       ">= 0",
        text);
 }
 
@@ -42,6 +44,8 @@ std::string ModeName::to_string() const {
       return "lazy";
     case Kind::lazy_locked:
       return "lazy-locked";
+    case Kind::hogwild:
+      return "hogwild";
   }
   return "?";
 }
@@ -58,6 +62,8 @@ std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int
     case ModeName::Kind::lazy:
     case ModeName::Kind::lazy_locked:  // the same rule: they differ in how the host applies beside
       return make_lazy(host, kMostWaiting);
+    case ModeName::Kind::hogwild:
+      return make_hogwild(host);
   }
   return nullptr;
 }

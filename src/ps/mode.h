@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "ps/buffer_pool.h"
 
 namespace trainyard::ps {
 
@@ -17,15 +20,16 @@ namespace trainyard::ps {
 class Mode {
  public:
   // Of a whole shard. Who holds it keeps it as it is.
-  using Gradient = std::shared_ptr<const std::vector<float>>;
+  using Gradient = std::shared_ptr<const Buffer>;
 
   class Host {
    public:
     virtual ~Host() = default;
-    // One update of the parameters.
-    virtual void apply(std::span<const float> gradient) = 0;
-    // The same beside all else, in the order of the calls; then `done`, on the mode's thread.
-    virtual void apply_beside(Gradient gradient, std::function<void()> done) = 0;
+    // One update of the parameters, by what was committed since the last; `summed`: so many gradients are
+    // added up in it, their mean being one.
+    virtual void apply(std::span<const float> gradient, int summed) = 0;
+    // The same beside all else; then `done`, on the mode's thread.
+    virtual void apply_beside(int worker, Gradient gradient, std::function<void()> done) = 0;
     // The newest weights go to the worker.
     virtual void release(int worker) = 0;
   };
@@ -41,9 +45,9 @@ class Mode {
   virtual void commit(int worker, Gradient gradient) = 0;
 };
 
-// What a user says: "bsp", "bsp:sum", "asp", "ssp:3", "lazy", "lazy-locked".
+// What a user says: "bsp", "bsp:sum", "asp", "ssp:3", "lazy", "lazy-locked", "hogwild".
 struct ModeName {
-  enum class Kind : std::uint8_t { bsp, asp, ssp, lazy, lazy_locked };
+  enum class Kind : std::uint8_t { bsp, asp, ssp, lazy, lazy_locked, hogwild };
   Kind kind = Kind::bsp;
   bool mean = true;  // bsp: the mean of a round's gradients, else their sum
   int bound = 0;     // ssp: how many clocks the fastest may be ahead of the slowest
@@ -52,6 +56,9 @@ struct ModeName {
   static ModeName parse(const std::string& text);
   std::string to_string() const;
 };
+
+// The gradients of one round, by worker: their sum in the order of workers, or their mean, in `sum`.
+void add_in_order(const std::map<int, std::span<const float>>& gradients, bool mean, std::span<float> sum);
 
 // `elements`: of a gradient.
 std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements);

@@ -23,11 +23,11 @@ class Board final : public Mode::Host {
   explicit Board(const std::string& mode)
       : mode_(make_mode(ModeName::parse(mode), *this, kElements)), parameters_(kElements, 0.0f) {}
 
-  void apply(std::span<const float> gradient) override {
+  void apply(std::span<const float> gradient, int) override {
     for (std::size_t i = 0; i < gradient.size(); ++i) parameters_[i] += gradient[i];
     ++version_;
   }
-  void apply_beside(Mode::Gradient gradient, std::function<void()> done) override {
+  void apply_beside(int, Mode::Gradient gradient, std::function<void()> done) override {
     beside_.push_back({std::move(gradient), std::move(done)});
   }
   void release(int worker) override {
@@ -44,7 +44,13 @@ class Board final : public Mode::Host {
   void commit(int worker, std::vector<float> gradient) {
     ASSERT_EQ(running_.count(worker), 1u);
     running_.erase(worker);
-    mode_->commit(worker, std::make_shared<std::vector<float>>(std::move(gradient)));
+    struct Owned {
+      std::vector<float> numbers;
+      Buffer buffer;
+    };
+    const auto owned = std::make_shared<Owned>(Owned{std::move(gradient), {}});
+    owned->buffer.values = owned->numbers;
+    mode_->commit(worker, Mode::Gradient(owned, &owned->buffer));
   }
   void commit(int worker, float value) { commit(worker, std::vector<float>(kElements, value)); }
 
@@ -56,7 +62,7 @@ class Board final : public Mode::Host {
   void apply_one_beside() {
     const auto [gradient, done] = std::move(beside_.front());
     beside_.pop_front();
-    apply(*gradient);
+    apply(gradient->values, 1);
     done();
   }
 
@@ -69,7 +75,7 @@ class Board final : public Mode::Host {
 };
 
 TEST(ModeNames, AreReadAndWritten) {
-  for (const char* text : {"bsp", "bsp:sum", "asp", "ssp:0", "ssp:12", "lazy", "lazy-locked"})
+  for (const char* text : {"bsp", "bsp:sum", "asp", "ssp:0", "ssp:12", "lazy", "lazy-locked", "hogwild"})
     EXPECT_EQ(ModeName::parse(text).to_string(), text);
   for (const char* text : {"", "sync", "ssp", "ssp:", "ssp:-1", "ssp:x", "ssp:1x", "bsp:"})
     EXPECT_THROW(ModeName::parse(text), Error) << text;

@@ -9,5 +9,6 @@ std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mea
 std::unique_ptr<Mode> make_asp(Mode::Host& host);
 std::unique_ptr<Mode> make_ssp(Mode::Host& host, int bound);
 std::unique_ptr<Mode> make_lazy(Mode::Host& host, int most_waiting);
+std::unique_ptr<Mode> make_hogwild(Mode::Host& host);
 
 }  // namespace trainyard::ps

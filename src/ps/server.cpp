@@ -1,186 +1,520 @@
 #include "ps/server.h"
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "ps/applier.h"
+#include "ps/lead.h"
 #include "ps/member.h"
+#include "ps/peer.h"
+#include "ps/replica.h"
 #include "ps/wire_numbers.h"
 
 namespace trainyard::ps {
 namespace {
 
 namespace transport = comm::transport;
+using transport::Frame;
 
-Sharing sharing_of(const ModeName& mode) {
-  return mode.kind == ModeName::Kind::lazy          ? Sharing::snapshots
-         : mode.kind == ModeName::Kind::lazy_locked ? Sharing::locked
-                                                    : Sharing::one_thread;
-}
-
-class SocketServer final : public Server, public Mode::Host, public Member::Owner {
+class SocketServer final : public Server, public Member::Owner, public Lead::Host {
  public:
   SocketServer(transport::Loop& loop, const ServerOptions& options, const std::vector<Key>& keys,
-               std::span<const float> parameters, Updater& updater, const transport::Address& address,
-               const transport::JobKey* key, Log log)
+               Updater& updater, const transport::Address& address, const transport::JobKey* key, Log log)
       : loop_(loop),
         options_(options),
-        welcome_(encode(Welcome{.elements = static_cast<std::int64_t>(parameters.size()),
+        key_(key != nullptr ? *key : transport::JobKey()),
+        welcome_(encode(Welcome{.elements = keys.empty() ? 0 : keys.back().end(),
                                 .keys = static_cast<std::int32_t>(keys.size()),
                                 .servers = options.servers,
                                 .server = options.server})),
-        shard_(keys, options.server, parameters, sharing_of(options.mode)),
-        gradients_(static_cast<std::size_t>(shard_.elements())),
-        updater_(updater),
         log_(std::move(log)),
-        mode_(make_mode(options.mode, *this, shard_.elements())),
+        replica_(loop, options, keys, updater, [this](int worker) { released(worker); }),
         listener_(transport::listen(
             loop, address, key, {},
             [this](std::unique_ptr<transport::Connection> peer) { meet(std::move(peer)); },
             [this](const std::string& who, const std::string& why) {
               log_(fmt::format("refused {}: {}", who, why));
             })) {
-    if (sharing_of(options.mode) != Sharing::one_thread)
-      applier_ = std::make_unique<Applier>(loop, shard_, updater);
+    if (options.server == 0)
+      lead_.emplace(*this, LeadOptions{.servers = options.servers,
+                                       .workers = options.workers,
+                                       .least_workers = options.least_workers,
+                                       .patience_seconds = options.patience_seconds,
+                                       .batches = options.batches});
     look_at_leases();
   }
 
   transport::Address address() const override { return listener_->address(); }
-  Shard::Version parameters() const override { return shard_.newest(); }
-  int live_workers() const override { return static_cast<int>(members_.size()); }
+  bool has_begun() const override { return replica_.has_begun(); }
+  void begin(std::span<const float> parameters, std::span<const float> slots,
+             const LedgerStart& start) override {
+    replica_.begin(parameters, slots, start);
+  }
+  void connect(const std::vector<transport::Address>& servers) override {
+    TRAINYARD_CHECK(has_begun() && static_cast<int>(servers.size()) == options_.servers);
+    lead_address_ = servers.front();
+    connected_ = true;
+    if (lead_)
+      agree_when_complete();
+    else
+      call_lead();
+  }
+
+  const Shard& shard() const override { return replica_.shard(); }
+  int live_workers() const override { return static_cast<int>(seats_.size()); }
+  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
+  void halt() override {
+    TRAINYARD_CHECK(lead_.has_value());
+    lead_->halt();
+    settle();
+  }
+  void snapshot(std::int64_t updates, OnSnapshot on_snapshot) override {
+    replica_.snapshot(updates, std::move(on_snapshot));
+  }
 
   ServerCounts counts() const override {
     ServerCounts counts = counts_;
-    counts.updates = shard_.updates();
+    counts.updates = shard().updates();
+    counts.apply_nanoseconds = static_cast<std::int64_t>(1e9 * replica_.apply_seconds());
+    counts.elements = shard().elements();
     for (const auto& member : met_) add_traffic(*member, counts);
     return counts;
   }
 
  private:
+  // A worker that is in. Its connection may be gone already: it is in until all servers know that it is not.
+  struct Seat {
+    Member* member = nullptr;
+    std::uint32_t epoch = 0;
+  };
+  struct Follower {
+    std::unique_ptr<Peer> peer;
+    std::optional<Ledger> ledger;
+    bool agreed = false;
+  };
+
   void meet(std::unique_ptr<transport::Connection> peer) {
-    if (peer->peer().role != static_cast<std::uint8_t>(Role::worker))
-      return log_(fmt::format("refused {}: it is no worker", peer->address()));
-    met_.push_back(std::make_unique<Member>(*this, shard_, gradients_, std::move(peer)));
+    const transport::Hello who = peer->peer();
+    if (who.role == static_cast<std::uint8_t>(Role::worker) && who.id < Ledger::kMostWorkers) {
+      met_.push_back(std::make_unique<Member>(*this, shard(), replica_.gradients(), std::move(peer)));
+      return;
+    }
+    if (who.role == static_cast<std::uint8_t>(Role::server) && lead_ && who.id > 0 &&
+        static_cast<int>(who.id) < options_.servers)
+      return meet_follower(static_cast<int>(who.id), std::move(peer));
+    log_(fmt::format("refused {}: role {}, number {}", peer->address(), who.role, who.id));
   }
 
-  // Mode::Host
-  void apply(std::span<const float> gradient) override { shard_.apply(updater_, gradient); }
+  // Who wants to join, who is lost, whose gradient is here: the lead is told, here or elsewhere.
 
-  void apply_beside(Mode::Gradient gradient, std::function<void()> done) override {
-    const auto made_of = made_of_.extract(gradient.get());
-    applier_->apply(std::move(gradient),
-                    [this, of = made_of.mapped(), done = std::move(done)](std::int64_t updates) {
-                      ++counts_.staleness[updates - of];
-                      done();
-                    });
+  void wants_to_join(Member& member) override {
+    if (const auto old = arriving_.find(member.worker()); old != arriving_.end() && old->second != &member)
+      old->second->refuse("another process joined in its place");
+    arriving_[member.worker()] = &member;
+    tell_seen(member.worker());
   }
 
-  void release(int worker) override {
-    const auto found = members_.find(worker);
-    if (found == members_.end()) return;
-    Member& member = *found->second;
-    const Shard::Version newest = shard_.newest();
-    member.released(newest.updates);
-    if (options_.bf16)
-      send_weights(member, rounded(newest), newest.updates);
-    else
-      send_weights(member, newest.values, newest.updates);
+  void tell_seen(int worker) {
+    if (lead_) {
+      lead_->seen(0, worker);
+      return settle();
+    }
+    say_to_lead({.kind = wire(Kind::seen), .key = static_cast<std::uint32_t>(worker)});
+  }
+
+  void gradient_is_here(Member& member) override {
+    std::optional<std::uint32_t> bad_key;
+    if (!member.bad_keys().empty()) {
+      bad_key = member.bad_keys().front();
+      ++counts_.refused_gradients;
+      log_(fmt::format("{}: its gradient of step {} has numbers that are not finite, first in key {}",
+                       member.name(), member.clock(), *bad_key));
+    } else {
+      replica_.keep(*member.gradient(), member.worker(), member.clock());
+    }
+    if (lead_) {
+      lead_->prepared(0, member.worker(), member.epoch(), member.clock(), bad_key);
+      return settle();
+    }
+    say_to_lead({.kind = wire(Kind::prepared),
+                 .flags = bad_key ? kBad : std::uint16_t{0},
+                 .epoch = member.epoch(),
+                 .sender = bad_key.value_or(0),
+                 .key = static_cast<std::uint32_t>(member.worker()),
+                 .clock = member.clock()});
+  }
+
+  void gone(Member& member, const std::string& reason, bool may_return) override {
+    if (const auto found = arriving_.find(member.worker());
+        found != arriving_.end() && found->second == &member) {
+      arriving_.erase(found);
+      tell_lost(member.worker(), 0, reason, true);
+    } else if (member.admitted()) {
+      tell_lost(member.worker(), member.epoch(), reason, may_return);
+    }
+    forget_departed();
+  }
+
+  void tell_lost(int worker, std::uint32_t epoch, const std::string& reason, bool may_return) {
+    if (lead_) {
+      lead_->lost(0, worker, epoch, reason, may_return);
+      return settle();
+    }
+    const std::span<const std::byte> words = bytes_of(reason);
+    say_to_lead({.kind = wire(Kind::lost),
+                 .flags = may_return ? kReturn : std::uint16_t{0},
+                 .epoch = epoch,
+                 .key = static_cast<std::uint32_t>(worker)},
+                {words.begin(), words.end()});
+  }
+
+  void say_to_lead(const Frame& frame, Bytes payload = {}) {
+    if (lead_peer_ != nullptr && in_agreement_) lead_peer_->say(frame, std::move(payload));
+  }
+
+  // What happens, in the order of the lead.
+
+  void happen(const Event& event) override {
+    for (auto& [number, follower] : followers_)
+      follower.peer->say({.kind = wire(Kind::event)}, encode(event));
+    do_event(event);
+  }
+
+  void do_event(const Event& event) {
+    const int worker = static_cast<int>(event.worker);
+    switch (event.kind) {
+      case Event::Kind::admit:
+        return admit(event);
+      case Event::Kind::start:
+        return replica_.start();
+      case Event::Kind::commit:
+        return commit(event);
+      case Event::Kind::rest:
+        return replica_.leave(worker);
+      case Event::Kind::resume:
+        return replica_.join(worker);
+      case Event::Kind::remove:
+        return remove(event);
+    }
+  }
+
+  void admit(const Event& event) {
+    const int worker = static_cast<int>(event.worker);
+    ++counts_.joined;
+    const auto arrived = arriving_.extract(worker);
+    seats_[worker] = {.member = arrived.empty() ? nullptr : arrived.mapped(), .epoch = event.epoch};
+    if (!arrived.empty()) {
+      Member& member = *arrived.mapped();
+      member.admit(event.epoch, event.clock);
+      member.connection().send({.kind = wire(Kind::welcome), .epoch = event.epoch, .clock = event.clock},
+                               welcome_);
+    }
+    replica_.join(worker);
+    // It was here when the lead was told, and is not any more.
+    if (arrived.empty()) tell_lost(worker, event.epoch, "its connection is gone", true);
+  }
+
+  void commit(const Event& event) {
+    const int worker = static_cast<int>(event.worker);
+    const auto seat = seats_.find(worker);
+    TRAINYARD_CHECK(seat != seats_.end() && seat->second.member != nullptr);
+    Member& member = *seat->second.member;
+    TRAINYARD_CHECK(member.clock() == event.clock && member.gradient_complete());
+    ++counts_.gradients;
+    const std::int64_t updates = replica_.ledger().updates();
+    const std::int64_t staleness = updates - member.released_updates();
+    ++counts_.staleness[staleness];
+    counts_.most_waiting = std::max(counts_.most_waiting, replica_.waiting() + 1);
+    if (lead_ && watcher_.noted)
+      watcher_.noted({.worker = event.worker,
+                      .clock = event.clock,
+                      .batch = event.batch,
+                      .updates = updates,
+                      .staleness = staleness,
+                      .nanoseconds = static_cast<std::int64_t>(1e9 * now_seconds()),
+                      .waiting = static_cast<std::int32_t>(replica_.waiting())},
+                     member.note());
+    replica_.commit(worker, event.clock, event.batch, member.take_gradient());
+  }
+
+  void remove(const Event& event) {
+    const int worker = static_cast<int>(event.worker);
+    const auto seat = seats_.find(worker);
+    TRAINYARD_CHECK(seat != seats_.end() && seat->second.epoch == event.epoch);
+    Member* member = seat->second.member;
+    seats_.erase(seat);
+    ++counts_.left;
+    log_(fmt::format("{} is out: {}", member != nullptr ? member->name() : fmt::format("worker {}", worker),
+                     event.reason));
+    if (member != nullptr && !member->is_closed()) member->refuse(event.reason, event.may_return);
+    replica_.leave(worker);
+    forget_departed();
+  }
+
+  // The mode lets a worker go on: elsewhere at once, at the lead when there is a batch for it.
+  void released(int worker) {
+    if (!lead_) return send_weights(worker);
+    lead_->release(worker);
+    settle_soon();
+  }
+
+  // Lead::Host
+  void lend(int worker, std::int64_t batch) override {
+    Member* member = member_of(worker);
+    if (member != nullptr)
+      member->connection().send(
+          {.kind = wire(Kind::lease), .epoch = member->epoch(), .clock = static_cast<std::uint64_t>(batch)});
+  }
+
+  void send_done(int worker) override {
+    Member* member = member_of(worker);
+    if (member != nullptr) member->connection().send({.kind = wire(Kind::done), .epoch = member->epoch()});
+  }
+
+  void finished(const std::string& failure) override {
+    if (watcher_.finished) watcher_.finished(replica_.ledger().updates(), failure);
+  }
+
+  void send_weights(int worker) override {
+    Member* member = member_of(worker);
+    if (member == nullptr) return;
+    const Shard::Version newest = shard().newest();
+    member->released(newest.updates);
+    if (options_.bf16) {
+      const auto values = rounded(newest);
+      send_numbers<BFloat16>(*member, *values, newest.updates, [values] {});
+    } else {
+      send_numbers<float>(*member, newest.values->values, newest.updates, [values = newest.values] {});
+    }
   }
 
   template <typename Number>
-  void send_weights(Member& member, const std::shared_ptr<const std::vector<Number>>& values,
-                    std::int64_t updates) {
-    for (const std::uint32_t key : shard_.keys()) {
-      const bool last = key == shard_.keys().back();
-      std::function<void()> keep;
-      if (last) keep = [values] {};  // until all of it is sent
+  void send_numbers(Member& member, std::span<const Number> values, std::int64_t updates,
+                    std::function<void()> keep) {
+    for (const std::uint32_t key : shard().keys()) {
+      const bool last = key == shard().keys().back();
       member.connection().send(
           {.kind = wire(Kind::weights),
            .flags = static_cast<std::uint16_t>((options_.bf16 ? kBf16 : 0) | (last ? kLast : 0)),
            .epoch = member.epoch(),
            .key = key,
            .clock = static_cast<std::uint64_t>(updates)},
-          std::as_bytes(shard_.slice(std::span<const Number>(*values), key)), std::move(keep));
+          std::as_bytes(shard().slice(values, key)),
+          last ? std::move(keep) : std::function<void()>());  // until all of it is sent
     }
   }
 
   // A version in 16 bits, made once for all who get it.
   std::shared_ptr<const std::vector<BFloat16>> rounded(const Shard::Version& version) {
     if (rounded_ == nullptr || rounded_updates_ != version.updates) {
-      auto made = std::make_shared<std::vector<BFloat16>>(version.values->size());
-      round_numbers(*version.values, *made);
+      auto made = std::make_shared<std::vector<BFloat16>>(version.values->values.size());
+      round_numbers(version.values->values, *made);
       rounded_ = std::move(made);
       rounded_updates_ = version.updates;
     }
     return rounded_;
   }
 
-  // Member::Owner
-  void joined(Member& member) override {
-    // A process that comes again is believed to have lost the old connection, known here or not.
-    if (const auto old = members_.find(member.worker()); old != members_.end()) {
-      Member& gone_member = *old->second;
-      gone_member.refuse("another process joined in its place");
-      remove(gone_member, "another process joined in its place");
+  Member* member_of(int worker) {
+    const auto seat = seats_.find(worker);
+    if (seat == seats_.end() || seat->second.member == nullptr || seat->second.member->is_closed())
+      return nullptr;
+    return seat->second.member;
+  }
+
+  void settle() {
+    lead_->settle();
+    if (std::exchange(lending_, true)) return;
+    // Behind what is under way: who goes on now is served first.
+    post([this] {
+      lending_ = false;
+      lead_->lend_ahead();
+    });
+  }
+
+  void settle_soon() {
+    if (std::exchange(settling_, true)) return;
+    post([this] {
+      settling_ = false;
+      settle();
+    });
+  }
+
+  // The lead and the others.
+
+  void meet_follower(int number, std::unique_ptr<transport::Connection> connection) {
+    if (followers_.contains(number)) suspend(fmt::format("server {} came again", number));
+    const std::string address = connection->address();
+    log_(fmt::format("server {} ({}) is here", number, address));
+    followers_[number].peer = std::make_unique<Peer>(
+        std::move(connection),
+        [this, number](const Frame& frame, std::span<const std::byte> payload) {
+          heard_from_follower(number, frame, payload);
+        },
+        [this, number](const std::string& reason) {
+          suspend(fmt::format("server {} is lost: {}", number, reason));
+        });
+  }
+
+  void heard_from_follower(int number, const Frame& frame, std::span<const std::byte> payload) {
+    const auto found = followers_.find(number);
+    if (found == followers_.end()) return;
+    Follower& follower = found->second;
+    const int worker = static_cast<int>(frame.key);
+    switch (static_cast<Kind>(frame.kind)) {
+      case Kind::ledger:
+        follower.ledger = decode_ledger(payload);
+        return agree_when_complete();
+      case Kind::agreed:
+        follower.agreed = true;
+        return begin_when_agreed();
+      case Kind::seen:
+        lead_->seen(number, worker);
+        return settle();
+      case Kind::lost:
+        lead_->lost(number, worker, frame.epoch, text_of(payload), (frame.flags & kReturn) != 0);
+        return settle();
+      case Kind::prepared:
+        lead_->prepared(number, worker, frame.epoch, frame.clock,
+                        (frame.flags & kBad) != 0 ? std::optional(frame.sender) : std::nullopt);
+        return settle();
+      default:
+        return;
     }
-    members_[member.worker()] = &member;
-    ++counts_.joined;
-    member.admit(++epochs_, next_clocks_[member.worker()]);
-    member.connection().send({.kind = wire(Kind::welcome), .epoch = member.epoch(), .clock = member.clock()},
-                             welcome_);
-    mode_->join(member.worker());
-    if (started_ || live_workers() < options_.workers) return;
-    started_ = true;
-    mode_->start();
   }
 
-  void gradient_is_here(Member& member) override {
-    // With one server it is complete; with several the worker says when all of them have all of it.
-    if (options_.servers == 1) return committed(member);
-    member.connection().send(
-        {.kind = wire(Kind::received), .epoch = member.epoch(), .clock = member.clock()});
-  }
-
-  void committed(Member& member) override {
-    if (!member.bad_keys().empty()) {
-      ++counts_.refused_gradients;
-      log_(fmt::format("{}: its gradient of step {} has numbers that are not finite, first in key {}",
-                       member.name(), member.clock(), member.bad_keys().front()));
-      return member.refuse("a gradient that is not finite");
+  // Every server says what counts for it; who has less is told the rest.
+  void agree_when_complete() {
+    if (!connected_ || lead_->is_active() || static_cast<int>(followers_.size()) + 1 < options_.servers)
+      return;
+    const Ledger* longest = &replica_.ledger();
+    for (const auto& [number, follower] : followers_) {
+      if (!follower.ledger) return;
+      if (follower.ledger->updates() > longest->updates()) longest = &*follower.ledger;
     }
-    ++counts_.gradients;
-    Mode::Gradient gradient = member.take_gradient();
-    next_clocks_[member.worker()] = member.clock();
-    // What is applied beside may be applied later: how old it is then is known then.
-    if (applier_ != nullptr)
-      made_of_[gradient.get()] = member.released_updates();
-    else
-      ++counts_.staleness[shard_.updates() - member.released_updates()];
-    mode_->commit(member.worker(), std::move(gradient));
+    for (auto& [number, follower] : followers_)
+      follower.peer->say({.kind = wire(Kind::history)}, encode(longest->since(follower.ledger->updates())));
+    if (longest != &replica_.ledger()) {
+      const std::vector<Counted> missing = longest->since(replica_.ledger().updates());
+      replica_.take_history(missing);
+    }
+    restart_replica();
+    begin_when_agreed();
   }
 
-  void gone(Member& member, const std::string& reason) override {
-    remove(member, reason);
+  void begin_when_agreed() {
+    for (const auto& [number, follower] : followers_)
+      if (!follower.agreed) return;
+    if (lead_->is_active()) return;
+    lead_->begin(replica_.ledger(), now_seconds());
+    for (const auto& [worker, member] : std::map(arriving_)) tell_seen(worker);
+  }
+
+  void restart_replica() {
+    kept_.clear();
+    replica_.restart();
+  }
+
+  // A server is missing: all who are in are out, and may come again. What they promised is kept until all
+  // servers agree on what counts.
+  void suspend(const std::string& reason) {
+    if (suspending_) return;
+    suspending_ = true;
+    log_(fmt::format("interrupted: {}", reason));
+    ++counts_.interruptions;
+    if (lead_) lead_->suspend(now_seconds());
+    in_agreement_ = false;
+    for (auto& [worker, seat] : std::exchange(seats_, {})) {
+      if (seat.member == nullptr) continue;
+      if (seat.member->gradient_complete()) kept_.push_back(seat.member->gradient());
+      seat.member->refuse("a server is missing", true);
+    }
+    // Not from within the call of one of them.
+    post([this] {
+      suspending_ = false;
+      followers_.clear();
+      forget_departed();
+      if (lead_) return;
+      lead_peer_.reset();
+      call_lead();
+    });
+  }
+
+  void call_lead() {
+    lead_call_ = transport::call(
+        loop_, lead_address_, &key_,
+        {.role = static_cast<std::uint8_t>(Role::server), .id = static_cast<std::uint32_t>(options_.server)},
+        {},
+        [this](std::unique_ptr<transport::Connection> connection) {
+          lead_peer_ = std::make_unique<Peer>(
+              std::move(connection),
+              [this](const Frame& frame, std::span<const std::byte> payload) {
+                heard_from_lead(frame, payload);
+              },
+              [this](const std::string& reason) { suspend("server 0 is lost: " + reason); });
+          lead_peer_->say({.kind = wire(Kind::ledger)}, encode(replica_.ledger()));
+        },
+        [this](const std::string&) { lead_retry_ = loop_.after(0.1, [this] { call_lead(); }); });
+  }
+
+  void heard_from_lead(const Frame& frame, std::span<const std::byte> payload) {
+    if (suspending_) return;
+    switch (static_cast<Kind>(frame.kind)) {
+      case Kind::history:
+        replica_.take_history(decode_history(payload));
+        restart_replica();
+        in_agreement_ = true;
+        lead_peer_->say({.kind = wire(Kind::agreed)});
+        for (const auto& [worker, member] : std::map(arriving_)) tell_seen(worker);
+        return;
+      case Kind::event:
+        return do_event(decode_event(payload));
+      default:
+        return;
+    }
+  }
+
+  // Time.
+
+  void look_at_leases() {
+    const auto silent = [this](transport::Connection& connection) {
+      return connection.seconds_since_heard() > options_.lease_seconds;
+    };
+    const std::string reason = fmt::format("it said nothing for {} s", options_.lease_seconds);
+    for (const auto& [worker, seat] : std::map(seats_)) {
+      if (seat.member == nullptr || seat.member->is_closed()) continue;
+      if (silent(seat.member->connection()))
+        tell_lost(worker, seat.epoch, reason, true);
+      else
+        seat.member->connection().send({.kind = wire(Kind::heartbeat), .epoch = seat.epoch});
+    }
+    for (const auto& [number, follower] : followers_) {
+      if (silent(follower.peer->connection())) {
+        suspend(fmt::format("server {}: {}", number, reason));
+        break;
+      }
+      follower.peer->say({.kind = wire(Kind::heartbeat)});
+    }
+    if (lead_peer_ != nullptr && !suspending_) {
+      if (silent(lead_peer_->connection()))
+        suspend("server 0: " + reason);
+      else
+        lead_peer_->say({.kind = wire(Kind::heartbeat)});
+    }
+    if (lead_) {
+      lead_->look_at_time(now_seconds());
+      settle();
+    }
     forget_departed();
-  }
-
-  void remove(Member& member, const std::string& reason) {
-    const auto found = members_.find(member.worker());
-    if (found == members_.end() || found->second != &member) return;
-    members_.erase(found);
-    ++counts_.left;
-    log_(fmt::format("{} is out: {}", member.name(), reason));
-    mode_->leave(member.worker());
+    lease_timer_ = loop_.after(options_.lease_seconds / 4, [this] { look_at_leases(); });
   }
 
   // Those who are out; not now, for one of them may be speaking.
   void forget_departed() {
-    if (forgetting_) return;
-    forgetting_ = true;
-    loop_.post([this, alive = std::weak_ptr<bool>(alive_)] {
-      if (alive.expired()) return;
+    if (std::exchange(forgetting_, true)) return;
+    post([this] {
       forgetting_ = false;
       std::erase_if(met_, [this](const std::unique_ptr<Member>& member) {
-        const auto found = members_.find(member->worker());
-        const bool is_in = found != members_.end() && found->second == member.get();
+        const auto seat = seats_.find(member->worker());
+        const bool is_in = seat != seats_.end() && seat->second.member == member.get();
         if (is_in || !member->is_closed()) return false;
         add_traffic(*member, counts_);
         return true;
@@ -193,55 +527,46 @@ class SocketServer final : public Server, public Mode::Host, public Member::Owne
     counts.bytes_sent += member.connection().traffic().bytes_sent;
   }
 
-  void look_at_leases() {
-    std::vector<Member*> silent;
-    for (const auto& [worker, member] : members_) {
-      if (member->connection().seconds_since_heard() > options_.lease_seconds)
-        silent.push_back(member);
-      else
-        member->connection().send({.kind = wire(Kind::heartbeat), .epoch = member->epoch()});
-    }
-    for (Member* member : silent) {
-      const std::string reason = fmt::format("it said nothing for {} s", options_.lease_seconds);
-      member->refuse(reason, true);
-      remove(*member, reason);
-    }
-    forget_departed();
-    lease_timer_ = loop_.after(options_.lease_seconds / 4, [this] { look_at_leases(); });
+  template <typename Work>
+  void post(Work work) {
+    loop_.post([alive = std::weak_ptr<bool>(alive_), work = std::move(work)] {
+      if (!alive.expired()) work();
+    });
   }
 
   transport::Loop& loop_;
   ServerOptions options_;
-  WelcomeBytes welcome_;
-  Shard shard_;
-  BufferPool gradients_;
-  Updater& updater_;
+  transport::JobKey key_;
+  Bytes welcome_;
   Log log_;
-  std::unique_ptr<Mode> mode_;
-  bool started_ = false, forgetting_ = false;
-  std::uint32_t epochs_ = 0;
-  std::map<int, std::uint64_t> next_clocks_;  // by worker, also of those that are out
-  std::vector<std::unique_ptr<Member>> met_;  // everyone, also those that are out and not forgotten yet
-  std::map<int, Member*> members_;            // those who are in, by worker
+  Watcher watcher_;
+  Replica replica_;
+  std::optional<Lead> lead_;           // of server 0
+  std::map<int, Follower> followers_;  // of the lead
+  std::unique_ptr<Peer> lead_peer_;    // of the others
+  transport::Address lead_address_;
+  std::unique_ptr<transport::Call> lead_call_;
+  std::unique_ptr<transport::Loop::Timer> lead_retry_, lease_timer_;
+  bool connected_ = false, in_agreement_ = false, suspending_ = false;
+  bool forgetting_ = false, lending_ = false, settling_ = false;
+  std::vector<std::shared_ptr<Buffer>> kept_;  // gradients that may count, of workers that are out
+  std::vector<std::unique_ptr<Member>> met_;   // everyone, also those that are out and not forgotten yet
+  std::map<int, Member*> arriving_;            // by worker: wants to join
+  std::map<int, Seat> seats_;                  // by worker: is in
   std::shared_ptr<const std::vector<BFloat16>> rounded_;
   std::int64_t rounded_updates_ = -1;
   ServerCounts counts_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  // Of gradients to be applied beside: how many updates were in the weights that they were made of.
-  std::map<const std::vector<float>*, std::int64_t> made_of_;
-  std::unique_ptr<Applier> applier_;  // null: all is applied on the loop
-  std::unique_ptr<transport::Loop::Timer> lease_timer_;
   std::unique_ptr<transport::Listener> listener_;
 };
 
 }  // namespace
 
 std::unique_ptr<Server> make_server(transport::Loop& loop, const ServerOptions& options,
-                                    const std::vector<Key>& keys, std::span<const float> parameters,
-                                    Updater& updater, const transport::Address& address,
-                                    const transport::JobKey* key, Server::Log log) {
-  return std::make_unique<SocketServer>(loop, options, keys, parameters, updater, address, key,
-                                        std::move(log));
+                                    const std::vector<Key>& keys, Updater& updater,
+                                    const transport::Address& address, const transport::JobKey* key,
+                                    Server::Log log) {
+  return std::make_unique<SocketServer>(loop, options, keys, updater, address, key, std::move(log));
 }
 
 }  // namespace trainyard::ps

@@ -7,28 +7,41 @@
 
 namespace trainyard::ps {
 
-namespace {
-
-std::size_t elements_of(const std::vector<Key>& keys, int server) {
+std::int64_t Shard::elements_of(const std::vector<Key>& keys, int server) {
   std::int64_t elements = 0;
   for (const Key& key : keys) elements += key.server == server ? key.elements : 0;
-  return static_cast<std::size_t>(elements);
+  return elements;
 }
 
-}  // namespace
-
-Shard::Shard(const std::vector<Key>& keys, int server, std::span<const float> parameters, Sharing sharing)
-    : sharing_(sharing), versions_(elements_of(keys, server)), newest_(versions_.take()) {
+Shard::Shard(const std::vector<Key>& keys, int server, std::shared_ptr<StateMemory> memory, Sharing sharing)
+    : memory_(std::move(memory)), sharing_(sharing), versions_(memory_->parameters(), memory_) {
+  TRAINYARD_CHECK(elements_of(keys, server) == elements());
+  std::int64_t first = 0;
   for (std::size_t number = 0; number < keys.size(); ++number) {
     const Key& key = keys[number];
     if (key.server != server) continue;
     keys_.push_back(static_cast<std::uint32_t>(number));
-    places_.push_back({elements_, key.elements});
-    const auto part =
-        parameters.subspan(static_cast<std::size_t>(key.first), static_cast<std::size_t>(key.elements));
-    std::copy(part.begin(), part.end(), newest_->begin() + elements_);
-    elements_ += key.elements;
+    places_.push_back({first, key.elements});
+    first += key.elements;
   }
+  if (memory_->has_begun()) take_over();
+}
+
+void Shard::take_over() {
+  version_ = memory_->version();
+  newest_ = versions_.take(version_.parameters);
+}
+
+void Shard::begin(std::span<const float> parameters, std::span<const float> slots, std::int64_t updates) {
+  TRAINYARD_CHECK(!memory_->has_begun() && static_cast<std::int64_t>(parameters.size()) == elements() &&
+                  slots.size() == memory_->slots(0).size());
+  const std::shared_ptr<Buffer> first = versions_.take();
+  std::copy(parameters.begin(), parameters.end(), first->values.begin());
+  std::copy(slots.begin(), slots.end(), memory_->slots(0).begin());
+  memory_->set_version({.updates = updates, .parameters = first->number, .slots = 0});
+  const std::lock_guard lock(mutex_);
+  newest_ = first;
+  version_ = memory_->version();
 }
 
 Shard::Place Shard::place_of(std::uint32_t key) const {
@@ -38,33 +51,67 @@ Shard::Place Shard::place_of(std::uint32_t key) const {
 }
 
 Shard::Version Shard::newest() const {
+  if (sharing_ == Sharing::racing) return {copy_racing(), updates()};
   const std::lock_guard lock(mutex_);
   if (sharing_ == Sharing::locked) {
-    std::shared_ptr<std::vector<float>> copy = versions_.take();
-    std::copy(newest_->begin(), newest_->end(), copy->begin());
-    return {std::move(copy), updates_};
+    std::shared_ptr<Buffer> copy = versions_.take();
+    std::copy(newest_->values.begin(), newest_->values.end(), copy->values.begin());
+    return {std::move(copy), version_.updates};
   }
-  return {newest_, updates_};
+  return {newest_, version_.updates};
 }
 
 std::int64_t Shard::updates() const {
+  if (sharing_ == Sharing::racing) return memory_->version().updates;
   const std::lock_guard lock(mutex_);
-  return updates_;
+  return version_.updates;
 }
 
-void Shard::apply(Updater& updater, std::span<const float> gradient) {
-  TRAINYARD_CHECK(static_cast<std::int64_t>(gradient.size()) == elements_);
-  if (sharing_ == Sharing::locked) {
-    const std::lock_guard lock(mutex_);
-    return updater.apply(*newest_, gradient, updates_++);
-  }
-  const bool in_use = sharing_ == Sharing::snapshots || newest_.use_count() > 1;
-  std::shared_ptr<std::vector<float>> next = in_use ? versions_.take() : newest_;
-  if (in_use) std::copy(newest_->begin(), newest_->end(), next->begin());
-  updater.apply(*next, gradient, updates());
-  const std::lock_guard lock(mutex_);
-  ++updates_;
+void Shard::apply(Updater& updater, std::span<const float> gradient, int summed) {
+  TRAINYARD_CHECK(static_cast<std::int64_t>(gradient.size()) == elements());
+  if (sharing_ == Sharing::racing) return race(updater, gradient);
+  const std::lock_guard alone(applying_);
+  std::unique_lock lock(mutex_);
+  const StateMemory::Version from = version_;
+  const std::shared_ptr<Buffer> old = newest_;
+  if (sharing_ != Sharing::locked) lock.unlock();
+  std::shared_ptr<Buffer> next = versions_.take();
+  const int slots = 1 - from.slots;
+  updater.apply({old->values, memory_->slots(from.slots)}, {next->values, memory_->slots(slots)}, gradient,
+                from.updates, summed);
+  if (!lock.owns_lock()) lock.lock();
+  version_ = {.updates = from.updates + 1, .parameters = next->number, .slots = slots};
+  memory_->set_version(version_);
   newest_ = std::move(next);
+}
+
+// Numbers are read and written one by one, whole but in no order: an update of another thread may come
+// between and be lost. That is what the mode accepts for never waiting.
+void Shard::race(const Updater& updater, std::span<const float> gradient) {
+  const float rate = updater.rate(updates());
+  float* values = newest_->values.data();
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const std::atomic_ref<float> value(values[i]);
+    value.store(value.load(std::memory_order_relaxed) - rate * gradient[i], std::memory_order_relaxed);
+  }
+  memory_->count_update();
+}
+
+std::shared_ptr<Buffer> Shard::copy_racing() const {
+  std::shared_ptr<Buffer> copy = versions_.take();
+  float* values = newest_->values.data();
+  for (std::size_t i = 0; i < copy->values.size(); ++i)
+    copy->values[i] = std::atomic_ref<float>(values[i]).load(std::memory_order_relaxed);
+  return copy;
+}
+
+Shard::Copy Shard::copy() const {
+  const std::lock_guard alone(applying_);
+  const Version version = newest();
+  const std::span<const float> slots = memory_->slots(version_.slots);
+  return {.parameters = {version.values->values.begin(), version.values->values.end()},
+          .slots = {slots.begin(), slots.end()},
+          .updates = version.updates};
 }
 
 }  // namespace trainyard::ps

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 
 #include "ps/buffer_pool.h"
 #include "ps/keys.h"
+#include "ps/state_memory.h"
 
 namespace trainyard::ps {
 
@@ -15,29 +17,43 @@ namespace trainyard::ps {
 class Updater {
  public:
   virtual ~Updater() = default;
-  // `step` counts updates from 0.
-  virtual void apply(std::span<float> parameters, std::span<const float> gradient, std::int64_t step) = 0;
+
+  // `slots`: the arrays of the optimizer, one behind the other, each as long as the parameters.
+  struct From {
+    std::span<const float> parameters, slots;
+  };
+  struct To {
+    std::span<float> parameters, slots;
+  };
+  // `step` counts updates from 0; `summed`: so many gradients are added up in this one.
+  virtual void apply(const From& from, const To& to, std::span<const float> gradient, std::int64_t step,
+                     int summed) = 0;
+  // By so much a gradient is taken off: for updates that do not wait for each other, which know nothing else.
+  virtual float rate(std::int64_t step) const = 0;
+  virtual int slots() const = 0;
 };
 
 // How one thread reads a shard that another may update.
 enum class Sharing : std::uint8_t {
-  one_thread,  // it is the same: an update makes a new version only while somebody still holds the last
-  snapshots,   // every update makes a new version, and then puts it in place of the last
+  one_thread,  // it is the same
+  snapshots,   // an update puts its version in place of the last when it is complete
   locked,      // updates and readers take turns, and readers make a copy
+  racing,      // several threads update the same numbers at once
 };
 
 // A server's part of the parameters: its keys, one behind the other.
 class Shard {
  public:
   struct Version {
-    std::shared_ptr<const std::vector<float>> values;
+    std::shared_ptr<const Buffer> values;
     std::int64_t updates = 0;  // that are in them
   };
 
-  // `parameters`: all of them, of which the keys of `server` are taken.
-  Shard(const std::vector<Key>& keys, int server, std::span<const float> parameters, Sharing sharing);
+  // `memory` is of as many elements as the server's keys have.
+  Shard(const std::vector<Key>& keys, int server, std::shared_ptr<StateMemory> memory, Sharing sharing);
+  static std::int64_t elements_of(const std::vector<Key>& keys, int server);
 
-  std::int64_t elements() const { return elements_; }
+  std::int64_t elements() const { return memory_->sizes().elements; }
   // The number of each key of this shard among all keys.
   const std::vector<std::uint32_t>& keys() const { return keys_; }
   // Where a key lies in an array of this shard; empty when it belongs to another server.
@@ -47,27 +63,41 @@ class Shard {
     return shard.subspan(static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.elements));
   }
 
+  // The first version; parameters and slots are those of this shard alone.
+  void begin(std::span<const float> parameters, std::span<const float> slots, std::int64_t updates);
+
   Version newest() const;
   std::int64_t updates() const;
-  // By one thread at a time.
-  void apply(Updater& updater, std::span<const float> gradient);
+  // By one thread at a time, unless they race.
+  void apply(Updater& updater, std::span<const float> gradient, int summed);
+
+  struct Copy {
+    std::vector<float> parameters, slots;
+    std::int64_t updates = 0;
+  };
+  // All of one version.
+  Copy copy() const;
 
  private:
   struct Place {
     std::int64_t first = 0, elements = 0;
   };
   Place place_of(std::uint32_t key) const;
+  void take_over();
+  void race(const Updater& updater, std::span<const float> gradient);
+  std::shared_ptr<Buffer> copy_racing() const;
 
+  std::shared_ptr<StateMemory> memory_;
   Sharing sharing_;
   std::vector<std::uint32_t> keys_;
   std::vector<Place> places_;  // by the place of their number in keys_
-  std::int64_t elements_ = 0;
 
   mutable BufferPool versions_;
 
-  mutable std::mutex mutex_;  // of what follows
-  std::shared_ptr<std::vector<float>> newest_;
-  std::int64_t updates_ = 0;
+  mutable std::mutex applying_;  // held while a version is made, and while all of one is copied
+  mutable std::mutex mutex_;     // of what follows
+  std::shared_ptr<Buffer> newest_;
+  StateMemory::Version version_;
 };
 
 }  // namespace trainyard::ps

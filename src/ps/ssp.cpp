@@ -33,7 +33,7 @@ class Ssp final : public Mode {
   void commit(int worker, Gradient gradient) override {
     Progress& progress = clocks_.at(worker);
     TRAINYARD_CHECK(!progress.waits);
-    host_.apply(*gradient);
+    host_.apply(gradient->values, 1);
     ++progress.clock;
     progress.waits = true;
     release_all();
