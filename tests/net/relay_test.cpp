@@ -72,11 +72,11 @@ TEST_F(Relays, BytesComeThroughBothWaysAsTheyWere) {
   EXPECT_TRUE(at_caller == back);
 
   ::shutdown(caller_.number(), SHUT_WR);
-  EXPECT_TRUE(target_.wait_for_end(1)) << "one way may end before the other";
+  EXPECT_TRUE(target_.wait_for_end()) << "one way may end before the other";
   EXPECT_TRUE(target_.write(noise(3, 10)));
   EXPECT_EQ(caller_.read(std::span(at_caller).first(10)), 10u);
   target_.close();
-  EXPECT_TRUE(caller_.wait_for_end(1));
+  EXPECT_TRUE(caller_.wait_for_end());
   for (int i = 0; i < 1000 && relay_->open_connections() > 0; ++i) sleep_for(0.001);
   EXPECT_TRUE(has_event("ended by its ends")) << relay_->history();
 }
@@ -140,8 +140,8 @@ TEST_F(Relays, ACutIsSeenByBothEndsBehindExactlySoManyBytes) {
     EXPECT_LE(came.size(), 12'345u);
     EXPECT_TRUE(kind == Kind::rst || came.size() == 12'345u);
     EXPECT_TRUE(std::equal(came.begin(), came.end(), noise(1, 50'000).begin()));
-    EXPECT_TRUE(target_.wait_for_end(1));
-    EXPECT_TRUE(caller_.wait_for_end(1));
+    EXPECT_TRUE(target_.wait_for_end());
+    EXPECT_TRUE(caller_.wait_for_end());
     EXPECT_TRUE(has_event("12345 bytes went to the target, 100 to the caller: by the plan"))
         << relay_->history();
   }
@@ -152,27 +152,27 @@ TEST_F(Relays, AreCutWhenTheTestSaysSo) {
   ASSERT_TRUE(caller_.write(noise(1, 100)));
   EXPECT_EQ(at_target(100).size(), 100u);
   relay_->cut_all(Kind::fin);
-  EXPECT_TRUE(target_.wait_for_end(1));
-  EXPECT_TRUE(caller_.wait_for_end(1));
+  EXPECT_TRUE(target_.wait_for_end());
+  EXPECT_TRUE(caller_.wait_for_end());
   connect();
   inject(*relay_, {.kind = Injection::Kind::half_frame, .amount = 30}, 1);
   ASSERT_TRUE(caller_.write(noise(1, 100)));
   EXPECT_LE(at_target(100).size(), 30u);
-  EXPECT_TRUE(caller_.wait_for_end(1));
+  EXPECT_TRUE(caller_.wait_for_end());
   connect();
   inject(*relay_, {.kind = Injection::Kind::cut}, 1);
-  EXPECT_TRUE(caller_.wait_for_end(1));
-  EXPECT_TRUE(target_.wait_for_end(1));
+  EXPECT_TRUE(caller_.wait_for_end());
+  EXPECT_TRUE(target_.wait_for_end());
 }
 
 TEST_F(Relays, StandStillForATime) {
   open();
-  relay_->stall(0.3);
   const double began = now_seconds();
+  relay_->stall(0.3);
   ASSERT_TRUE(caller_.write(noise(1, 100)));
-  EXPECT_EQ(at_target(100, 0.2).size(), 0u);
+  EXPECT_EQ(at_target(100, 0.1).size(), 0u);
   EXPECT_EQ(at_target(100), noise(1, 100));
-  EXPECT_GE(now_seconds() - began, 0.29);
+  EXPECT_GE(now_seconds() - began, 0.3);
   relay_->order({.kind = Kind::stall, .at_byte = 10, .seconds = 0.2}, Way::to_target);
   ASSERT_TRUE(caller_.write(noise(1, 100)));
   EXPECT_EQ(at_target(100, 0.1).size(), 10u);
@@ -197,16 +197,17 @@ TEST_F(Relays, GarbageIsWhatWasSaid) {
 
 TEST_F(Relays, ConditionsPass) {
   open();
-  inject(*relay_, {.kind = Injection::Kind::delay, .seconds = 0.2, .amount = 5}, 1);
   const double began = now_seconds();
+  inject(*relay_, {.kind = Injection::Kind::delay, .seconds = 0.2, .amount = 5}, 1);
   ASSERT_TRUE(caller_.write(noise(1, 10)));
   EXPECT_EQ(at_target(10), noise(1, 10));
-  EXPECT_NEAR(now_seconds() - began, 0.2, 0.1);
+  EXPECT_GE(now_seconds() - began, 0.2);
+  EXPECT_LT(now_seconds() - began, 2) << "five seconds were asked for, but only for 0.2";
 }
 
 TEST_F(Relays, FindATargetThatMovedOrComesLater) {
   relay_ = std::make_unique<Relay>(Relay::Options());
-  EXPECT_TRUE(connect_to(relay_->address()).wait_for_end(1)) << "there is no target yet";
+  EXPECT_TRUE(connect_to(relay_->address()).wait_for_end()) << "there is no target yet";
   relay_->set_target(address_of(listener_));
   connect();
   const Socket other = listen_at(Address::parse("unix:" + (folder_.path() / "socket").string()));
@@ -219,18 +220,19 @@ TEST_F(Relays, FindATargetThatMovedOrComesLater) {
   EXPECT_EQ(came, noise(1, 1000));
   EXPECT_EQ(at_target(1000), noise(2, 1000)) << "who was there stays";
   relay_->set_target(Address::parse("tcp:127.0.0.1:1"));
-  EXPECT_TRUE(connect_to(relay_->address()).wait_for_end(1)) << "nobody listens there";
+  EXPECT_TRUE(connect_to(relay_->address()).wait_for_end()) << "nobody listens there";
   EXPECT_EQ(relay_->open_connections(), 2);
 }
 
 TEST_F(Relays, TurnCallersAwayForATime) {
   open();
   relay_->refuse(0.2);
-  EXPECT_TRUE(connect_to(relay_->address()).wait_for_end(0.15));
+  EXPECT_TRUE(connect_to(relay_->address()).wait_for_end());
   EXPECT_EQ(relay_->open_connections(), 1);
   sleep_for(0.2);
   connect();
-  EXPECT_EQ(relay_->open_connections(), 2);
+  ASSERT_TRUE(caller_.write(noise(1, 10)));
+  EXPECT_EQ(at_target(10), noise(1, 10));
 }
 
 TEST_F(Relays, TheSameSeedDoesTheSameAgain) {
