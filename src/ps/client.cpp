@@ -78,7 +78,12 @@ class SocketClient final : public Client, public Link::Owner {
     delivered_ = false;
     computes_ = at_stake_ = true;
     if (std::exchange(took_weights_, true)) ++(counted_ ? counts_.gradients : counts_.dropped_gradients);
-    return {.updates = updates_, .batch = batch_, .counted = std::exchange(counted_, true)};
+    return {.updates = updates_,
+            .batch = batch_,
+            .counted = std::exchange(counted_, true),
+            .pushed = pushed_at_,
+            .first_came = first_came_at_,
+            .came = came_at_};
   }
 
   std::optional<std::int64_t> next_batch() const override {
@@ -169,6 +174,9 @@ class SocketClient final : public Client, public Link::Owner {
       at_stake_ = false;
     }
     updates_ = links_[0]->updates();
+    came_at_ = now_seconds();
+    first_came_at_ = came_at_;
+    for (const auto& link : links_) first_came_at_ = std::min(first_came_at_, link->first_came_at());
     if (leases_.empty()) return give_up_locked("server 0 sent weights and no batch");
     batch_ = leases_.front();
     leases_.pop_front();
@@ -237,9 +245,15 @@ class SocketClient final : public Client, public Link::Owner {
       round_numbers(gradients_.subspan(at, count), rounded);
       payload = std::as_bytes(rounded);
     }
+    std::function<void()> sent;
+    if (--unsent_ == 0) sent = [this] {
+      const std::lock_guard lock(mutex_);
+      pushed_at_ = now_seconds();
+    };
     links_[static_cast<std::size_t>(key.server)]->send(Kind::push, clock_, static_cast<std::uint32_t>(number),
-                                                       options_.bf16 ? kBf16 : std::uint16_t{0}, payload);
-    if (--unsent_ > 0) return;
+                                                       options_.bf16 ? kBf16 : std::uint16_t{0}, payload,
+                                                       std::move(sent));
+    if (unsent_ > 0) return;
     computing_ = false;
     pushed_ = true;
   }
@@ -311,6 +325,7 @@ class SocketClient final : public Client, public Link::Owner {
   bool done_ = false;                // nothing is left to do
   std::int64_t updates_ = 0;         // that are in the weights
   std::int64_t batch_ = 0;           // for them
+  double pushed_at_ = 0, first_came_at_ = 0, came_at_ = 0;
   std::deque<std::int64_t> leases_;  // of batches after that
   std::string failure_;
   ClientCounts counts_;

@@ -1,5 +1,8 @@
 #include "ps/link.h"
 
+#include <utility>
+
+#include "base/clock.h"
 #include "base/error.h"
 #include "ps/wire_numbers.h"
 
@@ -18,10 +21,10 @@ Link::Link(Owner& owner, int server, const std::vector<Key>& keys, std::span<flo
 }
 
 void Link::send(Kind kind, std::uint64_t clock, std::uint32_t key, std::uint16_t flags,
-                std::span<const std::byte> payload) {
+                std::span<const std::byte> payload, std::function<void()> sent) {
   if (kind == Kind::push) in_use_ = false;  // the server answers when it has all of them
   connection_->send({.kind = wire(kind), .flags = flags, .epoch = epoch_, .key = key, .clock = clock},
-                    payload);
+                    payload, std::move(sent));
 }
 
 void Link::take_weights() {
@@ -43,6 +46,7 @@ std::span<std::byte> Link::room_for(const Frame& frame) {
   }
   if (in_use_ || frame.epoch != epoch_) fail(ErrorKind::peer, "server {} sent weights out of turn", server_);
   has_weights_ = false;  // newer ones, before those were used
+  if (!std::exchange(coming_, true)) first_came_at_ = now_seconds();
   const std::span<float> to = slice(frame.key);
   const bool rounded = (frame.flags & kBf16) != 0;
   if (frame.payload_bytes != to.size() * (rounded ? sizeof(BFloat16) : sizeof(float)))
@@ -68,6 +72,7 @@ void Link::arrived(const Frame& frame, std::span<std::byte> payload) {
       if ((frame.flags & kBf16) != 0) widen_numbers(rounded_, slice(frame.key));
       if ((frame.flags & kLast) == 0) return;
       has_weights_ = true;
+      coming_ = false;
       updates_ = static_cast<std::int64_t>(frame.clock);
       return owner_.weights_are_here(*this);
     case Kind::lease:

@@ -32,9 +32,10 @@ class Link final : public comm::transport::Receiver {
   std::uint64_t clock() const { return clock_; }  // of the gradient that the server takes next, when welcomed
   std::int64_t updates() const { return updates_; }
   bool has_weights() const { return has_weights_; }
+  double first_came_at() const { return first_came_at_; }  // of these weights
 
   void send(Kind kind, std::uint64_t clock, std::uint32_t key = 0, std::uint16_t flags = 0,
-            std::span<const std::byte> payload = {});
+            std::span<const std::byte> payload = {}, std::function<void()> sent = {});
   // The weights are in use: new ones are waited for.
   void take_weights();
 
@@ -54,6 +55,8 @@ class Link final : public comm::transport::Receiver {
   std::uint64_t clock_ = 0;
   std::int64_t updates_ = 0;
   bool has_weights_ = false, in_use_ = false, refused_ = false;
+  double first_came_at_ = 0;
+  bool coming_ = false;  // weights, some of which are here
   std::string refusal_;
   std::vector<BFloat16> rounded_;
   std::vector<std::byte> words_;

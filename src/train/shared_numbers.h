@@ -1,0 +1,57 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/canonical.h"
+#include "ps/state.h"
+#include "train/session.h"
+
+namespace trainyard::train {
+
+// In which order the numbers of a network lie in the one array that servers keep: parameters, then running
+// statistics.
+enum class WireLayout {
+  native,     // as this plan has them in its memory: nothing is copied, but all workers must have the same
+  canonical,  // plain and without gaps: whatever kernels a worker has
+};
+
+const char* name(WireLayout layout);
+
+// A session's numbers as that array.
+class SharedNumbers {
+ public:
+  // REQUIRES: the session outlives this; for gradients, that it keeps them.
+  SharedNumbers(Session& session, WireLayout layout);
+
+  std::int64_t elements() const { return parameters_count_ + statistics_count_; }
+  std::int64_t parameters() const { return parameters_count_; }  // before the statistics
+  // What must be the same for two sessions to mean the same by each element.
+  std::uint32_t fingerprint() const { return fingerprint_; }
+
+  // Where a client puts weights and finds gradients: the session's own memory where that is the array.
+  std::span<float> weights();
+  std::span<float> gradients();
+  // Weights are here.
+  void take_weights();
+  // The gradients of a step, and the statistics that it left; `ready` is told of stretches of gradients().
+  void run_gradients(const backend::StepContext& context, const engine::Executor::Ready& ready);
+
+  // All of it with the optimizer's slots.
+  ps::State read_state();
+  void write_state(const ps::State& state);
+
+ private:
+  engine::Executor& executor() { return session_.executor(); }
+  std::vector<float> read(engine::CanonicalArray& array) const;
+
+  Session& session_;
+  WireLayout layout_;
+  bool direct_ = false;  // weights and gradients are the session's memory
+  engine::CanonicalArray parameters_, statistics_, gradients_;
+  std::vector<engine::CanonicalArray> slots_;
+  std::int64_t parameters_count_ = 0, statistics_count_ = 0;
+  std::uint32_t fingerprint_ = 0;
+  std::vector<float> weights_, gradients_copy_;
+};
+
+}  // namespace trainyard::train
