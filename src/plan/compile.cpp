@@ -51,13 +51,14 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   graph::Graph fused = options.precision == backend::Precision::bf16 ? verified(lower_to_bf16(graph)) : graph;
   if (options.fuse) {
     fused = verified(fuse(fused, backend, step.plan.fusions));
-    fused = verified(fuse_updates(fused, backend, step.plan.fusions));
+    if (!options.keep_gradients) fused = verified(fuse_updates(fused, backend, step.plan.fusions));
   }
   const int lanes = step.device->lanes();
   if (lanes > 1) fused = verified(split_update(fused));
   step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
   check_memory(*step.graph, *step.device);
   choose_kernels(step, backend, options);
+  if (options.keep_gradients) finish_gradients_early(step);
   place_buffers(step);
   if (lanes > 1) {
     // Steps that share memory must wait for each other, so what is small has its own.

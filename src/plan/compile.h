@@ -11,6 +11,9 @@ namespace trainyard::plan {
 struct CompileOptions {
   bool fuse = true;
   backend::Precision precision = backend::Precision::f32;
+  // Somebody else wants the gradients: all of them are stored, also where an update could make its own, and
+  // each as soon as it can be.
+  bool keep_gradients = false;
   // Layouts that are already decided, by value name: an evaluation plan shares the trained parameters.
   std::map<std::string, Layout> pinned_layouts;
 };

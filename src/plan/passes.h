@@ -33,6 +33,10 @@ graph::Graph split_update(const graph::Graph& graph);
 // and inserts reorders where layouts differ. REQUIRES: step.graph is set.
 void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);
 
+// early_gradients.cpp: what finishes a gradient follows at once what it needs, not the whole backward pass.
+// REQUIRES: chosen kernels, no placed buffers.
+void finish_gradients_early(CompiledStep& step);
+
 // lanes.cpp: steps that touch no memory of each other go to different lanes, and some may run on beside the
 // next training step. REQUIRES: placed buffers.
 void assign_lanes(CompiledStep& step, int lanes);

@@ -67,6 +67,8 @@ struct Step {
   int waits_for_late = -1;  // the last such of the training step before that it must not overtake
 
   bool is_reorder() const { return node == graph::kNone; }
+  // Part of the optimizer: not what brings a gradient to where it is stored.
+  bool is_update() const { return phase == graph::Phase::update && !is_reorder(); }
 };
 
 // A compiled step as plain data: printable, comparable.
