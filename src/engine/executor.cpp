@@ -31,7 +31,8 @@ struct Executor::Counter {
   std::unique_ptr<backend::Recording> one, many;
 };
 
-Executor::Executor(plan::CompiledStep step, const Regions& borrowed) : step_(std::move(step)) {
+Executor::Executor(plan::CompiledStep step, const Regions& borrowed)
+    : step_(std::move(step)), gradient_schedule_(step_) {
   if (!on_host()) counter_ = std::make_unique<Counter>(step_.device);
   for (std::size_t r = 0; r < plan::kRegions; ++r) {
     if (borrowed[r] == nullptr) owned_[r] = DeviceMemory(step_.device, step_.plan.region_bytes[r]);
@@ -39,7 +40,7 @@ Executor::Executor(plan::CompiledStep step, const Regions& borrowed) : step_(std
   }
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
     bind(s);
-    if (updates(s)) has_update_ = true;
+    if (step_.plan.steps[s].is_update()) has_update_ = true;
   }
 }
 
@@ -59,11 +60,6 @@ void Executor::prepare(const StepContext& context) {
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
     if (stale_ && prepares(s)) step_.kernels[s]->run(context);
   stale_ = false;
-}
-
-bool Executor::updates(std::size_t s) const {
-  const plan::Step& planned = step_.plan.steps[s];
-  return planned.phase == graph::Phase::update && !planned.is_reorder();
 }
 
 void Executor::bind(std::size_t s) {
@@ -138,19 +134,25 @@ void Executor::enqueue_lanes(const StepContext& context, std::vector<int>& marks
   device.join_lanes(any_late ? device.lanes() - 1 : device.lanes());
 }
 
-void Executor::run_gradients(const StepContext& context) {
-  TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_);
+void Executor::run_gradients(const StepContext& context, const Ready& ready) {
+  TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_ && gradient_schedule_.complete());
+  TRAINYARD_CHECK(ready == nullptr || on_host());
   set_counter(context);
   prepare(context);
-  for (std::size_t s = 0; s < step_.kernels.size(); ++s)
-    if (!updates(s) && !prepares(s)) step_.kernels[s]->run(context);
+  if (prologue_ != nullptr) prologue_->run(context);
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
+    if (step_.plan.steps[s].is_update() || prepares(s)) continue;
+    step_.kernels[s]->run(context);
+    if (ready == nullptr) continue;
+    for (const Stretch& stretch : gradient_schedule_.after(s)) ready(stretch.first, stretch.elements);
+  }
 }
 
 void Executor::run_update(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_);
   set_counter(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
-    if (updates(s)) step_.kernels[s]->run(context);
+    if (step_.plan.steps[s].is_update()) step_.kernels[s]->run(context);
 }
 
 void Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/device_memory.h"
+#include "engine/gradient_schedule.h"
 #include "plan/step_plan.h"
 #include "tensor/host_tensor.h"
 
@@ -28,7 +29,12 @@ class Executor {
   void run(const backend::StepContext& context);
   // A step in two parts, so that gradients can be exchanged between: all but the update, then the update,
   // which touches the arenas of parameters, gradients and optimizer state alone. REQUIRES: a training plan.
-  void run_gradients(const backend::StepContext& context);
+  //
+  // `ready` is told, between kernels and in this thread, of each stretch of the gradients' region (in floats)
+  // that is as it will be: of every element once. REQUIRES: on_host() where there is one, and a plan that
+  // keeps its gradients.
+  using Ready = std::function<void(std::int64_t first, std::int64_t elements)>;
+  void run_gradients(const backend::StepContext& context, const Ready& ready = nullptr);
   void run_update(const backend::StepContext& context);
   // The same, adding each kernel's seconds to `kernel_seconds` (one entry per plan step).
   void run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds);
@@ -74,6 +80,9 @@ class Executor {
   void write(const std::string& value_name, const HostTensor& content);
   // The same into memory that is there already, bf16 also as f32. REQUIRES: a value in plain layout.
   void read_plain(const std::string& value_name, HostTensor& content) const;
+  // To be called after parameters were written otherwise, as by floats(): what follows from them is made
+  // anew.
+  void parameters_changed() { stale_ = true; }
 
   // Hands the buffer's bytes, as its layout has them, to the caller; a copy of them where the device is not
   // the host. edit() takes them back; `fresh`: what was there before does not matter.
@@ -85,7 +94,6 @@ class Executor {
 
   const plan::Buffer& persistent(const std::string& value_name) const;
   void bind(std::size_t step);
-  bool updates(std::size_t step) const;
   bool prepares(std::size_t step) const;
   void prepare(const backend::StepContext& context);
   void enqueue_step(const backend::StepContext& context);
@@ -97,6 +105,7 @@ class Executor {
 
   plan::CompiledStep step_;
   std::array<backend::DeviceMemory, plan::kRegions> owned_;
+  GradientSchedule gradient_schedule_;
   Regions regions_{};
   bool has_update_ = false;
   bool stale_ = true;  // parameters were changed from outside

@@ -8,6 +8,10 @@ namespace {
 
 using plan::Region;
 
+bool exchanges(Strategy strategy) {
+  return strategy != Strategy::single && strategy != Strategy::independent;
+}
+
 bool keeps_optimizer(Strategy strategy, int device) {
   return strategy != Strategy::towers_host && (strategy != Strategy::towers_device || device == 0);
 }
@@ -63,6 +67,7 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment)
   run([&](int device) {
     SessionOptions own = options;
     own.cores = cores[static_cast<std::size_t>(device)];
+    own.keep_gradients = exchanges(deployment_.strategy);
     own.optimizer_state = keeps_optimizer(deployment_.strategy, device);
     if (deployment_.strategy == Strategy::independent) own.seed = device_seed(options.seed, device);
     sessions_[static_cast<std::size_t>(device)] = std::make_unique<Session>(own);

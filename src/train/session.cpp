@@ -14,11 +14,17 @@ networks::Model training_model(const SessionOptions& options) {
   return model;
 }
 
+plan::CompileOptions compile_options(const SessionOptions& options) {
+  return {.fuse = options.fuse,
+          .precision = options.precision,
+          .keep_gradients = options.keep_gradients,
+          .pinned_layouts = {}};
+}
+
 }  // namespace
 
 plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend) {
-  return plan::compile(training_model(options).graph, backend,
-                       {.fuse = options.fuse, .precision = options.precision, .pinned_layouts = {}});
+  return plan::compile(training_model(options).graph, backend, compile_options(options));
 }
 
 Session::Session(const SessionOptions& options) : options_(options) {
@@ -28,9 +34,8 @@ Session::Session(const SessionOptions& options) : options_(options) {
   const networks::Model model = training_model(options_);
   parameters_ = graph::parameter_count(model.graph);
   TRAINYARD_CHECK(model.graph.value(model.loss).name == kLoss);
-  executor_ = std::make_unique<engine::Executor>(
-      plan::compile(model.graph, *backend_,
-                    {.fuse = options_.fuse, .precision = options_.precision, .pinned_layouts = {}}));
+  executor_ =
+      std::make_unique<engine::Executor>(plan::compile(model.graph, *backend_, compile_options(options_)));
   executor_->mark_loss(kLoss);
   flops_per_step_ = graph::total_cost(executor_->graph()).flops;
   engine::initialise_state(*executor_, options_.seed);

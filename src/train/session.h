@@ -22,6 +22,7 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   bool fuse = true;
   bool optimizer_state = true;  // false: it is kept elsewhere, and never becomes memory here
+  bool keep_gradients = false;  // as plan::CompileOptions has it; to run gradients and update apart
 };
 
 // A network with its compiled training step and freshly initialised state. Limits the calling thread to its

@@ -88,6 +88,16 @@ TEST_F(FuseUpdates, OnlyWhatIsLargeJoins) {
   EXPECT_EQ(ops::updated_parameters({*step.graph, *rest}), 6);
 }
 
+TEST_F(FuseUpdates, NotWhereGradientsAreKept) {
+  const JoiningBackend backend;
+  train::SessionOptions options = lenet();
+  options.keep_gradients = true;
+  const plan::CompiledStep step = train::compile_training_step(options, backend);
+  EXPECT_EQ(nodes_of(*step.graph, ops::dense_update_op), 0);
+  EXPECT_TRUE(engine::GradientSchedule(step).complete());
+  EXPECT_FALSE(engine::GradientSchedule(train::compile_training_step(lenet(), backend)).complete());
+}
+
 TEST_F(FuseUpdates, NotWhereTheBackendHasOnlySimpleLoops) {
   const auto backend = backend::make_reference_backend();
   const plan::CompiledStep step = train::compile_training_step(lenet(), *backend);
