@@ -10,7 +10,15 @@ namespace trainyard::engine {
 namespace {
 
 constexpr std::int64_t kRowElements = 256;  // long enough that finding a row costs little
+constexpr std::int64_t kNear = 16;          // elements, about a cache line
 constexpr std::int64_t kGrain = std::int64_t{1} << 15;
+
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes) {
+  parallel_chunks(static_cast<std::int64_t>(bytes), kGrain * 8,
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+                  });
+}
 
 }  // namespace
 
@@ -31,35 +39,56 @@ PlainOrder::PlainOrder(const Layout& layout, const Shape& shape, DType dtype)
   }
 }
 
-// move(offset of the row in the tensor, first element of the row, end in the row, elements since `begin`)
-template <typename Move>
-void PlainOrder::for_each_row(std::int64_t begin, std::int64_t end, const Move& move) const {
+// A row, or a part of it: where it lies in the tensor, its first and last element.
+struct PlainOrder::Row {
+  std::int64_t offset, first, last;
+};
+
+PlainOrder::Row PlainOrder::row_at(std::int64_t at, std::int64_t end) const {
   const auto length = static_cast<std::int64_t>(row_.size());
-  for (std::int64_t at = begin; at < end;) {
-    std::int64_t rest = at / length, offset = 0;
-    for (auto axis = outer_axes_.rbegin(); axis != outer_axes_.rend(); ++axis) {
-      const auto size = static_cast<std::int64_t>(axis->size());
-      offset += (*axis)[static_cast<std::size_t>(rest % size)];
-      rest /= size;
+  std::int64_t rest = at / length, offset = 0;
+  for (auto axis = outer_axes_.rbegin(); axis != outer_axes_.rend(); ++axis) {
+    const auto size = static_cast<std::int64_t>(axis->size());
+    offset += (*axis)[static_cast<std::size_t>(rest % size)];
+    rest /= size;
+  }
+  const std::int64_t first = at % length;
+  return {offset, first, std::min(length, first + end - at)};
+}
+
+// Rows that lie side by side in the tensor share cache lines: some are copied together, so that a line is
+// fetched once. More of them would get into each other's way in the first cache where rows are 4 KiB apart.
+template <typename Word, bool kGather>
+void PlainOrder::copy_part(Word* tensor, Word* plain, std::int64_t begin, std::int64_t end) const {
+  std::array<Word*, 8> at{};
+  for (std::int64_t done = begin; done < end;) {
+    const Row row = row_at(done, end);
+    const std::int64_t length = row.last - row.first;
+    Word* const numbers = plain + (done - begin);
+    std::size_t count = 0;
+    for (; count < at.size() && done + length <= end; ++count, done += length) {
+      const Row next = row_at(done, end);
+      if (next.first != row.first || next.last != row.last || next.offset - row.offset >= kNear) break;
+      at[count] = tensor + next.offset;
     }
-    const std::int64_t first = at % length, last = std::min(length, first + end - at);
-    move(offset, first, last, at - begin);
-    at += last - first;
+    const auto together = [=, this](std::size_t rows) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        const std::int64_t offset = row_[static_cast<std::size_t>(row.first + i)];
+        for (std::size_t r = 0; r < rows; ++r) {
+          Word &in_tensor = at[r][offset], &in_plain = numbers[static_cast<std::int64_t>(r) * length + i];
+          kGather ? in_plain = in_tensor : in_tensor = in_plain;
+        }
+      }
+    };
+    count == 1 ? together(1) : together(count);  // the first without a loop inside
   }
 }
 
 template <typename Word, bool kGather>
 void PlainOrder::copy(std::byte* tensor, std::byte* plain, std::int64_t begin, std::int64_t end) const {
   parallel_chunks(end - begin, kGrain, [&](std::int64_t from, std::int64_t to, int) {
-    for_each_row(begin + from, begin + to,
-                 [&](std::int64_t offset, std::int64_t first, std::int64_t last, std::int64_t done) {
-                   Word* at = reinterpret_cast<Word*>(tensor) + offset;
-                   Word* row = reinterpret_cast<Word*>(plain) + from + done - first;
-                   for (std::int64_t i = first; i < last; ++i) {
-                     Word& other = at[row_[static_cast<std::size_t>(i)]];
-                     kGather ? row[i] = other : other = row[i];
-                   }
-                 });
+    copy_part<Word, kGather>(reinterpret_cast<Word*>(tensor), reinterpret_cast<Word*>(plain) + from,
+                             begin + from, begin + to);
   });
 }
 
@@ -81,8 +110,8 @@ void PlainOrder::copy_any(std::byte* tensor, std::byte* plain, std::int64_t begi
 void PlainOrder::gather(const std::byte* tensor, std::int64_t begin, std::int64_t end,
                         std::byte* plain) const {
   if (plain_)
-    std::memcpy(plain, tensor + static_cast<std::size_t>(begin) * element_bytes_,
-                static_cast<std::size_t>(end - begin) * element_bytes_);
+    copy_bytes(tensor + static_cast<std::size_t>(begin) * element_bytes_, plain,
+               static_cast<std::size_t>(end - begin) * element_bytes_);
   else
     copy_any<true>(const_cast<std::byte*>(tensor), plain, begin, end);
 }
@@ -90,8 +119,8 @@ void PlainOrder::gather(const std::byte* tensor, std::int64_t begin, std::int64_
 void PlainOrder::scatter(const std::byte* plain, std::int64_t begin, std::int64_t end,
                          std::byte* tensor) const {
   if (plain_)
-    std::memcpy(tensor + static_cast<std::size_t>(begin) * element_bytes_, plain,
-                static_cast<std::size_t>(end - begin) * element_bytes_);
+    copy_bytes(plain, tensor + static_cast<std::size_t>(begin) * element_bytes_,
+               static_cast<std::size_t>(end - begin) * element_bytes_);
   else
     copy_any<false>(tensor, const_cast<std::byte*>(plain), begin, end);
 }

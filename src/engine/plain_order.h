@@ -21,8 +21,10 @@ class PlainOrder {
   void scatter(const std::byte* plain, std::int64_t begin, std::int64_t end, std::byte* tensor) const;
 
  private:
-  template <typename Move>
-  void for_each_row(std::int64_t begin, std::int64_t end, const Move& move) const;
+  struct Row;
+  Row row_at(std::int64_t at, std::int64_t end) const;
+  template <typename Word, bool kGather>
+  void copy_part(Word* tensor, Word* plain, std::int64_t begin, std::int64_t end) const;
   template <typename Word, bool kGather>
   void copy(std::byte* tensor, std::byte* plain, std::int64_t begin, std::int64_t end) const;
   template <bool kGather>
