@@ -14,6 +14,7 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "engine/canonical.h"
 #include "engine/plain_order.h"
 
 namespace trainyard::engine {
@@ -76,10 +77,11 @@ class RemovedUnlessKept {
 // The buffers that outlive a run, in the order of the graph's values.
 std::vector<const plan::Buffer*> state_buffers(const Executor& executor) {
   std::vector<const plan::Buffer*> buffers;
-  for (const plan::Buffer& buffer : executor.plan().buffers)
-    if (buffer.region == plan::Region::parameters || buffer.region == plan::Region::statistics ||
-        buffer.region == plan::Region::optimizer_state)
-      buffers.push_back(&buffer);
+  for (const auto region :
+       {plan::Region::parameters, plan::Region::statistics, plan::Region::optimizer_state}) {
+    const auto tensors = tensors_in(executor.plan(), region);
+    buffers.insert(buffers.end(), tensors.begin(), tensors.end());
+  }
   std::sort(buffers.begin(), buffers.end(), [](const auto* a, const auto* b) { return a->value < b->value; });
   return buffers;
 }

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "allocation/counted_memory.h"
+#include "backend/flat_update.h"
 #include "base/cores.h"
 #include "base/test_folder.h"
 #include "data/batch_stream.h"
+#include "engine/canonical.h"
 #include "train/events.h"
 #include "train/match_input.h"
 #include "train/replicas.h"
@@ -102,6 +104,33 @@ TEST_F(Allocation, NoneInAStepOfSeveralDevices) {
     const MemoryCounts counts = stop_attribution();
     EXPECT_EQ(counts.own, 0) << "first from " << first_own_caller();
   }
+}
+
+TEST_F(Allocation, NoneWhereGradientsLeaveAndParametersCome) {
+  train::SessionOptions options;
+  options.model = {.network = "cifarnet", .batch = 2};
+  options.keep_gradients = true;
+  train::Session session(options);
+  engine::Executor& executor = session.executor();
+  const auto gradients = engine::CanonicalArray::gradients(executor);
+  auto parameters = engine::CanonicalArray::parameters(executor);
+  std::vector<float> gradient(static_cast<std::size_t>(gradients.elements())), weights = gradient;
+  parameters.gather(weights);
+  const backend::FlatUpdate update(options.update);
+  const auto arrays = backend::FlatUpdate::in_place(weights.data(), gradient.data());
+  std::int64_t ready = 0, steps = 0;
+  const engine::Executor::Ready count = [&](std::int64_t, std::int64_t elements) { ready += elements; };
+  const auto step = [&] {
+    engine::run_gradients(executor, {1, steps}, gradients, gradient, count);
+    update.apply(arrays, 0, gradients.elements(), steps++);
+    parameters.scatter(weights);
+  };
+  while (steps < 4) step();
+  start_attribution();
+  while (steps < 4 + kSteps) step();
+  const MemoryCounts counts = stop_attribution();
+  EXPECT_EQ(counts.own, 0) << "first from " << first_own_caller();
+  EXPECT_EQ(ready, steps * gradients.elements());
 }
 
 }  // namespace

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/executor.h"
+#include "engine/plain_order.h"
+
+namespace trainyard::engine {
+
+// The tensors that lie in a region, as they follow each other there: in the order of the graph's values, and
+// gradients in that of their parameters.
+std::vector<const plan::Buffer*> tensors_in(const plan::StepPlan& plan, plan::Region region);
+
+// Tensors of an executor as one array that workers with other kernels understand too: f32, in plain layout,
+// in the order of tensors_in(), nothing between them. Copies with all threads and allocates nothing after it
+// is made, on a device too, where it has memory of the host to copy through. Used by the executor's thread,
+// and not longer than the executor.
+class CanonicalArray {
+ public:
+  static CanonicalArray parameters(Executor& executor);
+  static CanonicalArray gradients(Executor& executor);
+  static CanonicalArray statistics(Executor& executor);
+  // Of the optimizer, in the order of ops::slot_names.
+  static CanonicalArray slot(Executor& executor, int number);
+
+  std::int64_t elements() const { return elements_; }
+  // Whether the executor's memory already is this array: floats().
+  bool is_native() const { return native_; }
+  std::span<float> floats() const;
+
+  // REQUIRES: elements() numbers; where they are written, that the tensors are f32.
+  void gather(std::span<float> to) const;
+  void scatter(std::span<const float> from);
+  // Gathers only the tensors in a stretch of the region (in floats, as Executor::run_gradients tells), into
+  // their place in the array, which is returned. REQUIRES: on the host; whole tensors.
+  Stretch gather(const Stretch& of_region, std::span<float> to) const;
+
+ private:
+  struct Tensor {
+    std::size_t offset;  // bytes, in the memory that all of them take
+    Stretch place;       // in the array
+    bool rounded;        // bf16
+    PlainOrder order;
+  };
+
+  CanonicalArray(Executor& executor, const std::vector<const plan::Buffer*>& buffers);
+  std::byte* memory() const { return executor_.region(region_) + begin_; }
+  void gather(const Tensor& tensor, const std::byte* memory, std::span<float> to) const;
+
+  Executor& executor_;
+  plan::Region region_;
+  std::size_t begin_ = 0, bytes_ = 0;  // in the region
+  std::int64_t elements_ = 0;
+  bool native_ = false;
+  std::vector<Tensor> tensors_;
+  AlignedBuffer rounded_;                       // for one tensor of bf16
+  std::unique_ptr<backend::CopyQueue> pinned_;  // for its memory, which copies to and from devices faster
+  AlignedBuffer pageable_;                      // where there is no such
+  std::byte* staging_ = nullptr;                // one of them, or null on the host
+};
+
+// run_gradients() into an array; `ready` is told of stretches of that. A device's gradients come all at once.
+// `gradients` is CanonicalArray::gradients() of the executor.
+void run_gradients(Executor& executor, const backend::StepContext& context, const CanonicalArray& gradients,
+                   std::span<float> to, const Executor::Ready& ready);
+
+}  // namespace trainyard::engine

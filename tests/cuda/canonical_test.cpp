@@ -1,0 +1,106 @@
+// A worker on a GPU means the same numbers as one on the CPU.
+#include "engine/canonical.h"
+
+#include <cmath>
+#include <tuple>
+
+#include "curve.h"
+#include "engine/initialise.h"
+#include "gpu.h"
+
+namespace trainyard {
+namespace {
+
+using backend::Precision;
+using engine::CanonicalArray;
+
+class CanonicalOnGpu : public GpuTest {
+ protected:
+  // The first dense layer of deepmnist is one that a plan which keeps no gradients never stores one for.
+  static std::unique_ptr<train::Session> session_on(const std::string& device, const std::string& network,
+                                                    Precision precision = Precision::f32) {
+    train::SessionOptions options;
+    options.model = {.network = network, .batch = 8};
+    options.update.rule = ops::Rule::momentum;
+    options.device = device;
+    options.precision = precision;
+    options.keep_gradients = true;
+    options.seed = 5;
+    auto session = std::make_unique<train::Session>(options);
+    engine::initialise_inputs(session->executor(), 9);
+    return session;
+  }
+
+  static std::vector<float> gathered(const CanonicalArray& array) {
+    std::vector<float> content(static_cast<std::size_t>(array.elements()));
+    array.gather(content);
+    return content;
+  }
+
+  // Of two arrays, over the length of the second.
+  static double distance(const std::vector<float>& got, const std::vector<float>& want) {
+    double difference = 0, length = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      difference += std::pow(static_cast<double>(got[i]) - want[i], 2);
+      length += std::pow(static_cast<double>(want[i]), 2);
+    }
+    return std::sqrt(difference / length);
+  }
+
+  static std::vector<float> gradients_of(engine::Executor& executor, std::int64_t step) {
+    const CanonicalArray gradients = CanonicalArray::gradients(executor);
+    std::vector<float> content(static_cast<std::size_t>(gradients.elements()));
+    std::int64_t ready = 0;
+    engine::run_gradients(executor, {5, step}, gradients, content,
+                          [&](std::int64_t, std::int64_t elements) { ready += elements; });
+    EXPECT_EQ(ready, gradients.elements());
+    return content;
+  }
+};
+
+TEST_F(CanonicalOnGpu, StateIsTheCpusBitByBit) {
+  const auto gpu = session_on("cuda", "resnet20"), cpu = session_on("cpu", "resnet20");
+  engine::Executor &a = gpu->executor(), &b = cpu->executor();
+  EXPECT_EQ(gathered(CanonicalArray::parameters(a)), gathered(CanonicalArray::parameters(b)));
+  EXPECT_EQ(gathered(CanonicalArray::statistics(a)), gathered(CanonicalArray::statistics(b)));
+  EXPECT_EQ(gathered(CanonicalArray::slot(a, 0)), gathered(CanonicalArray::slot(b, 0)));
+}
+
+// After parameters came from outside, too. Batch norm of eight images makes of bf16 more than a rounding.
+TEST_F(CanonicalOnGpu, GradientsAreTheCpus) {
+  const std::tuple<const char*, Precision, double> cases[] = {{"deepmnist", Precision::f32, 1e-3},
+                                                              {"lenet", Precision::f32, 1e-3},
+                                                              {"resnet20", Precision::f32, 1e-3},
+                                                              {"deepmnist", Precision::bf16, 0.2},
+                                                              {"lenet", Precision::bf16, 0.2}};
+  for (const auto& [network, precision, allowed] : cases) {
+    SCOPED_TRACE(std::string(network) + " " + backend::name(precision));
+    const auto gpu = session_on("cuda", network, precision), cpu = session_on("cpu", network);
+    auto there = CanonicalArray::parameters(gpu->executor()),
+         here = CanonicalArray::parameters(cpu->executor());
+    std::vector<float> weights = gathered(here);
+    for (const std::int64_t step : {0, 1}) {
+      EXPECT_LT(distance(gradients_of(gpu->executor(), step), gradients_of(cpu->executor(), step)), allowed);
+      for (float& weight : weights) weight *= 0.9f;
+      there.scatter(weights);
+      here.scatter(weights);
+      EXPECT_EQ(gathered(there), weights);
+    }
+  }
+}
+
+// Two halves are a step, whatever lanes the whole one has.
+TEST_F(CanonicalOnGpu, GradientsAndUpdateApartTrainTheSame) {
+  const auto apart = session_on("cuda", "deepmnist"), whole = session_on("cuda", "deepmnist");
+  for (std::int64_t step = 0; step < 5; ++step) {
+    apart->executor().run_gradients({5, step});
+    apart->executor().run_update({5, step});
+    whole->executor().run({5, step});
+  }
+  EXPECT_LT(relative_error(gathered(CanonicalArray::parameters(apart->executor())),
+                           gathered(CanonicalArray::parameters(whole->executor()))),
+            1e-4);
+}
+
+}  // namespace
+}  // namespace trainyard
