@@ -1,18 +1,27 @@
 #include "comm/transport/address.h"
 
 #include <charconv>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
 namespace trainyard::comm::transport {
+namespace {
+
+constexpr std::pair<Address::Kind, std::string_view> kPaths[] = {{Address::Kind::unix_socket, "unix:"},
+                                                                 {Address::Kind::shared_memory, "shm:"}};
+
+}  // namespace
 
 Address Address::parse(const std::string& text) {
   const auto wrong = [&] {
-    fail(ErrorKind::config, "address '{}': allowed are tcp:HOST:PORT and unix:PATH", text);
+    fail(ErrorKind::config, "address '{}': allowed are tcp:HOST:PORT, unix:PATH and shm:PATH", text);
   };
-  if (text.starts_with("unix:")) {
-    if (text.size() == 5) wrong();
-    return {Kind::unix_socket, text.substr(5), 0};
+  for (const auto& [kind, prefix] : kPaths) {
+    if (!text.starts_with(prefix)) continue;
+    if (text.size() == prefix.size()) wrong();
+    return {kind, text.substr(prefix.size()), 0};
   }
   const auto colon = text.rfind(':');
   if (!text.starts_with("tcp:") || colon <= 4) wrong();
@@ -24,11 +33,13 @@ Address Address::parse(const std::string& text) {
 }
 
 std::string Address::to_string() const {
-  return kind == Kind::unix_socket ? "unix:" + host : fmt::format("tcp:{}:{}", host, port);
+  for (const auto& [path_kind, prefix] : kPaths)
+    if (kind == path_kind) return prefix.data() + host;
+  return fmt::format("tcp:{}:{}", host, port);
 }
 
 bool Address::is_local() const {
-  return kind == Kind::unix_socket || host == "localhost" || host == "::1" || host.starts_with("127.");
+  return is_path() || host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 }  // namespace trainyard::comm::transport

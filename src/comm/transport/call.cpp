@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "comm/transport/endpoint.h"
 #include "comm/transport/listener.h"
+#include "comm/transport/memory_connection.h"
 
 namespace trainyard::comm::transport {
 namespace {
@@ -56,16 +57,23 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
 
   void answer() {
     answer_ = handshake_.answer(challenge_);
-    boost::asio::async_write(
-        socket_, boost::asio::buffer(answer_),
-        [self = shared_from_this()](const error_code& error, std::size_t) {
-          self->step(error, [&] {
-            self->open_ = false;
-            self->deadline_.reset();
-            self->on_peer_(make_stream_connection(std::move(self->socket_), {}, self->address_.to_string(),
-                                                  self->limits_));
-          });
-        });
+    boost::asio::async_write(socket_, boost::asio::buffer(answer_),
+                             [self = shared_from_this()](const error_code& error, std::size_t) {
+                               self->step(error, [&] {
+                                 auto connection = self->connection();
+                                 self->open_ = false;
+                                 self->deadline_.reset();
+                                 self->on_peer_(std::move(connection));
+                               });
+                             });
+  }
+
+  std::unique_ptr<Connection> connection() {
+    const std::string address = address_.to_string();
+    if (address_.kind != Address::Kind::shared_memory)
+      return make_stream_connection(std::move(socket_), {}, address, limits_);
+    SharedMemory memory = SharedMemory::offer(socket_.native_handle());
+    return make_memory_connection(std::move(socket_), std::move(memory), Side::caller, {}, address, limits_);
   }
 
   template <typename Work>

@@ -28,7 +28,7 @@ tcp::endpoint tcp_endpoint(const Endpoint& endpoint) {
 }  // namespace
 
 Endpoint endpoint_of(boost::asio::io_context& context, const Address& address) {
-  if (address.kind == Address::Kind::unix_socket) {
+  if (address.is_path()) {
     if (address.host.size() >= sizeof(sockaddr_un::sun_path))
       fail(ErrorKind::config, "address '{}': the path has {} bytes, at most {} are allowed",
            address.to_string(), address.host.size(), sizeof(sockaddr_un::sun_path) - 1);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "comm/transport/endpoint.h"
+#include "comm/transport/memory_connection.h"
 
 namespace trainyard::comm::transport {
 namespace {
@@ -23,8 +25,10 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
  public:
   using Done = std::function<void(const std::shared_ptr<Stranger>&, const std::string& refusal)>;
 
-  Stranger(Loop& loop, Socket socket, const JobKey& key, const ConnectionLimits& limits, Done done)
+  Stranger(Loop& loop, Socket socket, Address::Kind kind, const JobKey& key, const ConnectionLimits& limits,
+           Done done)
       : socket_(std::move(socket)),
+        kind_(kind),
         address_(peer_text(socket_)),
         handshake_(key),
         done_(std::move(done)),
@@ -42,6 +46,9 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
 
   const std::string& address() const { return address_; }
   std::unique_ptr<Connection> connection(const ConnectionLimits& limits) {
+    if (memory_)
+      return make_memory_connection(std::move(socket_), std::move(*memory_), Side::listener, peer_, address_,
+                                    limits);
     send_at_once(socket_);
     return make_stream_connection(std::move(socket_), peer_, address_, limits);
   }
@@ -61,7 +68,17 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   void read_answer() {
     read(boost::asio::buffer(answer_), [this] {
       peer_ = handshake_.accept(answer_);
+      if (kind_ == Address::Kind::shared_memory) return wait_for_memory();
       end("");
+    });
+  }
+
+  void wait_for_memory() {
+    socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const error_code& error) {
+      self->step(error, [&] {
+        self->memory_.emplace(SharedMemory::take(self->socket_.native_handle()));
+        self->end("");
+      });
     });
   }
 
@@ -84,6 +101,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   }
 
   Socket socket_;
+  Address::Kind kind_;
   std::string address_;
   ListenerHandshake handshake_;
   Done done_;
@@ -92,6 +110,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   ChallengeBytes challenge_{};
   AnswerBytes answer_{};
   Hello peer_;
+  std::optional<SharedMemory> memory_;
 };
 
 class SocketListener final : public Listener {
@@ -106,7 +125,7 @@ class SocketListener final : public Listener {
         on_refusal_(std::move(on_refusal)),
         acceptor_(loop.context()) {
     const Endpoint endpoint = endpoint_of(loop.context(), address);
-    if (address.kind == Address::Kind::unix_socket) ::unlink(address.host.c_str());
+    if (address.is_path()) ::unlink(address.host.c_str());
     error_code error;
     acceptor_.open(endpoint.protocol(), error);
     if (!error && address.kind == Address::Kind::tcp)
@@ -122,7 +141,7 @@ class SocketListener final : public Listener {
     *alive_ = false;
     error_code ignored;
     acceptor_.close(ignored);
-    if (address_.kind == Address::Kind::unix_socket) ::unlink(address_.host.c_str());
+    if (address_.is_path()) ::unlink(address_.host.c_str());
     const auto strangers = std::exchange(strangers_, {});
     for (const auto& stranger : strangers) stranger->end("this side ends");
   }
@@ -147,7 +166,7 @@ class SocketListener final : public Listener {
     if (static_cast<int>(strangers_.size()) >= limits_.most_strangers)
       return on_refusal_(peer_text(socket), fmt::format("{} others are at the door", strangers_.size()));
     const auto stranger = std::make_shared<Stranger>(
-        loop_, std::move(socket), key_, limits_,
+        loop_, std::move(socket), address_.kind, key_, limits_,
         [this, alive = alive_](const std::shared_ptr<Stranger>& who, const std::string& refusal) {
           if (!*alive) return;
           strangers_.erase(who);

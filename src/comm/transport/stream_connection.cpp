@@ -10,6 +10,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
+#include "comm/transport/connection_handle.h"
 #include "comm/transport/crc32c.h"
 
 namespace trainyard::comm::transport {
@@ -25,7 +26,6 @@ std::string text_of(const error_code& error) {
   return error.message();
 }
 
-// Lives as long as something is under way on the socket, also when its connection is gone.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(Socket socket, const ConnectionLimits& limits)
@@ -170,35 +170,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Clock::time_point heard_;
 };
 
-class StreamConnection final : public Connection {
- public:
-  StreamConnection(Socket socket, const Hello& peer, std::string address, const ConnectionLimits& limits)
-      : stream_(std::make_shared<Stream>(std::move(socket), limits)),
-        peer_(peer),
-        address_(std::move(address)) {}
-  ~StreamConnection() override { stream_->abandon(); }
-
-  void start(Receiver& receiver) override { stream_->start(receiver); }
-  void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) override {
-    stream_->send(frame, payload, std::move(sent));
-  }
-  void close(const std::string& reason, bool drain) override { stream_->close(reason, drain); }
-  const Hello& peer() const override { return peer_; }
-  std::string address() const override { return address_; }
-  const Traffic& traffic() const override { return stream_->traffic(); }
-  double seconds_since_heard() const override { return stream_->seconds_since_heard(); }
-
- private:
-  std::shared_ptr<Stream> stream_;
-  Hello peer_;
-  std::string address_;
-};
-
 }  // namespace
 
 std::unique_ptr<Connection> make_stream_connection(Socket socket, const Hello& peer, std::string address,
                                                    const ConnectionLimits& limits) {
-  return std::make_unique<StreamConnection>(std::move(socket), peer, std::move(address), limits);
+  return std::make_unique<ConnectionHandle<Stream>>(std::make_shared<Stream>(std::move(socket), limits), peer,
+                                                    std::move(address));
 }
 
 }  // namespace trainyard::comm::transport

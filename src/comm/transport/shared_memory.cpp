@@ -1,0 +1,119 @@
+#include "comm/transport/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+
+namespace trainyard::comm::transport {
+namespace {
+
+// A page for the two controls, then the rings. No multiple of a huge page: a file of those is never taken.
+constexpr std::size_t kControlBytes = 4096, kMemoryBytes = kControlBytes + 2 * kRingBytes;
+static_assert(2 * sizeof(RingControl) <= kControlBytes);
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr char kOffer[] = {'T', 'Y', 'S', 'M'};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+// A message of four bytes that a descriptor comes with.
+struct Message {
+  Message() {
+    header.msg_iov = &text_part;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    // Not CMSG_SPACE: that would take a second one, and lose it.
+    header.msg_controllen = CMSG_LEN(sizeof(int));
+  }
+
+  char text[sizeof kOffer] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec text_part{text, sizeof text};
+  msghdr header{};
+};
+
+void send_descriptor(int socket, int descriptor) {
+  Message message;
+  std::memcpy(message.text, kOffer, sizeof kOffer);
+  cmsghdr* const part = CMSG_FIRSTHDR(&message.header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
+  if (::sendmsg(socket, &message.header, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof kOffer))
+    fail(ErrorKind::io, "cannot hand over shared memory: {}", std::strerror(errno));
+}
+
+int receive_descriptor(int socket) {
+  Message message;
+  const ssize_t bytes = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  int descriptor = -1;
+  const cmsghdr* const part = bytes < 0 ? nullptr : CMSG_FIRSTHDR(&message.header);
+  if (part != nullptr && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
+      part->cmsg_len == CMSG_LEN(sizeof descriptor))
+    std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
+  return descriptor;
+}
+
+}  // namespace
+
+void SharedMemory::Unmap::operator()(std::byte* memory) const { ::munmap(memory, kMemoryBytes); }
+
+SharedMemory SharedMemory::map(int descriptor) {
+  void* const memory =
+      ::mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  if (memory == MAP_FAILED) fail(ErrorKind::io, "cannot map shared memory: {}", std::strerror(errno));
+  return SharedMemory(static_cast<std::byte*>(memory));
+}
+
+SharedMemory SharedMemory::offer(int socket) {
+  const Descriptor file(::memfd_create("trainyard connection", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Allocated now: a page that is wanted later and cannot be had would kill the process.
+  if (file.get() < 0 || ::fallocate(file.get(), 0, 0, kMemoryBytes) != 0 ||
+      ::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
+    fail(ErrorKind::io, "cannot make {} bytes of shared memory: {}", kMemoryBytes, std::strerror(errno));
+  SharedMemory memory = map(file.get());
+  new (memory.memory_.get()) RingControl[2];
+  send_descriptor(socket, file.get());
+  return memory;
+}
+
+SharedMemory SharedMemory::take(int socket) {
+  const Descriptor file(receive_descriptor(socket));
+  if (file.get() < 0) fail(ErrorKind::peer, "it offered no shared memory");
+  struct stat facts {};
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.get(), &facts) != 0)
+    fail(ErrorKind::peer, "it offered memory that could shrink");
+  if (facts.st_size != static_cast<off_t>(kMemoryBytes))
+    fail(ErrorKind::peer, "it offered {} bytes of shared memory, {} are expected", facts.st_size,
+         kMemoryBytes);
+  return map(file.get());
+}
+
+Ring SharedMemory::ring(Direction direction) const {
+  const auto which = static_cast<std::size_t>(direction);
+  auto* const controls = reinterpret_cast<RingControl*>(memory_.get());
+  return {controls[which], memory_.get() + kControlBytes + which * kRingBytes};
+}
+
+}  // namespace trainyard::comm::transport
