@@ -1,7 +1,7 @@
 // What it costs to push so many bytes to another process and to pull as many from it, by every way there is:
 // bare TCP in a loop of sends and receives, and frames of 128 KiB over the connections of comm/transport.
 //
-//   build/release/bench/exchange [BYTES...]
+//   cmake --build --preset release --target exchange && build/release/bench/exchange [BYTES...]
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,10 +12,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,130 +1,19 @@
 #include "comm/transport/connection.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <optional>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include "base/error.h"
-#include "base/test_folder.h"
-#include "comm/transport/listener.h"
+#include "comm/transport/shared_memory.h"
+#include "comm/transport/test_connections.h"
 
 namespace trainyard::comm::transport {
 namespace {
 
-// Keeps all that comes.
-class Inbox : public Receiver {
- public:
-  explicit Inbox(std::unique_ptr<Connection> peer) : connection(std::move(peer)) { connection->start(*this); }
-  std::span<std::byte> room_for(const Frame& frame) override {
-    if (frame.kind == 99) fail(ErrorKind::peer, "kind 99 is not known");
-    rooms.emplace_back(frame.payload_bytes);
-    return rooms.back();
-  }
-  void arrived(const Frame& frame, std::span<std::byte>) override { frames.push_back(frame); }
-  void closed(const std::string& why) override {
-    is_closed = true;
-    reason = why;
-  }
-
-  std::unique_ptr<Connection> connection;
-  std::vector<std::vector<std::byte>> rooms;
-  std::vector<Frame> frames;
-  bool is_closed = false;
-  std::string reason;
-};
-
-std::vector<std::byte> bytes_like(std::size_t count, int first) {
-  std::vector<std::byte> bytes(count);
-  for (std::size_t i = 0; i < count; ++i)
-    bytes[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(first));
-  return bytes;
-}
-
-class Connections : public testing::TestWithParam<const char*> {
+class Connections : public ConnectionPair, public testing::WithParamInterface<const char*> {
  protected:
-  Address address() const {
-    if (std::string(GetParam()) == "tcp") return Address::parse("tcp:127.0.0.1:0");
-    return Address::parse("unix:" + (folder_.path() / "socket").string());
-  }
-
-  void open_listener() {
-    listener_ = listen(
-        loop_, address(), &key_, limits_,
-        [this](std::unique_ptr<Connection> peer) {
-          inner_.push_back(std::make_unique<Inbox>(std::move(peer)));
-        },
-        [this](const std::string&, const std::string& reason) { refusals_.push_back(reason); });
-  }
-
-  std::unique_ptr<Call> open_call(const JobKey& key) {
-    return call(
-        loop_, listener_->address(), &key, {.role = 2, .id = 17}, limits_,
-        [this](std::unique_ptr<Connection> peer) { outer_ = std::make_unique<Inbox>(std::move(peer)); },
-        [this](const std::string& reason) { failure_ = reason; });
-  }
-
-  // A pair that talks.
-  void connect() {
-    open_listener();
-    call_ = open_call(key_);
-    ASSERT_TRUE(until([this] { return outer_ != nullptr && inner_.size() == 1; }));
-  }
-
-  // A plain socket to the listener, for those who do not play by the rules.
-  int plain_socket() const {
-    const Address to = listener_->address();
-    sockaddr_storage storage{};
-    socklen_t length = 0;
-    if (to.kind == Address::Kind::tcp) {
-      auto& in = reinterpret_cast<sockaddr_in&>(storage);
-      in.sin_family = AF_INET;
-      in.sin_port = htons(to.port);
-      in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      length = sizeof in;
-    } else {
-      auto& local = reinterpret_cast<sockaddr_un&>(storage);
-      local.sun_family = AF_UNIX;
-      to.host.copy(local.sun_path, sizeof local.sun_path - 1);
-      length = sizeof local;
-    }
-    const int descriptor = ::socket(storage.ss_family, SOCK_STREAM, 0);
-    EXPECT_EQ(::connect(descriptor, reinterpret_cast<const sockaddr*>(&storage), length), 0);
-    return descriptor;
-  }
-
-  bool until(const std::function<bool()>& reached, double seconds = 10) {
-    bool late = false;
-    const auto deadline = loop_.after(seconds, [&] {
-      late = true;
-      loop_.stop();
-    });
-    std::unique_ptr<Loop::Timer> next;
-    std::function<void()> look = [&] {
-      if (reached())
-        loop_.stop();
-      else
-        next = loop_.after(0.0005, look);
-    };
-    look();
-    loop_.run();
-    return !late;
-  }
-
-  const TestFolder folder_;
-  Loop loop_;
-  JobKey key_ = JobKey::random();
-  ConnectionLimits limits_{.most_payload_bytes = 1 << 20, .handshake_seconds = 0.3, .most_strangers = 4};
-  std::vector<std::unique_ptr<Inbox>> inner_;
-  std::unique_ptr<Inbox> outer_;
-  std::vector<std::string> refusals_;
-  std::string failure_;
-  std::unique_ptr<Listener> listener_;
-  std::unique_ptr<Call> call_;
+  Connections() : ConnectionPair(GetParam()) {}
 };
 
 TEST_P(Connections, FramesComeWholeAndInOrder) {
@@ -228,21 +117,17 @@ TEST_P(Connections, OnlySoManyMayStandAtTheDoor) {
 
 TEST_P(Connections, WhatFollowsAGoodHandshakeMayStillBeGarbage) {
   open_listener();
-  const int descriptor = plain_socket();
-  const CallerHandshake handshake(key_, {.role = 2, .id = 1});
-  ASSERT_EQ(::write(descriptor, handshake.hello().data(), kHelloBytes), static_cast<ssize_t>(kHelloBytes));
-  ChallengeBytes challenge{};
-  bool read_all = false;
-  ASSERT_TRUE(until([&] {
-    read_all = read_all || ::recv(descriptor, challenge.data(), kChallengeBytes, MSG_DONTWAIT) ==
-                               static_cast<ssize_t>(kChallengeBytes);
-    return read_all;
-  }));
-  const AnswerBytes answer = handshake.answer(challenge);
-  ASSERT_EQ(::write(descriptor, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+  const int descriptor = greeted_socket(key_);
+  std::optional<SharedMemory> memory;
+  if (over_ == "shm") memory.emplace(SharedMemory::offer(descriptor));
   ASSERT_TRUE(until([&] { return inner_.size() == 1; }));
   Frame oversized{.kind = 1, .payload_bytes = (1 << 20) + 1};
   const FrameBytes bytes = encode(oversized);
+  if (memory) {
+    RingWriter writer(memory->ring(SharedMemory::Direction::to_listener));
+    writer.put(bytes);
+    writer.publish();
+  }
   ASSERT_EQ(::write(descriptor, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   ASSERT_TRUE(until([&] { return inner_[0]->is_closed; }));
   EXPECT_EQ(inner_[0]->reason, "a frame of 1048577 bytes came, at most 1048576 are taken");
@@ -250,7 +135,7 @@ TEST_P(Connections, WhatFollowsAGoodHandshakeMayStillBeGarbage) {
   ::close(descriptor);
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, Connections, testing::Values("tcp", "unix"),
+INSTANTIATE_TEST_SUITE_P(Over, Connections, testing::Values("tcp", "unix", "shm"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(Listening, WantsAKeyWhereOthersCanReachIt) {
@@ -266,12 +151,14 @@ TEST(Listening, WantsAKeyWhereOthersCanReachIt) {
 }
 
 TEST(Addresses, AreReadAndWritten) {
-  for (const char* text : {"tcp:127.0.0.1:80", "tcp:node7.cluster:65535", "unix:/tmp/a.sock", "tcp:::1:9"})
+  for (const char* text :
+       {"tcp:127.0.0.1:80", "tcp:node7.cluster:65535", "unix:/tmp/a.sock", "shm:/tmp/a.sock", "tcp:::1:9"})
     EXPECT_EQ(Address::parse(text).to_string(), text);
   for (const char* text :
-       {"", "127.0.0.1:80", "tcp:80", "tcp::80", "tcp:h:", "tcp:h:65536", "tcp:h:x", "unix:"})
+       {"", "127.0.0.1:80", "tcp:80", "tcp::80", "tcp:h:", "tcp:h:65536", "tcp:h:x", "unix:", "shm:"})
     EXPECT_THROW(Address::parse(text), Error) << text;
   EXPECT_TRUE(Address::parse("unix:/x").is_local());
+  EXPECT_TRUE(Address::parse("shm:/x").is_local());
   EXPECT_TRUE(Address::parse("tcp:::1:5").is_local());
   EXPECT_FALSE(Address::parse("tcp:10.0.0.1:5").is_local());
 }

@@ -21,7 +21,7 @@ using Direction = SharedMemory::Direction;
 using Clock = std::chrono::steady_clock;
 
 // The peer sees a payload piece by piece, and copies one while this side copies the next. Nobody spins for
-// the next one: measured, that never helps, and where cores are few it takes one from the peer.
+// the next one: measured, that gains nothing here, and where cores are few it takes one from the peer.
 constexpr std::size_t kPieceBytes = 64 << 10;
 constexpr std::size_t kTurnBytes = 1 << 20;
 
