@@ -203,8 +203,9 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
     waiting_.pop_front();
   }
 
-  // When it does not fit, the peer has not read the last ones yet. When the peer is gone, the watch sees
-  // that.
+  // A socket and no eventfd: measured, the system then runs a peer of few bytes on this core, in a third of
+  // the time. When it does not fit, the peer has not read the last ones yet. When the peer is gone, the watch
+  // sees that.
   void wake() {
     const char any = 0;
     static_cast<void>(::send(socket_.native_handle(), &any, 1, MSG_DONTWAIT | MSG_NOSIGNAL));
