@@ -59,6 +59,8 @@ StoredTensor to_tensor(const Json& json) {
 std::string manifest_to_text(const CheckpointManifest& manifest) {
   Json asked = Json::object();
   for (const auto& [key, value] : manifest.header.asked) asked[key] = value;
+  Json reached = Json::object();
+  for (const auto& [key, value] : manifest.header.reached) reached[key] = value;
   Json tensors = Json::array();
   for (const StoredTensor& tensor : manifest.tensors) tensors.push_back(to_json(tensor));
   Json json{{"format", kFormat},
@@ -70,6 +72,7 @@ std::string manifest_to_text(const CheckpointManifest& manifest) {
             {"asked", asked},
             {"tensors_bytes", manifest.tensors_bytes},
             {"tensors", tensors}};
+  if (!reached.empty()) json["reached"] = reached;
   json[kSum] = sum_of(json);
   return json.dump(1) + "\n";
 }
@@ -93,6 +96,8 @@ CheckpointManifest parse_manifest(const std::string& text, const std::filesystem
     header.first_loss = json.at("first_loss");
     for (const auto& [key, value] : json.at("asked").items())
       header.asked.emplace_back(key, value.get<std::string>());
+    for (const auto& [key, value] : json.value("reached", Json::object()).items())
+      header.reached.emplace_back(key, value.get<std::string>());
     manifest.tensors_bytes = json.at("tensors_bytes");
     for (const Json& tensor : json.at("tensors")) manifest.tensors.push_back(to_tensor(tensor));
     return manifest;

@@ -17,7 +17,9 @@ struct CheckpointHeader {
   std::uint64_t seed = 0;
   float first_loss = 0;
   // What else must agree for a run to go on from here: name and value, as text.
-  std::vector<std::pair<std::string, std::string>> asked;
+  std::vector<std::pair<std::string, std::string>> asked = {};
+  // How far it got, where the step does not say it all; need not agree.
+  std::vector<std::pair<std::string, std::string>> reached = {};
 };
 
 struct StoredTensor {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/measure.h"
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "engine/plain_order.h"
 #include "tensor/bfloat16.h"
@@ -139,9 +140,12 @@ void Executor::run_gradients(const StepContext& context, const Ready& ready) {
   TRAINYARD_CHECK(ready == nullptr || on_host());
   set_counter(context);
   prepare(context);
+  backward_began_ = 0;
   if (prologue_ != nullptr) prologue_->run(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
-    if (step_.plan.steps[s].is_update() || prepares(s)) continue;
+    const plan::Step& planned = step_.plan.steps[s];
+    if (planned.is_update() || prepares(s)) continue;
+    if (planned.phase == graph::Phase::backward && backward_began_ == 0) backward_began_ = now_seconds();
     step_.kernels[s]->run(context);
     if (ready == nullptr) continue;
     for (const Stretch& stretch : gradient_schedule_.after(s)) ready(stretch.first, stretch.elements);

@@ -80,6 +80,8 @@ class Executor {
   void write(const std::string& value_name, const HostTensor& content);
   // The same into memory that is there already, bf16 also as f32. REQUIRES: a value in plain layout.
   void read_plain(const std::string& value_name, HostTensor& content) const;
+  // When the backward pass of the last run_gradients() began, by now_seconds(); on a device: was enqueued.
+  double backward_began() const { return backward_began_; }
   // To be called after parameters were written otherwise, as by floats(): what follows from them is made
   // anew.
   void parameters_changed() { stale_ = true; }
@@ -108,6 +110,7 @@ class Executor {
   GradientSchedule gradient_schedule_;
   Regions regions_{};
   bool has_update_ = false;
+  double backward_began_ = 0;
   bool stale_ = true;  // parameters were changed from outside
   std::vector<backend::DeviceMemory> prologue_memory_;
   std::unique_ptr<backend::Kernel> prologue_;

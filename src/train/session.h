@@ -32,6 +32,7 @@ class Session {
   explicit Session(const SessionOptions& options);
 
   engine::Executor& executor() { return *executor_; }
+  const engine::Executor& executor() const { return *executor_; }
   const backend::Backend& backend() const { return *backend_; }
   const SessionOptions& options() const { return options_; }
   std::int64_t parameters() const { return parameters_; }

@@ -17,6 +17,9 @@ enum class WireLayout {
 
 const char* name(WireLayout layout);
 
+// Native where all workers have the plan of this session, and its memory can be it.
+WireLayout layout_for(const Session& session, bool all_alike);
+
 // A session's numbers as that array.
 class SharedNumbers {
  public:
@@ -42,13 +45,10 @@ class SharedNumbers {
 
  private:
   engine::Executor& executor() { return session_.executor(); }
-  std::vector<float> read(engine::CanonicalArray& array) const;
 
   Session& session_;
   WireLayout layout_;
-  bool direct_ = false;  // weights and gradients are the session's memory
   engine::CanonicalArray parameters_, statistics_, gradients_;
-  std::vector<engine::CanonicalArray> slots_;
   std::int64_t parameters_count_ = 0, statistics_count_ = 0;
   std::uint32_t fingerprint_ = 0;
   std::vector<float> weights_, gradients_copy_;

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainyard::cli {
+
+// A program that runs beside this one, as part of a job. It has a process group of its own, all cores that
+// this process was given, and dies with us.
+class JobProcess {
+ public:
+  // `input` is what it reads; what it prints is added to `log`. Error (io) when it cannot be started.
+  JobProcess(const std::vector<std::string>& command, const std::string& input,
+             const std::filesystem::path& log);
+  ~JobProcess();  // kills it if it still runs
+  JobProcess(const JobProcess&) = delete;
+  JobProcess& operator=(const JobProcess&) = delete;
+
+  // Its exit code once it ended; 128 + signal when one ended it.
+  std::optional<int> end_code();
+  void signal(int number) const;
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> end_code_;
+};
+
+}  // namespace trainyard::cli

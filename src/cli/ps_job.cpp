@@ -1,0 +1,203 @@
+#include "cli/ps_job.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+
+namespace trainyard::cli {
+namespace {
+
+using comm::transport::Address;
+
+constexpr double kEndSeconds = 2;  // that processes have to end by themselves
+
+// Its name is short: sockets lie in it, whose paths may have about a hundred letters.
+std::filesystem::path make_job_folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "trainyard-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) fail(ErrorKind::io, "cannot make '{}': {}", name, std::strerror(errno));
+  return name;
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+}  // namespace
+
+std::filesystem::path server_state_file(std::uint64_t run, int server) {
+  const std::filesystem::path memory = "/dev/shm";
+  const std::filesystem::path folder =
+      ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+  return folder / fmt::format("trainyard-{:016x}-{}", run, server);
+}
+
+std::string own_host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+PsJob::PsJob(const PsOptions& options, std::vector<Host> hosts, std::vector<std::string> words,
+             const comm::transport::JobKey& key, const std::filesystem::path& logs)
+    : options_(options),
+      hosts_(std::move(hosts)),
+      words_(std::move(words)),
+      key_(key.to_text()),
+      logs_(logs),
+      folder_(make_job_folder()) {
+  const bool one_machine = hosts_.size() == 1 && is_here(hosts_.front());
+  transport_ = options.transport != "auto" ? options.transport : one_machine ? "shm" : "tcp";
+  if (logs_.empty()) logs_ = folder_ / "logs";
+  make_folders(logs_);
+  int workers = 0, servers = 0;
+  for (const Host& host : hosts_) {
+    for (int i = 0; i < host.servers; ++i) {
+      Member& member = members_.emplace_back();
+      member.server = true;
+      member.number = servers++;
+      member.host = &host;
+    }
+    for (int i = 0; i < host.workers; ++i) {
+      Member& member = members_.emplace_back();
+      member.number = workers++;
+      member.host = &host;
+      member.share = i;
+    }
+  }
+}
+
+PsJob::~PsJob() {
+  members_.clear();
+  std::error_code ignored;
+  for (int server = 0; server < options_.servers; ++server)
+    std::filesystem::remove(server_state_file(meeting_.run, server), ignored);
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+Address PsJob::coordinator_address() const {
+  if (transport_ == "tcp")
+    return {.kind = Address::Kind::tcp,
+            .host = hosts_.size() == 1 && is_here(hosts_.front()) ? "127.0.0.1" : "0.0.0.0",
+            .port = 0};
+  return Address::parse("unix:" + (folder_ / "coordinator").string());
+}
+
+void PsJob::start(const train::PsMeeting& meeting) {
+  meeting_ = meeting;
+  if (meeting_.coordinator.host == "0.0.0.0")
+    meeting_.coordinator.host = options_.address.empty() ? own_host_name() : options_.address;
+  for (Member& member : members_) {
+    if (member.server)
+      member.listen = transport_ == "tcp" ? (is_here(*member.host) ? "tcp:127.0.0.1:0" : "tcp:0.0.0.0:0")
+                                          : fmt::format("{}:{}", transport_,
+                                                        (folder_ / fmt::format("server-{}", member.number)).string());
+    start(member);
+  }
+}
+
+void PsJob::start(Member& member) {
+  member.process.reset();
+  member.process = std::make_unique<JobProcess>(command_of(member), key_ + "\n", log_of(member));
+  ++member.starts;
+}
+
+std::vector<std::string> PsJob::command_of(const Member& member) const {
+  const Host& host = *member.host;
+  std::vector<std::string> command;
+  if (!is_here(host)) {
+    std::istringstream shell(options_.remote_shell.empty() ? "ssh" : options_.remote_shell);
+    for (std::string word; shell >> word;) command.push_back(word == "{}" ? host.name : word);
+    if (options_.remote_shell.find("{}") == std::string::npos) command.push_back(host.name);
+  }
+  command.insert(command.end(), {own_program(), member.server ? "serve-params" : "worker"});
+  command.insert(command.end(), words_.begin(), words_.end());
+  const auto add = [&](const char* option, const std::string& value) {
+    command.insert(command.end(), {option, value});
+  };
+  add("--join", meeting_.coordinator.to_string());
+  add("--number", std::to_string(member.number));
+  add("--job-key", "-");
+  if (member.server) {
+    add("--listen", member.listen);
+    if (!is_here(host)) add("--advertise", host.address);
+    add("--elements", std::to_string(meeting_.elements));
+    add("--parameters", std::to_string(meeting_.parameters));
+    add("--batches", std::to_string(meeting_.batches));
+    add("--run", std::to_string(meeting_.run));
+  } else {
+    add("--layout", train::name(meeting_.layout));
+    add("--fingerprint", std::to_string(meeting_.fingerprint));
+    add("--share", fmt::format("{}/{}", member.share, host.workers));
+  }
+  return command;
+}
+
+std::filesystem::path PsJob::log_of(const Member& member) const {
+  return logs_ / fmt::format("{}-{}.log", member.server ? "server" : "worker", member.number);
+}
+
+std::string PsJob::last_words_of(const Member& member) const {
+  std::ifstream file(log_of(member));
+  std::string last;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
+
+std::string PsJob::look() {
+  int workers = 0;
+  std::string failure;
+  for (Member& member : members_) {
+    const std::optional<int> code = member.process == nullptr ? std::optional(0) : member.process->end_code();
+    if (!code || *code == 0) {
+      workers += member.server ? 0 : 1;
+      continue;
+    }
+    if (member.given_up) continue;
+    const std::string who = fmt::format("{} {}", member.server ? "server" : "worker", member.number);
+    const std::string why = *code > 128 ? fmt::format("was ended by signal {}", *code - 128)
+                                        : fmt::format("ended with exit code {}: {}", *code, last_words_of(member));
+    // What the caller can mend is wrong for all of them, and at the next start as well.
+    if (member.starts <= options_.restarts && *code != 1) {
+      fmt::print(stderr, "trainyard: {} {}; it is started again\n", who, why);
+      ++restarted_;
+      start(member);
+      workers += member.server ? 0 : 1;
+      continue;
+    }
+    member.given_up = true;
+    failure = fmt::format("{} {}", who, why);
+    if (member.server) return failure;
+    fmt::print(stderr, "trainyard: {}\n", failure);
+  }
+  const int all = static_cast<int>(members_.size()) - options_.servers;
+  const int least = options_.least_workers > 0 ? options_.least_workers : all;
+  return workers < least ? (failure.empty() ? "too few workers are left" : failure) : "";
+}
+
+void PsJob::end() {
+  const auto all_ended = [&] {
+    for (Member& member : members_)
+      if (member.process != nullptr && !member.process->end_code()) return false;
+    return true;
+  };
+  for (const int signal : {0, SIGTERM}) {
+    const double began = now_seconds();
+    if (signal != 0)
+      for (const Member& member : members_)
+        if (member.process != nullptr) member.process->signal(signal);
+    while (!all_ended() && now_seconds() - began < kEndSeconds)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+
+#include "cli/hosts.h"
+#include "cli/job_process.h"
+#include "cli/ps_options.h"
+#include "train/ps_training.h"
+
+namespace trainyard::cli {
+
+// The servers and workers of a job as processes of this program, here or on other machines. All are started
+// with the words that this one was started with, and what else they must know.
+class PsJob final : public train::PsProcesses {
+ public:
+  // `hosts`: where; one without a name is this machine. `logs`: folder for a file of each.
+  PsJob(const PsOptions& options, std::vector<Host> hosts, std::vector<std::string> words,
+        const comm::transport::JobKey& key, const std::filesystem::path& logs);
+  ~PsJob() override;
+
+  comm::transport::Address coordinator_address() const;  // where a coordinator shall listen
+
+  void start(const train::PsMeeting& meeting) override;
+  std::string look() override;
+  void end() override;
+
+  int restarted() const { return restarted_; }
+  const std::string& transport() const { return transport_; }
+
+ private:
+  struct Member {
+    bool server = false;
+    int number = 0;
+    const Host* host = nullptr;
+    int share = 0;  // among the workers of its host
+    std::string listen;
+    std::unique_ptr<JobProcess> process;
+    int starts = 0;
+    bool given_up = false;
+  };
+  void start(Member& member);
+  std::vector<std::string> command_of(const Member& member) const;
+  std::filesystem::path log_of(const Member& member) const;
+  std::string last_words_of(const Member& member) const;
+  bool is_here(const Host& host) const { return host.name.empty(); }
+
+  PsOptions options_;
+  std::vector<Host> hosts_;
+  std::vector<std::string> words_;
+  std::string key_;
+  std::filesystem::path logs_, folder_;
+  std::string transport_;
+  train::PsMeeting meeting_;
+  std::vector<Member> members_;
+  int restarted_ = 0;
+};
+
+// The folder in which a server keeps what must survive it; in memory where the system has such.
+std::filesystem::path server_state_file(std::uint64_t run, int server);
+
+// The name under which others reach this machine.
+std::string own_host_name();
+
+}  // namespace trainyard::cli

@@ -1,0 +1,74 @@
+#include "cli/ps_options.h"
+
+#include "base/error.h"
+
+namespace trainyard::cli {
+
+void add_ps_options(CLI::App& command, PsOptions& options) {
+  command.add_option("--servers", options.servers, "Parameter servers that share the network")->capture_default_str();
+  command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
+  command
+      .add_option("--wire-layout", options.wire_layout,
+                  "auto (native), native (all workers compute alike) or canonical (they need not)")
+      ->capture_default_str();
+  command
+      .add_option("--transport", options.transport,
+                  "auto (shm on one machine, tcp between several), shm, unix or tcp")
+      ->capture_default_str();
+  command.add_option("--min-workers", options.least_workers,
+                     "With fewer for longer than --patience the run ends (default: all)");
+  command.add_option("--restarts", options.restarts, "How often a process that died is started again")
+      ->capture_default_str();
+  command.add_option("--lease", options.lease_seconds, "Seconds after which a silent process is taken for dead")
+      ->capture_default_str();
+  command
+      .add_option("--patience", options.patience_seconds,
+                  "Seconds to wait for processes that are missing before the run ends")
+      ->capture_default_str();
+  command
+      .add_option("--hosts", options.hosts,
+                  "File with a line a machine: NAME [address=A] [workers=N] [servers=S]; or the word slurm: "
+                  "the nodes of this allocation")
+      ->type_name("FILE");
+  command.add_option("--remote-shell", options.remote_shell,
+                     "What starts a program on a machine of --hosts (default: ssh; srun for slurm)");
+  command.add_option("--address", options.address,
+                     "Of this machine, as those of --hosts reach it (default: its name)");
+}
+
+void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
+  if (options.servers < 1) fail(ErrorKind::usage, "--servers {}: must be at least 1", options.servers);
+  want_one_of("--wire", options.wire, {"f32", "bf16"});
+  want_one_of("--wire-layout", options.wire_layout, {"auto", "native", "canonical"});
+  want_one_of("--transport", options.transport, {"auto", "shm", "unix", "tcp"});
+  if (options.least_workers < 0 || options.least_workers > workers)
+    fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
+  if (options.restarts < 0) fail(ErrorKind::usage, "--restarts {}: must be at least 0", options.restarts);
+  if (options.lease_seconds <= 0) fail(ErrorKind::usage, "--lease {}: must be positive", options.lease_seconds);
+  if (options.patience_seconds <= 0)
+    fail(ErrorKind::usage, "--patience {}: must be positive", options.patience_seconds);
+  if (!options.hosts.empty() && (options.transport == "shm" || options.transport == "unix"))
+    fail(ErrorKind::usage, "--transport {}: does not reach other machines", options.transport);
+  if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
+    fail(ErrorKind::usage, "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
+}
+
+void add_part_options(CLI::App& command, PsPart& part, bool server) {
+  command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
+  command.add_option("--number", part.number, "Which one of them")->capture_default_str();
+  command.add_option("--job-key", part.key, "File with the job's key, readable by its owner alone; -: standard input");
+  if (server) {
+    command.add_option("--listen", part.listen, "tcp:HOST:PORT (port 0: any), unix:PATH or shm:PATH");
+    command.add_option("--advertise", part.advertise, "Host under which others reach it");
+    command.add_option("--elements", part.elements, "Numbers that all servers keep together");
+    command.add_option("--parameters", part.parameters, "Of these, parameters");
+    command.add_option("--batches", part.batches, "To be used in all");
+    command.add_option("--run", part.run, "Which run this is: what another left is not taken over");
+  } else {
+    command.add_option("--layout", part.layout, "native or canonical");
+    command.add_option("--fingerprint", part.fingerprint, "Of the job's layout");
+    command.add_option("--share", part.share, "I/K: its share of this machine's cores");
+  }
+}
+
+}  // namespace trainyard::cli

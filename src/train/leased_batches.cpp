@@ -1,0 +1,78 @@
+#include "train/leased_batches.h"
+
+#include <utility>
+
+namespace trainyard::train {
+namespace {
+
+LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
+  const Shape image = maker.image_shape();
+  const std::int64_t batch = maker.options().batch;
+  return {.images = HostTensor({batch, image[0], image[1], image[2]}, DType::f32),
+          .labels = HostTensor({batch}, DType::i32)};
+}
+
+}  // namespace
+
+LeasedBatches::LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options)
+    : maker_(dataset, options),
+      used_(room_for(maker_)),
+      ahead_(room_for(maker_)),
+      scratch_(maker_.scratch()),
+      scratch_ahead_(maker_.scratch()),
+      thread_([this] { run(); }) {}
+
+LeasedBatches::~LeasedBatches() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+const LeasedBatches::Batch& LeasedBatches::get(std::int64_t number) {
+  std::unique_lock lock(mutex_);
+  if (wanted_ == number) changed_.wait(lock, [this] { return !wanted_; });
+  if (ahead_.number == number && !making_) {
+    std::swap(used_, ahead_);
+    ahead_.number = -1;
+    return used_;
+  }
+  lock.unlock();
+  if (used_.number != number) make(used_, number);
+  return used_;
+}
+
+void LeasedBatches::prepare(std::int64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (wanted_ || ahead_.number == number) return;
+    wanted_ = number;
+  }
+  changed_.notify_all();
+}
+
+void LeasedBatches::make(Batch& batch, std::int64_t number) {
+  data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
+  batch.valid = maker_.make(number, batch.images.as<float>().data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.number = number;
+}
+
+void LeasedBatches::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || wanted_; });
+    if (ending_) return;
+    const std::int64_t number = *wanted_;
+    making_ = true;
+    lock.unlock();
+    make(ahead_, number);
+    lock.lock();
+    making_ = false;
+    wanted_.reset();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace trainyard::train

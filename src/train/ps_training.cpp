@@ -1,0 +1,311 @@
+#include "train/ps_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/cores.h"
+#include "base/progress.h"
+#include "engine/checkpoint.h"
+#include "ps/coordinator.h"
+#include "train/evaluate.h"
+#include "train/events.h"
+#include "train/run_identity.h"
+#include "train/stop_request.h"
+
+namespace trainyard::train {
+namespace {
+
+using News = ps::Coordinator::News;
+
+constexpr double kLookSeconds = 0.1;
+
+// "17" and "3,9": which batches were used by the time of a checkpoint.
+constexpr const char *kNextBatch = "next batch", *kLoose = "batches left before it";
+
+std::vector<std::pair<std::string, std::string>> to_reached(const ps::LedgerStart& start) {
+  std::string loose;
+  for (const std::int64_t batch : start.loose) loose += fmt::format("{}{}", loose.empty() ? "" : ",", batch);
+  return {{kNextBatch, std::to_string(start.next_batch)}, {kLoose, loose}};
+}
+
+class PsTrainingRun {
+ public:
+  PsTrainingRun(const SessionOptions& session, const data::Dataset& dataset, const TrainOptions& options,
+                const PsOptions& ps, const RunFolder* folder, const comm::transport::JobKey& key,
+                PsProcesses& processes)
+      : options_(options),
+        ps_(ps),
+        folder_(folder),
+        processes_(processes),
+        session_(session),
+        numbers_(session_, layout_for(session_, !ps.canonical)),
+        header_(run_identity(session_.options(), dataset, options.preprocess, ps.workers)),
+        bar_("train " + session.model.network, options.steps, options.quiet) {
+    if (folder_ != nullptr && options_.resume) resume();
+    if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
+    if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
+    exchange_.layout = layout_for(session_, !ps.canonical);
+    coordinator_ = ps::make_coordinator(
+        {.servers = ps.servers,
+         .keys = ps::make_keys(numbers_.elements(), ps.servers),
+         .listen = ps.listen},
+        key, [](const std::string&) {});
+  }
+
+  TrainResult run(PsResult& exchange) {
+    const double start = now_seconds();
+    if (header_.step < options_.steps) {
+      begin();
+      follow();
+    } else if (evaluator_ != nullptr) {
+      evaluate();
+    }
+    if (events_ != nullptr) events_->flush();
+    result_.interrupted = StopRequest::asked();
+    result_.final_step = header_.step;
+    result_.first_loss = header_.first_loss;
+    result_.final_loss = final_loss();
+    result_.seconds = now_seconds() - start;
+    result_.feed = Feed::host;
+    result_.facts = {session_.backend().name(), session_.options().threads * ps_.workers, session_.parameters(),
+                     session_.flops_per_step() * per_update()};
+    result_.facts.collective = "";
+    exchange = std::move(exchange_);
+    return std::move(result_);
+  }
+
+ private:
+  std::int64_t per_update() const { return one_update_of_all(ps_.mode) ? ps_.workers : 1; }
+
+  void resume() {
+    const auto latest = engine::latest_checkpoint(folder_->path());
+    TRAINYARD_CHECK(latest.has_value());
+    const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
+    if (found.step > options_.steps)
+      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(), options_.steps);
+    header_.step = saved_step_ = result_.first_step = found.step;
+    header_.first_loss = found.first_loss;
+    start_ = {.updates = found.step, .next_batch = found.step * per_update(), .loose = {}};
+    for (const auto& [key, value] : found.reached) {
+      if (key == kNextBatch) start_.next_batch = std::stoll(value);
+      std::istringstream list(value);
+      if (key == kLoose)
+        for (std::string each; std::getline(list, each, ',');) start_.loose.push_back(std::stoll(each));
+    }
+    header_.reached = to_reached(start_);
+    result_.resumed_from = result_.checkpoint = latest;
+    if (!options_.quiet) fmt::print(stderr, "resumed from '{}'\n", latest->string());
+  }
+
+  void begin() {
+    ps::State state = numbers_.read_state();
+    state.start = start_;
+    coordinator_->begin(std::move(state));
+    const auto used = start_.next_batch - static_cast<std::int64_t>(start_.loose.size());
+    std::uint64_t run = 0;
+    comm::transport::fill_random(std::as_writable_bytes(std::span(&run, 1)));
+    processes_.start({.coordinator = coordinator_->address(),
+                      .layout = exchange_.layout,
+                      .fingerprint = numbers_.fingerprint(),
+                      .elements = numbers_.elements(),
+                      .parameters = numbers_.parameters(),
+                      .batches = used + (options_.steps - header_.step) * per_update(),
+                      .run = run});
+    want_next_snapshot();
+  }
+
+  // Until all that was asked for is done, saved and evaluated.
+  void follow() {
+    std::string failure;
+    double looked = 0;
+    bool ended = false, halted = false;
+    while (!ended) {
+      if (const std::optional<News> news = coordinator_->next(kLookSeconds)) ended = take(*news, failure);
+      if (now_seconds() - looked >= kLookSeconds && !ended) {
+        looked = now_seconds();
+        if (failure.empty()) failure = processes_.look();
+        if (!failure.empty() && !finished_) break;
+      }
+      if (StopRequest::asked() && !std::exchange(halted, true)) coordinator_->halt();
+    }
+    coordinator_->end();
+    processes_.end();
+    if (!failure.empty()) fail(ErrorKind::peer, "{}", failure);
+  }
+
+  // True: that was the last.
+  bool take(const News& news, std::string& failure) {
+    switch (news.kind) {
+      case News::Kind::ready:
+        return false;
+      case News::Kind::noted:
+        note(news.noted, news.note);
+        return false;
+      case News::Kind::snapshot:
+        take_snapshot(news);
+        if (!finished_) want_next_snapshot();
+        else coordinator_->want_counts();
+        return false;
+      case News::Kind::finished:
+        failure = news.words;
+        finished_ = true;
+        coordinator_->want_snapshot(news.updates);
+        return false;
+      case News::Kind::counts:
+        exchange_.servers = news.counts;
+        end_of_steps();
+        return true;
+      case News::Kind::lost:
+        ++exchange_.lost_servers;
+        if (!options_.quiet) fmt::print(stderr, "trainyard: lost {}\n", news.words);
+        return false;
+      case News::Kind::failed:
+        failure = news.words;
+        return false;
+    }
+    return false;
+  }
+
+  // Gradients come one by one; an update is noted when the first of the next comes, or at the end.
+  void note(const ps::Noted& noted, std::span<const std::byte> bytes) {
+    const std::optional<StepNote> step = StepNote::from_bytes(bytes);
+    if (!step) return;
+    if (noted.updates != update_) end_of_update();
+    update_ = noted.updates;
+    const double when = 1e-9 * static_cast<double>(noted.nanoseconds);
+    if (first_noted_ == 0) {
+      first_noted_ = when;
+      // Else it would have taken no time at all.
+      last_update_end_ = when - static_cast<double>(step->input + step->forward + step->backward);
+      began_ = last_update_end_;
+    }
+    last_noted_ = when;
+    loss_sum_ += static_cast<double>(step->loss);
+    ++losses_in_update_;
+    ++gradients_;
+    ++exchange_.gradients[static_cast<int>(noted.worker)];
+    result_.images_consumed += session_.options().model.batch;
+    StepNote& sum = sum_;
+    sum.loss += step->loss;
+    for (float StepNote::*phase : {&StepNote::input, &StepNote::forward, &StepNote::backward, &StepNote::push,
+                                   &StepNote::apply, &StepNote::pull})
+      sum.*phase += (*step).*phase;
+  }
+
+  void end_of_update() {
+    if (losses_in_update_ == 0) return;
+    const double loss = loss_sum_ / losses_in_update_, seconds = std::max(last_noted_ - last_update_end_, 1e-9);
+    last_update_end_ = last_noted_;
+    if (update_ == 0) header_.first_loss = static_cast<float>(loss);
+    losses_.push_back(loss);
+    if (losses_.size() > TrainResult::kFinalLosses) losses_.erase(losses_.begin());
+    result_.step_seconds.push_back(seconds);
+    const double rate = static_cast<double>(losses_in_update_ * session_.options().model.batch) / seconds;
+    if (events_ != nullptr) {
+      const std::array<Scalar, 3> scalars{
+          {{"loss", static_cast<float>(loss)},
+           {"learning_rate", static_cast<float>(session_.options().update.schedule.at(update_))},
+           {"images_per_second", static_cast<float>(rate)}}};
+      events_->add(update_, scalars);
+    }
+    if (bar_.due()) bar_.update(update_ + 1, fmt::format("{:.0f} images/s, loss {:.4f}", rate, loss));
+    loss_sum_ = 0;
+    losses_in_update_ = 0;
+  }
+
+  void end_of_steps() {
+    end_of_update();
+    if (gradients_ == 0) return;
+    const auto count = static_cast<float>(gradients_);
+    for (float StepNote::*phase : {&StepNote::loss, &StepNote::input, &StepNote::forward, &StepNote::backward,
+                                   &StepNote::push, &StepNote::apply, &StepNote::pull})
+      exchange_.mean.*phase = sum_.*phase / count;
+    result_.input_wait_seconds = static_cast<double>(sum_.input) / ps_.workers;
+    exchange_.gradients_per_second = static_cast<double>(gradients_) / std::max(last_noted_ - began_, 1e-9);
+    result_.cores_in_reach = cores_in_reach();
+  }
+
+  double final_loss() const {
+    return std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
+  }
+
+  void want_next_snapshot() {
+    std::int64_t due = 0;
+    const auto due_every = [&](std::int64_t steps) {
+      const std::int64_t next = (header_.step / steps + 1) * steps;
+      due = due == 0 ? next : std::min(due, next);
+    };
+    if (folder_ != nullptr) due_every(options_.checkpoint_every);
+    if (evaluator_ != nullptr && options_.eval_every > 0) due_every(options_.eval_every);
+    if (due > 0 && due < options_.steps) coordinator_->want_snapshot(due);
+  }
+
+  void take_snapshot(const News& news) {
+    const std::int64_t before = header_.step;
+    numbers_.write_state(news.state);
+    header_.step = news.updates;
+    header_.reached = to_reached(news.state.start);
+    const auto passed = [&](std::int64_t every) { return every > 0 && header_.step / every > before / every; };
+    if (folder_ != nullptr && header_.step > saved_step_ && (finished_ || passed(options_.checkpoint_every))) save();
+    if (evaluator_ != nullptr && !StopRequest::asked() && (finished_ || passed(options_.eval_every))) evaluate();
+  }
+
+  void save() {
+    events_->flush();
+    result_.checkpoint = engine::save_checkpoint(session_.executor(), header_, {folder_->path(), options_.keep});
+    saved_step_ = header_.step;
+  }
+
+  void evaluate() {
+    const double accuracy = evaluator_->accuracy();
+    if (StopRequest::asked()) return;
+    result_.test_accuracy = accuracy;
+    if (events_ != nullptr) {
+      const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
+      events_->add(header_.step, scalars);
+    }
+    if (!options_.quiet && !finished_)
+      fmt::print(stderr, "step {}: test accuracy {:.4f}\n", header_.step, accuracy);
+  }
+
+  const TrainOptions& options_;
+  PsOptions ps_;
+  const RunFolder* folder_;
+  PsProcesses& processes_;
+  Session session_;
+  SharedNumbers numbers_;
+  engine::CheckpointHeader header_;
+  ps::LedgerStart start_;
+  ProgressBar bar_;
+  std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<EventFile> events_;
+  std::unique_ptr<ps::Coordinator> coordinator_;
+  bool finished_ = false;
+  std::int64_t saved_step_ = 0, update_ = -1, gradients_ = 0, losses_in_update_ = 0;
+  double loss_sum_ = 0, first_noted_ = 0, last_noted_ = 0, last_update_end_ = 0, began_ = 0;
+  std::vector<double> losses_;
+  StepNote sum_;
+  PsResult exchange_;
+  TrainResult result_;
+};
+
+}  // namespace
+
+bool one_update_of_all(const ps::ModeName& mode) {
+  return mode.kind == ps::ModeName::Kind::bsp ||
+         (mode.kind == ps::ModeName::Kind::ssp && mode.bound == 0);
+}
+
+TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
+                            const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
+                            const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange) {
+  const StopRequest guard;
+  return PsTrainingRun(session, dataset, options, ps, folder, key, processes).run(exchange);
+}
+
+}  // namespace trainyard::train

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "comm/transport/job_key.h"
+#include "ps/counts.h"
+#include "ps/mode.h"
+#include "train/ps_worker.h"
+#include "train/training.h"
+
+namespace trainyard::train {
+
+// What processes of a run must be told that are started for it.
+struct PsMeeting {
+  comm::transport::Address coordinator;
+  WireLayout layout = WireLayout::native;
+  std::uint32_t fingerprint = 0;
+  std::int64_t elements = 0, parameters = 0;  // of the array that servers keep, and of it the parameters
+  std::int64_t batches = 0;
+  std::uint64_t run = 0;
+};
+
+// The processes of a run: servers and workers, wherever they are.
+class PsProcesses {
+ public:
+  virtual ~PsProcesses() = default;
+  virtual void start(const PsMeeting& meeting) = 0;
+  // Some times a second: starts again what died and may. Why the run cannot go on, or "".
+  virtual std::string look() = 0;
+  // All of them end by themselves now, or are made to.
+  virtual void end() = 0;
+};
+
+struct PsOptions {
+  int workers = 1, servers = 1;
+  ps::ModeName mode;
+  bool canonical = false;  // workers are not alike
+  comm::transport::Address listen;  // of the coordinator
+};
+
+// What the exchange came to, for the record.
+struct PsResult {
+  WireLayout layout = WireLayout::native;
+  std::vector<ps::ServerCounts> servers;
+  std::map<int, std::int64_t> gradients;  // by worker
+  StepNote mean;                          // seconds, over all gradients
+  double gradients_per_second = 0;
+  std::int64_t lost_servers = 0;
+};
+
+// Trains with parameter servers: brings the processes together, collects what they say, evaluates, saves
+// checkpoints that any run can go on from. A step is an update: in bsp made of a gradient of every worker,
+// else of one. SIGINT, SIGTERM and SIGHUP end it as they end every training. Error (peer) when it cannot go on;
+// what was reached is saved before, where there is a folder.
+TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
+                            const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
+                            const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange);
+
+// How many updates go over so many batches.
+bool one_update_of_all(const ps::ModeName& mode);
+
+}  // namespace trainyard::train

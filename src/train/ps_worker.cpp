@@ -1,0 +1,124 @@
+#include "train/ps_worker.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/clock.h"
+#include "ps/coordinator.h"
+#include "train/leased_batches.h"
+#include "train/stop_request.h"
+
+namespace trainyard::train {
+namespace {
+
+class Worker {
+ public:
+  Worker(Session& session, const data::Dataset& dataset, const data::BatchStreamOptions& batches,
+         const PsWorkerOptions& options, const comm::transport::JobKey& key, const ps::Client::Log& log)
+      : session_(session),
+        options_(options),
+        numbers_(session, options.layout),
+        batches_(dataset, batches),
+        seed_(batches.seed) {
+    if (numbers_.fingerprint() != options.fingerprint)
+      fail(ErrorKind::config,
+           "worker {}: its {} layout of parameters is not that of the job; --wire-layout canonical serves "
+           "unlike workers",
+           options.worker, name(options.layout));
+    client_ = ps::make_client(
+        {.worker = options.worker,
+         .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
+         .bf16 = options.bf16,
+         .give_up_seconds = options.give_up_seconds},
+        ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(), log);
+  }
+
+  ps::ClientCounts run() {
+    while (!StopRequest::asked()) {
+      const ps::Client::Weights weights = client_->wait_for_weights();
+      if (weights.done) break;
+      note_exchange(weights);
+      numbers_.take_weights();
+      step(weights.batch);
+    }
+    return client_->counts();
+  }
+
+ private:
+  void step(std::int64_t batch) {
+    const double began = now_seconds();
+    const LeasedBatches::Batch& input = batches_.get(batch);
+    if (const auto next = client_->next_batch()) batches_.prepare(*next);
+    engine::Executor& executor = session_.executor();
+    executor.write(Session::kImages, input.images);
+    executor.write(Session::kLabels, input.labels);
+    const double fed = now_seconds();
+    note_.input = static_cast<float>(fed - began);
+    std::int64_t left = numbers_.elements();
+    bool first = true;
+    double backward_began = fed;
+    // What is random depends on the batch, not on who makes its gradient.
+    numbers_.run_gradients({seed_, batch}, [&](std::int64_t at, std::int64_t elements) {
+      if (std::exchange(first, false)) {
+        backward_began = executor.on_host() ? executor.backward_began() : fed;
+        if (const auto next = client_->next_batch()) batches_.prepare(*next);
+      }
+      left -= elements;
+      if (left == 0) note_step(fed, backward_began);
+      client_->ready(at, elements);
+    });
+    pushed_from_ = now_seconds();
+  }
+
+  // Before the last of the gradient leaves: then it counts, note and all.
+  void note_step(double fed, double backward_began) {
+    note_.loss = session_.loss();
+    if (!std::isfinite(note_.loss))
+      fail(ErrorKind::device, "worker {}: loss became {}", options_.worker, note_.loss > 0 ? "inf" : "nan");
+    note_.forward = static_cast<float>(backward_began - fed);
+    note_.backward = static_cast<float>(now_seconds() - backward_began);
+    client_->note(note_.to_bytes());
+  }
+
+  void note_exchange(const ps::Client::Weights& weights) {
+    if (pushed_from_ == 0) return;
+    const double pushed = std::max(weights.pushed, pushed_from_);
+    note_.push = static_cast<float>(pushed - pushed_from_);
+    note_.apply = static_cast<float>(std::max(weights.first_came - pushed, 0.0));
+    note_.pull = static_cast<float>(std::max(weights.came - std::max(weights.first_came, pushed), 0.0));
+  }
+
+  Session& session_;
+  PsWorkerOptions options_;
+  SharedNumbers numbers_;
+  LeasedBatches batches_;
+  std::uint64_t seed_;
+  StepNote note_;
+  double pushed_from_ = 0;  // when the last gradient was complete
+  std::unique_ptr<ps::Client> client_;
+};
+
+}  // namespace
+
+std::array<std::byte, 7 * sizeof(float)> StepNote::to_bytes() const {
+  const std::array numbers{loss, input, forward, backward, push, apply, pull};
+  std::array<std::byte, 7 * sizeof(float)> bytes;
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+std::optional<StepNote> StepNote::from_bytes(std::span<const std::byte> bytes) {
+  std::array<float, 7> numbers;
+  if (bytes.size() != sizeof numbers) return std::nullopt;
+  std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
+  return StepNote{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]};
+}
+
+ps::ClientCounts run_ps_worker(Session& session, const data::Dataset& dataset,
+                               const data::BatchStreamOptions& batches, const PsWorkerOptions& options,
+                               const comm::transport::JobKey& key, const ps::Client::Log& log) {
+  const StopRequest guard;
+  return Worker(session, dataset, batches, options, key, log).run();
+}
+
+}  // namespace trainyard::train
