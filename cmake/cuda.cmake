@@ -1,8 +1,9 @@
-# The CUDA toolkit with cuDNN and cuBLASLt. Sets TRAINYARD_HAS_CUDA, and makes trainyard_cuda for linking.
+# The CUDA toolkit with cuDNN and cuBLASLt. Sets TRAINYARD_HAS_CUDA and TRAINYARD_HAS_NCCL, and makes trainyard_cuda for linking.
 #
 # AUTO takes them where there is also a GPU: compiling for one takes minutes that nobody without one should wait.
 # TOOLKIT takes them wherever they are, as ./check does; ON is an error where they are not.
 set(TRAINYARD_HAS_CUDA OFF)
+set(TRAINYARD_HAS_NCCL OFF)
 if(TRAINYARD_CUDA STREQUAL "OFF")
   return()
 endif()
@@ -65,3 +66,10 @@ add_library(trainyard_cuda INTERFACE)
 target_include_directories(trainyard_cuda SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(trainyard_cuda INTERFACE CUDA::cudart CUDA::cublasLt ${CUDNN_LIBRARY})
 set(TRAINYARD_HAS_CUDA ON)
+
+# NCCL comes with the toolkit, or apart.
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS /usr/local/cuda PATH_SUFFIXES lib64 lib)
+if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
+  set(TRAINYARD_HAS_NCCL ON)
+endif()

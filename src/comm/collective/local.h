@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "comm/collective/collective.h"
+
 namespace trainyard::comm::collective {
 
 // Ranks that are threads of this process and read each other's memory. Every rank calls the same operations
@@ -18,6 +20,7 @@ class LocalGroup {
   void barrier();
   // Every rank gets root's values.
   void broadcast(int rank, int root, std::span<float> values);
+  void broadcast(int rank, int root, std::span<std::byte> bytes);
   // Root gets the mean over all ranks; the others keep theirs.
   void reduce_mean(int rank, int root, std::span<float> values);
   // Every rank gets the mean over all ranks, bit for bit the same.
@@ -30,9 +33,30 @@ class LocalGroup {
   void publish(int rank, std::span<float> values);
 
   std::vector<std::span<float>> spans_;  // by rank, during an operation
+  std::span<std::byte> bytes_;           // the root's, during a broadcast
   std::atomic<int> arrived_{0};
   std::atomic<unsigned> round_{0};
   std::atomic<bool> aborted_{false};
+};
+
+// One rank of such a group, for what does not care where ranks live.
+class LocalRank final : public Collective {
+ public:
+  // The group must outlive it.
+  LocalRank(LocalGroup& group, int rank) : group_(group), rank_(rank) {}
+
+  const char* name() const override { return "local"; }
+  int rank() const override { return rank_; }
+  int size() const override { return group_.size(); }
+  void barrier() override { group_.barrier(); }
+  using Collective::broadcast;
+  void broadcast(int root, std::span<std::byte> bytes) override { group_.broadcast(rank_, root, bytes); }
+  void all_reduce_mean(std::span<float> values) override { group_.all_reduce_mean(rank_, values); }
+  void abort(int) override { group_.abort(); }
+
+ private:
+  LocalGroup& group_;
+  int rank_;
 };
 
 // dst[i] = mean over sources[..][i], added in their order. dst may be one of the sources.

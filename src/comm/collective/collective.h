@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace trainyard::comm::collective {
+
+// One rank's part in what all ranks of a group do together. Every rank calls the same operations in the same
+// order, with spans of one length, always from one thread. Error (peer) when another rank is lost.
+//
+// Spans are in the memory that the group works on: the host's, or with NCCL a GPU's.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+
+  virtual const char* name() const = 0;  // "local", "mpi", "nccl"
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  virtual void barrier() = 0;
+  // Every rank gets root's bytes.
+  virtual void broadcast(int root, std::span<std::byte> bytes) = 0;
+  // Every rank gets the mean over all ranks: sum / size, bit for bit the same everywhere. On the host it is
+  // added in the order of ranks, so that threads and processes compute the same.
+  virtual void all_reduce_mean(std::span<float> values) = 0;
+
+  // The same in parts, beside other work: each start() takes a span, finish() returns when all of them have
+  // their means. Until then nobody touches them, and no other operation is called.
+  virtual void start(std::span<float> values) { all_reduce_mean(values); }
+  virtual void finish() {}
+
+  // For a rank that cannot go on: ends the others, too. Where ranks are processes it does not return.
+  virtual void abort(int exit_code) = 0;
+
+  void broadcast(int root, std::span<float> values) { broadcast(root, std::as_writable_bytes(values)); }
+};
+
+// This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
+// Without MPI, mpi_absent.cpp: Error (unsupported).
+std::unique_ptr<Collective> join_mpi();
+bool mpi_is_built();
+
+// The same ranks, each with a GPU of its own, number `gpu` of its machine. `ranks` introduces them to each
+// other and must outlive this. Work goes to `stream`, a cudaStream_t or null for one of its own; operations
+// return when it is done. Error (unsupported) without NCCL, Error (usage) when two ranks have the same GPU.
+std::unique_ptr<Collective> join_nccl(Collective& ranks, int gpu, void* stream = nullptr);
+bool nccl_is_built();
+
+}  // namespace trainyard::comm::collective

@@ -1,0 +1,29 @@
+#include "comm/collective/mpi_job.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace trainyard::comm::collective {
+namespace {
+
+int number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  int number = 0;
+  if (text != nullptr) {
+    const std::string_view view = text;
+    std::from_chars(view.data(), view.data() + view.size(), number);
+  }
+  return number;
+}
+
+}  // namespace
+
+int mpi_job_ranks() {
+  if (const int ranks = number_in("OMPI_COMM_WORLD_SIZE"); ranks > 0) return ranks;
+  // A batch script has the number of tasks, too; only what srun started can speak with the others.
+  const bool introduced = std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
+  return introduced ? number_in("SLURM_NTASKS") : 0;
+}
+
+}  // namespace trainyard::comm::collective
