@@ -54,6 +54,16 @@ std::vector<int> physical_cores_first() {
   return cores;
 }
 
+std::vector<int> thread_ids() {
+  std::vector<int> ids;
+  std::error_code code;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", code)) {
+    const std::string name = task.path().filename().string();
+    std::from_chars(name.data(), name.data() + name.size(), ids.emplace_back());
+  }
+  return ids;
+}
+
 }  // namespace
 
 const std::vector<int>& process_cores() {
@@ -69,13 +79,18 @@ void pin_thread(std::span<const int> cores) {
     fail(ErrorKind::device, "cannot run on core {} only: {}", fmt::join(cores, ", "), std::strerror(errno));
 }
 
+void pin_all_threads(std::span<const int> cores) {
+  pin_thread(cores);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  // One that ended meanwhile needs no core.
+  for (const int id : thread_ids()) sched_setaffinity(id, sizeof set, &set);
+}
+
 std::vector<int> cores_in_reach() {
   std::vector<int> cores;
-  std::error_code code;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", code)) {
-    const std::string name = task.path().filename().string();
-    int id = 0;
-    std::from_chars(name.data(), name.data() + name.size(), id);
+  for (const int id : thread_ids()) {
     cpu_set_t set;
     if (sched_getaffinity(id, sizeof set, &set) == 0) add_cores(set, cores);
   }

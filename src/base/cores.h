@@ -13,6 +13,9 @@ const std::vector<int>& process_cores();
 // Error (device) when the system refuses.
 void pin_thread(std::span<const int> cores);
 
+// The same for every thread that this process has by now: those that a library started, too.
+void pin_all_threads(std::span<const int> cores);
+
 // Cores on which some thread of this process may run now, ascending.
 std::vector<int> cores_in_reach();
 

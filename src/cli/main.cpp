@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "cli/study.h"
 #include "cli/train.h"
+#include "cli/worker.h"
 
 namespace trainyard::cli {
 namespace {
@@ -31,6 +32,7 @@ const Row kCommands[] = {
     {"networks", "List the networks, with their sizes and costs", declare_networks},
     {"data", "Get and list data sets", declare_data},
     {"train", "Train a network, with checkpoints and evaluation", declare_train},
+    {"worker", "One of the processes that `train --workers` starts", declare_worker},
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},

@@ -89,7 +89,10 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
 }  // namespace
 
 double measure_peak(const train::SessionOptions& options, int threads) {
-  train::limit_threads(threads);
+  if (options.cores.empty())
+    train::limit_threads(threads);
+  else
+    train::limit_to(options.cores);
   const auto peaks = backend::make_backend(options.backend, options.device, options.precision)
                          ->gemm_peaks({name(options.precision)}, 0.5);
   return peaks.empty() ? 0 : peaks.front().flops_per_second;

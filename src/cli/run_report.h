@@ -14,7 +14,8 @@
 namespace trainyard::cli {
 
 // Flops per second of the best matrix product in the run's precision, measured now for half a second on its
-// device and so many threads, to which the calling thread stays limited; 0 where the backend has none.
+// device and so many threads, or on options.cores where it names them, to which the calling thread stays
+// limited; 0 where the backend has none.
 double measure_peak(const train::SessionOptions& options, int threads);
 
 // When the command began, by both clocks.

@@ -119,8 +119,10 @@ std::vector<record::Warning> find_noise(const NoiseReading& before, const NoiseR
 NoiseGuard::NoiseGuard(const Nvml* nvml, SystemFiles files)
     : files_(std::move(files)), nvml_(nvml), before_(read_noise(files_, nvml_)) {}
 
-std::vector<record::Warning> NoiseGuard::finish() const {
-  return find_noise(before_, read_noise(files_, nvml_));
+std::vector<record::Warning> NoiseGuard::finish(double beside_seconds) const {
+  NoiseReading after = read_noise(files_, nvml_);
+  after.cpu.so_far.user_seconds += beside_seconds;
+  return find_noise(before_, after);
 }
 
 CpuUse NoiseGuard::cpu_use() const { return read_cpu(files_).since(before_.cpu); }

@@ -36,7 +36,8 @@ class NoiseGuard {
   // With `nvml`, GPUs are watched, too; it must outlive the guard.
   explicit NoiseGuard(const Nvml* nvml = nullptr, SystemFiles files = SystemFiles());
 
-  std::vector<record::Warning> finish() const;
+  // `beside_seconds`: CPU time since then of processes that belong to the measurement, too.
+  std::vector<record::Warning> finish(double beside_seconds = 0) const;
   // What the CPUs did since the guard was made.
   CpuUse cpu_use() const;
 

@@ -1,11 +1,18 @@
 #include "train/replicas.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <numeric>
+
+#include "base/cores.h"
+#include "train/rank_place.h"
+#include "train/stop_request.h"
 
 namespace trainyard::train {
 namespace {
 
+using comm::collective::Collective;
 using plan::Region;
 
 bool exchanges(Strategy strategy) {
@@ -26,14 +33,15 @@ void check_same_offsets(const plan::StepPlan& a, const plan::StepPlan& b) {
   }
 }
 
-std::unique_ptr<Exchange> make_exchange(Strategy strategy, const Devices& devices) {
+std::unique_ptr<Exchange> make_exchange(Strategy strategy, const Devices& devices,
+                                        const std::vector<Collective*>& ranks) {
   switch (strategy) {
     case Strategy::towers_device:
       return make_towers_on_device(devices);
     case Strategy::towers_host:
       return make_towers_on_host(devices);
     case Strategy::allreduce:
-      return make_allreduce(devices);
+      return make_allreduce(devices.sessions, ranks);
     case Strategy::single:
     case Strategy::independent:
       break;
@@ -41,15 +49,28 @@ std::unique_ptr<Exchange> make_exchange(Strategy strategy, const Devices& device
   return nullptr;
 }
 
+// Ranks of one machine take its GPUs in turn, unless one is named.
+std::string device_of(const SessionOptions& options, const RankPlace& place) {
+  return options.device == "cuda" ? fmt::format("cuda:{}", place.on_machine) : options.device;
+}
+
+int gpu_number(const std::string& device) {
+  int number = 0;
+  if (const std::size_t colon = device.find(':'); colon != std::string::npos)
+    std::from_chars(device.data() + colon + 1, device.data() + device.size(), number);
+  return number;
+}
+
 }  // namespace
 
-Replicas::Replicas(const SessionOptions& options, const Deployment& deployment)
+Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, Collective* ranks)
     : deployment_(deployment),
       seed_(options.seed),
-      threads_(deployment.devices),
-      group_(deployment.devices),
-      sessions_(static_cast<std::size_t>(deployment.devices)),
-      images_(static_cast<std::size_t>(deployment.devices)),
+      ranks_(ranks),
+      threads_(ranks == nullptr ? deployment.devices : 1),
+      group_(here()),
+      sessions_(static_cast<std::size_t>(here())),
+      images_(static_cast<std::size_t>(here())),
       step_body_([this](int device) {
         try {
           images_[static_cast<std::size_t>(device)] = take_part(device, step_, *feed_);
@@ -58,35 +79,77 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment)
           throw;
         }
       }) {
-  if (options.device != "cpu" && deployment.devices > 1)
-    fail(ErrorKind::unsupported, "--devices {}: on '{}' a run has one device so far", deployment.devices,
+  if (options.device != "cpu" && here() > 1)
+    fail(ErrorKind::unsupported, "--devices {}: on '{}' a process has one device so far", deployment.devices,
          options.device);
+  TRAINYARD_CHECK(ranks == nullptr ||
+                  (ranks->size() == deployment.devices && deployment.strategy == Strategy::allreduce));
+  SessionOptions wanted = options;
   std::vector<std::vector<int>> cores{options.cores};
-  if (options.cores.empty()) cores = share_cores(options.threads, size());
+  if (ranks != nullptr) {
+    const RankPlace place = find_place(*ranks, options.threads);
+    cores = {place.cores};
+    pin_all_threads(place.cores);  // MPI's own came before we knew
+    wanted.device = device_of(options, place);
+  } else if (options.cores.empty()) {
+    cores = share_cores(options.threads, size());
+  }
   TRAINYARD_CHECK(cores.size() == sessions_.size());
   run([&](int device) {
-    SessionOptions own = options;
+    SessionOptions own = wanted;
     own.cores = cores[static_cast<std::size_t>(device)];
     own.keep_gradients = exchanges(deployment_.strategy);
     own.optimizer_state = keeps_optimizer(deployment_.strategy, device);
     if (deployment_.strategy == Strategy::independent) own.seed = device_seed(options.seed, device);
     sessions_[static_cast<std::size_t>(device)] = std::make_unique<Session>(own);
   });
+  connect();
+}
+
+Replicas::~Replicas() = default;
+
+void Replicas::connect() {
   Devices devices{{}, group_};
-  for (const auto& each : sessions_) {
-    check_same_offsets(each->executor().plan(), session(0).executor().plan());
-    devices.sessions.push_back(each.get());
+  std::vector<Collective*> members;
+  for (int device = 0; device < here(); ++device) {
+    check_same_offsets(session(device).executor().plan(), session(0).executor().plan());
+    devices.sessions.push_back(&session(device));
+    members_.push_back(std::make_unique<comm::collective::LocalRank>(group_, device));
+    members.push_back(members_.back().get());
   }
-  exchange_ = make_exchange(deployment_.strategy, devices);
+  if (ranks_ != nullptr) {
+    state_ranks_ = ranks_;
+    if (const backend::Device& device = session(0).executor().device(); !device.is_host()) {
+      members_.front() = comm::collective::join_nccl(*ranks_, gpu_number(device.name()));
+      state_ranks_ = members_.front().get();
+    }
+    members = {state_ranks_};
+    collective_ = state_ranks_->name();
+  }
+  exchange_ = make_exchange(deployment_.strategy, devices, members);
 }
 
 RunFacts Replicas::facts() const {
   const Session& first = *sessions_.front();
-  return {first.backend().name(), first.options().threads * size(), first.parameters(),
-          first.flops_per_step() * size()};
+  return {first.backend().name(),
+          first.options().threads * size(),
+          first.parameters(),
+          first.flops_per_step() * size(),
+          deployment_.strategy == Strategy::allreduce ? collective_ : "",
+          ranks_ == nullptr ? 1 : ranks_->size()};
+}
+
+void Replicas::spread(std::span<std::byte> bytes) {
+  if (ranks_ != nullptr) ranks_->broadcast(0, bytes);
 }
 
 void Replicas::spread_state() {
+  if (ranks_ != nullptr) {
+    session(0).executor().device().wait();
+    for (const Region region : {Region::parameters, Region::optimizer_state, Region::statistics})
+      state_ranks_->broadcast(0, session(0).numbers(region));
+    return;
+  }
   run([this](int device) {
     if (&session(device) == &keeper()) return;
     for (const Region region : {Region::parameters, Region::optimizer_state, Region::statistics})
@@ -100,12 +163,25 @@ std::int64_t Replicas::step(std::int64_t step, const Feed& feed) {
   step_ = step;
   feed_ = &feed;
   run(step_body_);
-  return std::accumulate(images_.begin(), images_.end(), std::int64_t{0});
+  loss_ = local_loss();
+  const std::int64_t images = std::accumulate(images_.begin(), images_.end(), std::int64_t{0});
+  return ranks_ == nullptr ? images : agree(images);
 }
+
+// What every rank must know alike at the end of a step. Whoever was asked to stop goes on until all know.
+std::int64_t Replicas::agree(std::int64_t images) {
+  std::array<float, 3> means{loss_, static_cast<float>(images), StopRequest::asked() ? 1.0f : 0.0f};
+  ranks_->all_reduce_mean(means);
+  loss_ = means[0];
+  stop_agreed_ = means[2] > 0;
+  return std::llround(means[1] * static_cast<float>(size()));
+}
+
+bool Replicas::stop_agreed() const { return ranks_ == nullptr ? StopRequest::asked() : stop_agreed_; }
 
 std::int64_t Replicas::take_part(int device, std::int64_t step, const Feed& feed) {
   engine::Executor& executor = session(device).executor();
-  const backend::StepContext context{device_seed(seed_, device), step};
+  const backend::StepContext context{device_seed(seed_, first_here() + device), step};
   const std::int64_t images = feed(device);
   if (exchange_ == nullptr) {
     executor.run(context);
@@ -117,14 +193,15 @@ std::int64_t Replicas::take_part(int device, std::int64_t step, const Feed& feed
   return images;
 }
 
-float Replicas::loss() const {
+float Replicas::local_loss() const {
   const double sum = std::accumulate(sessions_.begin(), sessions_.end(), 0.0,
                                      [](double so_far, const auto& each) { return so_far + each->loss(); });
-  return static_cast<float>(sum / size());
+  return static_cast<float>(sum / here());
 }
 
 int Replicas::diverged_device() const {
-  for (int device = 0; device < size(); ++device)
+  if (ranks_ != nullptr) return std::isfinite(loss_) ? -1 : 0;
+  for (int device = 0; device < here(); ++device)
     if (!std::isfinite(sessions_[static_cast<std::size_t>(device)]->loss())) return device;
   return -1;
 }

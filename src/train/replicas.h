@@ -18,6 +18,8 @@ struct RunFacts {
   std::string backend;
   int threads = 0;
   std::int64_t parameters = 0, flops_per_step = 0;
+  std::string collective;  // by which devices exchange: "local", "mpi", "nccl"; "": they do not
+  int ranks = 1;           // processes
 };
 
 // A network on every device of a run: one session each, with a thread and cores of its own. Device 0's thread
@@ -29,17 +31,31 @@ class Replicas {
 
   // options.model.batch is that of one device, options.threads the number for all of them.
   // Error (usage) when the threads cannot be shared.
-  Replicas(const SessionOptions& options, const Deployment& deployment);
+  //
+  // With `ranks` the devices live in processes, one in each: here is that of this rank, and all ranks call
+  // the same functions together. `ranks` must outlive this. REQUIRES: as many ranks as devices, and
+  // allreduce.
+  Replicas(const SessionOptions& options, const Deployment& deployment,
+           comm::collective::Collective* ranks = nullptr);
+  ~Replicas();
 
-  int size() const { return threads_.size(); }
+  int size() const { return deployment_.devices; }
+  // Devices of this process, and the number of the first of them among all. Functions that take a device
+  // count from 0 among those of this process.
+  int here() const { return threads_.size(); }
+  int first_here() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   const Deployment& deployment() const { return deployment_; }
   RunFacts facts() const;
 
   Session& session(int device) { return *sessions_[static_cast<std::size_t>(device)]; }
   // Whose state is the run's; device 0's when the devices are independent. Only device 0's thread may run it.
   Session& keeper() { return exchange_ == nullptr ? session(0) : exchange_->keeper(); }
-  // After the keeper's state was changed from outside: every device gets it.
+  // After the keeper's state was changed from outside: every device gets it; with ranks, rank 0's.
   void spread_state();
+  // Every rank gets rank 0's; nothing without ranks.
+  void spread(std::span<std::byte> bytes);
+  // Null: all devices are of this process.
+  comm::collective::Collective* ranks() const { return ranks_; }
 
   // One step on all devices; returns the images they consumed. Allocates nothing itself.
   std::int64_t step(std::int64_t step, const Feed& feed);
@@ -49,17 +65,30 @@ class Replicas {
   void run(const std::function<void(int device)>& body) { threads_.run(body); }
 
   // Of the last step: the mean over all devices, and the first device whose loss is no number (-1: none).
-  float loss() const;
+  // With ranks the device is one of this process, 0, whichever it was.
+  float loss() const { return loss_; }
   int diverged_device() const;
+  // Somebody asked to stop, and all ranks heard of it in the same step; without ranks: StopRequest::asked().
+  bool stop_agreed() const;
 
  private:
+  void connect();
+  float local_loss() const;
+  std::int64_t agree(std::int64_t images);
+
   const Deployment deployment_;
   const std::uint64_t seed_;
+  comm::collective::Collective* const ranks_;  // null: all devices are here
   DeviceThreads threads_;
   comm::collective::LocalGroup group_;
   std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<comm::collective::Collective>> members_;  // what this process made, by device
+  comm::collective::Collective* state_ranks_ = nullptr;  // of the memory in which sessions keep their state
+  const char* collective_ = "local";
   std::unique_ptr<Exchange> exchange_;  // null: none
   std::vector<std::int64_t> images_;    // each device consumed in the step
+  float loss_ = 0;
+  bool stop_agreed_ = false;
   std::int64_t step_ = 0;
   const Feed* feed_ = nullptr;
   std::function<void(int)> step_body_;

@@ -49,6 +49,11 @@ float Session::loss() const {
   return loss;
 }
 
+std::span<float> Session::numbers(plan::Region region) const {
+  return {reinterpret_cast<float*>(executor_->region(region)),
+          executor_->plan().bytes(region) / sizeof(float)};
+}
+
 std::unique_ptr<engine::Executor> Session::make_evaluator(std::int64_t batch, bool shadow_weights) const {
   networks::ModelOptions inference = options_.model;
   inference.batch = batch;

@@ -41,6 +41,9 @@ class Session {
   // Of the last step; on a device, waits for it.
   float loss() const;
 
+  // A region that outlives a step, in the memory of the device.
+  std::span<float> numbers(plan::Region region) const;
+
   // An executor for the network in inference mode at some batch size, on the live parameters and statistics
   // of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;

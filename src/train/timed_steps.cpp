@@ -87,7 +87,7 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
   const auto last = [&](std::int64_t done, double seconds) {
     return options.after_step != nullptr && !options.after_step(done, seconds);
   };
-  std::vector<Loop> loops(static_cast<std::size_t>(replicas.size()), Loop(options));
+  std::vector<Loop> loops(static_cast<std::size_t>(replicas.here()), Loop(options));
   Loop& first = loops.front();
   TimedSteps timed;
   if (replicas.deployment().strategy == Strategy::independent) {

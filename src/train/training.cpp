@@ -5,6 +5,8 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -16,6 +18,7 @@
 #include "train/device_loop.h"
 #include "train/evaluate.h"
 #include "train/events.h"
+#include "train/rank_place.h"
 #include "train/run_identity.h"
 #include "train/stop_request.h"
 
@@ -34,7 +37,7 @@ class TrainingRun {
         options_(options),
         folder_(folder),
         header_(run_identity(session_.options(), dataset, options.preprocess, replicas.size())) {
-    if (folder_ != nullptr && options_.resume) resume();
+    if (options_.resume) resume();
     if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     result_.step_seconds.reserve(
@@ -45,9 +48,11 @@ class TrainingRun {
     const double start = now_seconds();
     train();
     if (header_.step > saved_step_) save();
-    if (evaluator_ != nullptr && evaluated_step_ != header_.step && !StopRequest::asked()) evaluate();
+    if (evaluator_ != nullptr && evaluated_step_ != header_.step && !replicas_.stop_agreed()) evaluate();
     if (events_ != nullptr) events_->flush();
-    result_.interrupted = StopRequest::asked();
+    bool interrupted = replicas_.stop_agreed() || StopRequest::asked();
+    replicas_.spread(std::as_writable_bytes(std::span(&interrupted, 1)));
+    result_.interrupted = interrupted;
     result_.final_step = header_.step;
     result_.first_loss = header_.first_loss;
     const std::int64_t recent = std::min(header_.step - result_.first_step, TrainResult::kFinalLosses);
@@ -59,15 +64,24 @@ class TrainingRun {
   }
 
  private:
+  // Only who has the folder reads the checkpoint; the other ranks hear of it.
   void resume() {
+    if (folder_ != nullptr) load();
+    replicas_.spread_state();
+    std::pair<std::int64_t, float> begin{header_.step, header_.first_loss};
+    replicas_.spread(std::as_writable_bytes(std::span(&begin, 1)));
+    header_.step = saved_step_ = result_.first_step = begin.first;
+    header_.first_loss = begin.second;
+  }
+
+  void load() {
     const auto latest = engine::latest_checkpoint(folder_->path());
     TRAINYARD_CHECK(latest.has_value());  // the folder was opened for resuming
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
-    replicas_.spread_state();
     if (found.step > options_.steps)
       fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
            options_.steps);
-    header_.step = saved_step_ = result_.first_step = found.step;
+    header_.step = found.step;
     header_.first_loss = found.first_loss;
     result_.resumed_from = result_.checkpoint = latest;
     if (!options_.quiet) fmt::print(stderr, "resumed from '{}'\n", latest->string());
@@ -81,8 +95,8 @@ class TrainingRun {
     const meter::NoiseGuard guard(watch.nvml());
     result_.gpu.before = watch.sample();
     DeviceLoop device(session_, device_seed(session_.options().seed, 0), feed_.get());
-    while (header_.step < options_.steps && !StopRequest::asked()) {
-      session_.executor().on_host() ? step_on_host() : step_on_device(device);
+    while (header_.step < options_.steps && !replicas_.stop_agreed()) {
+      steps_by_host() ? step_by_host() : step_on_device(device);
       if (bar.due())
         bar.update(header_.step, fmt::format("{:.0f} images/s, loss {:.4f}", images_per_second_, last_loss_));
       if (header_.step == options_.steps) break;  // run() saves and evaluates
@@ -92,20 +106,34 @@ class TrainingRun {
     }
     result_.gpu.after = watch.sample();
     result_.cpu = guard.cpu_use();
-    result_.noise = guard.finish();
     result_.cores_in_reach = cores_in_reach();
     for (const auto& input : inputs_)
       result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
+    result_.noise = guard.finish(replicas_.ranks() == nullptr ? 0 : add_other_ranks());
   }
 
-  void step_on_host() {
+  // Returns the CPU time of those on this machine.
+  double add_other_ranks() {
+    RanksUse use =
+        combine_use(*replicas_.ranks(), result_.cpu, result_.cores_in_reach, result_.input_wait_seconds);
+    result_.cpu.user_seconds = use.user_seconds;
+    result_.cpu.system_seconds = use.system_seconds;
+    result_.input_wait_seconds = use.input_wait_seconds;
+    result_.cores_in_reach = std::move(use.cores);
+    return use.beside_seconds;
+  }
+
+  // A GPU repeats steps by itself only where nothing is exchanged between them.
+  bool steps_by_host() const { return session_.executor().on_host() || replicas_.ranks() != nullptr; }
+
+  void step_by_host() {
     const Replicas::Feed feed = [this](int device) { return fill_inputs(device); };
     const double began = now_seconds();
     const std::int64_t images = replicas_.step(header_.step, feed);
     const double seconds = now_seconds() - began;
     if (const int device = replicas_.diverged_device(); device >= 0)
-      fail_diverged(replicas_.session(device).loss(),
-                    replicas_.size() > 1 ? fmt::format(" of device {}", device) : "");
+      fail_diverged(replicas_.here() > 1 ? replicas_.session(device).loss() : replicas_.loss(),
+                    replicas_.here() > 1 ? fmt::format(" of device {}", device) : "");
     note_step(replicas_.loss(), seconds, images);
   }
 
@@ -134,18 +162,18 @@ class TrainingRun {
             .batch = asked.model.batch,
             .seed = asked.seed,
             .first_step = header_.step,
-            .worker = device,
+            .worker = replicas_.first_here() + device,
             .workers = replicas_.size()};
   }
 
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
   void start_inputs() {
-    if (!session_.executor().on_host()) {
+    if (!steps_by_host()) {
       feed_ = feed_device(session_, dataset_, stream_of(0), options_.feed);
       result_.feed = feed_ == nullptr ? Feed::device : Feed::host;
       return;
     }
-    inputs_.resize(static_cast<std::size_t>(replicas_.size()));
+    inputs_.resize(static_cast<std::size_t>(replicas_.here()));
     replicas_.run([this](int device) {
       inputs_[static_cast<std::size_t>(device)] =
           std::make_unique<data::BatchStream>(dataset_, stream_of(device));

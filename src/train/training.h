@@ -51,8 +51,9 @@ struct TrainResult {
 
 // Trains on all devices together; device 0's thread is the calling one, and each device has one more thread
 // that prepares its batches, several where the host feeds a GPU. `folder` may be null: then nothing is kept.
-// SIGINT, SIGTERM and SIGHUP end the run after the current step, with a checkpoint. Error (device) when a
-// loss is not a number any more; then nothing is saved.
+// With ranks, all of them call it: rank 0 with the folder, the others without, and only rank 0 evaluates.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the run after the current step, with a checkpoint. Error (device)
+// when a loss is not a number any more; then nothing is saved.
 TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace trainyard::comm::collective {
 
@@ -35,6 +36,15 @@ class Collective {
 
   void broadcast(int root, std::span<float> values) { broadcast(root, std::as_writable_bytes(values)); }
 };
+
+// What every rank has, by rank; T is plain data.
+template <typename T>
+std::vector<T> gather(Collective& ranks, const T& own) {
+  std::vector<T> all(static_cast<std::size_t>(ranks.size()), own);
+  for (int root = 0; root < ranks.size(); ++root)
+    ranks.broadcast(root, std::as_writable_bytes(std::span(&all[static_cast<std::size_t>(root)], 1)));
+  return all;
+}
 
 // This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
 // Without MPI, mpi_absent.cpp: Error (unsupported).

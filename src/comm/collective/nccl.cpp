@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <vector>
 
 #include "base/error.h"
 #include "comm/collective/collective.h"
@@ -32,11 +31,7 @@ GpuAddress address_of(int gpu) {
 
 // NCCL itself waits a while, and then speaks of an internal error.
 void want_a_gpu_each(Collective& ranks, int gpu) {
-  std::vector<GpuAddress> addresses(static_cast<std::size_t>(ranks.size()));
-  const auto own = static_cast<std::size_t>(ranks.rank());
-  addresses[own] = address_of(gpu);
-  for (int root = 0; root < ranks.size(); ++root)
-    ranks.broadcast(root, std::as_writable_bytes(std::span(addresses[static_cast<std::size_t>(root)])));
+  const std::vector<GpuAddress> addresses = gather(ranks, address_of(gpu));
   for (std::size_t a = 0; a < addresses.size(); ++a)
     for (std::size_t b = a + 1; b < addresses.size(); ++b)
       if (addresses[a] == addresses[b])

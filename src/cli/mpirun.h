@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace trainyard::cli {
+
+// Ranks that mpirun starts, all with the same words after this program's name.
+struct MpiJob {
+  int ranks = 1;
+  std::vector<std::string> words;
+  std::filesystem::path logs;  // folder for what each rank and mpirun print; empty: nowhere
+  bool quiet = false;          // else what rank 0 prints on standard error is shown
+};
+
+struct MpiJobEnd {
+  int exit_code = 0;   // mpirun's; 128 + signal
+  std::string reason;  // the first thing a rank complained of, or how one was lost; "": nothing was said
+};
+
+// Runs it to its end. SIGINT, SIGTERM and SIGHUP are passed on as SIGUSR1, which mpirun gives to every rank;
+// it would itself kill them. It dies with us. Error (unsupported) when there is no mpirun.
+MpiJobEnd run_mpi_job(const MpiJob& job);
+
+// The words with which this program was started, after its own name.
+std::vector<std::string> own_words();
+
+}  // namespace trainyard::cli

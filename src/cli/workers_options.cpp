@@ -1,0 +1,47 @@
+#include "cli/workers_options.h"
+
+#include "base/error.h"
+#include "comm/collective/collective.h"
+
+namespace trainyard::cli {
+
+void add_workers_options(CLI::App& command, WorkersOptions& options) {
+  command.add_option("--workers", options.workers, "Workers that train one network together; weak scaling")
+      ->excludes(command.get_option("--devices"))
+      ->excludes(command.get_option("--strategy"));
+  command.add_option("--mode", options.mode, "How workers exchange: allreduce")->capture_default_str();
+  command.add_option("--collective", options.collective,
+                     "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
+                     "default: mpi where it is built, nccl on GPUs");
+}
+
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, const std::string& device) {
+  if (workers.workers == 0) {
+    if (!workers.collective.empty())
+      fail(ErrorKind::usage, "--collective {} wants --workers", workers.collective);
+    return;
+  }
+  if (workers.workers < 1) fail(ErrorKind::usage, "--workers {}: must be at least 1", workers.workers);
+  want_one_of("--mode", workers.mode, {"allreduce"});
+  const bool on_host = device == "cpu";
+  if (workers.collective.empty())
+    workers.collective = !on_host                                                  ? "nccl"
+                         : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
+                                                                                   : "local";
+  want_one_of("--collective", workers.collective, {"local", "mpi", "nccl"});
+  if (in_processes(workers) && !comm::collective::mpi_is_built())
+    comm::collective::join_mpi();  // says what to do
+  if (workers.collective == "nccl" && on_host)
+    fail(ErrorKind::usage, "--collective nccl: wants GPUs, --device cuda");
+  if (workers.collective != "nccl" && !on_host)
+    fail(ErrorKind::usage, "--collective {}: exchanges on the host; GPUs want nccl", workers.collective);
+  deployment.devices = workers.workers;
+  deployment.strategy = workers.mode;
+  if (deployment.scaling.empty()) deployment.scaling = "weak";
+}
+
+bool in_processes(const WorkersOptions& options) {
+  return options.workers > 0 && options.collective != "local";
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/deployment_options.h"
+
+namespace trainyard::cli {
+
+// Workers that train together, and by what they exchange.
+struct WorkersOptions {
+  int workers = 0;  // 0: not asked for
+  std::string mode = "allreduce", collective;
+};
+
+void add_workers_options(CLI::App& command, WorkersOptions& options);
+
+// Workers are the devices of the deployment; batches are weakly scaled unless it says otherwise. Fills in the
+// collective: MPI where it is built and there are several, else threads of this process. Error (usage,
+// unsupported) says what does not go together.
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, const std::string& device);
+
+// True: each worker is a process.
+bool in_processes(const WorkersOptions& options);
+
+}  // namespace trainyard::cli
