@@ -1,6 +1,7 @@
 #include "cli/deployment_options.h"
 
 #include "base/error.h"
+#include "ps/mode.h"
 
 namespace trainyard::cli {
 
@@ -9,18 +10,33 @@ void add_deployment_options(CLI::App& command, DeploymentOptions& options) {
       ->capture_default_str();
   command
       .add_option("--strategy", options.strategy,
-                  "single, towers-device, towers-host, allreduce or independent: how devices share the work")
+                  "How devices share the work: single, towers-device, towers-host, allreduce or independent; "
+                  "train also takes a mode of parameter servers")
       ->capture_default_str();
   command.add_option("--scaling", options.scaling,
                      "With several devices: weak (--batch is for each) or strong (they split it)");
 }
 
+bool is_server_mode(const std::string& text) {
+  try {
+    ps::ModeName::parse(text);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
   if (options.devices < 1) fail(ErrorKind::usage, "--devices {}: must be at least 1", options.devices);
-  want_one_of("--strategy", options.strategy, train::strategy_names());
   deployment.devices = options.devices;
-  deployment.strategy = *train::find_strategy(options.strategy);
+  if (is_server_mode(options.strategy)) {
+    deployment.strategy = train::Strategy::servers;
+    deployment.mode = ps::ModeName::parse(options.strategy).to_string();
+  } else {
+    want_one_of("--strategy", options.strategy, train::strategy_names());
+    deployment.strategy = *train::find_strategy(options.strategy);
+  }
   if (deployment.devices > 1 && deployment.strategy == train::Strategy::single)
     fail(ErrorKind::usage,
          "--devices {}: strategy single uses one and leaves the rest idle; --strategy towers-device, "

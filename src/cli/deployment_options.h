@@ -17,6 +17,9 @@ struct DeploymentOptions {
 
 void add_deployment_options(CLI::App& command, DeploymentOptions& options);
 
+// Whether it names a mode of parameter servers.
+bool is_server_mode(const std::string& text);
+
 // Error (usage) when devices would idle, when nothing says what becomes of the batch, or when it cannot be
 // split.
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch);

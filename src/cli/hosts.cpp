@@ -34,7 +34,8 @@ std::vector<Host> read_hosts(const std::filesystem::path& file) {
     host.address = host.name;
     for (std::string word; words >> word;) {
       const std::size_t sign = word.find('=');
-      const std::string key = word.substr(0, sign), value = sign == std::string::npos ? "" : word.substr(sign + 1);
+      const std::string key = word.substr(0, sign),
+                        value = sign == std::string::npos ? "" : word.substr(sign + 1);
       if (key == "address" && !value.empty())
         host.address = value;
       else if (key == "workers")
@@ -42,8 +43,9 @@ std::vector<Host> read_hosts(const std::filesystem::path& file) {
       else if (key == "servers")
         host.servers = number_of(value, file, line);
       else
-        fail(ErrorKind::config, "'{}', line {}: '{}' is not known; allowed are address=, workers= and servers=",
-             file.string(), line, word);
+        fail(ErrorKind::config,
+             "'{}', line {}: '{}' is not known; allowed are address=, workers= and servers=", file.string(),
+             line, word);
     }
     hosts.push_back(host);
   }
@@ -56,8 +58,8 @@ std::vector<std::string> slurm_nodes() {
   if (list == nullptr || std::getenv("SLURM_JOB_ID") == nullptr) return {};
   // The list is given to it as an argument that no shell sees.
   ::setenv("TRAINYARD_NODELIST", list, 1);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("scontrol show hostnames \"$TRAINYARD_NODELIST\"", "r"),
-                                                   ::pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+      ::popen("scontrol show hostnames \"$TRAINYARD_NODELIST\"", "r"), ::pclose);
   if (pipe == nullptr) fail(ErrorKind::config, "cannot run scontrol");
   std::string text;
   char buffer[4096];

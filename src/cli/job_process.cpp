@@ -19,7 +19,8 @@ namespace {
 // A pipe holds this much at least: what is written before anybody reads must not be more.
 constexpr std::size_t kMostInput = 4096;
 
-[[noreturn]] void become(const std::vector<char*>& words, const cpu_set_t& cores, int input, int log, pid_t parent) {
+[[noreturn]] void become(const std::vector<char*>& words, const cpu_set_t& cores, int input, int log,
+                         pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it went before that took effect

@@ -16,6 +16,7 @@
 #include "cli/networks.h"
 #include "cli/probe.h"
 #include "cli/report.h"
+#include "cli/serve_params.h"
 #include "cli/study.h"
 #include "cli/train.h"
 #include "cli/worker.h"
@@ -33,6 +34,7 @@ const Row kCommands[] = {
     {"data", "Get and list data sets", declare_data},
     {"train", "Train a network, with checkpoints and evaluation", declare_train},
     {"worker", "One of the processes that `train --workers` starts", declare_worker},
+    {"serve-params", "Be one parameter server of a training", declare_serve_params},
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},

@@ -25,7 +25,8 @@ constexpr double kEndSeconds = 2;  // that processes have to end by themselves
 // Its name is short: sockets lie in it, whose paths may have about a hundred letters.
 std::filesystem::path make_job_folder() {
   std::string name = (std::filesystem::temp_directory_path() / "trainyard-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) fail(ErrorKind::io, "cannot make '{}': {}", name, std::strerror(errno));
+  if (::mkdtemp(name.data()) == nullptr)
+    fail(ErrorKind::io, "cannot make '{}': {}", name, std::strerror(errno));
   return name;
 }
 
@@ -97,9 +98,10 @@ void PsJob::start(const train::PsMeeting& meeting) {
     meeting_.coordinator.host = options_.address.empty() ? own_host_name() : options_.address;
   for (Member& member : members_) {
     if (member.server)
-      member.listen = transport_ == "tcp" ? (is_here(*member.host) ? "tcp:127.0.0.1:0" : "tcp:0.0.0.0:0")
-                                          : fmt::format("{}:{}", transport_,
-                                                        (folder_ / fmt::format("server-{}", member.number)).string());
+      member.listen = transport_ == "tcp"
+                          ? (is_here(*member.host) ? "tcp:127.0.0.1:0" : "tcp:0.0.0.0:0")
+                          : fmt::format("{}:{}", transport_,
+                                        (folder_ / fmt::format("server-{}", member.number)).string());
     start(member);
   }
 }
@@ -164,8 +166,9 @@ std::string PsJob::look() {
     }
     if (member.given_up) continue;
     const std::string who = fmt::format("{} {}", member.server ? "server" : "worker", member.number);
-    const std::string why = *code > 128 ? fmt::format("was ended by signal {}", *code - 128)
-                                        : fmt::format("ended with exit code {}: {}", *code, last_words_of(member));
+    const std::string why = *code > 128
+                                ? fmt::format("was ended by signal {}", *code - 128)
+                                : fmt::format("ended with exit code {}: {}", *code, last_words_of(member));
     // What the caller can mend is wrong for all of them, and at the next start as well.
     if (member.starts <= options_.restarts && *code != 1) {
       fmt::print(stderr, "trainyard: {} {}; it is started again\n", who, why);

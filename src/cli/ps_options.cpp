@@ -5,7 +5,8 @@
 namespace trainyard::cli {
 
 void add_ps_options(CLI::App& command, PsOptions& options) {
-  command.add_option("--servers", options.servers, "Parameter servers that share the network")->capture_default_str();
+  command.add_option("--servers", options.servers, "Parameter servers that share the network")
+      ->capture_default_str();
   command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
   command
       .add_option("--wire-layout", options.wire_layout,
@@ -19,7 +20,8 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
                      "With fewer for longer than --patience the run ends (default: all)");
   command.add_option("--restarts", options.restarts, "How often a process that died is started again")
       ->capture_default_str();
-  command.add_option("--lease", options.lease_seconds, "Seconds after which a silent process is taken for dead")
+  command
+      .add_option("--lease", options.lease_seconds, "Seconds after which a silent process is taken for dead")
       ->capture_default_str();
   command
       .add_option("--patience", options.patience_seconds,
@@ -44,19 +46,22 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
   if (options.least_workers < 0 || options.least_workers > workers)
     fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
   if (options.restarts < 0) fail(ErrorKind::usage, "--restarts {}: must be at least 0", options.restarts);
-  if (options.lease_seconds <= 0) fail(ErrorKind::usage, "--lease {}: must be positive", options.lease_seconds);
+  if (options.lease_seconds <= 0)
+    fail(ErrorKind::usage, "--lease {}: must be positive", options.lease_seconds);
   if (options.patience_seconds <= 0)
     fail(ErrorKind::usage, "--patience {}: must be positive", options.patience_seconds);
   if (!options.hosts.empty() && (options.transport == "shm" || options.transport == "unix"))
     fail(ErrorKind::usage, "--transport {}: does not reach other machines", options.transport);
   if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
-    fail(ErrorKind::usage, "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
+    fail(ErrorKind::usage,
+         "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
 }
 
 void add_part_options(CLI::App& command, PsPart& part, bool server) {
   command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
   command.add_option("--number", part.number, "Which one of them")->capture_default_str();
-  command.add_option("--job-key", part.key, "File with the job's key, readable by its owner alone; -: standard input");
+  command.add_option("--job-key", part.key,
+                     "File with the job's key, readable by its owner alone; -: standard input");
   if (server) {
     command.add_option("--listen", part.listen, "tcp:HOST:PORT (port 0: any), unix:PATH or shm:PATH");
     command.add_option("--advertise", part.advertise, "Host under which others reach it");

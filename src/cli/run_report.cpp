@@ -32,7 +32,7 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"precision", options.precision},
                          {"optimizer", options.optimizer},
                          {"seed", static_cast<std::int64_t>(options.seed)},
-                         {"strategy", std::string(train::name(deployment.strategy))},
+                         {"strategy", deployment.strategy_name()},
                          {"devices", std::int64_t{deployment.devices}}};
   if (options.layers > 0) asked["layers"] = std::int64_t{options.layers};
   if (options.width > 0) asked["width"] = options.width;
@@ -110,7 +110,7 @@ record::RunRecord begin_record(const std::string& command, const RunStart& start
                {"precision", options.precision},
                {"optimizer", options.optimizer},
                {"scaling", train::name(deployment.scaling)},
-               {"strategy", train::name(deployment.strategy)}};
+               {"strategy", deployment.strategy_name()}};
   run.figures = {{"batch", static_cast<double>(options.batch)},
                  {"devices", deployment.devices},
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},

@@ -15,6 +15,8 @@
 #include "cli/failure_record.h"
 #include "cli/run_report.h"
 #include "cli/start_workers.h"
+#include "cli/train_with_servers.h"
+#include "cli/training_setup.h"
 #include "cli/worker.h"
 #include "comm/collective/mpi_job.h"
 #include "train/independent.h"
@@ -28,33 +30,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kInterrupted = 130;
 
-Input load(const TrainCommand& options, const networks::NetworkInfo& network) {
-  InputOptions wanted = options.input;
-  if (wanted.data.name == "synthetic")
-    wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
-  Input input = load_input(wanted, options.run.quiet);
-  if (options.run.classes != 0 && options.run.classes < input.dataset.classes)
-    fail(ErrorKind::usage, "--classes {}: data set '{}' has {}", options.run.classes, input.dataset.name,
-         input.dataset.classes);
-  return input;
-}
-
-// Independent devices go through the images each for itself.
-std::int64_t steps_of(const TrainCommand& options, const data::Dataset& dataset,
-                      const train::Deployment& deployment) {
-  if (options.steps > 0) return options.steps;
-  const double images = options.epochs * static_cast<double>(dataset.size(data::Split::train));
-  const std::int64_t batch = deployment.strategy == train::Strategy::independent
-                                 ? deployment.batch_per_device(options.run.batch)
-                                 : deployment.global_batch(options.run.batch);
-  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(batch)));
-}
-
 std::string text_of(const std::optional<std::filesystem::path>& path) { return path ? path->string() : ""; }
 
-record::RunRecord record_of(const RunStart& start, const TrainCommand& options, const Input& input,
-                            const train::Deployment& deployment, const train::TrainResult& result,
-                            double peak_flops_per_second) {
+}  // namespace
+
+record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
+                                  const train::Deployment& deployment, const train::TrainResult& result,
+                                  double peak_flops_per_second) {
   // The first step also pays for pages and caches that no later step pays for.
   const std::span<const double> seconds = result.step_seconds;
   const std::size_t warmup = seconds.size() > 1 ? 1 : 0;
@@ -97,6 +79,8 @@ record::RunRecord record_of(const RunStart& start, const TrainCommand& options, 
   return run;
 }
 
+namespace {
+
 std::string word_of(const record::RunRecord& run, const std::string& name) {
   const auto found = run.words.find(name);
   return found == run.words.end() ? "" : found->second;
@@ -130,7 +114,8 @@ Json to_json(const train::TrainResult& result, std::uint64_t seed) {
           {"resumed_from", result.resumed_from ? Json(result.resumed_from->string()) : Json(nullptr)}};
 }
 
-// One for the run, or one for each independent device; none without --out.
+}  // namespace
+
 std::vector<std::unique_ptr<train::RunFolder>> open_folders(const TrainCommand& options,
                                                             const train::Deployment& deployment) {
   const train::Existing existing = options.resume      ? train::Existing::resume
@@ -143,6 +128,8 @@ std::vector<std::unique_ptr<train::RunFolder>> open_folders(const TrainCommand& 
   folders.push_back(std::make_unique<train::RunFolder>(options.out, existing));
   return folders;
 }
+
+namespace {
 
 // Rank 0's are the run's.
 struct Part {
@@ -200,24 +187,11 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
                   const std::filesystem::path& result_file) {
   const RunStart start;
   check(options);
-  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
-  train::SessionOptions wanted = to_session(options.run);
-  wanted.model.batch = deployment.batch_per_device(options.run.batch);
-  if (!backend::make_backend(wanted.backend)->executes())
-    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", wanted.backend);
-  const networks::NetworkInfo& network = networks::find_network(options.run.network);
-  const Input loaded = load(options, network);
-  const train::MatchedInput input = train::match_input(network, loaded.dataset, options.preprocess);
-  wanted.model.input = input.network;
-  if (wanted.model.classes == 0) wanted.model.classes = loaded.dataset.classes;
   const bool first = ranks == nullptr || ranks->rank() == 0;
-  train::TrainOptions loop = options.train;
-  loop.steps = steps_of(options, loaded.dataset, deployment);
-  loop.preprocess = input.preprocess;
-  loop.feed = *train::find_feed(options.feed);
-  loop.evaluate = !options.no_eval && first;
-  loop.resume = options.resume;
-  loop.quiet = options.run.quiet || !first;
+  TrainingSetup setup = set_up_training(options);
+  setup.loop.evaluate = setup.loop.evaluate && first;
+  setup.loop.quiet = setup.loop.quiet || !first;
+  const auto& [deployment, wanted, loaded, loop] = setup;
 
   const Part part = train_all(options, wanted, deployment, loaded, loop, ranks);
   const train::TrainResult result = train::combine(part.results);
@@ -225,7 +199,7 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
   const double peak = result.interrupted ? 0
                       : ranks != nullptr ? part.peak_flops_per_second
                                          : measure_peak(to_session(options.run), result.facts.threads);
-  record::RunRecord run = record_of(start, options, loaded, deployment, result, peak);
+  record::RunRecord run = training_record(start, options, loaded, deployment, result, peak);
   if (deployment.strategy == train::Strategy::independent) {
     Json devices = Json::array();
     for (int device = 0; device < deployment.devices; ++device)
@@ -254,6 +228,9 @@ std::function<int()> declare_train(CLI::App& command) {
       "--json");
   return [options] {
     apply(options->workers, options->deployment, options->run.device);
+    if (with_servers(options->workers))
+      return recording_failure("train", options->run, options->deployment,
+                               [&] { return train_with_servers(*options); });
     const bool processes = in_processes(options->workers);
     if (processes && comm::collective::mpi_job_ranks() > 0) return train_as_rank(*options);
     return recording_failure("train", options->run, options->deployment,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "cli/run_report.h"
 #include "cli/train_options.h"
 #include "comm/collective/collective.h"
 #include "record/run_record.h"
@@ -16,6 +17,15 @@ std::function<int()> declare_train(CLI::App& command);
 // goes to `result_file` instead of being printed, where one is given. Returns the exit code.
 int train_network(const TrainCommand& options, comm::collective::Collective* ranks = nullptr,
                   const std::filesystem::path& result_file = {});
+
+// What a training's record says; `peak` as measure_peak() gives it.
+record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
+                                  const train::Deployment& deployment, const train::TrainResult& result,
+                                  double peak_flops_per_second);
+
+// One for the run, or one for each independent device; none without --out.
+std::vector<std::unique_ptr<train::RunFolder>> open_folders(const TrainCommand& options,
+                                                            const train::Deployment& deployment);
 
 // Prints the record, which is also given as JSON, as the options ask; returns the exit code.
 int report_training(const record::RunRecord& run, std::string_view json, const TrainCommand& options);

@@ -9,6 +9,7 @@ void add_train_options(CLI::App& command, TrainCommand& options) {
   add_run_options(command, options.run);
   add_deployment_options(command, options.deployment);
   add_workers_options(command, options.workers);
+  add_ps_options(command, options.ps);
   add_input_options(command, options.input);
   command.add_option("--preprocess", options.preprocess,
                      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");

@@ -7,6 +7,7 @@
 
 #include "cli/deployment_options.h"
 #include "cli/input_options.h"
+#include "cli/ps_options.h"
 #include "cli/run_options.h"
 #include "cli/workers_options.h"
 #include "train/training.h"
@@ -18,6 +19,7 @@ struct TrainCommand {
   RunOptions run;
   DeploymentOptions deployment;
   WorkersOptions workers;
+  PsOptions ps;
   InputOptions input;
   std::string preprocess, feed = "auto";
   std::int64_t steps = 0;

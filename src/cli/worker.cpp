@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/failure_record.h"
 #include "cli/train.h"
+#include "cli/train_with_servers.h"
 #include "comm/collective/mpi_job.h"
 
 namespace trainyard::cli {
@@ -46,17 +47,24 @@ int train_as_rank(TrainCommand options, const std::filesystem::path& result) {
 std::function<int()> declare_worker(CLI::App& command) {
   const auto options = std::make_shared<TrainCommand>();
   const auto result = std::make_shared<std::filesystem::path>();
+  const auto part = std::make_shared<PsPart>();
   add_train_options(command, *options);
   command.add_option("--result", *result, "File for the record, for who started the workers")
       ->type_name("FILE");
+  add_part_options(command, *part, false);
   command.footer(
-      "`trainyard train --workers N` starts N of these with mpirun; under mpirun or srun `train` itself is "
-      "a\n"
-      "worker. Started by neither it trains alone.\n\n"
+      "`trainyard train --workers N` starts N of these: with mpirun for --mode allreduce, where under mpirun "
+      "or\n"
+      "srun `train` itself is a worker; by itself, with servers, for the other modes. Started by neither it\n"
+      "trains alone.\n\n"
       "Examples:\n"
       "  trainyard worker --network lenet --batch 32 --steps 10\n"
       "  trainyard worker --network lenet --batch 32 --steps 10 --json");
-  return [options, result] {
+  return [options, result, part] {
+    if (!part->coordinator.empty()) {
+      apply(options->workers, options->deployment, options->run.device);
+      return work_for_servers(*options, *part);
+    }
     const int ranks = comm::collective::mpi_job_ranks();
     if (ranks > 0 && options->workers.workers == 0) options->workers.workers = ranks;
     if (ranks > 0 && options->workers.collective.empty() && options->run.device == "cpu")

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "comm/collective/collective.h"
+#include "ps/mode.h"
 
 namespace trainyard::cli {
 
@@ -9,20 +10,37 @@ void add_workers_options(CLI::App& command, WorkersOptions& options) {
   command.add_option("--workers", options.workers, "Workers that train one network together; weak scaling")
       ->excludes(command.get_option("--devices"))
       ->excludes(command.get_option("--strategy"));
-  command.add_option("--mode", options.mode, "How workers exchange: allreduce")->capture_default_str();
+  command
+      .add_option("--mode", options.mode,
+                  "How workers exchange: allreduce; or with parameter servers: bsp, bsp:sum, asp, ssp:N, "
+                  "lazy, lazy-locked, hogwild")
+      ->capture_default_str();
   command.add_option("--collective", options.collective,
                      "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
                      "default: mpi where it is built, nccl on GPUs");
 }
 
 void apply(WorkersOptions& workers, DeploymentOptions& deployment, const std::string& device) {
+  if (workers.workers == 0 && is_server_mode(deployment.strategy)) {
+    workers.workers = deployment.devices;
+    workers.mode = deployment.strategy;
+  }
   if (workers.workers == 0) {
     if (!workers.collective.empty())
       fail(ErrorKind::usage, "--collective {} wants --workers", workers.collective);
     return;
   }
   if (workers.workers < 1) fail(ErrorKind::usage, "--workers {}: must be at least 1", workers.workers);
-  want_one_of("--mode", workers.mode, {"allreduce"});
+  if (with_servers(workers)) {
+    if (!workers.collective.empty())
+      fail(ErrorKind::usage, "--collective {}: --mode {} exchanges through servers", workers.collective,
+           workers.mode);
+    deployment.devices = workers.workers;
+    deployment.strategy = workers.mode;
+    if (deployment.scaling.empty()) deployment.scaling = "weak";
+    return;
+  }
+  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // says what is allowed
   const bool on_host = device == "cpu";
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"
@@ -40,8 +58,12 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, const std::st
   if (deployment.scaling.empty()) deployment.scaling = "weak";
 }
 
+bool with_servers(const WorkersOptions& options) {
+  return options.workers > 0 && is_server_mode(options.mode);
+}
+
 bool in_processes(const WorkersOptions& options) {
-  return options.workers > 0 && options.collective != "local";
+  return options.workers > 0 && !with_servers(options) && options.collective != "local";
 }
 
 }  // namespace trainyard::cli

@@ -21,7 +21,10 @@ void add_workers_options(CLI::App& command, WorkersOptions& options);
 // unsupported) says what does not go together.
 void apply(WorkersOptions& workers, DeploymentOptions& deployment, const std::string& device);
 
-// True: each worker is a process.
+// True: workers exchange through parameter servers.
+bool with_servers(const WorkersOptions& options);
+
+// True: each worker is a process of an MPI job.
 bool in_processes(const WorkersOptions& options);
 
 }  // namespace trainyard::cli

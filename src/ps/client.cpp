@@ -246,10 +246,11 @@ class SocketClient final : public Client, public Link::Owner {
       payload = std::as_bytes(rounded);
     }
     std::function<void()> sent;
-    if (--unsent_ == 0) sent = [this] {
-      const std::lock_guard lock(mutex_);
-      pushed_at_ = now_seconds();
-    };
+    if (--unsent_ == 0)
+      sent = [this] {
+        const std::lock_guard lock(mutex_);
+        pushed_at_ = now_seconds();
+      };
     links_[static_cast<std::size_t>(key.server)]->send(Kind::push, clock_, static_cast<std::uint32_t>(number),
                                                        options_.bf16 ? kBf16 : std::uint16_t{0}, payload,
                                                        std::move(sent));
@@ -317,14 +318,14 @@ class SocketClient final : public Client, public Link::Owner {
 
   mutable std::mutex mutex_;  // of what both threads touch
   std::condition_variable changed_;
-  bool delivered_ = false;           // weights that the worker has not taken yet
-  bool computes_ = false;            // the worker took weights, and does not wait for others
-  bool took_weights_ = false;        // once at least
-  bool at_stake_ = false;            // whether the gradient of the weights it took counts is not known
-  bool counted_ = true;              // whether the last gradient of which that is known does
-  bool done_ = false;                // nothing is left to do
-  std::int64_t updates_ = 0;         // that are in the weights
-  std::int64_t batch_ = 0;           // for them
+  bool delivered_ = false;     // weights that the worker has not taken yet
+  bool computes_ = false;      // the worker took weights, and does not wait for others
+  bool took_weights_ = false;  // once at least
+  bool at_stake_ = false;      // whether the gradient of the weights it took counts is not known
+  bool counted_ = true;        // whether the last gradient of which that is known does
+  bool done_ = false;          // nothing is left to do
+  std::int64_t updates_ = 0;   // that are in the weights
+  std::int64_t batch_ = 0;     // for them
   double pushed_at_ = 0, first_came_at_ = 0, came_at_ = 0;
   std::deque<std::int64_t> leases_;  // of batches after that
   std::string failure_;

@@ -44,7 +44,8 @@ class Client {
     // Whether the gradient before was taken. When not, because the worker had to join again, nothing of it
     // was: its samples are still to be used.
     bool counted = true;
-    // When the gradient before had left, when the first of these weights came, and the last: by now_seconds().
+    // When the gradient before had left, when the first of these weights came, and the last: by
+    // now_seconds().
     double pushed = 0, first_came = 0, came = 0;
   };
   // Waits until `parameters` holds the weights for the next gradient; the first call waits for the first

@@ -28,6 +28,8 @@ const char* name(Strategy strategy) {
       return "allreduce";
     case Strategy::independent:
       return "independent";
+    case Strategy::servers:
+      return "servers";
   }
   return "?";
 }

@@ -14,6 +14,7 @@ enum class Strategy {
   towers_host,    // synchronous; parameters and optimizer in host memory, apart from every device's
   allreduce,      // synchronous; each device has its own, and they stay identical
   independent,    // no exchange at all: each device trains a network of its own
+  servers,        // devices are processes that exchange through parameter servers, by some mode
 };
 
 // What happens to the batch when devices are added: each gets a whole one, or its share of one.
@@ -29,7 +30,10 @@ struct Deployment {
   Strategy strategy = Strategy::single;
   int devices = 1;
   Scaling scaling = Scaling::weak;
+  std::string mode = {};  // of servers, as ps::ModeName writes it
 
+  // As a user says it: with servers the mode.
+  std::string strategy_name() const { return strategy == Strategy::servers ? mode : name(strategy); }
   // Of the batch that was asked for. REQUIRES: `devices` divides it when scaling is strong.
   std::int64_t batch_per_device(std::int64_t batch) const;
   std::int64_t global_batch(std::int64_t batch) const;

@@ -55,7 +55,8 @@ void LeasedBatches::prepare(std::int64_t number) {
 
 void LeasedBatches::make(Batch& batch, std::int64_t number) {
   data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
-  batch.valid = maker_.make(number, batch.images.as<float>().data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.valid =
+      maker_.make(number, batch.images.as<float>().data(), batch.labels.as<std::int32_t>().data(), scratch);
   batch.number = number;
 }
 

@@ -51,9 +51,7 @@ class PsTrainingRun {
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     exchange_.layout = layout_for(session_, !ps.canonical);
     coordinator_ = ps::make_coordinator(
-        {.servers = ps.servers,
-         .keys = ps::make_keys(numbers_.elements(), ps.servers),
-         .listen = ps.listen},
+        {.servers = ps.servers, .keys = ps::make_keys(numbers_.elements(), ps.servers), .listen = ps.listen},
         key, [](const std::string&) {});
   }
 
@@ -72,8 +70,8 @@ class PsTrainingRun {
     result_.final_loss = final_loss();
     result_.seconds = now_seconds() - start;
     result_.feed = Feed::host;
-    result_.facts = {session_.backend().name(), session_.options().threads * ps_.workers, session_.parameters(),
-                     session_.flops_per_step() * per_update()};
+    result_.facts = {session_.backend().name(), session_.options().threads * ps_.workers,
+                     session_.parameters(), session_.flops_per_step() * per_update()};
     result_.facts.collective = "";
     exchange = std::move(exchange_);
     return std::move(result_);
@@ -87,7 +85,8 @@ class PsTrainingRun {
     TRAINYARD_CHECK(latest.has_value());
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
     if (found.step > options_.steps)
-      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(), options_.steps);
+      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
+           options_.steps);
     header_.step = saved_step_ = result_.first_step = found.step;
     header_.first_loss = found.first_loss;
     start_ = {.updates = found.step, .next_batch = found.step * per_update(), .loose = {}};
@@ -148,8 +147,10 @@ class PsTrainingRun {
         return false;
       case News::Kind::snapshot:
         take_snapshot(news);
-        if (!finished_) want_next_snapshot();
-        else coordinator_->want_counts();
+        if (!finished_)
+          want_next_snapshot();
+        else
+          coordinator_->want_counts();
         return false;
       case News::Kind::finished:
         failure = news.words;
@@ -199,7 +200,8 @@ class PsTrainingRun {
 
   void end_of_update() {
     if (losses_in_update_ == 0) return;
-    const double loss = loss_sum_ / losses_in_update_, seconds = std::max(last_noted_ - last_update_end_, 1e-9);
+    const double loss = loss_sum_ / losses_in_update_,
+                 seconds = std::max(last_noted_ - last_update_end_, 1e-9);
     last_update_end_ = last_noted_;
     if (update_ == 0) header_.first_loss = static_cast<float>(loss);
     losses_.push_back(loss);
@@ -250,14 +252,19 @@ class PsTrainingRun {
     numbers_.write_state(news.state);
     header_.step = news.updates;
     header_.reached = to_reached(news.state.start);
-    const auto passed = [&](std::int64_t every) { return every > 0 && header_.step / every > before / every; };
-    if (folder_ != nullptr && header_.step > saved_step_ && (finished_ || passed(options_.checkpoint_every))) save();
-    if (evaluator_ != nullptr && !StopRequest::asked() && (finished_ || passed(options_.eval_every))) evaluate();
+    const auto passed = [&](std::int64_t every) {
+      return every > 0 && header_.step / every > before / every;
+    };
+    if (folder_ != nullptr && header_.step > saved_step_ && (finished_ || passed(options_.checkpoint_every)))
+      save();
+    if (evaluator_ != nullptr && !StopRequest::asked() && (finished_ || passed(options_.eval_every)))
+      evaluate();
   }
 
   void save() {
     events_->flush();
-    result_.checkpoint = engine::save_checkpoint(session_.executor(), header_, {folder_->path(), options_.keep});
+    result_.checkpoint =
+        engine::save_checkpoint(session_.executor(), header_, {folder_->path(), options_.keep});
     saved_step_ = header_.step;
   }
 
@@ -297,8 +304,7 @@ class PsTrainingRun {
 }  // namespace
 
 bool one_update_of_all(const ps::ModeName& mode) {
-  return mode.kind == ps::ModeName::Kind::bsp ||
-         (mode.kind == ps::ModeName::Kind::ssp && mode.bound == 0);
+  return mode.kind == ps::ModeName::Kind::bsp || (mode.kind == ps::ModeName::Kind::ssp && mode.bound == 0);
 }
 
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,

@@ -32,7 +32,7 @@ class PsProcesses {
 struct PsOptions {
   int workers = 1, servers = 1;
   ps::ModeName mode;
-  bool canonical = false;  // workers are not alike
+  bool canonical = false;           // workers are not alike
   comm::transport::Address listen;  // of the coordinator
 };
 
@@ -48,8 +48,8 @@ struct PsResult {
 
 // Trains with parameter servers: brings the processes together, collects what they say, evaluates, saves
 // checkpoints that any run can go on from. A step is an update: in bsp made of a gradient of every worker,
-// else of one. SIGINT, SIGTERM and SIGHUP end it as they end every training. Error (peer) when it cannot go on;
-// what was reached is saved before, where there is a folder.
+// else of one. SIGINT, SIGTERM and SIGHUP end it as they end every training. Error (peer) when it cannot go
+// on; what was reached is saved before, where there is a folder.
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
                             const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange);

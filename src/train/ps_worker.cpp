@@ -30,7 +30,8 @@ class Worker {
          .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
          .bf16 = options.bf16,
          .give_up_seconds = options.give_up_seconds},
-        ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(), log);
+        ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(),
+        log);
   }
 
   ps::ClientCounts run() {

@@ -44,6 +44,7 @@ std::unique_ptr<Exchange> make_exchange(Strategy strategy, const Devices& device
       return make_allreduce(devices.sessions, ranks);
     case Strategy::single:
     case Strategy::independent:
+    case Strategy::servers:
       break;
   }
   return nullptr;

@@ -25,8 +25,7 @@ void ServerUpdate::apply(const From& from, const To& to, std::span<const float> 
   }
   update_.apply(arrays, 0, parameters_, step);
   const auto first = static_cast<std::size_t>(parameters_);
-  for (std::size_t i = first; i < elements; ++i)
-    to.parameters[i] = gradient[i] / static_cast<float>(summed);
+  for (std::size_t i = first; i < elements; ++i) to.parameters[i] = gradient[i] / static_cast<float>(summed);
   // What the optimizer has for statistics means nothing, but must be the same whoever looks.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(slots()); ++slot)
     std::fill_n(to.slots.data() + slot * elements + first, elements - first, 0.0f);

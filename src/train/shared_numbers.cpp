@@ -81,7 +81,8 @@ ps::State SharedNumbers::read_state() {
   ps::State state;
   const int slots = session_.options().update.slots();
   if (layout_ == WireLayout::native) {
-    const std::span<float> all = executor().floats(Region::parameters), kept = executor().floats(Region::optimizer_state);
+    const std::span<float> all = executor().floats(Region::parameters),
+                           kept = executor().floats(Region::optimizer_state);
     state.arrays.emplace_back(all.begin(), all.end());
     for (std::size_t slot = 0; slot < static_cast<std::size_t>(slots); ++slot) {
       const std::span<float> one = kept.subspan(slot * all.size(), all.size());
@@ -90,7 +91,8 @@ ps::State SharedNumbers::read_state() {
     return state;
   }
   const auto split = static_cast<std::size_t>(parameters_count_);
-  state.arrays.assign(static_cast<std::size_t>(slots) + 1, std::vector<float>(static_cast<std::size_t>(elements())));
+  state.arrays.assign(static_cast<std::size_t>(slots) + 1,
+                      std::vector<float>(static_cast<std::size_t>(elements())));
   parameters_.gather(std::span(state.arrays[0]).first(split));
   if (statistics_count_ > 0) statistics_.gather(std::span(state.arrays[0]).subspan(split));
   for (int slot = 0; slot < slots; ++slot)
@@ -103,7 +105,8 @@ void SharedNumbers::write_state(const ps::State& state) {
   const int slots = session_.options().update.slots();
   TRAINYARD_CHECK(static_cast<int>(state.arrays.size()) == slots + 1);
   if (layout_ == WireLayout::native) {
-    const std::span<float> all = executor().floats(Region::parameters), kept = executor().floats(Region::optimizer_state);
+    const std::span<float> all = executor().floats(Region::parameters),
+                           kept = executor().floats(Region::optimizer_state);
     std::copy(state.arrays[0].begin(), state.arrays[0].end(), all.begin());
     for (std::size_t slot = 1; slot < state.arrays.size(); ++slot)
       std::copy(state.arrays[slot].begin(), state.arrays[slot].end(),

@@ -42,23 +42,29 @@ JobKey JobKey::read(const std::filesystem::path& file) {
     fail(ErrorKind::config, "key file '{}': cannot be read", file.string());
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     fail(ErrorKind::config, "key file '{}': others may read it; allowed is mode 600", file.string());
+  return parse(line, fmt::format("key file '{}'", file.string()));
+}
+
+JobKey JobKey::parse(const std::string& text, const std::string& where) {
   JobKey key;
-  bool good = line.size() == 2 * key.secret_.size();
+  bool good = text.size() == 2 * key.secret_.size();
   for (std::size_t i = 0; good && i < key.secret_.size(); ++i) {
-    const int high = digit_of(line[2 * i]), low = digit_of(line[2 * i + 1]);
+    const int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
     good = high >= 0 && low >= 0;
     key.secret_[i] = static_cast<std::byte>(high << 4 | low);
   }
-  if (!good)
-    fail(ErrorKind::config, "key file '{}': wants {} hexadecimal digits", file.string(),
-         2 * key.secret_.size());
+  if (!good) fail(ErrorKind::config, "{}: wants {} hexadecimal digits", where, 2 * key.secret_.size());
   return key;
 }
 
+std::string JobKey::to_text() const {
+  std::string text;
+  for (const std::byte byte : secret_) text += fmt::format("{:02x}", static_cast<int>(byte));
+  return text;
+}
+
 void JobKey::write(const std::filesystem::path& file) const {
-  std::string line;
-  for (const std::byte byte : secret_) line += fmt::format("{:02x}", static_cast<int>(byte));
-  line += '\n';
+  const std::string line = to_text() + '\n';
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (descriptor < 0) fail(ErrorKind::io, "key file '{}': {}", file.string(), std::strerror(errno));
   const bool written = ::write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size());

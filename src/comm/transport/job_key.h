@@ -15,8 +15,10 @@ using Digest = std::array<std::byte, 32>;
 class JobKey {
  public:
   static JobKey random();
-  // 64 hexadecimal digits. Error (config) when it is something else, or when others than its owner may read
-  // it.
+  // 64 hexadecimal digits. Error (config) when it is something else; `where` says whence it came.
+  static JobKey parse(const std::string& text, const std::string& where);
+  std::string to_text() const;
+  // The same in a file; Error (config) also when others than its owner may read it.
   static JobKey read(const std::filesystem::path& file);
   void write(const std::filesystem::path& file) const;
 

@@ -1,0 +1,66 @@
+#include "cli/serve_params.h"
+
+#include <csignal>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/ps_job.h"
+#include "cli/ps_part.h"
+#include "cli/train_options.h"
+#include "ps/serve.h"
+#include "train/server_update.h"
+
+namespace trainyard::cli {
+namespace {
+
+int serve_params(const TrainCommand& options, const PsPart& part) {
+  check(part, "serve-params");
+  const ps::ModeName mode = ps::ModeName::parse(options.workers.mode);
+  check(options.ps, mode, options.workers.workers, options.run);
+  if (part.elements < 1) fail(ErrorKind::usage, "--elements {}: must be at least 1", part.elements);
+  const comm::transport::JobKey key = read_key(part);
+  const std::vector<ps::Key> keys = ps::make_keys(part.elements, options.ps.servers);
+  train::ServerUpdate update(to_session(options.run).update, keys, part.number, part.parameters);
+  const std::filesystem::path state = server_state_file(part.run, part.number);
+  const int least = options.ps.least_workers > 0 ? options.ps.least_workers : options.workers.workers;
+  ps::serve({.server = {.server = part.number,
+                        .servers = options.ps.servers,
+                        .workers = options.workers.workers,
+                        .least_workers = least,
+                        .patience_seconds = options.ps.patience_seconds,
+                        .batches = part.batches,
+                        .mode = mode,
+                        .bf16 = options.ps.wire == "bf16",
+                        .lease_seconds = options.ps.lease_seconds,
+                        .state = state,
+                        .run = part.run},
+             .listen = comm::transport::Address::parse(part.listen),
+             .advertise = part.advertise,
+             .coordinator = comm::transport::Address::parse(part.coordinator)},
+            keys, update, key, log_line);
+  std::error_code ignored;
+  std::filesystem::remove(state, ignored);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_serve_params(CLI::App& command) {
+  const auto options = std::make_shared<TrainCommand>();
+  const auto part = std::make_shared<PsPart>();
+  add_train_options(command, *options);
+  add_part_options(command, *part, true);
+  command.footer(
+      "One parameter server of a job. `trainyard train --workers N --servers S` starts S of these with the "
+      "words\n"
+      "it was given and what else they must know; it is not meant to be started by hand.\n\n"
+      "Examples:\n"
+      "  trainyard train --network lenet --batch 16 --steps 10 --workers 2 --mode bsp\n"
+      "  trainyard train --network lenet --batch 16 --steps 20 --workers 2 --servers 2 --mode asp --json");
+  return [options, part] {
+    apply(options->workers, options->deployment, options->run.device);
+    return serve_params(*options, *part);
+  };
+}
+
+}  // namespace trainyard::cli

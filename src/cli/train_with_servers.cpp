@@ -1,0 +1,151 @@
+#include "cli/train_with_servers.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/cores.h"
+#include "base/error.h"
+#include "cli/mpirun.h"
+#include "cli/ps_job.h"
+#include "cli/ps_part.h"
+#include "cli/train.h"
+#include "cli/training_setup.h"
+#include "train/stop_request.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Where the job's processes run. A server on a machine of its own serves more than it costs; on one machine
+// there is no such.
+std::vector<Host> hosts_of(const TrainCommand& options, PsOptions& ps) {
+  const int workers = options.workers.workers;
+  if (ps.hosts.empty())
+    return {{.name = "", .address = "127.0.0.1", .workers = workers, .servers = ps.servers}};
+  if (ps.hosts == "slurm") {
+    const std::vector<std::string> nodes = slurm_nodes();
+    if (nodes.empty()) fail(ErrorKind::usage, "--hosts slurm: this process is in no allocation");
+    if (ps.remote_shell.empty()) ps.remote_shell = "srun --overlap --nodes=1 --ntasks=1 --nodelist={}";
+    return spread_over(nodes, workers, ps.servers);
+  }
+  std::vector<Host> hosts = read_hosts(ps.hosts);
+  int all_workers = 0, all_servers = 0;
+  for (const Host& host : hosts) {
+    all_workers += host.workers;
+    all_servers += host.servers;
+  }
+  if (all_workers != workers)
+    fail(ErrorKind::usage, "--workers {}: '{}' has room for {}", workers, ps.hosts.string(), all_workers);
+  if (all_servers == 0)
+    for (int i = 0; i < ps.servers; ++i) ++hosts[static_cast<std::size_t>(i) % hosts.size()].servers;
+  else if (all_servers != ps.servers)
+    fail(ErrorKind::usage, "--servers {}: '{}' names {}", ps.servers, ps.hosts.string(), all_servers);
+  return hosts;
+}
+
+Json to_json(const ps::ServerCounts& counts) {
+  Json staleness = Json::object();
+  for (const auto& [updates, gradients] : counts.staleness) staleness[std::to_string(updates)] = gradients;
+  return {{"elements", counts.elements},
+          {"updates", counts.updates},
+          {"gradients", counts.gradients},
+          {"refused_gradients", counts.refused_gradients},
+          {"workers_joined", counts.joined},
+          {"workers_left", counts.left},
+          {"interruptions", counts.interruptions},
+          {"most_waiting_gradients", counts.most_waiting},
+          {"apply_seconds", 1e-9 * static_cast<double>(counts.apply_nanoseconds)},
+          {"bytes_received", counts.bytes_received},
+          {"bytes_sent", counts.bytes_sent},
+          {"staleness", staleness}};
+}
+
+Json exchange_json(const TrainCommand& options, const train::PsResult& exchange, const PsJob& job) {
+  Json servers = Json::array(), workers = Json::object();
+  for (const ps::ServerCounts& counts : exchange.servers) servers.push_back(to_json(counts));
+  for (const auto& [worker, gradients] : exchange.gradients) workers[std::to_string(worker)] = gradients;
+  const train::StepNote& mean = exchange.mean;
+  return {{"mode", options.workers.mode},
+          {"transport", job.transport()},
+          {"wire", options.ps.wire},
+          {"layout", train::name(exchange.layout)},
+          {"phase_seconds",
+           {{"input", mean.input},
+            {"forward", mean.forward},
+            {"backward", mean.backward},
+            {"push_wait", mean.push},
+            {"apply", mean.apply},
+            {"pull", mean.pull}}},
+          {"gradients_by_worker", workers},
+          {"restarted_processes", job.restarted()},
+          {"lost_servers", exchange.lost_servers},
+          {"servers", servers}};
+}
+
+double mean_staleness(const train::PsResult& exchange) {
+  if (exchange.servers.empty()) return 0;
+  double sum = 0, count = 0;
+  for (const auto& [staleness, gradients] : exchange.servers.front().staleness) {
+    sum += static_cast<double>(staleness * gradients);
+    count += static_cast<double>(gradients);
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+void add_exchange(record::RunRecord& run, const TrainCommand& options, const train::PsResult& exchange,
+                  const PsJob& job) {
+  run.asked["servers"] = std::int64_t{options.ps.servers};
+  if (options.ps.wire != "f32") run.asked["wire"] = options.ps.wire;
+  run.words["transport"] = job.transport();
+  run.figures["servers"] = options.ps.servers;
+  run.figures["gradients_per_second"] = exchange.gradients_per_second;
+  run.figures["mean_staleness"] = mean_staleness(exchange);
+  std::uint64_t bytes = 0;
+  for (const ps::ServerCounts& counts : exchange.servers) bytes += counts.bytes_received + counts.bytes_sent;
+  run.figures["exchanged_bytes"] = static_cast<double>(bytes);
+  run.details["exchange"] = exchange_json(options, exchange, job).dump();
+}
+
+}  // namespace
+
+int train_with_servers(const TrainCommand& asked) {
+  const RunStart start;
+  TrainCommand options = asked;
+  check(options);
+  const ps::ModeName mode = ps::ModeName::parse(options.workers.mode);
+  check(options.ps, mode, options.workers.workers, options.run);
+  const std::vector<Host> hosts = hosts_of(options, options.ps);
+  TrainingSetup setup = set_up_training(options);
+  const auto folders = open_folders(options, setup.deployment);
+  const train::StopRequest guard;
+  if (setup.input.staged != nullptr) setup.input.staged->check_interrupt();
+
+  const auto key = comm::transport::JobKey::random();
+  std::vector<std::string> words = own_words();
+  words.erase(words.begin());
+  PsJob job(options.ps, hosts, words, key,
+            options.out.empty() ? std::filesystem::path() : options.out / "logs");
+  // As its workers have them: else kernels, and with them layouts, could be others.
+  setup.session.cores = cores_of_share(options.run.threads, 0, hosts.front().workers);
+  train::PsResult exchange;
+  const train::TrainResult result =
+      train::run_ps_training(setup.session, setup.input.dataset, setup.loop,
+                             {.workers = options.workers.workers,
+                              .servers = options.ps.servers,
+                              .mode = mode,
+                              .canonical = options.ps.wire_layout == "canonical",
+                              .listen = job.coordinator_address()},
+                             folders.empty() ? nullptr : folders.front().get(), key, job, exchange);
+  const double peak = result.interrupted ? 0 : measure_peak(to_session(options.run), result.facts.threads);
+  record::RunRecord run = training_record(start, options, setup.input, setup.deployment, result, peak);
+  add_exchange(run, options, exchange, job);
+  if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);
+  keep_record(run, options.run);
+  return report_training(run, to_json(run), options);
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,33 @@
+#include "cli/ps_part.h"
+#include "cli/train_with_servers.h"
+#include "cli/training_setup.h"
+#include "train/ps_worker.h"
+
+namespace trainyard::cli {
+
+int work_for_servers(const TrainCommand& options, const PsPart& part) {
+  check(part, "worker");
+  const comm::transport::JobKey key = read_key(part);
+  TrainingSetup setup = set_up_training(options);
+  setup.session.cores = cores_of_share(options.run.threads, part.share);
+  setup.session.optimizer_state = false;
+  setup.session.keep_gradients = true;
+  train::Session session(setup.session);
+  const ps::ClientCounts counts = train::run_ps_worker(
+      session, setup.input.dataset,
+      {.preprocess = setup.loop.preprocess, .batch = setup.session.model.batch, .seed = setup.session.seed},
+      {.worker = part.number,
+       .servers = options.ps.servers,
+       .coordinator = comm::transport::Address::parse(part.coordinator),
+       .layout = part.layout == "native" ? train::WireLayout::native : train::WireLayout::canonical,
+       .fingerprint = part.fingerprint,
+       .bf16 = options.ps.wire == "bf16",
+       .give_up_seconds = options.ps.patience_seconds},
+      key, log_line);
+  log_line(fmt::format("done: {} gradients counted, {} did not, joined {} times, {} bytes sent, {} received",
+                       counts.gradients, counts.dropped_gradients, counts.joins, counts.bytes_sent,
+                       counts.bytes_received));
+  return 0;
+}
+
+}  // namespace trainyard::cli
