@@ -29,7 +29,7 @@ struct Executor::Counter {
   DeviceMemory context_memory, mark_memory;
   StepContext next{0, -1};  // what the device will do next if it is only started again
   const float* loss = nullptr;
-  std::unique_ptr<backend::Recording> one, many;
+  std::unique_ptr<backend::Recording> one, many, gradients;
 };
 
 Executor::Executor(plan::CompiledStep step, const Regions& borrowed)
@@ -141,6 +141,13 @@ void Executor::run_gradients(const StepContext& context, const Ready& ready) {
   set_counter(context);
   prepare(context);
   backward_began_ = 0;
+  if (on_host()) return enqueue_gradients(context, ready);
+  std::unique_ptr<backend::Recording>& recording = counter_->gradients;
+  if (recording == nullptr) recording = step_.device->record([&] { enqueue_gradients(context, nullptr); });
+  recording != nullptr ? recording->launch() : enqueue_gradients(context, nullptr);
+}
+
+void Executor::enqueue_gradients(const StepContext& context, const Ready& ready) {
   if (prologue_ != nullptr) prologue_->run(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
     const plan::Step& planned = step_.plan.steps[s];

@@ -80,7 +80,7 @@ class Executor {
   void write(const std::string& value_name, const HostTensor& content);
   // The same into memory that is there already, bf16 also as f32. REQUIRES: a value in plain layout.
   void read_plain(const std::string& value_name, HostTensor& content) const;
-  // When the backward pass of the last run_gradients() began, by now_seconds(); on a device: was enqueued.
+  // When the backward pass of the last run_gradients() began, by now_seconds(). REQUIRES: on_host().
   double backward_began() const { return backward_began_; }
   // To be called after parameters were written otherwise, as by floats(): what follows from them is made
   // anew.
@@ -101,6 +101,7 @@ class Executor {
   void enqueue_step(const backend::StepContext& context);
   void enqueue_lanes(const backend::StepContext& context, std::vector<int>& marks);
   void enqueue_steps(std::int64_t steps);
+  void enqueue_gradients(const backend::StepContext& context, const Ready& ready);
   backend::Recording* recorded(std::int64_t steps);
   void launch(std::int64_t steps);
   void set_counter(const backend::StepContext& context);
