@@ -66,6 +66,7 @@ class Output {
  private:
   void add_line(const std::string& line) {
     static const std::regex tag("^\\[[^\\]]*,(\\d+)\\]<(stdout|stderr)>: ?"),
+        library("^\\[[^\\]]*:\\d+\\] "),  // Open MPI inside a rank
         lost("process rank (\\d+) .*exited on (signal \\d+ \\([^)]*\\))");
     std::smatch found;
     if (!std::regex_search(line, found, tag)) {
@@ -79,7 +80,7 @@ class Output {
     constexpr std::string_view kOurs = "trainyard: ";
     if (text.starts_with(kOurs)) {
       if (complaint_.empty()) complaint_ = text.substr(kOurs.size());
-    } else if (found[1] == "0" && found[2] == "stderr" && !job_.quiet) {
+    } else if (found[1] == "0" && found[2] == "stderr" && !job_.quiet && !std::regex_search(text, library)) {
       fmt::print(stderr, "{}\n", text);
     }
   }

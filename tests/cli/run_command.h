@@ -27,6 +27,7 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
+  pid_t pid() const { return pid_; }
   void signal(int number) const;
   bool running();
   CommandResult wait();  // killed after a minute, and then exit_code is that of SIGKILL
