@@ -74,13 +74,22 @@ class Bsp final : public Mode {
 
 }  // namespace
 
+// Block by block, so that a sum stays in the cache until it is complete.
 void add_in_order(const std::map<int, std::span<const float>>& gradients, bool mean, std::span<float> sum) {
-  auto next = gradients.begin();
-  std::copy(next->second.begin(), next->second.end(), sum.begin());
-  for (++next; next != gradients.end(); ++next)
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += next->second[i];
-  if (mean && gradients.size() > 1)
-    for (float& value : sum) value /= static_cast<float>(gradients.size());
+  constexpr std::size_t kBlock = 2048;
+  const auto count = static_cast<float>(gradients.size());
+  for (std::size_t begin = 0; begin < sum.size(); begin += kBlock) {
+    const std::size_t length = std::min(kBlock, sum.size() - begin);
+    float* const to = sum.data() + begin;
+    auto next = gradients.begin();
+    std::copy_n(next->second.data() + begin, length, to);
+    for (++next; next != gradients.end(); ++next) {
+      const float* const from = next->second.data() + begin;
+      for (std::size_t i = 0; i < length; ++i) to[i] += from[i];
+    }
+    if (mean && gradients.size() > 1)
+      for (std::size_t i = 0; i < length; ++i) to[i] /= count;
+  }
 }
 
 std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mean) {

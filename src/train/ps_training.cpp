@@ -43,13 +43,13 @@ class PsTrainingRun {
         folder_(folder),
         processes_(processes),
         session_(session),
-        numbers_(session_, layout_for(session_, !ps.canonical)),
+        numbers_(session_, ps.canonical ? WireLayout::canonical : WireLayout::native),
         header_(run_identity(session_.options(), dataset, options.preprocess, ps.workers)),
         bar_("train " + session.model.network, options.steps, options.quiet) {
     if (folder_ != nullptr && options_.resume) resume();
     if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
-    exchange_.layout = layout_for(session_, !ps.canonical);
+    exchange_.layout = ps.canonical ? WireLayout::canonical : WireLayout::native;
     coordinator_ = ps::make_coordinator(
         {.servers = ps.servers, .keys = ps::make_keys(numbers_.elements(), ps.servers), .listen = ps.listen},
         key, [](const std::string&) {});
@@ -70,9 +70,10 @@ class PsTrainingRun {
     result_.final_loss = final_loss();
     result_.seconds = now_seconds() - start;
     result_.feed = Feed::host;
-    result_.facts = {session_.backend().name(), session_.options().threads * ps_.workers,
-                     session_.parameters(), session_.flops_per_step() * per_update()};
-    result_.facts.collective = "";
+    result_.facts.backend = session_.backend().name();
+    result_.facts.threads = session_.options().threads * ps_.workers;
+    result_.facts.parameters = session_.parameters();
+    result_.facts.flops_per_step = session_.flops_per_step() * per_update();
     exchange = std::move(exchange_);
     return std::move(result_);
   }

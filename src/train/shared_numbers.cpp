@@ -29,96 +29,132 @@ std::uint32_t fingerprint_of(const plan::StepPlan& plan, WireLayout layout) {
 
 const char* name(WireLayout layout) { return layout == WireLayout::native ? "native" : "canonical"; }
 
-WireLayout layout_for(const Session& session, bool all_alike) {
-  const engine::Executor& executor = session.executor();
-  const bool plain_memory = executor.on_host() && executor.plan().bytes(Region::statistics) == 0;
-  return all_alike && plain_memory ? WireLayout::native : WireLayout::canonical;
-}
-
 SharedNumbers::SharedNumbers(Session& session, WireLayout layout)
     : session_(session),
       layout_(layout),
+      direct_(layout == WireLayout::native && session.executor().on_host() &&
+              session.executor().plan().bytes(Region::statistics) == 0),
       parameters_(CanonicalArray::parameters(session.executor())),
       statistics_(CanonicalArray::statistics(session.executor())),
       gradients_(CanonicalArray::gradients(session.executor())),
       fingerprint_(fingerprint_of(session.executor().plan(), layout)) {
   if (layout == WireLayout::native) {
-    TRAINYARD_CHECK(layout_for(session, true) == WireLayout::native);
-    parameters_count_ = static_cast<std::int64_t>(executor().floats(Region::parameters).size());
+    parameters_count_ = static_cast<std::int64_t>(region_floats(Region::parameters));
+    statistics_count_ = static_cast<std::int64_t>(region_floats(Region::statistics));
+  } else {
+    parameters_count_ = parameters_.elements();
+    statistics_count_ = statistics_.elements();
+  }
+  make_room();
+}
+
+void SharedNumbers::make_room() {
+  if (direct_) {
+    weights_ = executor().floats(Region::parameters);
+    gradients_here_ = executor().floats(Region::gradients);
     return;
   }
-  parameters_count_ = parameters_.elements();
-  statistics_count_ = statistics_.elements();
-  weights_.resize(static_cast<std::size_t>(elements()));
-  gradients_copy_.resize(static_cast<std::size_t>(elements()));
+  const auto count = static_cast<std::size_t>(elements());
+  if (!executor().on_host()) pinned_ = executor().device().make_copy_queue(1, 2 * count * sizeof(float));
+  if (pinned_ != nullptr) {
+    const std::span both(reinterpret_cast<float*>(pinned_->host()), 2 * count);
+    weights_ = both.first(count);
+    gradients_here_ = both.last(count);
+    return;
+  }
+  weights_copy_.resize(count);
+  gradients_copy_.resize(count);
+  weights_ = weights_copy_;
+  gradients_here_ = gradients_copy_;
 }
 
-std::span<float> SharedNumbers::weights() {
-  return layout_ == WireLayout::native ? executor().floats(Region::parameters) : std::span(weights_);
+std::size_t SharedNumbers::region_floats(Region region) const {
+  return session_.executor().plan().bytes(region) / sizeof(float);
 }
 
-std::span<float> SharedNumbers::gradients() {
-  return layout_ == WireLayout::native ? executor().floats(Region::gradients) : std::span(gradients_copy_);
+void SharedNumbers::read_region(Region region, std::size_t first, std::span<float> to) {
+  if (!to.empty())
+    executor().device().read(executor().region(region) + first * sizeof(float), to.data(), to.size_bytes());
+}
+
+void SharedNumbers::write_region(Region region, std::size_t first, std::span<const float> from) {
+  if (!from.empty())
+    executor().device().write(executor().region(region) + first * sizeof(float), from.data(),
+                              from.size_bytes());
 }
 
 void SharedNumbers::take_weights() {
-  if (layout_ == WireLayout::native) return executor().parameters_changed();
   const auto split = static_cast<std::size_t>(parameters_count_);
-  parameters_.scatter(std::span<const float>(weights_).first(split));
-  if (statistics_count_ > 0) statistics_.scatter(std::span<const float>(weights_).subspan(split));
+  if (direct_) return executor().parameters_changed();
+  if (layout_ == WireLayout::native) {
+    write_region(Region::parameters, 0, weights_.first(split));
+    write_region(Region::statistics, 0, weights_.subspan(split));
+    return executor().parameters_changed();
+  }
+  parameters_.scatter(weights_.first(split));
+  if (statistics_count_ > 0) statistics_.scatter(weights_.subspan(split));
 }
 
 void SharedNumbers::run_gradients(const backend::StepContext& context, const engine::Executor::Ready& ready) {
-  if (layout_ == WireLayout::native) return executor().run_gradients(context, ready);
+  if (direct_) return executor().run_gradients(context, ready);
   const auto split = static_cast<std::size_t>(parameters_count_);
-  engine::run_gradients(executor(), context, gradients_, std::span(gradients_copy_).first(split), ready);
-  if (statistics_count_ == 0) return;
-  statistics_.gather(std::span(gradients_copy_).subspan(split));
-  ready(parameters_count_, statistics_count_);
+  if (layout_ == WireLayout::canonical) {
+    engine::run_gradients(executor(), context, gradients_, gradients_here_.first(split), ready);
+    if (statistics_count_ > 0) statistics_.gather(gradients_here_.subspan(split));
+  } else if (executor().on_host()) {
+    executor().run_gradients(context, [&](std::int64_t first, std::int64_t count) {
+      const auto at = static_cast<std::size_t>(first), length = static_cast<std::size_t>(count);
+      read_region(Region::gradients, at, gradients_here_.subspan(at, length));
+      ready(first, count);
+    });
+    read_region(Region::statistics, 0, gradients_here_.subspan(split));
+  } else {
+    executor().run_gradients(context);
+    read_region(Region::gradients, 0, gradients_here_.first(split));
+    read_region(Region::statistics, 0, gradients_here_.subspan(split));
+    ready(0, parameters_count_);
+  }
+  if (statistics_count_ > 0) ready(parameters_count_, statistics_count_);
 }
 
 ps::State SharedNumbers::read_state() {
   ps::State state;
-  const int slots = session_.options().update.slots();
+  const auto slots = static_cast<std::size_t>(session_.options().update.slots());
+  const auto split = static_cast<std::size_t>(parameters_count_);
+  state.arrays.assign(slots + 1, std::vector<float>(static_cast<std::size_t>(elements())));
+  const std::span<float> all = state.arrays[0];
   if (layout_ == WireLayout::native) {
-    const std::span<float> all = executor().floats(Region::parameters),
-                           kept = executor().floats(Region::optimizer_state);
-    state.arrays.emplace_back(all.begin(), all.end());
-    for (std::size_t slot = 0; slot < static_cast<std::size_t>(slots); ++slot) {
-      const std::span<float> one = kept.subspan(slot * all.size(), all.size());
-      state.arrays.emplace_back(one.begin(), one.end());
-    }
+    read_region(Region::parameters, 0, all.first(split));
+    read_region(Region::statistics, 0, all.subspan(split));
+    for (std::size_t slot = 0; slot < slots; ++slot)
+      read_region(Region::optimizer_state, slot * split, std::span(state.arrays[slot + 1]).first(split));
     return state;
   }
-  const auto split = static_cast<std::size_t>(parameters_count_);
-  state.arrays.assign(static_cast<std::size_t>(slots) + 1,
-                      std::vector<float>(static_cast<std::size_t>(elements())));
-  parameters_.gather(std::span(state.arrays[0]).first(split));
-  if (statistics_count_ > 0) statistics_.gather(std::span(state.arrays[0]).subspan(split));
-  for (int slot = 0; slot < slots; ++slot)
-    CanonicalArray::slot(executor(), slot)
-        .gather(std::span(state.arrays[static_cast<std::size_t>(slot) + 1]).first(split));
+  parameters_.gather(all.first(split));
+  if (statistics_count_ > 0) statistics_.gather(all.subspan(split));
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    CanonicalArray::slot(executor(), static_cast<int>(slot))
+        .gather(std::span(state.arrays[slot + 1]).first(split));
   return state;
 }
 
 void SharedNumbers::write_state(const ps::State& state) {
-  const int slots = session_.options().update.slots();
-  TRAINYARD_CHECK(static_cast<int>(state.arrays.size()) == slots + 1);
+  const auto slots = static_cast<std::size_t>(session_.options().update.slots());
+  const auto split = static_cast<std::size_t>(parameters_count_);
+  TRAINYARD_CHECK(state.arrays.size() == slots + 1);
+  const std::span<const float> all = state.arrays[0];
   if (layout_ == WireLayout::native) {
-    const std::span<float> all = executor().floats(Region::parameters),
-                           kept = executor().floats(Region::optimizer_state);
-    std::copy(state.arrays[0].begin(), state.arrays[0].end(), all.begin());
-    for (std::size_t slot = 1; slot < state.arrays.size(); ++slot)
-      std::copy(state.arrays[slot].begin(), state.arrays[slot].end(),
-                kept.begin() + static_cast<std::ptrdiff_t>((slot - 1) * all.size()));
+    write_region(Region::parameters, 0, all.first(split));
+    write_region(Region::statistics, 0, all.subspan(split));
+    for (std::size_t slot = 0; slot < slots; ++slot)
+      write_region(Region::optimizer_state, slot * split, std::span(state.arrays[slot + 1]).first(split));
     return executor().parameters_changed();
   }
-  const auto split = static_cast<std::size_t>(parameters_count_);
-  parameters_.scatter(std::span(state.arrays[0]).first(split));
-  if (statistics_count_ > 0) statistics_.scatter(std::span(state.arrays[0]).subspan(split));
-  for (int slot = 0; slot < slots; ++slot)
-    CanonicalArray::slot(executor(), slot)
-        .scatter(std::span(state.arrays[static_cast<std::size_t>(slot) + 1]).first(split));
+  parameters_.scatter(all.first(split));
+  if (statistics_count_ > 0) statistics_.scatter(all.subspan(split));
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    CanonicalArray::slot(executor(), static_cast<int>(slot))
+        .scatter(std::span(state.arrays[slot + 1]).first(split));
 }
 
 }  // namespace trainyard::train

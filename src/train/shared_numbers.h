@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "backend/copy_queue.h"
 #include "engine/canonical.h"
 #include "ps/state.h"
 #include "train/session.h"
@@ -11,14 +12,12 @@ namespace trainyard::train {
 // In which order the numbers of a network lie in the one array that servers keep: parameters, then running
 // statistics.
 enum class WireLayout {
-  native,     // as this plan has them in its memory: nothing is copied, but all workers must have the same
+  native,  // as this plan has them in its memory: nothing is put in another order, and on the host, without
+           // statistics, nothing is copied; but all workers must have the same
   canonical,  // plain and without gaps: whatever kernels a worker has
 };
 
 const char* name(WireLayout layout);
-
-// Native where all workers have the plan of this session, and its memory can be it.
-WireLayout layout_for(const Session& session, bool all_alike);
 
 // A session's numbers as that array.
 class SharedNumbers {
@@ -32,8 +31,8 @@ class SharedNumbers {
   std::uint32_t fingerprint() const { return fingerprint_; }
 
   // Where a client puts weights and finds gradients: the session's own memory where that is the array.
-  std::span<float> weights();
-  std::span<float> gradients();
+  std::span<float> weights() const { return weights_; }
+  std::span<float> gradients() const { return gradients_here_; }
   // Weights are here.
   void take_weights();
   // The gradients of a step, and the statistics that it left; `ready` is told of stretches of gradients().
@@ -45,13 +44,21 @@ class SharedNumbers {
 
  private:
   engine::Executor& executor() { return session_.executor(); }
+  std::size_t region_floats(plan::Region region) const;
+  void read_region(plan::Region region, std::size_t first, std::span<float> to);
+  void write_region(plan::Region region, std::size_t first, std::span<const float> from);
+  void make_room();
 
   Session& session_;
   WireLayout layout_;
+  bool direct_;  // weights and gradients are the session's memory
   engine::CanonicalArray parameters_, statistics_, gradients_;
   std::int64_t parameters_count_ = 0, statistics_count_ = 0;
   std::uint32_t fingerprint_ = 0;
-  std::vector<float> weights_, gradients_copy_;
+  // Where they are not: copies; in memory that copies to and from the device fastest, where it has such.
+  std::vector<float> weights_copy_, gradients_copy_;
+  std::unique_ptr<backend::CopyQueue> pinned_;
+  std::span<float> weights_, gradients_here_;
 };
 
 }  // namespace trainyard::train
