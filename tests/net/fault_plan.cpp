@@ -31,6 +31,10 @@ constexpr KindRow kKinds[] = {
     {Kind::throttle, "throttle", 0.2, 3, 1e4, 1e6},
     {Kind::garbage, "garbage", 0, 0, 1, 300},
     {Kind::half_frame, "half-frame", 0, 0, 1, 5000},
+    {Kind::freeze, "freeze", 0, 0, 0, 0},
+    {Kind::cut_servers, "cut-servers", 0, 0, 0, 0},
+    {Kind::freeze_servers, "freeze-servers", 0, 0, 0, 0},
+    {Kind::stranger, "stranger", 0, 0, 1, 300},
 };
 
 const KindRow& row_of(Kind kind) {
@@ -39,7 +43,8 @@ const KindRow& row_of(Kind kind) {
 }
 
 bool counts_bytes(Kind kind) {
-  return kind == Kind::throttle || kind == Kind::garbage || kind == Kind::half_frame;
+  return kind == Kind::throttle || kind == Kind::garbage || kind == Kind::half_frame ||
+         kind == Kind::stranger;
 }
 
 // Between the two, evenly or over their magnitudes, and short as text: whole, or of three decimals.
@@ -125,6 +130,8 @@ Injection parse_injection(Words& words) {
 
 }  // namespace
 
+std::string_view name_of(Kind kind) { return row_of(kind).name; }
+
 FaultPlan FaultPlan::parse(std::string_view text) {
   Words words(text);
   FaultPlan plan;
@@ -157,7 +164,8 @@ FaultPlan draw_plan(std::uint64_t seed, const RunShape& shape) {
     const Philox::Block what = random.block(2 * static_cast<std::uint64_t>(i)),
                         how = random.block(2 * static_cast<std::uint64_t>(i) + 1);
     const KindRow& row = row_of(shape.kinds[what[0] % shape.kinds.size()]);
-    const bool at_server = row.kind == Kind::kill_server || row.kind == Kind::stop_server;
+    const bool at_server =
+        row.kind == Kind::kill_server || row.kind == Kind::stop_server || row.kind == Kind::stranger;
     const auto targets = static_cast<std::uint32_t>(at_server ? shape.servers : shape.workers);
     const double at = to_unit_float(what[2]) * shape.length;
     plan.injections.push_back(
@@ -165,7 +173,7 @@ FaultPlan draw_plan(std::uint64_t seed, const RunShape& shape) {
          .target = static_cast<int>(what[1] % targets),
          .clock = shape.clock,
          .at = by_updates ? std::floor(at) : std::floor(at * 1000) / 1000,
-         .seconds = between(row.least_seconds, row.most_seconds, how[0], false),
+         .seconds = between(row.least_seconds, std::min(row.most_seconds, shape.most_seconds), how[0], false),
          .amount = between(row.least_amount, row.most_amount, how[1], counts_bytes(row.kind))});
   }
   std::stable_sort(plan.injections.begin(), plan.injections.end(),

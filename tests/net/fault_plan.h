@@ -19,6 +19,10 @@ struct Injection {
     throttle,    // for `seconds`, to `amount` bytes per second
     garbage,     // `amount` bytes of it, in what the worker sends
     half_frame,  // a cut, behind the next `amount` bytes that the worker sends
+    freeze,      // the worker's connections: nothing comes through any more, and nobody is told
+    cut_servers,     // the connections between servers
+    freeze_servers,  // the same
+    stranger,        // who calls the server and says `amount` bytes of garbage
   };
   enum class Clock : std::uint8_t { seconds, updates };  // of the run
 
@@ -31,6 +35,8 @@ struct Injection {
 
   bool operator==(const Injection&) const = default;
 };
+
+std::string_view name_of(Injection::Kind kind);
 
 // What is done to a run. As text it is one line, such as
 //   seed 7: kill-worker 1 @2.5s; stop-server 0 @40u for 3.25; delay 2 @4s for 1 by 0.05
@@ -50,6 +56,7 @@ struct RunShape {
   int injections = 10;
   Injection::Clock clock = Injection::Clock::seconds;
   double length = 10;  // seconds or updates
+  double most_seconds = 6;  // that something is stopped, slow or narrow
   std::vector<Injection::Kind> kinds = {
       Injection::Kind::kill_worker, Injection::Kind::kill_server, Injection::Kind::stop_worker,
       Injection::Kind::stop_server, Injection::Kind::cut,         Injection::Kind::delay,

@@ -17,6 +17,10 @@ void inject(Relay& relay, const Injection& injection, std::uint64_t seed) {
       return relay.order({.kind = Fault::Kind::insert, .seed = seed, .bytes = count}, Way::to_target);
     case Injection::Kind::half_frame:
       return relay.order({.kind = Fault::Kind::rst, .at_byte = count}, Way::to_target);
+    case Injection::Kind::freeze:
+      for (const Way way : {Way::to_target, Way::to_caller})
+        relay.order({.kind = Fault::Kind::stall, .seconds = Relay::kForEver}, way);
+      return;
     default:
       fail(ErrorKind::internal, "a relay has no processes");
   }

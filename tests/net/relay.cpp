@@ -71,7 +71,7 @@ struct Relay::Connection {
 
 Relay::Relay(Options options)
     : options_(std::move(options)),
-      listener_(listen_at(Address())),
+      listener_(listen_at(options_.listen)),
       waker_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       address_(address_of(listener_)),
       began_(now_seconds()) {

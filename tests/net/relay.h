@@ -18,7 +18,8 @@ class Relay {
  public:
   struct Options {
     std::optional<Address> target;
-    Plan plan;                       // none: everything goes through
+    Address listen = {};             // any port of this machine
+    Plan plan = {};                  // none: everything goes through
     std::uint64_t seed = 0;          // of the jitter
     std::size_t recorded_bytes = 0;  // of each way of each connection, the first ones are kept
   };
