@@ -324,6 +324,19 @@ TEST_F(Strangers, WhoTrickleAreShownOutInTime) {
   EXPECT_EQ(host_.refusals.all(), kCount);
 }
 
+// Those who came last are let in, not those who came first and say nothing.
+TEST_F(Strangers, WhoOnlyStandThereKeepNoFriendOut) {
+  std::vector<Socket> crowd;
+  for (int i = 0; i < kLimits.most_strangers; ++i) crowd.push_back(stranger());
+  for (int i = 1; i <= 10; ++i) {
+    const Friend another(host_.address(), host_.key());
+    ASSERT_TRUE(until([&] { return another.answers > 0 || another.lost; }, 0.5 * kLimits.handshake_seconds));
+    ASSERT_FALSE(another.lost);
+    crowd.push_back(stranger());
+  }
+  EXPECT_GE(host_.refusals.of("64 others are at the door"), 10);
+}
+
 TEST_F(Strangers, InACrowdStandOutside) {
   constexpr int kCount = 1000;
   const double before = resident_bytes();

@@ -11,7 +11,7 @@
 namespace trainyard::comm::transport {
 
 // What becomes of what a connection reads. Errors that these throw close the connection, with their message
-// as the reason.
+// as the reason; those of kind internal come out of the loop.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -38,7 +38,8 @@ class Connection {
   // or the connection is closed. Fills in payload_bytes and payload_crc. Does nothing once it is closed.
   virtual void send(Frame frame, std::span<const std::byte> payload = {},
                     std::function<void()> sent = {}) = 0;
-  // Ends it, after what was given to send() when `drain`. closed() is called, but not from within this call.
+  // Ends it, after what was given to send() when `drain`; one without does not wait for one that does.
+  // closed() is called, but not from within this call: when the peer has ended as well, or after a second.
   virtual void close(const std::string& reason, bool drain = false) = 0;
 
   virtual const Hello& peer() const = 0;
@@ -50,7 +51,7 @@ class Connection {
 struct ConnectionLimits {
   std::uint32_t most_payload_bytes = 4 << 20;
   double handshake_seconds = 3;  // from the first byte to the last of a handshake
-  int most_strangers = 64;       // calls that have shown no key yet; more are turned away at once
+  int most_strangers = 64;       // calls that have shown no key yet; when more come, the oldest goes
 };
 
 }  // namespace trainyard::comm::transport

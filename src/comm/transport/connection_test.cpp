@@ -71,6 +71,54 @@ TEST_P(Connections, WhatAReceiverRefusesClosesIt) {
   EXPECT_TRUE(inner_[0]->frames.empty());
 }
 
+// Whose own state is wrong must not go on, and least of all blame a peer.
+TEST_P(Connections, MistakesOfThisSideComeOutOfTheLoop) {
+  connect();
+  outer_->connection->send({.kind = 98});
+  EXPECT_THROW(until([&] { return inner_[0]->is_closed; }, 1), Error);
+}
+
+// Frames that come in one piece, as heartbeats do, were no signs of life.
+TEST_P(Connections, EveryFrameIsASignOfLife) {
+  connect();
+  ASSERT_TRUE(until([&] { return inner_[0]->connection->seconds_since_heard() > 0.1; }));
+  outer_->connection->send({.kind = 1});
+  ASSERT_TRUE(until([&] { return !inner_[0]->frames.empty(); }));
+  EXPECT_LT(inner_[0]->connection->seconds_since_heard(), 0.1);
+}
+
+// Who hangs up on somebody who still speaks makes the system throw away what that one has not read yet.
+TEST_P(Connections, WhatIsSaidLastIsHeardByWhoStillSpeaks) {
+  connect();
+  const std::vector<std::byte> load = bytes_like(1 << 20, 3);
+  for (int i = 0; i < 20; ++i) outer_->connection->send({.kind = 1}, load);
+  ASSERT_TRUE(until([&] { return !inner_[0]->frames.empty(); }));
+  inner_[0]->connection->send({.kind = 5});
+  inner_[0]->connection->close("please go", true);
+  ASSERT_TRUE(until([&] { return outer_->is_closed; }));
+  ASSERT_EQ(outer_->frames.size(), 1u);
+  EXPECT_EQ(outer_->frames[0].kind, 5);
+  ASSERT_TRUE(until([&] { return inner_[0]->is_closed; }, 0.5));
+  EXPECT_EQ(inner_[0]->reason, "please go");
+}
+
+// A peer that takes nothing any more.
+TEST_P(Connections, ACloseAtOnceEndsOneThatWaits) {
+  open_listener();
+  const int descriptor = greeted_socket(key_);
+  std::optional<SharedMemory> memory;
+  if (over_ == "shm") memory.emplace(SharedMemory::offer(descriptor));
+  ASSERT_TRUE(until([&] { return inner_.size() == 1; }));
+  const std::vector<std::byte> load = bytes_like(1 << 20, 3);
+  for (int i = 0; i < 20; ++i) inner_[0]->connection->send({.kind = 1}, load);
+  inner_[0]->connection->close("please go", true);
+  EXPECT_FALSE(until([&] { return inner_[0]->is_closed; }, 0.2));
+  inner_[0]->connection->close("go", false);
+  EXPECT_TRUE(until([&] { return inner_[0]->is_closed; }, 1));
+  EXPECT_EQ(inner_[0]->reason, "go");
+  ::close(descriptor);
+}
+
 TEST_P(Connections, AnotherKeyIsRefused) {
   open_listener();
   call_ = open_call(JobKey::random());
@@ -108,10 +156,11 @@ TEST_P(Connections, OnlySoManyMayStandAtTheDoor) {
   for (int i = 0; i < 10; ++i) crowd.push_back(plain_socket());
   ASSERT_TRUE(until([&] { return refusals_.size() == 6; }, 2));
   EXPECT_EQ(refusals_[0], "4 others are at the door");
-  // When those gave up, a friend comes in.
-  ASSERT_TRUE(until([&] { return refusals_.size() == 10; }, 2));
+  // A friend comes in at once, in the place of the one who stood there longest.
   call_ = open_call(key_);
-  EXPECT_TRUE(until([&] { return inner_.size() == 1; }));
+  EXPECT_TRUE(until([&] { return inner_.size() == 1; }, 0.2));
+  EXPECT_EQ(refusals_.size(), 7u);
+  ASSERT_TRUE(until([&] { return refusals_.size() == 10; }, 2));
   for (const int descriptor : crowd) ::close(descriptor);
 }
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <optional>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/read.hpp>
@@ -163,19 +163,20 @@ class SocketListener final : public Listener {
   }
 
   void greet(Socket socket) {
+    // Who has the key shows it at once: those who stand there longest are the least likely to.
     if (static_cast<int>(strangers_.size()) >= limits_.most_strangers)
-      return on_refusal_(peer_text(socket), fmt::format("{} others are at the door", strangers_.size()));
+      strangers_.front()->end(fmt::format("{} others are at the door", strangers_.size()));
     const auto stranger = std::make_shared<Stranger>(
         loop_, std::move(socket), address_.kind, key_, limits_,
         [this, alive = alive_](const std::shared_ptr<Stranger>& who, const std::string& refusal) {
           if (!*alive) return;
-          strangers_.erase(who);
+          std::erase(strangers_, who);
           if (refusal.empty())
             on_peer_(who->connection(limits_));
           else
             on_refusal_(who->address(), refusal);
         });
-    strangers_.insert(stranger);
+    strangers_.push_back(stranger);
     stranger->start();
   }
 
@@ -186,7 +187,7 @@ class SocketListener final : public Listener {
   OnPeer on_peer_;
   OnRefusal on_refusal_;
   Acceptor acceptor_;
-  std::set<std::shared_ptr<Stranger>> strangers_;
+  std::vector<std::shared_ptr<Stranger>> strangers_;  // the oldest first
   std::unique_ptr<Loop::Timer> retry_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -69,7 +69,7 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
   }
 
   void close(const std::string& reason, bool drain) {
-    if (!open_ || closing_) return;
+    if (!open_ || (closing_ && drain)) return;
     closing_ = true;
     reason_ = reason;
     if (!drain) waiting_.clear();
@@ -117,6 +117,7 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
       if (more_to_read || more_to_write) return turn_later();
       if (gone_ && receiver_ != nullptr) finish(closing_ ? reason_ : "the peer is gone");
     } catch (const Error& wrong) {
+      if (wrong.kind() == ErrorKind::internal) throw;  // no peer's fault: who goes on would go on wrong
       finish(wrong.what());
     }
   }

@@ -7,6 +7,7 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
@@ -19,6 +20,8 @@ namespace {
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kPatience{1};
+
 std::string text_of(const error_code& error) {
   if (error == boost::asio::error::eof || error == boost::asio::error::connection_reset ||
       error == boost::asio::error::broken_pipe)
@@ -29,7 +32,10 @@ std::string text_of(const error_code& error) {
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(Socket socket, const ConnectionLimits& limits)
-      : socket_(std::move(socket)), limits_(limits), heard_(Clock::now()) {}
+      : socket_(std::move(socket)),
+        patience_(socket_.get_executor()),
+        limits_(limits),
+        heard_(Clock::now()) {}
 
   void start(Receiver& receiver) {
     receiver_ = &receiver;
@@ -46,11 +52,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void close(const std::string& reason, bool drain) {
-    if (!open_ || closing_) return;
+    if (!open_ || (closing_ && drain)) return;
     closing_ = true;
     reason_ = reason;
-    if (drain && writing_) return;  // the last write goes on to finish()
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->finish(self->reason_); });
+    if (drain && writing_) return;  // the last write goes on to end_sending()
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), drain] {
+      if (drain)
+        self->end_sending();
+      else
+        self->finish(self->reason_);
+    });
   }
 
   // Its connection is gone: nothing is reported any more.
@@ -69,7 +80,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     std::function<void()> sent;
   };
 
-  // A read that notes every sign of life, not only the last.
+  // A read that notes every sign of life but the last, which only guarded() hears of.
   auto whole_and_heard() {
     return [this](const error_code& error, std::size_t bytes) {
       if (bytes > 0) heard_ = Clock::now();
@@ -106,9 +117,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void guarded(const error_code& error, const Work& work) {
     if (!open_ || receiver_ == nullptr) return;
     if (error) return finish(closing_ ? reason_ : text_of(error));
+    heard_ = Clock::now();
     try {
       work();
     } catch (const Error& wrong) {
+      if (wrong.kind() == ErrorKind::internal) throw;  // no peer's fault: who goes on would go on wrong
       finish(wrong.what());
     }
   }
@@ -144,7 +157,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
       if (frame.sent) frame.sent();
     if (!open_) return;
     if (!waiting_.empty()) return write();
-    if (closing_) finish(reason_);
+    if (closing_) end_sending();
+  }
+
+  // All is said. What the peer still sends is read until it ends, too: else it would be told that the
+  // connection broke, and could lose what it has not read yet.
+  void end_sending() {
+    if (!open_) return;
+    if (receiver_ == nullptr) return finish(reason_);
+    error_code ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
+    patience_.expires_after(kPatience);
+    patience_.async_wait([self = shared_from_this()](const error_code& error) {
+      if (!error) self->finish(self->reason_);
+    });
   }
 
   void finish(const std::string& reason) {
@@ -154,10 +180,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
     socket_.shutdown(Socket::shutdown_both, ignored);
     socket_.close(ignored);
     waiting_.clear();
+    patience_.cancel();
     if (Receiver* receiver = std::exchange(receiver_, nullptr)) receiver->closed(reason);
   }
 
   Socket socket_;
+  boost::asio::steady_timer patience_;  // with a peer that does not end
   ConnectionLimits limits_;
   Receiver* receiver_ = nullptr;
   bool open_ = true, closing_ = false, writing_ = false;

@@ -23,6 +23,7 @@ class Inbox : public Receiver {
   explicit Inbox(std::unique_ptr<Connection> peer) : connection(std::move(peer)) { connection->start(*this); }
   std::span<std::byte> room_for(const Frame& frame) override {
     if (frame.kind == 99) fail(ErrorKind::peer, "kind 99 is not known");
+    if (frame.kind == 98) fail(ErrorKind::internal, "a mistake of this side");
     rooms.emplace_back(frame.payload_bytes);
     return rooms.back();
   }
