@@ -6,22 +6,26 @@
 
 namespace trainyard::ps {
 
-void Lead::begin(const Ledger& ledger, double now) {
-  ledger_ = &ledger;
-  batches_.emplace(options_.batches, ledger);
+void Lead::begin(double now) {
+  active_ = true;
+  batches_.emplace(options_.batches, host_.ledger());
   began_ = now;
   short_since_ = now;
-  for (const auto& [worker, servers] : std::map(waiting_)) admit_when_seen(worker);
+  // A lead that was started again: the run is not at its beginning.
+  if (!started_once_ && host_.ledger().gradients() > 0) {
+    started_once_ = true;
+    were_in_ = options_.workers;
+  }
+  admit_who_waits();
 }
 
 void Lead::suspend(double now) {
-  if (!is_active()) return;
-  ledger_ = nullptr;
-  suspended_ = now;
-  were_in_ = live_workers();
+  if (is_active() || suspended_ == 0) suspended_ = now;
+  if (started_) were_in_ = live_workers();
+  active_ = started_ = false;
   members_.clear();
   waiting_.clear();
-  started_ = false;
+  committed_.clear();
 }
 
 Lead::Member* Lead::find(int worker, std::uint32_t epoch) {
@@ -36,14 +40,23 @@ void Lead::seen(int server, int worker) {
 
 void Lead::admit_when_seen(int worker) {
   if (!is_active() || static_cast<int>(waiting_[worker].size()) < options_.servers) return;
-  waiting_.erase(worker);
   // A process that comes again is believed to have lost the old connection, known here or not.
   if (members_.contains(worker)) remove(worker, "another process joined in its place", false);
+  // Its last gradient waits for others of its round: whether it counts is known when they are there.
+  const auto last = committed_.find(worker);
+  if (last != committed_.end() &&
+      last->second > host_.ledger().next_clock(static_cast<std::uint32_t>(worker)))
+    return;
+  waiting_.erase(worker);
   admit(worker);
 }
 
+void Lead::admit_who_waits() {
+  for (const auto& [worker, servers] : std::map(waiting_)) admit_when_seen(worker);
+}
+
 void Lead::admit(int worker) {
-  const std::uint64_t clock = ledger_->next_clock(static_cast<std::uint32_t>(worker));
+  const std::uint64_t clock = host_.ledger().next_clock(static_cast<std::uint32_t>(worker));
   members_[worker] = {.epoch = ++epochs_, .clock = clock};
   host_.happen({.kind = Event::Kind::admit,
                 .worker = static_cast<std::uint32_t>(worker),
@@ -86,7 +99,8 @@ void Lead::remove(int worker, const std::string& reason, bool may_return) {
 void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t clock,
                     std::optional<std::uint32_t> bad_key) {
   Member* member = find(worker, epoch);
-  if (member == nullptr || member->clock != clock) return;
+  // What comes when all is over counts no more: it was said how much does.
+  if (member == nullptr || member->clock != clock || finished_) return;
   if (bad_key)
     return remove(worker,
                   fmt::format("its gradient of step {} is not finite, first in key {}", clock, *bad_key),
@@ -94,7 +108,7 @@ void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t c
   member->prepared.insert(server);
   if (static_cast<int>(member->prepared.size()) < options_.servers) return;
   member->prepared.clear();
-  ++member->clock;
+  committed_[worker] = ++member->clock;
   const std::int64_t batch = batches_->use(worker);
   host_.happen({.kind = Event::Kind::commit,
                 .worker = static_cast<std::uint32_t>(worker),
@@ -109,7 +123,9 @@ void Lead::release(int worker) {
 }
 
 void Lead::settle() {
-  if (!is_active() || finished_) return;
+  if (!is_active()) return;
+  admit_who_waits();
+  if (finished_) return;
   for (bool changed = started_ && !halted_; changed;) {
     changed = false;
     for (auto& [worker, member] : members_) changed = go_on(worker, member) || changed;

@@ -28,6 +28,8 @@ class Lead {
     virtual ~Host() = default;
     // On every server, this one as well.
     virtual void happen(const Event& event) = 0;
+    // What counts by now. Not to be kept: the next one may lie elsewhere.
+    virtual const Ledger& ledger() const = 0;
     virtual void lend(int worker, std::int64_t batch) = 0;
     // It was let go on, and has a batch to go on with.
     virtual void send_weights(int worker) = 0;
@@ -38,12 +40,11 @@ class Lead {
 
   Lead(Host& host, const LeadOptions& options) : host_(host), options_(options) {}
 
-  // All servers agree on what counts: workers may come. `ledger` outlives this, and is up to date whenever
-  // something happens.
-  void begin(const Ledger& ledger, double now);
+  // All servers agree on what counts: workers may come.
+  void begin(double now);
   // A server is missing: nothing happens until begin().
   void suspend(double now);
-  bool is_active() const { return ledger_ != nullptr; }
+  bool is_active() const { return active_; }
 
   // A server has a new connection of a worker; has lost one, of this epoch (0: it was not in yet); has all of
   // its gradient of this clock, and found it bad in a key.
@@ -75,6 +76,7 @@ class Lead {
   };
   Member* find(int worker, std::uint32_t epoch);
   void admit_when_seen(int worker);
+  void admit_who_waits();
   void admit(int worker);
   void remove(int worker, const std::string& reason, bool may_return);
   void start_when_enough(bool late);
@@ -85,12 +87,12 @@ class Lead {
 
   Host& host_;
   LeadOptions options_;
-  const Ledger* ledger_ = nullptr;
   std::optional<Batches> batches_;
   std::uint32_t epochs_ = 0;
   std::map<int, std::set<int>> waiting_;  // by worker: servers that saw it
   std::map<int, Member> members_;
-  bool started_ = false, started_once_ = false, halted_ = false, finished_ = false;
+  std::map<int, std::uint64_t> committed_;  // by worker: the clock after its last gradient that was taken
+  bool active_ = false, started_ = false, started_once_ = false, halted_ = false, finished_ = false;
   int were_in_ = 0;  // before the last fault
   double began_ = 0, short_since_ = 0, suspended_ = 0;
 };

@@ -2,6 +2,8 @@
 #include "ps/lead.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -13,10 +15,9 @@ namespace {
 // All servers of a run; each sees what happens in the order of the lead, some of it late.
 class Servers final : public Lead::Host {
  public:
-  explicit Servers(const LeadOptions& options) : options_(options), lead_(*this, options) {
-    lead_.begin(ledger_, 0);
-  }
+  explicit Servers(const LeadOptions& options) : options_(options), lead_(*this, options) { lead_.begin(0); }
 
+  const Ledger& ledger() const override { return ledgers_[now_]; }
   void happen(const Event& event) override {
     events_.push_back(event);
     const int worker = static_cast<int>(event.worker);
@@ -34,9 +35,15 @@ class Servers final : public Lead::Host {
       case Event::Kind::commit: {
         EXPECT_EQ(event.epoch, epochs_.at(worker));
         std::vector<Counted> one{{.batch = event.batch, .clock = event.clock, .worker = event.worker}};
-        ledger_.add_update(one);
         ++clocks_[worker];
-        lead_.release(worker);
+        if (round_ > 1) {
+          committed_.push_back(one[0]);
+          if (static_cast<int>(committed_.size()) < round_) break;
+          one = std::exchange(committed_, {});
+        }
+        count(one);
+        for (const Counted& each : one)
+          if (epochs_.contains(static_cast<int>(each.worker))) lead_.release(static_cast<int>(each.worker));
         break;
       }
       case Event::Kind::rest:
@@ -53,6 +60,14 @@ class Servers final : public Lead::Host {
         resting_.erase(worker);
         break;
     }
+  }
+  // As a server does it: the next ledger is written beside the last.
+  void count(std::vector<Counted>& gradients) {
+    Ledger longer = ledger();
+    longer.add_update(gradients);
+    now_ = 1 - now_;
+    ledgers_[now_] = longer;
+    ledgers_[1 - now_] = {};
   }
   void lend(int worker, std::int64_t batch) override { lent_[worker].push_back(batch); }
   void send_weights(int worker) override { EXPECT_TRUE(computing_.insert(worker).second); }
@@ -84,8 +99,11 @@ class Servers final : public Lead::Host {
   }
 
   LeadOptions options_;
+  std::array<Ledger, 2> ledgers_ = {};
+  std::size_t now_ = 0;
   Lead lead_;
-  Ledger ledger_;
+  int round_ = 1;  // so many gradients make an update
+  std::vector<Counted> committed_;
   std::vector<Event> events_;
   std::map<int, std::uint32_t> epochs_;
   std::map<int, std::uint64_t> clocks_;
@@ -113,9 +131,59 @@ TEST(Lead, WhoWasSeenBeforeAllServersAgreedIsNotForgotten) {
   Servers run({.servers = 2, .workers = 1, .batches = 10});
   run.lead_.suspend(0);
   run.lead_.seen(1, 0);
-  run.lead_.begin(run.ledger_, 0);
+  run.lead_.begin(0);
   run.lead_.seen(0, 0);
   EXPECT_TRUE(run.epochs_.contains(0));
+}
+
+// Its connection there went with the server.
+TEST(Lead, WhoWasSeenBeforeAServerWasLostIsSeenAgain) {
+  Servers run({.servers = 2, .workers = 1, .batches = 10});
+  run.lead_.suspend(0);
+  run.lead_.seen(1, 0);
+  run.lead_.suspend(0);
+  run.lead_.begin(0);
+  run.lead_.seen(0, 0);
+  EXPECT_FALSE(run.epochs_.contains(0));
+}
+
+// The lead was told "c" for a gradient that then counted, and that the worker would have made again.
+TEST(Lead, WhoComesAgainBeforeItsRoundEndsWaitsForTheEnd) {
+  Servers run({.workers = 2, .batches = 10});
+  run.round_ = 2;
+  run.arrive(0);
+  run.arrive(1);
+  run.push(0);
+  run.die(0);
+  run.arrive(0);
+  EXPECT_FALSE(run.epochs_.contains(0)) << "nobody knows whether its gradient counts";
+  run.push(1);
+  EXPECT_EQ(run.ledger().updates(), 1);
+  EXPECT_EQ(run.clocks_.at(0), 1u);
+  EXPECT_TRUE(run.epochs_.contains(0));
+}
+
+TEST(Lead, ThatWasStartedAgainDoesNotWaitForEverForAllWorkers) {
+  Servers run({.workers = 3, .patience_seconds = 8, .batches = 10});
+  std::vector<Counted> one{{.batch = 0, .clock = 0, .worker = 1}};
+  run.count(one);
+  run.lead_.suspend(0);
+  run.lead_.begin(0);
+  run.arrive(1);
+  run.lead_.look_at_time(1);
+  EXPECT_FALSE(run.started_);
+  run.lead_.look_at_time(3);
+  EXPECT_TRUE(run.started_);
+}
+
+TEST(Lead, SaysWhenItNeverSeesTheOtherServers) {
+  Servers run({.servers = 2, .patience_seconds = 10, .batches = 10});
+  run.lead_.suspend(1);
+  run.lead_.suspend(9);  // one came and went: still not all of them
+  run.lead_.look_at_time(10);
+  EXPECT_FALSE(run.finished_);
+  run.lead_.look_at_time(12);
+  EXPECT_EQ(run.failure_, "a server is missing, for 10 s");
 }
 
 TEST(Lead, LendsInTheOrderOfWorkersWhoeverCameFirst) {
@@ -133,14 +201,14 @@ TEST(Lead, AGradientCountsWhenEveryServerHasIt) {
   Servers run({.servers = 2, .workers = 1, .batches = 10});
   run.arrive(0);
   run.push(0, 0);
-  EXPECT_EQ(run.ledger_.updates(), 0);
+  EXPECT_EQ(run.ledger().updates(), 0);
   run.die(0, 1);
   run.lead_.prepared(1, 0, 1, 0, {});  // too late: it is decided
-  EXPECT_EQ(run.ledger_.updates(), 0);
+  EXPECT_EQ(run.ledger().updates(), 0);
   run.arrive(0);
   EXPECT_EQ(run.clocks_[0], 0u) << "its gradient is to be made again";
   run.push(0);
-  EXPECT_EQ(run.ledger_.updates(), 1);
+  EXPECT_EQ(run.ledger().updates(), 1);
 }
 
 TEST(Lead, WhatABadGradientWasMadeOfIsLentAgain) {
@@ -184,6 +252,8 @@ TEST(Lead, EndsWhenTooFewWorkersAreThereForTooLong) {
   run.lead_.look_at_time(15.5);
   EXPECT_TRUE(run.finished_);
   EXPECT_NE(run.failure_.find("1 of at least 2 workers"), std::string::npos) << run.failure_;
+  run.push(0);
+  EXPECT_EQ(run.ledger().updates(), 0) << "it was said how many there are";
 }
 
 TEST(Lead, HaltedWorkersEndWithWhatTheyDo) {
@@ -197,7 +267,7 @@ TEST(Lead, HaltedWorkersEndWithWhatTheyDo) {
   EXPECT_FALSE(run.computing_.contains(0));
   run.push(1);
   EXPECT_TRUE(run.finished_);
-  EXPECT_EQ(run.ledger_.updates(), 2);
+  EXPECT_EQ(run.ledger().updates(), 2);
   EXPECT_EQ(run.done_, (std::set<int>{0, 1}));
 }
 
@@ -223,14 +293,14 @@ TEST(Lead, ChanceCannotLoseABatch) {
         run.computing_.clear();
         run.resting_.clear();
         run.started_ = false;
-        run.lead_.begin(run.ledger_, 0);
+        run.lead_.begin(0);
       } else if (run.computing_.contains(worker)) {
         run.push(worker);
       }
     }
     EXPECT_TRUE(run.finished_) << "seed " << seed;
-    EXPECT_EQ(run.ledger_.updates(), kBatches) << "seed " << seed;  // the ledger refuses any twice
-    EXPECT_EQ(run.ledger_.next_batch(), kBatches);
+    EXPECT_EQ(run.ledger().updates(), kBatches) << "seed " << seed;  // the ledger refuses any twice
+    EXPECT_EQ(run.ledger().next_batch(), kBatches);
   }
 }
 

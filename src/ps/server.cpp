@@ -52,10 +52,9 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     TRAINYARD_CHECK(has_begun() && static_cast<int>(servers.size()) == options_.servers);
     lead_address_ = servers.front();
     connected_ = true;
-    if (lead_)
-      agree_when_complete();
-    else
-      call_lead();
+    if (!lead_) return call_lead();
+    lead_->suspend(now_seconds());  // it waits for the others
+    agree_when_complete();
   }
 
   const Shard& shard() const override { return replica_.shard(); }
@@ -264,6 +263,8 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
           {.kind = wire(Kind::lease), .epoch = member->epoch(), .clock = static_cast<std::uint64_t>(batch)});
   }
 
+  const Ledger& ledger() const override { return replica_.ledger(); }
+
   void send_done(int worker) override {
     Member* member = member_of(worker);
     if (member != nullptr) member->connection().send({.kind = wire(Kind::done), .epoch = member->epoch()});
@@ -404,7 +405,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     for (const auto& [number, follower] : followers_)
       if (!follower.agreed) return;
     if (lead_->is_active()) return;
-    lead_->begin(replica_.ledger(), now_seconds());
+    lead_->begin(now_seconds());
     for (const auto& [worker, member] : std::map(arriving_)) tell_seen(worker);
   }
 
