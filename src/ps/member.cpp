@@ -101,6 +101,7 @@ std::span<std::byte> Member::room_for(const Frame& frame) {
 }
 
 void Member::arrived(const Frame& frame, std::span<std::byte>) {
+  if (refused_) return;  // since its first byte came
   if (!objection_.empty()) return refuse(objection_);
   switch (static_cast<Kind>(frame.kind)) {
     case Kind::join:

@@ -28,6 +28,7 @@ class Replica final : public Mode::Host {
   BufferPool& gradients() { return gradients_; }
   // From here on the gradient survives this process.
   void keep(const Buffer& gradient, int worker, std::uint64_t clock);
+  void drop(const Buffer& gradient) { memory_->drop_gradient(gradient.number); }
 
   // What counts for the others as well; they have kept the gradients of it, and so has this one.
   void take_history(const std::vector<Counted>& gradients);

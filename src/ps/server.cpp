@@ -146,7 +146,8 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
         found != arriving_.end() && found->second == &member) {
       arriving_.erase(found);
       tell_lost(member.worker(), 0, reason, true);
-    } else if (member.admitted()) {
+    } else if (const auto seat = seats_.find(member.worker());
+               seat != seats_.end() && seat->second.member == &member) {
       tell_lost(member.worker(), member.epoch(), reason, may_return);
     }
     forget_departed();
@@ -243,7 +244,11 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     ++counts_.left;
     log_(fmt::format("{} is out: {}", member != nullptr ? member->name() : fmt::format("worker {}", worker),
                      event.reason));
-    if (member != nullptr && !member->is_closed()) member->refuse(event.reason, event.may_return);
+    if (member != nullptr) {
+      // It may take long to go, and come again with another gradient of this clock before.
+      replica_.drop(*member->gradient());
+      if (!member->is_closed()) member->refuse(event.reason, event.may_return);
+    }
     replica_.leave(worker);
     forget_departed();
   }
