@@ -34,7 +34,7 @@ class SocketClient final : public Client, public Link::Owner {
     TRAINYARD_CHECK(parameters.size() == gradients.size() && !links_.empty());
     join_all();
     send_heartbeats();
-    thread_ = std::thread([this] { loop_.run(); });
+    thread_ = std::thread([this] { talk(); });
   }
 
   ~SocketClient() override {
@@ -109,6 +109,14 @@ class SocketClient final : public Client, public Link::Owner {
 
  private:
   // All of what follows runs on the loop's thread.
+
+  void talk() {
+    try {
+      loop_.run();
+    } catch (const Error& error) {
+      give_up(error.what());
+    }
+  }
 
   void join_all() {
     for (std::size_t server = 0; server < links_.size(); ++server) call_server(server);
@@ -260,8 +268,15 @@ class SocketClient final : public Client, public Link::Owner {
   }
 
   void send_heartbeats() {
-    for (const auto& link : links_)
-      if (link != nullptr && link->is_welcome()) link->send(Kind::heartbeat, clock_);
+    // Who stood still itself has not listened.
+    const double looked = std::exchange(looked_, now_seconds());
+    const bool listened = looked_ - looked < options_.heartbeat_seconds + options_.lease_seconds / 4;
+    for (const auto& link : links_) {
+      if (link == nullptr) continue;
+      link->send(Kind::heartbeat, clock_);
+      if (listened && link->connection().seconds_since_heard() > options_.lease_seconds)
+        link->connection().close(fmt::format("it said nothing for {} s", options_.lease_seconds));
+    }
     heartbeat_ = loop_.after(options_.heartbeat_seconds, [this] { send_heartbeats(); });
   }
 
@@ -312,7 +327,7 @@ class SocketClient final : public Client, public Link::Owner {
   Bytes note_;
   std::size_t unsent_ = 0;   // keys
   std::uint64_t clock_ = 0;  // of the gradient that is made or on its way
-  double lost_since_ = 0;
+  double lost_since_ = 0, looked_ = now_seconds();
   bool joined_or_joining_ = true, ending_ = false;
   bool computing_ = false, pushed_ = false;  // keys of this gradient may be sent; all of them were
 

@@ -19,6 +19,7 @@ struct ClientOptions {
   std::vector<comm::transport::Address> servers;  // by number
   bool bf16 = false;                              // how gradients are sent
   double heartbeat_seconds = 0.75;
+  double lease_seconds = 3;     // a server that is silent for longer is lost
   double stall_seconds = 5;     // after which a wait is reported
   double give_up_seconds = 30;  // after which a server that cannot be reached ends the worker
 };

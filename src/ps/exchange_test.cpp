@@ -301,6 +301,51 @@ TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
   EXPECT_EQ(client->counts().dropped_gradients, 1);
 }
 
+// Leases last as long as heartbeats come, however long nothing else is said.
+TEST_F(Exchange, WhoOnlyWaitsIsNotTakenForDead) {
+  serve("bsp", 2, 2, false, 0.2);
+  std::vector<float> parameters(kElements), gradients(kElements);
+  ClientOptions options = client_options(0);
+  options.heartbeat_seconds = 0.05;
+  options.lease_seconds = 0.2;
+  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  std::thread waits([&] { client->wait_for_weights(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  work(1, 0, 0);
+  waits.join();
+  EXPECT_FALSE(lines_.has("it said nothing"));
+  EXPECT_EQ(client->counts().joins, 1);
+  for (const auto& server : servers_) EXPECT_EQ(server->counts().interruptions, 0);
+}
+
+// A server whose machine is gone: nothing comes any more, and nobody says so.
+TEST_F(Exchange, AServerThatIsSilentIsCalledAgain) {
+  transport::Loop loop;
+  std::vector<std::unique_ptr<transport::Connection>> silent;
+  std::atomic<std::size_t> calls = 0;
+  const auto listener = transport::listen(
+      loop, transport::Address::parse("tcp:127.0.0.1:0"), &key_, {},
+      [&](std::unique_ptr<transport::Connection> peer) {
+        silent.push_back(std::move(peer));
+        calls = silent.size();
+      },
+      [](const std::string&, const std::string&) {});
+  std::thread thread([&] { loop.run(); });
+  addresses_ = {listener->address()};
+  keys_ = make_keys(kElements, 1);
+  std::vector<float> parameters(kElements), gradients(kElements);
+  ClientOptions options = client_options(0);
+  options.heartbeat_seconds = 0.05;
+  options.lease_seconds = 0.2;
+  options.give_up_seconds = 0.5;
+  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  EXPECT_THROW(client->wait_for_weights(), Error);
+  EXPECT_TRUE(lines_.has("it said nothing for 0.2 s"));
+  EXPECT_GE(calls, 2u);
+  loop.stop();
+  thread.join();
+}
+
 // Weights that came before they were asked for change nothing about that: while a worker computes, nobody
 // writes into its parameters, though it is lost meanwhile and others go on.
 TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {

@@ -481,14 +481,19 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   // Time.
 
   void look_at_leases() {
-    const auto silent = [this](transport::Connection& connection) {
-      return connection.seconds_since_heard() > options_.lease_seconds;
+    // Who stood still itself has not listened.
+    const double looked = std::exchange(looked_, now_seconds());
+    const bool listened = looked_ - looked < options_.lease_seconds / 2;
+    const auto silent = [&](transport::Connection& connection) {
+      return listened && connection.seconds_since_heard() > options_.lease_seconds;
     };
     const std::string reason = fmt::format("it said nothing for {} s", options_.lease_seconds);
-    for (const auto& [worker, seat] : std::map(seats_)) {
-      if (seat.member == nullptr || seat.member->is_closed()) continue;
-      if (silent(seat.member->connection()))
-        tell_lost(worker, seat.epoch, reason, true);
+    for (const auto& member : met_) {
+      if (member->is_closed()) continue;
+      if (!silent(member->connection()))
+        member->connection().send({.kind = wire(Kind::heartbeat), .epoch = member->epoch()});
+      else if (member_of(member->worker()) == member.get())
+        tell_lost(member->worker(), member->epoch(), reason, true);
       else
         seat.member->connection().send({.kind = wire(Kind::heartbeat), .epoch = seat.epoch});
     }
@@ -557,6 +562,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   bool forgetting_ = false, lending_ = false, settling_ = false;
   std::vector<std::shared_ptr<Buffer>> kept_;  // gradients that may count, of workers that are out
   std::vector<std::unique_ptr<Member>> met_;   // everyone, also those that are out and not forgotten yet
+  double looked_ = now_seconds();
   std::map<int, Member*> arriving_;            // by worker: wants to join
   std::map<int, Seat> seats_;                  // by worker: is in
   std::shared_ptr<const std::vector<BFloat16>> rounded_;
