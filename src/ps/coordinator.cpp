@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "comm/transport/loop.h"
 #include "ps/number_frames.h"
+#include "ps/refusal_log.h"
 
 namespace trainyard::ps {
 namespace {
@@ -22,12 +23,13 @@ class SocketCoordinator final : public Coordinator {
   SocketCoordinator(const CoordinatorOptions& options, const transport::JobKey& key, Log log)
       : options_(options),
         log_(std::move(log)),
+        refusals_(log_),
         servers_(static_cast<std::size_t>(options.servers)),
         listener_(transport::listen(
             loop_, options.listen, &key, {},
             [this](std::unique_ptr<transport::Connection> connection) { meet(std::move(connection)); },
             [this](const std::string& who, const std::string& why) {
-              log_(fmt::format("refused {}: {}", who, why));
+              refusals_.add(who, why, now_seconds());
             })) {
     thread_ = std::thread([this] { loop_.run(); });
   }
@@ -65,6 +67,7 @@ class SocketCoordinator final : public Coordinator {
   void want_counts() override {
     loop_.post([this] {
       for (Server& server : servers_) server.counts.reset();
+      wants_counts_ = true;
       say_to_all({.kind = wire(Kind::counts_wanted)});
     });
   }
@@ -85,17 +88,24 @@ class SocketCoordinator final : public Coordinator {
   struct Server {
     std::unique_ptr<Peer> peer;
     transport::Address address;
-    bool announced = false, begun = false;
+    bool announced = false;
+    bool begun = false;                      // it has numbers, as it says itself
     std::vector<std::vector<float>> arrays;  // of a snapshot that comes
     std::optional<std::int64_t> updates;     // of one that is here
     std::optional<ServerCounts> counts;
+  };
+
+  struct Asker {
+    std::unique_ptr<Peer> peer;
+    bool asked = false;
   };
 
   void meet(std::unique_ptr<transport::Connection> connection) {
     const transport::Hello who = connection->peer();
     if (who.role == static_cast<std::uint8_t>(Role::worker)) return meet_worker(std::move(connection));
     if (who.role != static_cast<std::uint8_t>(Role::server) || who.id >= servers_.size())
-      return log_(fmt::format("refused {}: role {}, number {}", connection->address(), who.role, who.id));
+      return refusals_.add(connection->address(), fmt::format("role {}, number {}", who.role, who.id),
+                           now_seconds());
     Server& server = servers_[who.id];
     server.announced = false;
     server.peer = std::make_unique<Peer>(
@@ -108,17 +118,20 @@ class SocketCoordinator final : public Coordinator {
 
   void meet_worker(std::unique_ptr<transport::Connection> connection) {
     const auto number = ++workers_met_;
-    askers_[number] = std::make_unique<Peer>(
+    askers_[number].peer = std::make_unique<Peer>(
         std::move(connection),
         [this, number](const Frame& frame, std::span<const std::byte>) {
-          if (static_cast<Kind>(frame.kind) == Kind::where && ready_) answer(number);
+          if (static_cast<Kind>(frame.kind) != Kind::where) return;
+          askers_[number].asked = true;
+          if (ready_) answer(number);
         },
         [this, number](const std::string&) { loop_.post([this, number] { askers_.erase(number); }); });
   }
 
   void answer(std::uint64_t number) {
-    askers_[number]->say({.kind = wire(Kind::peers)}, peers());
-    askers_[number]->connection().close("it knows", true);
+    if (!askers_[number].asked) return;  // it will
+    askers_[number].peer->say({.kind = wire(Kind::peers)}, peers());
+    askers_[number].peer->connection().close("it knows", true);
   }
 
   Bytes peers() const {
@@ -136,6 +149,8 @@ class SocketCoordinator final : public Coordinator {
     switch (static_cast<Kind>(frame.kind)) {
       case Kind::announce:
         return announced(server, (frame.flags & kBegun) != 0, text_of(payload));
+      case Kind::begun:
+        return has_begun(server);
       case Kind::noted: {
         News news{.kind = News::Kind::noted};
         news.noted = decode_noted(payload, news.note);
@@ -166,37 +181,46 @@ class SocketCoordinator final : public Coordinator {
     server.address = transport::Address::parse(address);
     server.announced = true;
     log_(fmt::format("server {} is at {}{}", number, address, begun ? ", with its numbers" : ""));
-    if (!ready_) {
-      server.begun = server.begun || begun;
-      return begin_when_complete();
-    }
-    if (!begun)
+    if (ended_) return server.peer->say({.kind = wire(Kind::end)});
+    if (server.begun && !begun)
       return tell({.kind = News::Kind::failed,
                    .words = fmt::format("server {} came without the numbers that it had", number)});
-    server.peer->say({.kind = wire(Kind::peers)}, peers());
-    if (number == 0 && halted_) server.peer->say({.kind = wire(Kind::halt)});
+    if (begun) has_begun(server);
+    if (!ready_) return begin_when_complete();
+    tell_all(server);
     if (wanted_snapshot_) ask_for_snapshot(*wanted_snapshot_);
+    if (wants_counts_) server.peer->say({.kind = wire(Kind::counts_wanted)});
+  }
+
+  // What a server must know that comes, for the first time or again.
+  void tell_all(Server& server) {
+    if (!server.begun) say_beginning(server);
+    server.peer->say({.kind = wire(Kind::peers)}, peers());
+    if (number_of(server) == 0 && halted_) server.peer->say({.kind = wire(Kind::halt)});
+  }
+
+  void say_beginning(Server& server) {
+    for (std::size_t array = 0; array < beginning_->arrays.size(); ++array)
+      say_numbers(*server.peer, Kind::begin, static_cast<std::uint32_t>(array),
+                  part_of(beginning_->arrays[array], options_.keys, static_cast<int>(number_of(server))));
+    server.peer->say({.kind = wire(Kind::begun)}, encode(beginning_->start));
+  }
+
+  // The numbers are kept until all servers have theirs: one may be killed before.
+  void has_begun(Server& server) {
+    server.begun = true;
+    const bool all = std::all_of(servers_.begin(), servers_.end(), [](const Server& s) { return s.begun; });
+    if (all && ready_) beginning_.reset();
   }
 
   void begin_when_complete() {
     const bool complete =
         std::all_of(servers_.begin(), servers_.end(), [](const Server& server) { return server.announced; });
     if (!complete || !beginning_ || ready_) return;
-    for (Server& server : servers_) {
-      if (server.begun) continue;
-      const int number = static_cast<int>(number_of(server));
-      for (std::size_t array = 0; array < beginning_->arrays.size(); ++array)
-        say_numbers(*server.peer, Kind::begin, static_cast<std::uint32_t>(array),
-                    part_of(beginning_->arrays[array], options_.keys, number));
-      server.peer->say({.kind = wire(Kind::begun)}, encode(beginning_->start));
-      server.begun = true;
-    }
     arrays_ = beginning_->arrays.size();
-    beginning_.reset();
     ready_ = true;
-    for (Server& server : servers_) server.peer->say({.kind = wire(Kind::peers)}, peers());
+    for (Server& server : servers_) tell_all(server);
     for (const auto& [number, asker] : askers_) answer(number);
-    if (halted_) servers_[0].peer->say({.kind = wire(Kind::halt)});
     if (wanted_snapshot_) ask_for_snapshot(*wanted_snapshot_);
     tell({.kind = News::Kind::ready});
   }
@@ -257,6 +281,7 @@ class SocketCoordinator final : public Coordinator {
       if (!server.counts) return;
       news.counts.push_back(*server.counts);
     }
+    wants_counts_ = false;
     tell(std::move(news));
   }
 
@@ -281,13 +306,14 @@ class SocketCoordinator final : public Coordinator {
 
   CoordinatorOptions options_;
   Log log_;
+  RefusalLog refusals_;
   transport::Loop loop_;
   std::vector<Server> servers_;
-  std::map<std::uint64_t, std::unique_ptr<Peer>> askers_;  // workers that want to know where the servers are
+  std::map<std::uint64_t, Asker> askers_;  // workers that want to know where the servers are
   std::uint64_t workers_met_ = 0;
-  std::optional<State> beginning_;
+  std::optional<State> beginning_;  // until all servers have it
   std::size_t arrays_ = 0;
-  bool ready_ = false, halted_ = false, ended_ = false;
+  bool ready_ = false, halted_ = false, wants_counts_ = false, ended_ = false;
   std::optional<std::int64_t> wanted_snapshot_;
   LedgerStart snapshot_start_;
   std::uint32_t request_ = 0;
@@ -330,7 +356,7 @@ std::vector<transport::Address> find_servers(const transport::Address& coordinat
               },
               [&](const std::string& reason) {
                 failure = reason;
-                loop.stop();
+                retry = loop.after(0.1, ask);
               });
           peer->say({.kind = wire(Kind::where)});
         },

@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
   where,            // worker: where are the servers?
   peers,            // coordinator: there; payload: addresses, a line each
   begin,            // coordinator: numbers to begin with; key: the array; clock: the first element
-  begun,            // coordinator: that was all; payload: the ledger's beginning
+  begun,            // coordinator: that was all; payload: the ledger's beginning; server: so they are mine
   snapshot_wanted,  // coordinator: all numbers, as soon as so many updates are in them: clock
   snapshot,         // server: numbers; key: the array; clock: the first element
   snapshot_end,     // server: that was all, of so many updates; payload: the ledger's beginning

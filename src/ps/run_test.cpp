@@ -9,6 +9,7 @@
 #include "base/test_folder.h"
 #include "ps/client.h"
 #include "ps/coordinator.h"
+#include "ps/peer.h"
 #include "ps/serve.h"
 #include "ps/test_adder.h"
 
@@ -22,7 +23,8 @@ constexpr std::int64_t kElements = 20'000;
 
 class Runs : public testing::Test {
  protected:
-  void begin(const std::string& mode, int workers, int servers, std::int64_t batches) {
+  // `missing`: of the servers, so many are not started.
+  void begin(const std::string& mode, int workers, int servers, std::int64_t batches, int missing = 0) {
     workers_ = workers;
     options_.mode = ModeName::parse(mode);
     options_.servers = servers;
@@ -33,11 +35,11 @@ class Runs : public testing::Test {
     keys_ = make_keys(kElements, servers, 16 << 10);
     coordinator_ = make_coordinator(
         {.servers = servers, .keys = keys_, .listen = transport::Address::parse("tcp:127.0.0.1:0")}, key_,
-        [](const std::string&) {});
+        [this](const std::string& line) { announced_ += line.find(" is at ") != std::string::npos ? 1 : 0; });
     State state;
     state.arrays = {std::vector<float>(kElements, 0.0f), std::vector<float>(kElements, 5.0f)};
     coordinator_->begin(std::move(state));
-    for (int server = 0; server < servers; ++server) start_server(server);
+    for (int server = 0; server < servers - missing; ++server) start_server(server);
   }
 
   void start_server(int server) {
@@ -99,6 +101,7 @@ class Runs : public testing::Test {
   std::unique_ptr<Coordinator> coordinator_;
   std::vector<std::thread> servers_, threads_;
   int workers_ = 0;
+  std::atomic<int> announced_ = 0;  // servers, to the coordinator
   std::int64_t noted_ = 0;
 };
 
@@ -150,6 +153,47 @@ TEST_F(Runs, SnapshotsAreOfTheMomentThatWasAsked) {
   EXPECT_EQ(snapshot.state.start.next_batch, 100);
   for (const float value : snapshot.state.arrays[0]) ASSERT_EQ(value, 100);
   wait_for(News::Kind::finished);
+  end();
+}
+
+// Killed before it had all numbers, and started again: it has nothing, and nobody has done anything yet.
+TEST_F(Runs, AServerThatDiesWithoutNumbersGetsThemAgain) {
+  begin("asp", 1, 2, 20, 1);
+  {
+    transport::Loop loop;
+    std::unique_ptr<Peer> peer;
+    const auto call = transport::call(
+        loop, coordinator_->address(), &key_, {.role = static_cast<std::uint8_t>(Role::server), .id = 1}, {},
+        [&](std::unique_ptr<transport::Connection> connection) {
+          peer = std::make_unique<Peer>(
+              std::move(connection),
+              [&](const transport::Frame& frame, std::span<const std::byte>) {
+                if (frame.kind == wire(Kind::begin)) loop.stop();
+              },
+              [&](const std::string& reason) { ADD_FAILURE() << reason; });
+          const std::string address = "tcp:127.0.0.1:1";
+          const std::span<const std::byte> words = bytes_of(address);
+          peer->say({.kind = wire(Kind::announce)}, {words.begin(), words.end()});
+        },
+        [](const std::string& reason) { ADD_FAILURE() << reason; });
+    loop.run();
+  }
+  start_server(1);
+  while (announced_ < 3) std::this_thread::yield();
+  start_worker(0, 1);
+  EXPECT_EQ(wait_for(News::Kind::finished).words, "");
+  end();
+}
+
+// Started again by who had not heard yet that all is over.
+TEST_F(Runs, AServerThatComesWhenAllIsOverIsToldSo) {
+  begin("asp", 1, 1, 5);
+  start_worker(0, 1);
+  wait_for(News::Kind::finished);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  coordinator_->end();
+  start_server(0);
   end();
 }
 

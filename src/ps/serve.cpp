@@ -102,6 +102,7 @@ class Life {
       slots.insert(slots.end(), arrays_[i].begin(), arrays_[i].end());
     server_->begin(arrays_[0], slots, start);
     arrays_.clear();
+    say({.kind = wire(Kind::begun)});
   }
 
   void send_snapshot(std::uint32_t request, const Shard::Copy& copy, const LedgerStart& start) {

@@ -5,6 +5,7 @@
 #include "ps/lead.h"
 #include "ps/member.h"
 #include "ps/peer.h"
+#include "ps/refusal_log.h"
 #include "ps/replica.h"
 #include "ps/wire_numbers.h"
 
@@ -26,12 +27,13 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
                                 .servers = options.servers,
                                 .server = options.server})),
         log_(std::move(log)),
+        refusals_(log_),
         replica_(loop, options, keys, updater, [this](int worker) { released(worker); }),
         listener_(transport::listen(
             loop, address, key, {},
             [this](std::unique_ptr<transport::Connection> peer) { meet(std::move(peer)); },
             [this](const std::string& who, const std::string& why) {
-              log_(fmt::format("refused {}: {}", who, why));
+              refusals_.add(who, why, now_seconds());
             })) {
     if (options.server == 0)
       lead_.emplace(*this, LeadOptions{.servers = options.servers,
@@ -99,7 +101,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     if (who.role == static_cast<std::uint8_t>(Role::server) && lead_ && who.id > 0 &&
         static_cast<int>(who.id) < options_.servers)
       return meet_follower(static_cast<int>(who.id), std::move(peer));
-    log_(fmt::format("refused {}: role {}, number {}", peer->address(), who.role, who.id));
+    refusals_.add(peer->address(), fmt::format("role {}, number {}", who.role, who.id), now_seconds());
   }
 
   // Who wants to join, who is lost, whose gradient is here: the lead is told, here or elsewhere.
@@ -261,14 +263,14 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   }
 
   // Lead::Host
+  const Ledger& ledger() const override { return replica_.ledger(); }
+
   void lend(int worker, std::int64_t batch) override {
     Member* member = member_of(worker);
     if (member != nullptr)
       member->connection().send(
           {.kind = wire(Kind::lease), .epoch = member->epoch(), .clock = static_cast<std::uint64_t>(batch)});
   }
-
-  const Ledger& ledger() const override { return replica_.ledger(); }
 
   void send_done(int worker) override {
     Member* member = member_of(worker);
@@ -495,7 +497,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       else if (member_of(member->worker()) == member.get())
         tell_lost(member->worker(), member->epoch(), reason, true);
       else
-        seat.member->connection().send({.kind = wire(Kind::heartbeat), .epoch = seat.epoch});
+        member->connection().close(reason);  // whatever it has not taken yet
     }
     for (const auto& [number, follower] : followers_) {
       if (silent(follower.peer->connection())) {
@@ -514,6 +516,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       lead_->look_at_time(now_seconds());
       settle();
     }
+    refusals_.look(looked_);
     forget_departed();
     lease_timer_ = loop_.after(options_.lease_seconds / 4, [this] { look_at_leases(); });
   }
@@ -550,6 +553,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   transport::JobKey key_;
   Bytes welcome_;
   Log log_;
+  RefusalLog refusals_;
   Watcher watcher_;
   Replica replica_;
   std::optional<Lead> lead_;           // of server 0
@@ -558,11 +562,11 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   transport::Address lead_address_;
   std::unique_ptr<transport::Call> lead_call_;
   std::unique_ptr<transport::Loop::Timer> lead_retry_, lease_timer_;
+  double looked_ = now_seconds();
   bool connected_ = false, in_agreement_ = false, suspending_ = false;
   bool forgetting_ = false, lending_ = false, settling_ = false;
   std::vector<std::shared_ptr<Buffer>> kept_;  // gradients that may count, of workers that are out
   std::vector<std::unique_ptr<Member>> met_;   // everyone, also those that are out and not forgotten yet
-  double looked_ = now_seconds();
   std::map<int, Member*> arriving_;            // by worker: wants to join
   std::map<int, Seat> seats_;                  // by worker: is in
   std::shared_ptr<const std::vector<BFloat16>> rounded_;
