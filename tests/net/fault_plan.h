@@ -14,12 +14,12 @@ struct Injection {
     kill_server,
     stop_worker,  // for `seconds`, then it goes on
     stop_server,
-    cut,         // the worker's connections
-    delay,       // for `seconds`, by `amount` seconds
-    throttle,    // for `seconds`, to `amount` bytes per second
-    garbage,     // `amount` bytes of it, in what the worker sends
-    half_frame,  // a cut, behind the next `amount` bytes that the worker sends
-    freeze,      // the worker's connections: nothing comes through any more, and nobody is told
+    cut,             // the worker's connections
+    delay,           // for `seconds`, by `amount` seconds
+    throttle,        // for `seconds`, to `amount` bytes per second
+    garbage,         // `amount` bytes of it, in what the worker sends
+    half_frame,      // a cut, behind the next `amount` bytes that the worker sends
+    freeze,          // the worker's connections: nothing comes through any more, and nobody is told
     cut_servers,     // the connections between servers
     freeze_servers,  // the same
     stranger,        // who calls the server and says `amount` bytes of garbage
@@ -55,7 +55,7 @@ struct RunShape {
   int workers = 1, servers = 1;
   int injections = 10;
   Injection::Clock clock = Injection::Clock::seconds;
-  double length = 10;  // seconds or updates
+  double length = 10;       // seconds or updates
   double most_seconds = 6;  // that something is stopped, slow or narrow
   std::vector<Injection::Kind> kinds = {
       Injection::Kind::kill_worker, Injection::Kind::kill_server, Injection::Kind::stop_worker,
