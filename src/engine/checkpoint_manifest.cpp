@@ -96,7 +96,8 @@ CheckpointManifest parse_manifest(const std::string& text, const std::filesystem
     header.first_loss = json.at("first_loss");
     for (const auto& [key, value] : json.at("asked").items())
       header.asked.emplace_back(key, value.get<std::string>());
-    for (const auto& [key, value] : json.value("reached", Json::object()).items())
+    const Json reached = json.value("reached", Json::object());  // items() does not keep it
+    for (const auto& [key, value] : reached.items())
       header.reached.emplace_back(key, value.get<std::string>());
     manifest.tensors_bytes = json.at("tensors_bytes");
     for (const Json& tensor : json.at("tensors")) manifest.tensors.push_back(to_tensor(tensor));
