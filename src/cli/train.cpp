@@ -32,6 +32,13 @@ constexpr int kInterrupted = 130;
 
 std::string text_of(const std::optional<std::filesystem::path>& path) { return path ? path->string() : ""; }
 
+std::string to_json_text(const train::LossCurve& curve) {
+  Json points = Json::array();
+  for (const train::LossCurve::Point& point : curve.points())
+    points.push_back({point.seconds, point.gradients, point.loss});
+  return points.dump();
+}
+
 }  // namespace
 
 record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
@@ -74,6 +81,7 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   run.figures["final_loss"] = result.final_loss;
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
   run.figures["seconds"] = result.seconds;
+  if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);
   run.words["checkpoint"] = text_of(result.checkpoint);
   run.words["resumed_from"] = text_of(result.resumed_from);
   return run;

@@ -18,9 +18,9 @@ constexpr std::array kNoPart = {"account",    "constraint",  "epochs",    "from"
                                 "steps",      "until_width", "warmup"};
 
 // Settings that a record also has as results: what really ran.
-constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device", "devices",
-                                 "network", "optimizer", "precision", "read",   "scaling",
-                                 "staging", "strategy",  "threads"};
+constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device",  "devices",
+                                 "network", "optimizer", "precision", "read",    "scaling",
+                                 "servers", "staging",   "strategy",  "threads", "transport"};
 
 struct FactName {
   const char *section, *key;

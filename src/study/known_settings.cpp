@@ -27,6 +27,28 @@ std::vector<KnownSetting> job_settings() {
   };
 }
 
+// How a run is shared out.
+std::vector<KnownSetting> deployment_settings() {
+  return {
+      {"devices", "--devices", "both", Form::count, {}},
+      {"strategy",
+       "--strategy",
+       "bench",
+       Form::choice,
+       {"single", "towers-device", "towers-host", "allreduce", "independent"}},
+      {"strategy",
+       "--strategy",
+       "train",
+       Form::choice,
+       {"single", "towers-device", "towers-host", "allreduce", "independent", "bsp", "bsp:sum", "asp", "lazy",
+        "lazy-locked", "hogwild", "ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:4", "ssp:8"}},
+      {"scaling", "--scaling", "both", Form::choice, {"weak", "strong"}},
+      {"servers", "--servers", "train", Form::count, {}},
+      {"wire", "--wire", "train", Form::choice, {"f32", "bf16"}},
+      {"transport", "--transport", "train", Form::choice, {"auto", "shm", "unix", "tcp"}},
+  };
+}
+
 std::vector<KnownSetting> run_settings() {
   return {
       {"network", "--network", "both", Form::word, {}},
@@ -37,15 +59,8 @@ std::vector<KnownSetting> run_settings() {
       {"inputs", "--inputs", "bench", Form::count, {}},
       {"backend", "--backend", "both", Form::choice, {"auto", "onednn", "cuda", "reference"}},
       {"device", "--device", "both", Form::word, {}},
-      {"devices", "--devices", "both", Form::count, {}},
       {"threads", "--threads", "both", Form::count, {}},
       {"precision", "--precision", "both", Form::choice, {"f32", "tf32", "bf16"}},
-      {"strategy",
-       "--strategy",
-       "both",
-       Form::choice,
-       {"single", "towers-device", "towers-host", "allreduce", "independent"}},
-      {"scaling", "--scaling", "both", Form::choice, {"weak", "strong"}},
       {"seed", "--seed", "both", Form::number, {}},
       {"optimizer",
        "--optimizer",
@@ -87,7 +102,8 @@ std::vector<KnownSetting> run_settings() {
 const std::vector<KnownSetting>& all() {
   static const std::vector<KnownSetting> kAll = [] {
     std::vector<KnownSetting> joined = run_settings();
-    for (const KnownSetting& setting : job_settings()) joined.push_back(setting);
+    for (const auto& more : {deployment_settings(), job_settings()})
+      joined.insert(joined.end(), more.begin(), more.end());
     return joined;
   }();
   return kAll;

@@ -1,5 +1,8 @@
 #include "study/spec.h"
 
+#include <set>
+
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
@@ -195,6 +198,33 @@ TEST(Plan, OurStudyOfTheSameTenDeploymentsAsksForTheGpusItUses) {
     EXPECT_EQ(job.resources.partition, "GPU-shared");
     EXPECT_EQ(job.time_limit_seconds, 900);
   }
+}
+
+// The runs of DistNet's table (specs, section 3), and two more.
+TEST(Plan, DistNetsTable) {
+  for (const char* file : {"studies/distnet.yaml", "studies/distnet-quick.yaml"}) {
+    SCOPED_TRACE(file);
+    const Spec spec = read_spec(file);
+    std::set<std::string> deployments;
+    for (const Cell& cell : make_plan(spec, kAllPossible).cells)
+      deployments.insert(fmt::format("{} {} {}", record::to_text(cell.settings.at("strategy")),
+                                     record::to_text(cell.settings.at("devices")),
+                                     record::to_text(cell.settings.at("servers"))));
+    EXPECT_EQ(deployments,
+              (std::set<std::string>{"single 1 1", "bsp:sum 2 1", "bsp 2 1", "asp 2 1", "lazy-locked 2 1",
+                                     "lazy 2 1", "lazy 2 2", "ssp:2 2 1", "allreduce 2 1"}));
+  }
+}
+
+TEST(Spec, ModesOfParameterServersAreForTrainingAlone) {
+  const std::string modes =
+      "axes: {strategy: [bsp, 'bsp:sum', asp, lazy, lazy-locked, hogwild, 'ssp:3'], servers: [1, 2],"
+      " wire: [f32, bf16], transport: [shm, tcp]}\n";
+  EXPECT_EQ(plan_of("study: a\nrun: train\n" + modes).cells.size(), 56u);
+  expect_complaint("study: a\nrun: bench\naxes: {strategy: [asp]}\n", "strategy 'asp'");
+  expect_complaint("study: a\nrun: bench\naxes: {servers: [1]}\n", "unknown axis 'servers'");
+  expect_complaint("study: a\nrun: train\naxes: {strategy: [ssp]}\n", "strategy 'ssp'");
+  expect_complaint("study: a\nrun: train\naxes: {wire: [f16]}\n", "wire 'f16'");
 }
 
 TEST(Plan, ReproducesTheSeeds240JobsAndRefusesTheTypo) {

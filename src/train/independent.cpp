@@ -52,6 +52,7 @@ TrainResult combine(const std::vector<TrainResult>& devices) {
   const auto count = static_cast<double>(devices.size());
   double first_loss = 0, final_loss = 0, accuracy = 0;
   whole.images_consumed = 0;
+  if (devices.size() > 1) whole.loss_curve = {};
   whole.facts.threads *= static_cast<int>(devices.size());
   whole.facts.flops_per_step *= static_cast<std::int64_t>(devices.size());
   for (const TrainResult& each : devices) step_seconds.push_back(each.step_seconds);

@@ -206,6 +206,7 @@ class PsTrainingRun {
     last_update_end_ = last_noted_;
     if (update_ == 0) header_.first_loss = static_cast<float>(loss);
     losses_.push_back(loss);
+    result_.loss_curve.add(last_noted_ - began_, losses_in_update_, loss);
     if (losses_.size() > TrainResult::kFinalLosses) losses_.erase(losses_.begin());
     result_.step_seconds.push_back(seconds);
     const double rate = static_cast<double>(losses_in_update_ * session_.options().model.batch) / seconds;

@@ -95,6 +95,7 @@ class TrainingRun {
     const meter::NoiseGuard guard(watch.nvml());
     result_.gpu.before = watch.sample();
     DeviceLoop device(session_, device_seed(session_.options().seed, 0), feed_.get());
+    first_began_ = now_seconds();
     while (header_.step < options_.steps && !replicas_.stop_agreed()) {
       steps_by_host() ? step_by_host() : step_on_device(device);
       if (bar.due())
@@ -134,17 +135,19 @@ class TrainingRun {
     if (const int device = replicas_.diverged_device(); device >= 0)
       fail_diverged(replicas_.here() > 1 ? replicas_.session(device).loss() : replicas_.loss(),
                     replicas_.here() > 1 ? fmt::format(" of device {}", device) : "");
-    note_step(replicas_.loss(), seconds, images);
+    note_step(replicas_.loss(), seconds, images, began + seconds);
   }
 
   // As many steps as fit before something is due.
   void step_on_device(DeviceLoop& device) {
     const DeviceLoop::Done done = device.run(header_.step, device.steps_at_once(steps_until_due()));
+    double ended = now_seconds() - std::accumulate(done.seconds.begin(), done.seconds.end(), 0.0);
     result_.event_seconds += done.event_seconds;
     result_.input_wait_seconds += done.wait_seconds;
     for (std::size_t i = 0; i < done.losses.size(); ++i) {
       if (!std::isfinite(done.losses[i])) fail_diverged(done.losses[i], "");
-      note_step(done.losses[i], done.seconds[i], session_.options().model.batch);
+      ended += done.seconds[i];
+      note_step(done.losses[i], done.seconds[i], session_.options().model.batch, ended);
     }
   }
 
@@ -193,7 +196,8 @@ class TrainingRun {
          header_.step);
   }
 
-  void note_step(float loss, double seconds, std::int64_t images) {
+  void note_step(float loss, double seconds, std::int64_t images, double ended) {
+    result_.loss_curve.add(ended - first_began_, replicas_.size(), static_cast<double>(loss));
     images_per_second_ = static_cast<double>(images) / seconds;
     last_loss_ = loss;
     note(loss, images_per_second_);
@@ -247,6 +251,7 @@ class TrainingRun {
   std::vector<std::unique_ptr<data::BatchStream>> inputs_;  // one a device, on the host
   std::unique_ptr<HostFeed> feed_;                          // of another device; null: it feeds itself
   std::array<double, TrainResult::kFinalLosses> losses_{};
+  double first_began_ = 0;        // when the first step did
   double images_per_second_ = 0;  // of the last step
   float last_loss_ = 0;
   TrainResult result_;

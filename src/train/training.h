@@ -9,6 +9,7 @@
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "train/feed.h"
+#include "train/loss_curve.h"
 #include "train/replicas.h"
 #include "train/run_folder.h"
 
@@ -41,6 +42,7 @@ struct TrainResult {
   std::vector<int> cores_in_reach;              // of any thread, at their end
   float first_loss = 0;                         // of step 0, also when resumed: before any update
   double final_loss = 0;                        // mean over the last kFinalLosses steps done here
+  LossCurve loss_curve;                         // of one network: empty when devices are independent
   std::optional<double> test_accuracy;
   double seconds = 0;             // from the first step to the end of the last evaluation and checkpoint
   double input_wait_seconds = 0;  // of the device that waited longest

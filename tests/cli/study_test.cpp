@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,10 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "cli/cli_fixture.h"
+#include "ps/mode.h"
 #include "store/store.h"
+#include "study/known_settings.h"
+#include "train/deployment.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -100,6 +104,31 @@ TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
             "cells can never run\n");
   EXPECT_EQ(run("study run sweep.yaml").exit_code, 1);
   EXPECT_FALSE(fs::exists(work() / "results"));
+}
+
+TEST_F(StudyTest, EveryStrategyOfTheAxisIsOneThatTrainKnows) {
+  for (const std::string& choice : study::find_known_setting("strategy", "train")->choices)
+    EXPECT_EQ(train::find_strategy(choice) ? choice : ps::ModeName::parse(choice).to_string(), choice);
+}
+
+TEST_F(StudyTest, ModesOfParameterServersRunAndLeaveTheirLossOverTime) {
+  write("modes.yaml",
+        "study: modes\nrun: train\norder: nested\n"
+        "settings: {network: lenet, batch: 8, steps: 4, no_eval: true, devices: 2, scaling: weak}\n"
+        "axes: {strategy: [asp, bsp, allreduce]}\n");
+  const CommandResult result = run("study run modes.yaml --quiet");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const store::Store store(work() / "results/modes" / store::Store::file_name(), store::Store::Access::read);
+  std::map<std::string, int> gradients;
+  for (const record::RunRecord& run : store.runs()) {
+    const Json curve = Json::parse(run.details.at("loss_curve"));
+    gradients[run.words.at("strategy")] = curve.back()[1];
+    EXPECT_EQ(curve.size(), 4u);
+    EXPECT_GT(curve[0][0], 0);
+    EXPECT_LE(curve[0][0], curve[3][0]);
+    EXPECT_NEAR(curve[0][2].get<double>(), run.figures.at("first_loss"), 1e-5);
+  }
+  EXPECT_EQ(gradients, (std::map<std::string, int>{{"allreduce", 8}, {"asp", 4}, {"bsp", 8}}));
 }
 
 TEST_F(StudyTest, Mistakes) {
