@@ -1,13 +1,15 @@
 // How long an all-reduce takes: MPI's own, ours on MPI, ours among threads of one process. All three in turn,
 // and each time another first, so that what the machine does meanwhile meets them alike.
 //
-//   mpirun -n 2 --bind-to none build/release/bench/allreduce
+//   mpirun -n 2 --bind-to none build/release/bench/allreduce [--rounds N] [BYTES...]
 #define OMPI_SKIP_MPICXX
 #include <mpi.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,7 +18,6 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/parallel.h"
-#include "base/units.h"
 #include "comm/collective/local.h"
 
 namespace trainyard {
@@ -79,8 +80,8 @@ double local_seconds(int ranks, std::size_t length, int repeats) {
   return median(seconds);
 }
 
-void compare(Collective& group, std::size_t bytes) {
-  const int repeats = bytes > (std::size_t{8} << 20) ? 21 : 201;
+void compare(Collective& group, std::size_t bytes, int rounds) {
+  const int repeats = rounds > 0 ? rounds : bytes > (std::size_t{8} << 20) ? 21 : 201;
   std::vector<float> values(bytes / sizeof(float), 1.0f);
   std::array<std::vector<double>, 2> seconds;
   const std::array<std::function<void()>, 2> ways{[&] { bare(values); },
@@ -96,23 +97,30 @@ void compare(Collective& group, std::size_t bytes) {
   const double local = group.rank() == 0 ? local_seconds(group.size(), values.size(), repeats) : 0;
   wait_asleep();
   if (group.rank() == 0)
-    fmt::print("{:>10} {:>12} {:>12} {:>6.2f} {:>12}\n", bytes, format_seconds(theirs), format_seconds(ours),
-               ours / theirs, format_seconds(local));
+    fmt::print("{:>10} {:>12.4f} {:>12.4f} {:>6.2f} {:>12.4f}\n", bytes, 1e3 * theirs, 1e3 * ours,
+               ours / theirs, 1e3 * local);
 }
 
 }  // namespace
 }  // namespace trainyard
 
-int main() {
+int main(int count, char** arguments) {
+  std::vector<std::size_t> sizes;
+  int rounds = 0;  // as many as take some seconds
+  for (int i = 1; i < count; ++i)
+    if (std::string(arguments[i]) == "--rounds" && i + 1 < count)
+      rounds = std::max(std::atoi(arguments[++i]), 2);
+    else
+      sizes.push_back(std::strtoull(arguments[i], nullptr, 10));
+  if (sizes.empty()) sizes = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4273192, 16 << 20, 64 << 20};
   const auto group = trainyard::comm::collective::join_mpi();
   const auto& cores = trainyard::process_cores();
   const int core = cores[static_cast<std::size_t>(group->rank()) % cores.size()];
   trainyard::pin_thread({&core, 1});
   trainyard::set_thread_count(1);
   if (group->rank() == 0)
-    fmt::print("{} ranks, medians of the slowest rank\n{:>10} {:>12} {:>12} {:>6} {:>12}\n", group->size(),
-               "bytes", "MPI", "trainyard", "ratio", "threads");
-  for (const std::size_t bytes : {4096u, 16384u, 65536u, 262144u, 1u << 20, 4270000u, 16u << 20, 64u << 20})
-    trainyard::compare(*group, bytes);
+    fmt::print("{} ranks, median milliseconds of the slowest rank\n{:>10} {:>12} {:>12} {:>6} {:>12}\n",
+               group->size(), "bytes", "MPI", "trainyard", "ratio", "threads");
+  for (const std::size_t bytes : sizes) trainyard::compare(*group, bytes, rounds);
   return 0;
 }

@@ -1,20 +1,18 @@
 // What it costs to push so many bytes to another process and to pull as many from it, by every way there is:
-// bare TCP in a loop of sends and receives, and frames of 128 KiB over the connections of comm/transport.
+// bare TCP in a loop of sends and receives, frames of 128 KiB over the connections of comm/transport, and a
+// worker and a parameter server of src/ps over the same (what that includes: exchange_way.h).
 //
-//   cmake --build --preset release --target exchange && build/release/bench/exchange [BYTES...]
+//   cmake --build --preset release --target exchange && build/release/bench/exchange [--rounds N] [BYTES...]
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,8 +20,8 @@
 
 #include <fmt/core.h>
 
-#include "base/error.h"
 #include "comm/transport/listener.h"
+#include "exchange_way.h"
 
 namespace trainyard {
 namespace {
@@ -35,35 +33,6 @@ constexpr std::size_t kFramePayload = 128 << 10;
 struct Arrays {
   explicit Arrays(std::size_t bytes) : out(bytes, std::byte{1}), in(bytes) {}
   std::vector<std::byte> out, in;
-};
-
-// Another process that answers every push of so many bytes with as many.
-class Way {
- public:
-  virtual ~Way() = default;
-  virtual void exchange() = 0;
-};
-
-// Runs `work` in a process of its own, until this goes.
-class Child {
- public:
-  explicit Child(const std::function<void()>& work) : id_(::fork()) {
-    if (id_ != 0) return;
-    try {
-      work();
-    } catch (const Error&) {  // the other side is done
-    }
-    ::_exit(0);
-  }
-  ~Child() {
-    ::kill(id_, SIGKILL);
-    ::waitpid(id_, nullptr, 0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
- private:
-  pid_t id_;
 };
 
 class BareTcp final : public Way {
@@ -218,10 +187,6 @@ struct WayRow {
   std::unique_ptr<Way> (*make)(std::size_t bytes);
 };
 
-std::string path_of(const char* name) {
-  return (std::filesystem::temp_directory_path() / fmt::format("exchange.{}.{}", ::getpid(), name)).string();
-}
-
 // The first is what the others are compared with.
 const WayRow kWays[] = {
     {"bare tcp", [](std::size_t bytes) -> std::unique_ptr<Way> { return std::make_unique<BareTcp>(bytes); }},
@@ -237,6 +202,9 @@ const WayRow kWays[] = {
      [](std::size_t bytes) -> std::unique_ptr<Way> {
        return std::make_unique<Frames>("shm:" + path_of("shm"), bytes);
      }},
+    {"ps tcp", [](std::size_t bytes) { return make_parameter_server("tcp:127.0.0.1:0", bytes); }},
+    {"ps unix", [](std::size_t bytes) { return make_parameter_server("unix:" + path_of("ps-unix"), bytes); }},
+    {"ps shm", [](std::size_t bytes) { return make_parameter_server("shm:" + path_of("ps-shm"), bytes); }},
 };
 
 double median(std::vector<double> values) {
@@ -252,11 +220,12 @@ double seconds_of(Way& way) {
 }
 
 // All ways in turn, again and again: what disturbs the machine disturbs them alike.
-std::vector<double> medians(std::size_t bytes) {
+std::vector<double> medians(std::size_t bytes, int rounds) {
   std::vector<std::unique_ptr<Way>> ways;
   for (const WayRow& row : kWays) ways.push_back(row.make(bytes));
   std::vector<std::vector<double>> seconds(ways.size());
-  const int rounds = static_cast<int>(std::clamp<std::size_t>((std::size_t{512} << 20) / bytes, 9, 301));
+  if (rounds == 0)
+    rounds = static_cast<int>(std::clamp<std::size_t>((std::size_t{512} << 20) / bytes, 9, 301));
   constexpr int kWarmUps = 3;
   for (int round = -kWarmUps; round < rounds; ++round)
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -268,12 +237,12 @@ std::vector<double> medians(std::size_t bytes) {
   return middle;
 }
 
-void print_table(const std::vector<std::size_t>& sizes) {
+void print_table(const std::vector<std::size_t>& sizes, int rounds) {
   fmt::print("push and pull, median milliseconds; in brackets: of bare tcp\n{:>10}", "bytes");
   for (const WayRow& row : kWays) fmt::print("{:>18}", row.name);
   fmt::print("\n");
   for (const std::size_t bytes : sizes) {
-    const std::vector<double> seconds = medians(bytes);
+    const std::vector<double> seconds = medians(bytes, rounds);
     fmt::print("{:>10}", bytes);
     for (const double value : seconds) fmt::print("{:>11.3f} ({:.2f})", value * 1e3, value / seconds[0]);
     fmt::print("\n");
@@ -285,12 +254,16 @@ void print_table(const std::vector<std::size_t>& sizes) {
 }  // namespace trainyard
 
 int main(int count, char** arguments) {
-  std::vector<std::size_t> sizes{4 << 10, 16 << 10, 64 << 10, 256 << 10,
-                                 1 << 20, 4273192,  16 << 20, 64 << 20};
-  if (count > 1) sizes.clear();
-  for (int i = 1; i < count; ++i) sizes.push_back(std::strtoull(arguments[i], nullptr, 10));
+  std::vector<std::size_t> sizes;
+  int rounds = 0;  // as many as take some seconds
+  for (int i = 1; i < count; ++i)
+    if (std::string(arguments[i]) == "--rounds" && i + 1 < count)
+      rounds = std::atoi(arguments[++i]);
+    else
+      sizes.push_back(std::strtoull(arguments[i], nullptr, 10));
+  if (sizes.empty()) sizes = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4273192, 16 << 20, 64 << 20};
   try {
-    trainyard::print_table(sizes);
+    trainyard::print_table(sizes, rounds);
   } catch (const trainyard::Error& error) {
     fmt::print(stderr, "exchange: {}\n", error.what());
     return 1;
