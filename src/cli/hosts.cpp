@@ -1,5 +1,9 @@
 #include "cli/hosts.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -20,63 +24,103 @@ int number_of(const std::string& text, const std::filesystem::path& file, int li
   return number;
 }
 
+void set(Host& host, const std::string& word, const std::filesystem::path& file, int line) {
+  const std::size_t sign = word.find('=');
+  const std::string key = word.substr(0, sign),
+                    value = sign == std::string::npos ? "" : word.substr(sign + 1);
+  if (key == "workers")
+    host.workers = number_of(value, file, line);
+  else if (key == "servers")
+    host.servers = number_of(value, file, line);
+  else if (key == "address" && !value.empty())
+    host.address = value;
+  else if (key == "device" && !value.empty())
+    host.device = value;
+  else if (key == "backend" && !value.empty())
+    host.backend = value;
+  else
+    fail(ErrorKind::config,
+         "'{}', line {}: '{}' is not known; allowed are address=, workers=, servers=, device= and backend=",
+         file.string(), line, word);
+}
+
+// What scontrol prints. The words are in the environment, so that no shell reads them.
+std::string scontrol(const char* command, const std::string& words) {
+  ::setenv("TRAINYARD_NODELIST", words.c_str(), 1);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command, "r"), ::pclose);
+  if (pipe == nullptr) fail(ErrorKind::config, "cannot run scontrol");
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr) text += buffer.data();
+  return text;
+}
+
+// As Slurm itself reaches it; its name where that is not said.
+std::string slurm_address(const std::string& node) {
+  std::istringstream words(scontrol("scontrol --oneliner show node \"$TRAINYARD_NODELIST\"", node));
+  const std::string key = "NodeAddr=";
+  for (std::string word; words >> word;)
+    if (word.starts_with(key)) return word.substr(key.size());
+  return node;
+}
+
 }  // namespace
 
 std::vector<Host> read_hosts(const std::filesystem::path& file) {
   std::ifstream stream(file);
-  if (!stream) fail(ErrorKind::config, "cannot read '{}'", file.string());
+  if (!stream) fail(ErrorKind::config, "--hosts: cannot read '{}'", file.string());
   std::vector<Host> hosts;
   std::string text;
   for (int line = 1; std::getline(stream, text); ++line) {
     std::istringstream words(text.substr(0, text.find('#')));
     Host host;
     if (!(words >> host.name)) continue;
-    host.address = host.name;
-    for (std::string word; words >> word;) {
-      const std::size_t sign = word.find('=');
-      const std::string key = word.substr(0, sign),
-                        value = sign == std::string::npos ? "" : word.substr(sign + 1);
-      if (key == "address" && !value.empty())
-        host.address = value;
-      else if (key == "workers")
-        host.workers = number_of(value, file, line);
-      else if (key == "servers")
-        host.servers = number_of(value, file, line);
-      else
-        fail(ErrorKind::config,
-             "'{}', line {}: '{}' is not known; allowed are address=, workers= and servers=", file.string(),
-             line, word);
-    }
+    const bool here = host.name == "localhost";
+    if (!here) host.address = host.name;
+    for (std::string word; words >> word;) set(host, word, file, line);
+    if (here) host.name.clear();
     hosts.push_back(host);
   }
-  if (hosts.empty()) fail(ErrorKind::config, "'{}' names no host", file.string());
+  if (hosts.empty()) fail(ErrorKind::config, "--hosts: '{}' names no host", file.string());
   return hosts;
 }
 
-std::vector<std::string> slurm_nodes() {
+std::vector<Host> slurm_nodes() {
   const char* list = std::getenv("SLURM_JOB_NODELIST");
   if (list == nullptr || std::getenv("SLURM_JOB_ID") == nullptr) return {};
-  // The list is given to it as an argument that no shell sees.
-  ::setenv("TRAINYARD_NODELIST", list, 1);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      ::popen("scontrol show hostnames \"$TRAINYARD_NODELIST\"", "r"), ::pclose);
-  if (pipe == nullptr) fail(ErrorKind::config, "cannot run scontrol");
-  std::string text;
-  char buffer[4096];
-  while (std::fgets(buffer, sizeof buffer, pipe.get()) != nullptr) text += buffer;
-  std::vector<std::string> nodes;
-  std::istringstream lines(text);
-  for (std::string node; lines >> node;) nodes.push_back(node);
-  if (nodes.empty()) fail(ErrorKind::config, "scontrol names no node of '{}'", list);
+  std::vector<Host> nodes;
+  std::istringstream lines(scontrol("scontrol show hostnames \"$TRAINYARD_NODELIST\"", list));
+  for (std::string node; lines >> node;) nodes.push_back({node, slurm_address(node), 0, 0});
+  if (nodes.empty()) fail(ErrorKind::config, "--hosts slurm: scontrol names no node of '{}'", list);
   return nodes;
 }
 
-std::vector<Host> spread_over(const std::vector<std::string>& names, int workers, int servers) {
-  std::vector<Host> hosts;
-  for (const std::string& name : names) hosts.push_back({name, name, 0, 0});
+std::string own_address(const std::vector<Host>& hosts) {
+  if (const char* node = std::getenv("SLURMD_NODENAME"))
+    for (const Host& host : hosts)
+      if (host.name == node) return host.address;
+  for (const Host& host : hosts)
+    if (host.is_here() && !host.address.empty()) return host.address;
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+void spread(int workers, int servers, std::vector<Host>& hosts) {
   for (int i = 0; i < workers; ++i) ++hosts[static_cast<std::size_t>(i) % hosts.size()].workers;
   for (int i = 0; i < servers; ++i) ++hosts[static_cast<std::size_t>(i) % hosts.size()].servers;
-  return hosts;
+}
+
+int workers_beside(const Host& host, const std::vector<Host>& hosts) {
+  int workers = 0;
+  for (const Host& other : hosts) workers += other.name == host.name ? other.workers : 0;
+  return workers;
+}
+
+bool all_alike(const std::vector<Host>& hosts) {
+  return std::all_of(hosts.begin(), hosts.end(), [](const Host& host) {
+    return host.workers == 0 || (host.device.empty() && host.backend.empty());
+  });
 }
 
 }  // namespace trainyard::cli

@@ -11,18 +11,31 @@ struct Host {
   std::string name;     // as the remote shell takes it; empty: this machine
   std::string address;  // under which the others reach it
   int workers = 1, servers = 0;
+  std::string device = {}, backend = {};  // of its workers; empty: as the run's
 
+  bool is_here() const { return name.empty(); }
   bool operator==(const Host&) const = default;
 };
 
-// One line a machine: NAME [address=A] [workers=N] [servers=S]; # begins a comment. Error (config) names file
-// and line.
+// One line a machine: NAME [address=A] [workers=N] [servers=S] [device=D] [backend=B]; # begins a comment.
+// The name localhost means this machine, and a machine may have several lines. Error (config) names file and
+// line.
 std::vector<Host> read_hosts(const std::filesystem::path& file);
 
-// Those of the Slurm allocation that this process is in; none when it is in none. Asks scontrol.
-std::vector<std::string> slurm_nodes();
+// Those of the Slurm allocation that this process is in, without workers and servers; none when it is in
+// none. Asks scontrol.
+std::vector<Host> slurm_nodes();
 
-// So many workers and servers, dealt out evenly in turns.
-std::vector<Host> spread_over(const std::vector<std::string>& names, int workers, int servers);
+// Where this process is reached by the others: as Slurm reaches its node, where it runs on one of them.
+std::string own_address(const std::vector<Host>& hosts);
+
+// Deals out so many workers and servers evenly, in turns.
+void spread(int workers, int servers, std::vector<Host>& hosts);
+
+// How many workers are on the machine of `host`.
+int workers_beside(const Host& host, const std::vector<Host>& hosts);
+
+// Whether all workers compute alike, as far as the lines say.
+bool all_alike(const std::vector<Host>& hosts);
 
 }  // namespace trainyard::cli

@@ -20,9 +20,9 @@ namespace {
 constexpr std::size_t kMostInput = 4096;
 
 [[noreturn]] void become(const std::vector<char*>& words, const cpu_set_t& cores, int input, int log,
-                         pid_t parent) {
+                         pid_t parent, int when_we_die) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_PDEATHSIG, when_we_die);
   if (::getppid() != parent) ::_exit(127);  // it went before that took effect
   ::sched_setaffinity(0, sizeof cores, &cores);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
@@ -38,7 +38,7 @@ constexpr std::size_t kMostInput = 4096;
 }  // namespace
 
 JobProcess::JobProcess(const std::vector<std::string>& command, const std::string& input,
-                       const std::filesystem::path& log) {
+                       const std::filesystem::path& log, int when_we_die) {
   TRAINYARD_CHECK(input.size() <= kMostInput && !command.empty());
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -52,7 +52,7 @@ JobProcess::JobProcess(const std::vector<std::string>& command, const std::strin
   const bool piped = ::pipe2(ends, O_CLOEXEC) == 0;
   const pid_t parent = ::getpid();
   if (piped) pid_ = ::fork();
-  if (pid_ == 0) become(words, cores, ends[0], file, parent);
+  if (pid_ == 0) become(words, cores, ends[0], file, parent, when_we_die);
   const int error = errno;
   ::close(file);
   if (piped) {

@@ -9,13 +9,14 @@
 
 namespace trainyard::cli {
 
-// A program that runs beside this one, as part of a job. It has a process group of its own, all cores that
-// this process was given, and dies with us.
+// A program that runs beside this one, as part of a job. It has a process group of its own and all cores that
+// this process was given.
 class JobProcess {
  public:
-  // `input` is what it reads; what it prints is added to `log`. Error (io) when it cannot be started.
+  // `input` is what it reads; what it prints is added to `log`; `when_we_die` is the signal that it gets when
+  // this process goes, however it does. Error (io) when it cannot be started.
   JobProcess(const std::vector<std::string>& command, const std::string& input,
-             const std::filesystem::path& log);
+             const std::filesystem::path& log, int when_we_die);
   ~JobProcess();  // kills it if it still runs
   JobProcess(const JobProcess&) = delete;
   JobProcess& operator=(const JobProcess&) = delete;

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -14,6 +17,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/exit_code.h"
+#include "cli/ps_part.h"
+#include "study/end_status.h"
 
 namespace trainyard::cli {
 namespace {
@@ -41,12 +47,6 @@ std::filesystem::path server_state_file(std::uint64_t run, int server) {
   return folder / fmt::format("trainyard-{:016x}-{}", run, server);
 }
 
-std::string own_host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 PsJob::PsJob(const PsOptions& options, std::vector<Host> hosts, std::vector<std::string> words,
              const comm::transport::JobKey& key, const std::filesystem::path& logs)
     : options_(options),
@@ -55,11 +55,14 @@ PsJob::PsJob(const PsOptions& options, std::vector<Host> hosts, std::vector<std:
       key_(key.to_text()),
       logs_(logs),
       folder_(make_job_folder()) {
-  const bool one_machine = hosts_.size() == 1 && is_here(hosts_.front());
-  transport_ = options.transport != "auto" ? options.transport : one_machine ? "shm" : "tcp";
+  one_machine_ = std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.is_here(); });
+  if (!one_machine_ && (options.transport == "shm" || options.transport == "unix"))
+    fail(ErrorKind::usage, "--transport {}: does not reach other machines", options.transport);
+  transport_ = options.transport != "auto" ? options.transport : one_machine_ ? "shm" : "tcp";
   if (logs_.empty()) logs_ = folder_ / "logs";
   make_folders(logs_);
   int workers = 0, servers = 0;
+  std::map<std::string, int> shares;  // taken, by machine
   for (const Host& host : hosts_) {
     for (int i = 0; i < host.servers; ++i) {
       Member& member = members_.emplace_back();
@@ -71,7 +74,8 @@ PsJob::PsJob(const PsOptions& options, std::vector<Host> hosts, std::vector<std:
       Member& member = members_.emplace_back();
       member.number = workers++;
       member.host = &host;
-      member.share = i;
+      member.share = shares[host.name]++;
+      member.sharers = workers_beside(host, hosts_);
     }
   }
 }
@@ -86,20 +90,20 @@ PsJob::~PsJob() {
 
 Address PsJob::coordinator_address() const {
   if (transport_ == "tcp")
-    return {.kind = Address::Kind::tcp,
-            .host = hosts_.size() == 1 && is_here(hosts_.front()) ? "127.0.0.1" : "0.0.0.0",
-            .port = 0};
+    return {.kind = Address::Kind::tcp, .host = one_machine_ ? "127.0.0.1" : "0.0.0.0", .port = 0};
   return Address::parse("unix:" + (folder_ / "coordinator").string());
 }
 
 void PsJob::start(const train::PsMeeting& meeting) {
   meeting_ = meeting;
-  if (meeting_.coordinator.host == "0.0.0.0")
-    meeting_.coordinator.host = options_.address.empty() ? own_host_name() : options_.address;
+  const std::string here = options_.address.empty() ? own_address(hosts_) : options_.address;
+  if (meeting_.coordinator.host == "0.0.0.0") meeting_.coordinator.host = here;
+  for (Host& host : hosts_)
+    if (host.is_here()) host.address = here;
   for (Member& member : members_) {
     if (member.server)
       member.listen = transport_ == "tcp"
-                          ? (is_here(*member.host) ? "tcp:127.0.0.1:0" : "tcp:0.0.0.0:0")
+                          ? (one_machine_ ? "tcp:127.0.0.1:0" : "tcp:0.0.0.0:0")
                           : fmt::format("{}:{}", transport_,
                                         (folder_ / fmt::format("server-{}", member.number)).string());
     start(member);
@@ -108,14 +112,16 @@ void PsJob::start(const train::PsMeeting& meeting) {
 
 void PsJob::start(Member& member) {
   member.process.reset();
-  member.process = std::make_unique<JobProcess>(command_of(member), key_ + "\n", log_of(member));
+  // A server has something to put away, and a remote shell somebody to tell.
+  const int when_we_die = member.server || !member.host->is_here() ? SIGTERM : SIGKILL;
+  member.process = std::make_unique<JobProcess>(command_of(member), key_ + "\n", log_of(member), when_we_die);
   ++member.starts;
 }
 
 std::vector<std::string> PsJob::command_of(const Member& member) const {
   const Host& host = *member.host;
   std::vector<std::string> command;
-  if (!is_here(host)) {
+  if (!host.is_here()) {
     std::istringstream shell(options_.remote_shell.empty() ? "ssh" : options_.remote_shell);
     for (std::string word; shell >> word;) command.push_back(word == "{}" ? host.name : word);
     if (options_.remote_shell.find("{}") == std::string::npos) command.push_back(host.name);
@@ -130,7 +136,7 @@ std::vector<std::string> PsJob::command_of(const Member& member) const {
   add("--job-key", "-");
   if (member.server) {
     add("--listen", member.listen);
-    if (!is_here(host)) add("--advertise", host.address);
+    if (!one_machine_) add("--advertise", host.address);
     add("--elements", std::to_string(meeting_.elements));
     add("--parameters", std::to_string(meeting_.parameters));
     add("--batches", std::to_string(meeting_.batches));
@@ -138,7 +144,9 @@ std::vector<std::string> PsJob::command_of(const Member& member) const {
   } else {
     add("--layout", train::name(meeting_.layout));
     add("--fingerprint", std::to_string(meeting_.fingerprint));
-    add("--share", fmt::format("{}/{}", member.share, host.workers));
+    add("--share", fmt::format("{}/{}", member.share, member.sharers));
+    if (!host.device.empty()) add("--on-device", host.device);
+    if (!host.backend.empty()) add("--with-backend", host.backend);
   }
   return command;
 }
@@ -155,9 +163,17 @@ std::string PsJob::last_words_of(const Member& member) const {
   return last;
 }
 
-std::string PsJob::look() {
+std::string PsJob::why_it_ended(const Member& member, int code, const std::string& words) const {
+  const std::string who = fmt::format("{} {}", member.server ? "server" : "worker", member.number);
+  if (code > 128) return fmt::format("{} was ended by signal {}", who, code - 128);
+  constexpr std::string_view kOwnName = "trainyard: ";
+  const std::string said = words.starts_with(kOwnName) ? words.substr(kOwnName.size()) : words;
+  return said.starts_with(who) ? said : fmt::format("{} ended with exit code {}: {}", who, code, said);
+}
+
+std::optional<Error> PsJob::look() {
   int workers = 0;
-  std::string failure;
+  std::optional<Error> failure;
   for (Member& member : members_) {
     const std::optional<int> code = member.process == nullptr ? std::optional(0) : member.process->end_code();
     if (!code || *code == 0) {
@@ -165,26 +181,47 @@ std::string PsJob::look() {
       continue;
     }
     if (member.given_up) continue;
-    const std::string who = fmt::format("{} {}", member.server ? "server" : "worker", member.number);
-    const std::string why = *code > 128
-                                ? fmt::format("was ended by signal {}", *code - 128)
-                                : fmt::format("ended with exit code {}: {}", *code, last_words_of(member));
-    // What the caller can mend is wrong for all of them, and at the next start as well.
-    if (member.starts <= options_.restarts && *code != 1) {
-      fmt::print(stderr, "trainyard: {} {}; it is started again\n", who, why);
+    const std::string words = last_words_of(member), why = why_it_ended(member, *code, words);
+    // It would end so again: what the caller can mend, and numbers that are none any more.
+    const bool in_vain = *code == kCallerCanMendIt || study::says_not_a_number(words);
+    if (member.starts <= options_.restarts && !in_vain) {
+      fmt::print(stderr, "trainyard: {}; it is started again\n", why);
       ++restarted_;
       start(member);
       workers += member.server ? 0 : 1;
       continue;
     }
     member.given_up = true;
-    failure = fmt::format("{} {}", who, why);
-    if (member.server) return failure;
-    fmt::print(stderr, "trainyard: {}\n", failure);
+    failure.emplace(*code == kCallerCanMendIt ? ErrorKind::config
+                    : in_vain                 ? ErrorKind::device
+                                              : ErrorKind::peer,
+                    why);
+    if (member.server || in_vain) return failure;
   }
   const int all = static_cast<int>(members_.size()) - options_.servers;
   const int least = options_.least_workers > 0 ? options_.least_workers : all;
-  return workers < least ? (failure.empty() ? "too few workers are left" : failure) : "";
+  if (workers < least) return failure ? failure : Error(ErrorKind::peer, "too few workers are left");
+  if (failure)
+    fmt::print(stderr, "trainyard: {}; the run goes on with {} workers\n", failure->what(), workers);
+  return std::nullopt;
+}
+
+std::vector<int> PsJob::cores_in_reach(int threads, int each) const {
+  constexpr int kCores = 1024;  // of a machine, at most
+  std::map<std::string, int> machines;
+  std::set<int> cores;
+  for (const Member& member : members_) {
+    if (member.server) continue;
+    if (member.host->is_here()) {
+      const std::vector<int> own = cores_of_share(threads, member.share, member.sharers);
+      cores.insert(own.begin(), own.end());
+      continue;
+    }
+    const int machine =
+        machines.emplace(member.host->name, static_cast<int>(machines.size()) + 1).first->second;
+    for (int i = 0; i < each; ++i) cores.insert(machine * kCores + member.share * each + i);
+  }
+  return {cores.begin(), cores.end()};
 }
 
 void PsJob::end() {

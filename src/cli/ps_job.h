@@ -21,18 +21,21 @@ class PsJob final : public train::PsProcesses {
   comm::transport::Address coordinator_address() const;  // where a coordinator shall listen
 
   void start(const train::PsMeeting& meeting) override;
-  std::string look() override;
+  std::optional<Error> look() override;
   void end() override;
 
   int restarted() const { return restarted_; }
   const std::string& transport() const { return transport_; }
+  // Of all workers: those of other machines as they were asked for, numbered apart from this one's.
+  // `threads`: as asked for, for a machine; `each`: what a worker has of them.
+  std::vector<int> cores_in_reach(int threads, int each) const;
 
  private:
   struct Member {
     bool server = false;
     int number = 0;
     const Host* host = nullptr;
-    int share = 0;  // among the workers of its host
+    int share = 0, sharers = 1;  // among the workers of its machine
     std::string listen;
     std::unique_ptr<JobProcess> process;
     int starts = 0;
@@ -42,13 +45,14 @@ class PsJob final : public train::PsProcesses {
   std::vector<std::string> command_of(const Member& member) const;
   std::filesystem::path log_of(const Member& member) const;
   std::string last_words_of(const Member& member) const;
-  bool is_here(const Host& host) const { return host.name.empty(); }
+  std::string why_it_ended(const Member& member, int code, const std::string& words) const;
 
   PsOptions options_;
   std::vector<Host> hosts_;
   std::vector<std::string> words_;
   std::string key_;
   std::filesystem::path logs_, folder_;
+  bool one_machine_;
   std::string transport_;
   train::PsMeeting meeting_;
   std::vector<Member> members_;
@@ -57,8 +61,5 @@ class PsJob final : public train::PsProcesses {
 
 // The folder in which a server keeps what must survive it; in memory where the system has such.
 std::filesystem::path server_state_file(std::uint64_t run, int server);
-
-// The name under which others reach this machine.
-std::string own_host_name();
 
 }  // namespace trainyard::cli

@@ -10,7 +10,8 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
   command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
   command
       .add_option("--wire-layout", options.wire_layout,
-                  "auto (native), native (all workers compute alike) or canonical (they need not)")
+                  "native (all workers compute alike), canonical (they need not) or auto (canonical where "
+                  "--hosts says device= or backend=)")
       ->capture_default_str();
   command
       .add_option("--transport", options.transport,
@@ -29,13 +30,14 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
       ->capture_default_str();
   command
       .add_option("--hosts", options.hosts,
-                  "File with a line a machine: NAME [address=A] [workers=N] [servers=S]; or the word slurm: "
-                  "the nodes of this allocation")
+                  "File with a line a machine: NAME [address=A] [workers=N] [servers=S] [device=D] "
+                  "[backend=B], localhost being this one; or the word slurm: the nodes of this allocation")
       ->type_name("FILE");
   command.add_option("--remote-shell", options.remote_shell,
                      "What starts a program on a machine of --hosts (default: ssh; srun for slurm)");
   command.add_option("--address", options.address,
-                     "Of this machine, as those of --hosts reach it (default: its name)");
+                     "Of this machine, as those of --hosts reach it (default: its name; in a Slurm job as "
+                     "Slurm reaches it)");
 }
 
 void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
@@ -50,8 +52,6 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
     fail(ErrorKind::usage, "--lease {}: must be positive", options.lease_seconds);
   if (options.patience_seconds <= 0)
     fail(ErrorKind::usage, "--patience {}: must be positive", options.patience_seconds);
-  if (!options.hosts.empty() && (options.transport == "shm" || options.transport == "unix"))
-    fail(ErrorKind::usage, "--transport {}: does not reach other machines", options.transport);
   if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
     fail(ErrorKind::usage,
          "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
@@ -73,6 +73,8 @@ void add_part_options(CLI::App& command, PsPart& part, bool server) {
     command.add_option("--layout", part.layout, "native or canonical");
     command.add_option("--fingerprint", part.fingerprint, "Of the job's layout");
     command.add_option("--share", part.share, "I/K: its share of this machine's cores");
+    command.add_option("--on-device", part.device, "In place of --device");
+    command.add_option("--with-backend", part.backend, "In place of --backend");
   }
 }
 

@@ -29,6 +29,7 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
 // What a process is told that `train` starts for a job.
 struct PsPart {
   std::string coordinator, listen, advertise, layout, share, key;
+  std::string device, backend;  // empty: as the run's
   int number = 0;
   std::uint32_t fingerprint = 0;
   std::int64_t elements = 0, parameters = 0, batches = 0;

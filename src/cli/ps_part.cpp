@@ -1,7 +1,11 @@
 #include "cli/ps_part.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 
 #include <fmt/chrono.h>
@@ -47,6 +51,15 @@ std::vector<int> cores_of_share(int threads, const std::string& share) {
       return cores_of_share(threads, number, of);
   }
   fail(ErrorKind::usage, "--share '{}': wants two numbers, as 0/2", share);
+}
+
+void log_beginning(const char* what, int number) {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  // Nodes of a cluster may be of one machine.
+  const char* node = std::getenv("SLURMD_NODENAME");
+  log_line(
+      fmt::format("{} {} on {}, process {}", what, number, node != nullptr ? node : name.data(), ::getpid()));
 }
 
 void log_line(const std::string& line) {

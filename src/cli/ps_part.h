@@ -17,6 +17,9 @@ std::vector<int> cores_of_share(int threads, int share, int workers);
 // The same as "1/2" says it. Error (usage).
 std::vector<int> cores_of_share(int threads, const std::string& share);
 
+// "worker 1 on NODE": how its log begins.
+void log_beginning(const char* what, int number);
+
 // One line, with the time, on standard error: a part's log.
 void log_line(const std::string& line);
 

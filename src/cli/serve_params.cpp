@@ -1,5 +1,7 @@
 #include "cli/serve_params.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <memory>
 
@@ -13,8 +15,20 @@
 namespace trainyard::cli {
 namespace {
 
+std::filesystem::path kept_state;
+
+// What a server keeps lies in memory until somebody removes it, also when it is told to end before its time.
+void remove_when_told_to_end(const std::filesystem::path& state) {
+  kept_state = state;
+  std::signal(SIGTERM, [](int) {
+    ::unlink(kept_state.c_str());
+    ::_exit(128 + SIGTERM);
+  });
+}
+
 int serve_params(const TrainCommand& options, const PsPart& part) {
   check(part, "serve-params");
+  log_beginning("server", part.number);
   const ps::ModeName mode = ps::ModeName::parse(options.workers.mode);
   check(options.ps, mode, options.workers.workers, options.run);
   if (part.elements < 1) fail(ErrorKind::usage, "--elements {}: must be at least 1", part.elements);
@@ -22,24 +36,29 @@ int serve_params(const TrainCommand& options, const PsPart& part) {
   const std::vector<ps::Key> keys = ps::make_keys(part.elements, options.ps.servers);
   train::ServerUpdate update(to_session(options.run).update, keys, part.number, part.parameters);
   const std::filesystem::path state = server_state_file(part.run, part.number);
+  remove_when_told_to_end(state);
   const int least = options.ps.least_workers > 0 ? options.ps.least_workers : options.workers.workers;
-  ps::serve({.server = {.server = part.number,
-                        .servers = options.ps.servers,
-                        .workers = options.workers.workers,
-                        .least_workers = least,
-                        .patience_seconds = options.ps.patience_seconds,
-                        .batches = part.batches,
-                        .mode = mode,
-                        .bf16 = options.ps.wire == "bf16",
-                        .lease_seconds = options.ps.lease_seconds,
-                        .state = state,
-                        .run = part.run},
-             .listen = comm::transport::Address::parse(part.listen),
-             .advertise = part.advertise,
-             .coordinator = comm::transport::Address::parse(part.coordinator)},
-            keys, update, key, log_line);
-  std::error_code ignored;
-  std::filesystem::remove(state, ignored);
+  const ps::ServeOptions serving{.server = {.server = part.number,
+                                            .servers = options.ps.servers,
+                                            .workers = options.workers.workers,
+                                            .least_workers = least,
+                                            .patience_seconds = options.ps.patience_seconds,
+                                            .batches = part.batches,
+                                            .mode = mode,
+                                            .bf16 = options.ps.wire == "bf16",
+                                            .lease_seconds = options.ps.lease_seconds,
+                                            .state = state,
+                                            .run = part.run},
+                                 .listen = comm::transport::Address::parse(part.listen),
+                                 .advertise = part.advertise,
+                                 .coordinator = comm::transport::Address::parse(part.coordinator)};
+  try {
+    ps::serve(serving, keys, update, key, log_line);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::peer) ::unlink(state.c_str());  // without a coordinator there is no run
+    throw;
+  }
+  ::unlink(state.c_str());
   return 0;
 }
 

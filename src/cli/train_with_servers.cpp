@@ -1,7 +1,6 @@
 #include "cli/train_with_servers.h"
 
-#include <charconv>
-#include <cstdio>
+#include <algorithm>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -27,10 +26,11 @@ std::vector<Host> hosts_of(const TrainCommand& options, PsOptions& ps) {
   if (ps.hosts.empty())
     return {{.name = "", .address = "127.0.0.1", .workers = workers, .servers = ps.servers}};
   if (ps.hosts == "slurm") {
-    const std::vector<std::string> nodes = slurm_nodes();
+    std::vector<Host> nodes = slurm_nodes();
     if (nodes.empty()) fail(ErrorKind::usage, "--hosts slurm: this process is in no allocation");
     if (ps.remote_shell.empty()) ps.remote_shell = "srun --overlap --nodes=1 --ntasks=1 --nodelist={}";
-    return spread_over(nodes, workers, ps.servers);
+    spread(workers, ps.servers, nodes);
+    return nodes;
   }
   std::vector<Host> hosts = read_hosts(ps.hosts);
   int all_workers = 0, all_servers = 0;
@@ -41,10 +41,30 @@ std::vector<Host> hosts_of(const TrainCommand& options, PsOptions& ps) {
   if (all_workers != workers)
     fail(ErrorKind::usage, "--workers {}: '{}' has room for {}", workers, ps.hosts.string(), all_workers);
   if (all_servers == 0)
-    for (int i = 0; i < ps.servers; ++i) ++hosts[static_cast<std::size_t>(i) % hosts.size()].servers;
+    spread(0, ps.servers, hosts);
   else if (all_servers != ps.servers)
     fail(ErrorKind::usage, "--servers {}: '{}' names {}", ps.servers, ps.hosts.string(), all_servers);
   return hosts;
+}
+
+std::filesystem::path log_folder(const TrainCommand& options) {
+  if (options.out.empty()) return {};
+  const std::filesystem::path folder = options.out / "logs";
+  std::error_code ignored;
+  if (options.overwrite) std::filesystem::remove_all(folder, ignored);
+  return folder;
+}
+
+// Of the first worker: with others, the coordinator would choose other kernels, and with them layouts.
+std::vector<int> cores_of_a_worker(const TrainCommand& options, const std::vector<Host>& hosts) {
+  for (const Host& host : hosts)
+    if (host.workers > 0) return cores_of_share(options.run.threads, 0, workers_beside(host, hosts));
+  return {};
+}
+
+// Of as many threads as its workers have, as far as there are cores here.
+double measure_peak_here(const TrainCommand& options, int threads) {
+  return measure_peak(to_session(options.run), std::min(threads, static_cast<int>(process_cores().size())));
 }
 
 Json to_json(const ps::ServerCounts& counts) {
@@ -73,6 +93,7 @@ Json exchange_json(const TrainCommand& options, const train::PsResult& exchange,
           {"transport", job.transport()},
           {"wire", options.ps.wire},
           {"layout", train::name(exchange.layout)},
+          {"seconds", exchange.seconds},
           {"phase_seconds",
            {{"input", mean.input},
             {"forward", mean.forward},
@@ -124,23 +145,25 @@ int train_with_servers(const TrainCommand& asked) {
   const train::StopRequest guard;
   if (setup.input.staged != nullptr) setup.input.staged->check_interrupt();
 
+  const bool canonical =
+      options.ps.wire_layout == "canonical" || (options.ps.wire_layout == "auto" && !all_alike(hosts));
   const auto key = comm::transport::JobKey::random();
   std::vector<std::string> words = own_words();
   words.erase(words.begin());
-  PsJob job(options.ps, hosts, words, key,
-            options.out.empty() ? std::filesystem::path() : options.out / "logs");
-  // As its workers have them: else kernels, and with them layouts, could be others.
-  setup.session.cores = cores_of_share(options.run.threads, 0, hosts.front().workers);
+  PsJob job(options.ps, hosts, words, key, log_folder(options));
+  setup.session.cores = cores_of_a_worker(options, hosts);
   train::PsResult exchange;
-  const train::TrainResult result =
+  train::TrainResult result =
       train::run_ps_training(setup.session, setup.input.dataset, setup.loop,
                              {.workers = options.workers.workers,
                               .servers = options.ps.servers,
                               .mode = mode,
-                              .canonical = options.ps.wire_layout == "canonical",
+                              .canonical = canonical,
                               .listen = job.coordinator_address()},
                              folders.empty() ? nullptr : folders.front().get(), key, job, exchange);
-  const double peak = result.interrupted ? 0 : measure_peak(to_session(options.run), result.facts.threads);
+  result.cores_in_reach =
+      job.cores_in_reach(options.run.threads, result.facts.threads / options.workers.workers);
+  const double peak = result.interrupted ? 0 : measure_peak_here(options, result.facts.threads);
   record::RunRecord run = training_record(start, options, setup.input, setup.deployment, result, peak);
   add_exchange(run, options, exchange, job);
   if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);

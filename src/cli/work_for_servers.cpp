@@ -7,8 +7,12 @@ namespace trainyard::cli {
 
 int work_for_servers(const TrainCommand& options, const PsPart& part) {
   check(part, "worker");
+  log_beginning("worker", part.number);
   const comm::transport::JobKey key = read_key(part);
-  TrainingSetup setup = set_up_training(options);
+  TrainCommand own = options;
+  if (!part.device.empty()) own.run.device = part.device;
+  if (!part.backend.empty()) own.run.backend = part.backend;
+  TrainingSetup setup = set_up_training(own);
   setup.session.cores = cores_of_share(options.run.threads, part.share);
   setup.session.optimizer_state = false;
   setup.session.keep_gradients = true;
@@ -24,9 +28,8 @@ int work_for_servers(const TrainCommand& options, const PsPart& part) {
        .bf16 = options.ps.wire == "bf16",
        .give_up_seconds = options.ps.patience_seconds},
       key, log_line);
-  log_line(fmt::format("done: {} gradients counted, {} did not, joined {} times, {} bytes sent, {} received",
-                       counts.gradients, counts.dropped_gradients, counts.joins, counts.bytes_sent,
-                       counts.bytes_received));
+  log_line(fmt::format("done: {} gradients counted, {} did not, joined {} times", counts.gradients,
+                       counts.dropped_gradients, counts.joins));
   return 0;
 }
 

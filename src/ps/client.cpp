@@ -64,6 +64,7 @@ class SocketClient final : public Client, public Link::Owner {
     const double began = now_seconds();
     double reported = began;
     while (!delivered_ && !done_ && failure_.empty()) {
+      if (options_.stop != nullptr && options_.stop()) return {.done = true};
       changed_.wait_for(lock, std::chrono::milliseconds(100));
       if (delivered_ || done_ || !failure_.empty() || now_seconds() - reported < options_.stall_seconds)
         continue;

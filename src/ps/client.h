@@ -22,6 +22,7 @@ struct ClientOptions {
   double lease_seconds = 3;     // a server that is silent for longer is lost
   double stall_seconds = 5;     // after which a wait is reported
   double give_up_seconds = 30;  // after which a server that cannot be reached ends the worker
+  bool (*stop)() = nullptr;     // whether to wait for nothing more
 };
 
 // What a client saw, for the record of a run.

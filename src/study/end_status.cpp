@@ -38,7 +38,7 @@ EndStatus status_of_exit(int code, const std::string& kind, const std::string& l
   const std::string said = without_our_name(last_line);
   if (kind != "program") {
     if (has(last_line, "out of memory")) return {Status::oom, said};
-    if (has(last_line, "loss became")) return {Status::nan, said};
+    if (says_not_a_number(last_line)) return {Status::nan, said};
     if (code == 1) return {Status::refused, said};
     if (code == 130) return {Status::interrupted, said};
   }
@@ -46,6 +46,10 @@ EndStatus status_of_exit(int code, const std::string& kind, const std::string& l
 }
 
 }  // namespace
+
+bool says_not_a_number(const std::string& line) {
+  return has(line, "loss became") || has(line, "is not finite");
+}
 
 EndStatus status_of_end(const ChildEnd& end, const std::string& kind, const std::string& last_line,
                         long out_of_memory_kills) {

@@ -17,6 +17,9 @@ struct EndStatus {
 EndStatus status_of_end(const ChildEnd& end, const std::string& kind, const std::string& last_line,
                         long out_of_memory_kills);
 
+// Whether what a run says last is that its numbers are none any more.
+bool says_not_a_number(const std::string& line);
+
 // The last line with anything in it, at most 300 bytes of it; "" when there is none.
 std::string last_line_of(const std::filesystem::path& log);
 

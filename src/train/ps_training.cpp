@@ -1,16 +1,18 @@
 #include "train/ps_training.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
-#include <cmath>
+#include <deque>
 #include <numeric>
 #include <sstream>
 
 #include <fmt/core.h>
 
 #include "base/clock.h"
-#include "base/cores.h"
 #include "base/progress.h"
 #include "engine/checkpoint.h"
+#include "meter/noise.h"
 #include "ps/coordinator.h"
 #include "train/evaluate.h"
 #include "train/events.h"
@@ -23,6 +25,7 @@ namespace {
 using News = ps::Coordinator::News;
 
 constexpr double kLookSeconds = 0.1;
+constexpr double kOrderlySeconds = 5;  // to save what was reached, when something is broken
 
 // "17" and "3,9": which batches were used by the time of a checkpoint.
 constexpr const char *kNextBatch = "next batch", *kLoose = "batches left before it";
@@ -31,6 +34,14 @@ std::vector<std::pair<std::string, std::string>> to_reached(const ps::LedgerStar
   std::string loose;
   for (const std::int64_t batch : start.loose) loose += fmt::format("{}{}", loose.empty() ? "" : ",", batch);
   return {{kNextBatch, std::to_string(start.next_batch)}, {kLoose, loose}};
+}
+
+// CPU time of processes that we started and that are gone.
+double children_seconds() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 class PsTrainingRun {
@@ -57,7 +68,7 @@ class PsTrainingRun {
 
   TrainResult run(PsResult& exchange) {
     const double start = now_seconds();
-    if (header_.step < options_.steps) {
+    if (batches_used() < batches_in_all()) {
       begin();
       follow();
     } else if (evaluator_ != nullptr) {
@@ -80,14 +91,15 @@ class PsTrainingRun {
 
  private:
   std::int64_t per_update() const { return one_update_of_all(ps_.mode) ? ps_.workers : 1; }
+  std::int64_t batches_in_all() const { return options_.steps * per_update(); }
+  std::int64_t batches_used() const {
+    return start_.next_batch - static_cast<std::int64_t>(start_.loose.size());
+  }
 
   void resume() {
     const auto latest = engine::latest_checkpoint(folder_->path());
     TRAINYARD_CHECK(latest.has_value());
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
-    if (found.step > options_.steps)
-      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
-           options_.steps);
     header_.step = saved_step_ = result_.first_step = found.step;
     header_.first_loss = found.first_loss;
     start_ = {.updates = found.step, .next_batch = found.step * per_update(), .loose = {}};
@@ -97,6 +109,10 @@ class PsTrainingRun {
       if (key == kLoose)
         for (std::string each; std::getline(list, each, ',');) start_.loose.push_back(std::stoll(each));
     }
+    // Not by steps: with workers that were lost there were more of them.
+    if (batches_used() > batches_in_all())
+      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
+           options_.steps);
     header_.reached = to_reached(start_);
     result_.resumed_from = result_.checkpoint = latest;
     if (!options_.quiet) fmt::print(stderr, "resumed from '{}'\n", latest->string());
@@ -106,7 +122,6 @@ class PsTrainingRun {
     ps::State state = numbers_.read_state();
     state.start = start_;
     coordinator_->begin(std::move(state));
-    const auto used = start_.next_batch - static_cast<std::int64_t>(start_.loose.size());
     std::uint64_t run = 0;
     comm::transport::fill_random(std::as_writable_bytes(std::span(&run, 1)));
     processes_.start({.coordinator = coordinator_->address(),
@@ -114,32 +129,37 @@ class PsTrainingRun {
                       .fingerprint = numbers_.fingerprint(),
                       .elements = numbers_.elements(),
                       .parameters = numbers_.parameters(),
-                      .batches = used + (options_.steps - header_.step) * per_update(),
+                      .batches = batches_in_all(),
                       .run = run});
     want_next_snapshot();
   }
 
   // Until all that was asked for is done, saved and evaluated.
   void follow() {
-    std::string failure;
-    double looked = 0;
+    const meter::NoiseGuard guard;
+    const double children_before = children_seconds();
+    std::optional<Error> failure;
+    double looked = 0, failed_at = 0;
     bool ended = false, halted = false;
     while (!ended) {
       if (const std::optional<News> news = coordinator_->next(kLookSeconds)) ended = take(*news, failure);
-      if (now_seconds() - looked >= kLookSeconds && !ended) {
+      if (now_seconds() - looked >= kLookSeconds && !ended && !failure) {
         looked = now_seconds();
-        if (failure.empty()) failure = processes_.look();
-        if (!failure.empty() && !finished_) break;
+        failure = processes_.look();
       }
-      if (StopRequest::asked() && !std::exchange(halted, true)) coordinator_->halt();
+      if ((failure || StopRequest::asked()) && !std::exchange(halted, true)) coordinator_->halt();
+      if (!failure) continue;
+      if (failed_at == 0) failed_at = now_seconds();
+      if (failure->kind() != ErrorKind::peer || now_seconds() - failed_at > kOrderlySeconds) break;
     }
     coordinator_->end();
     processes_.end();
-    if (!failure.empty()) fail(ErrorKind::peer, "{}", failure);
+    if (failure) throw Error(*failure);
+    result_.noise = guard.finish(children_seconds() - children_before);
   }
 
   // True: that was the last.
-  bool take(const News& news, std::string& failure) {
+  bool take(const News& news, std::optional<Error>& failure) {
     switch (news.kind) {
       case News::Kind::ready:
         return false;
@@ -154,7 +174,7 @@ class PsTrainingRun {
           coordinator_->want_counts();
         return false;
       case News::Kind::finished:
-        failure = news.words;
+        if (!news.words.empty()) failure.emplace(ErrorKind::peer, news.words);
         finished_ = true;
         coordinator_->want_snapshot(news.updates);
         return false;
@@ -167,7 +187,7 @@ class PsTrainingRun {
         if (!options_.quiet) fmt::print(stderr, "trainyard: lost {}\n", news.words);
         return false;
       case News::Kind::failed:
-        failure = news.words;
+        failure.emplace(ErrorKind::peer, news.words);
         return false;
     }
     return false;
@@ -183,8 +203,8 @@ class PsTrainingRun {
     if (first_noted_ == 0) {
       first_noted_ = when;
       // Else it would have taken no time at all.
-      last_update_end_ = when - static_cast<double>(step->input + step->forward + step->backward);
-      began_ = last_update_end_;
+      began_ = when - static_cast<double>(step->input + step->forward + step->backward);
+      update_ends_.push_back(began_);
     }
     last_noted_ = when;
     loss_sum_ += static_cast<double>(step->loss);
@@ -197,13 +217,13 @@ class PsTrainingRun {
     for (float StepNote::*phase : {&StepNote::input, &StepNote::forward, &StepNote::backward, &StepNote::push,
                                    &StepNote::apply, &StepNote::pull})
       sum.*phase += (*step).*phase;
+    result_.cpu.user_seconds += static_cast<double>(step->user);
+    result_.cpu.system_seconds += static_cast<double>(step->system);
   }
 
   void end_of_update() {
     if (losses_in_update_ == 0) return;
-    const double loss = loss_sum_ / losses_in_update_,
-                 seconds = std::max(last_noted_ - last_update_end_, 1e-9);
-    last_update_end_ = last_noted_;
+    const double loss = loss_sum_ / static_cast<double>(losses_in_update_), seconds = seconds_of_update();
     if (update_ == 0) header_.first_loss = static_cast<float>(loss);
     losses_.push_back(loss);
     result_.loss_curve.add(last_noted_ - began_, losses_in_update_, loss);
@@ -222,6 +242,16 @@ class PsTrainingRun {
     losses_in_update_ = 0;
   }
 
+  // Where each worker makes updates by itself, those of several come together, and the time from one to the
+  // next says nothing: it is taken over as many as there are workers.
+  double seconds_of_update() {
+    update_ends_.push_back(last_noted_);
+    const std::size_t over = one_update_of_all(ps_.mode) ? 1 : static_cast<std::size_t>(ps_.workers);
+    if (update_ends_.size() > over + 1) update_ends_.pop_front();
+    return std::max(
+        (update_ends_.back() - update_ends_.front()) / static_cast<double>(update_ends_.size() - 1), 1e-9);
+  }
+
   void end_of_steps() {
     end_of_update();
     if (gradients_ == 0) return;
@@ -230,8 +260,8 @@ class PsTrainingRun {
                                    &StepNote::push, &StepNote::apply, &StepNote::pull})
       exchange_.mean.*phase = sum_.*phase / count;
     result_.input_wait_seconds = static_cast<double>(sum_.input) / ps_.workers;
-    exchange_.gradients_per_second = static_cast<double>(gradients_) / std::max(last_noted_ - began_, 1e-9);
-    result_.cores_in_reach = cores_in_reach();
+    exchange_.seconds = result_.cpu.wall_seconds = std::max(last_noted_ - began_, 1e-9);
+    exchange_.gradients_per_second = static_cast<double>(gradients_) / exchange_.seconds;
   }
 
   double final_loss() const {
@@ -296,7 +326,8 @@ class PsTrainingRun {
   std::unique_ptr<ps::Coordinator> coordinator_;
   bool finished_ = false;
   std::int64_t saved_step_ = 0, update_ = -1, gradients_ = 0, losses_in_update_ = 0;
-  double loss_sum_ = 0, first_noted_ = 0, last_noted_ = 0, last_update_end_ = 0, began_ = 0;
+  double loss_sum_ = 0, first_noted_ = 0, last_noted_ = 0, began_ = 0;
+  std::deque<double> update_ends_;
   std::vector<double> losses_;
   StepNote sum_;
   PsResult exchange_;

@@ -23,8 +23,9 @@ class PsProcesses {
  public:
   virtual ~PsProcesses() = default;
   virtual void start(const PsMeeting& meeting) = 0;
-  // Some times a second: starts again what died and may. Why the run cannot go on, or "".
-  virtual std::string look() = 0;
+  // Some times a second: starts again what died and may. Why the run cannot go on, if so: peer where what was
+  // reached is still worth saving.
+  virtual std::optional<Error> look() = 0;
   // All of them end by themselves now, or are made to.
   virtual void end() = 0;
 };
@@ -42,19 +43,21 @@ struct PsResult {
   std::vector<ps::ServerCounts> servers;
   std::map<int, std::int64_t> gradients;  // by worker
   StepNote mean;                          // seconds, over all gradients
+  double seconds = 0;                     // from the begin of the first gradient to the end of the last
   double gradients_per_second = 0;
   std::int64_t lost_servers = 0;
 };
 
 // Trains with parameter servers: brings the processes together, collects what they say, evaluates, saves
 // checkpoints that any run can go on from. A step is an update: in bsp made of a gradient of every worker,
-// else of one. SIGINT, SIGTERM and SIGHUP end it as they end every training. Error (peer) when it cannot go
-// on; what was reached is saved before, where there is a folder.
+// else of one; a worker that is lost makes updates of fewer. SIGINT, SIGTERM and SIGHUP end it as they end
+// every training. Error (peer) when it cannot go on; what was reached is saved before, where there is a
+// folder. Other errors as look() gives them, and nothing is saved.
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
                             const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange);
 
-// How many updates go over so many batches.
+// Whether an update is made of a batch of every worker.
 bool one_update_of_all(const ps::ModeName& mode);
 
 }  // namespace trainyard::train

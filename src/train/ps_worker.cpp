@@ -1,5 +1,7 @@
 #include "train/ps_worker.h"
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -10,6 +12,19 @@
 
 namespace trainyard::train {
 namespace {
+
+struct CpuTime {
+  double user = 0, system = 0;
+};
+
+CpuTime cpu_time() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const ::timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return {seconds(usage.ru_utime), seconds(usage.ru_stime)};
+}
 
 class Worker {
  public:
@@ -29,7 +44,8 @@ class Worker {
         {.worker = options.worker,
          .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
          .bf16 = options.bf16,
-         .give_up_seconds = options.give_up_seconds},
+         .give_up_seconds = options.give_up_seconds,
+         .stop = StopRequest::asked},
         ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(),
         log);
   }
@@ -38,6 +54,7 @@ class Worker {
     while (!StopRequest::asked()) {
       const ps::Client::Weights weights = client_->wait_for_weights();
       if (weights.done) break;
+      if (pushed_from_ == 0) cpu_ = cpu_time();
       note_exchange(weights);
       numbers_.take_weights();
       step(weights.batch);
@@ -78,6 +95,9 @@ class Worker {
       fail(ErrorKind::device, "worker {}: loss became {}", options_.worker, note_.loss > 0 ? "inf" : "nan");
     note_.forward = static_cast<float>(backward_began - fed);
     note_.backward = static_cast<float>(now_seconds() - backward_began);
+    const CpuTime before = std::exchange(cpu_, cpu_time());
+    note_.user = static_cast<float>(cpu_.user - before.user);
+    note_.system = static_cast<float>(cpu_.system - before.system);
     client_->note(note_.to_bytes());
   }
 
@@ -95,24 +115,26 @@ class Worker {
   LeasedBatches batches_;
   std::uint64_t seed_;
   StepNote note_;
+  CpuTime cpu_;
   double pushed_from_ = 0;  // when the last gradient was complete
   std::unique_ptr<ps::Client> client_;
 };
 
 }  // namespace
 
-std::array<std::byte, 7 * sizeof(float)> StepNote::to_bytes() const {
-  const std::array numbers{loss, input, forward, backward, push, apply, pull};
-  std::array<std::byte, 7 * sizeof(float)> bytes;
+std::array<std::byte, StepNote::kNumbers * sizeof(float)> StepNote::to_bytes() const {
+  const std::array<float, kNumbers> numbers{loss, input, forward, backward, push, apply, pull, user, system};
+  std::array<std::byte, sizeof numbers> bytes;
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
 }
 
 std::optional<StepNote> StepNote::from_bytes(std::span<const std::byte> bytes) {
-  std::array<float, 7> numbers;
+  std::array<float, kNumbers> numbers;
   if (bytes.size() != sizeof numbers) return std::nullopt;
   std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
-  return StepNote{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]};
+  const auto& [loss, input, forward, backward, push, apply, pull, user, system] = numbers;
+  return StepNote{loss, input, forward, backward, push, apply, pull, user, system};
 }
 
 ps::ClientCounts run_ps_worker(Session& session, const data::Dataset& dataset,

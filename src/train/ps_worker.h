@@ -16,8 +16,10 @@ struct StepNote {
   // Of the step before: until its gradient had left, until the server answered (it applied, and perhaps
   // waited for others), until all weights were here.
   float push = 0, apply = 0, pull = 0;
+  float user = 0, system = 0;  // CPU time of the worker since its step before
 
-  std::array<std::byte, 7 * sizeof(float)> to_bytes() const;
+  static constexpr std::size_t kNumbers = 9;
+  std::array<std::byte, kNumbers * sizeof(float)> to_bytes() const;
   // Nothing when they are something else.
   static std::optional<StepNote> from_bytes(std::span<const std::byte> bytes);
 };
