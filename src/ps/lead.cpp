@@ -108,6 +108,7 @@ void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t c
   member->prepared.insert(server);
   if (static_cast<int>(member->prepared.size()) < options_.servers) return;
   member->prepared.clear();
+  member->computing = false;
   committed_[worker] = ++member->clock;
   const std::int64_t batch = batches_->use(worker);
   host_.happen({.kind = Event::Kind::commit,
@@ -160,6 +161,7 @@ bool Lead::go_on(int worker, Member& member) {
     }
     host_.lend(worker, *batch);
   }
+  member.computing = true;
   host_.send_weights(worker);
   return true;
 }
@@ -167,7 +169,7 @@ bool Lead::go_on(int worker, Member& member) {
 void Lead::lend_ahead() {
   if (!is_active() || finished_ || halted_ || !started_) return;
   for (const auto& [worker, member] : members_)
-    while (!member.parked && !member.resting && static_cast<int>(batches_->lent_to(worker).size()) < kAhead) {
+    while (member.computing && static_cast<int>(batches_->lent_to(worker).size()) < kAhead) {
       const std::optional<std::int64_t> batch = batches_->lend(worker);
       if (!batch) return;
       host_.lend(worker, *batch);

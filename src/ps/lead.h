@@ -57,7 +57,8 @@ class Lead {
   void release(int worker);
   // Does what follows from what was said since the last call.
   void settle();
-  // Gives workers batches ahead of their need, in the order of workers.
+  // Gives workers batches ahead of their need, in the order of workers; none to who waits for a round to end,
+  // or the next would depend on who came first.
   void lend_ahead();
   // No more batches: workers end when they have done what they do.
   void halt();
@@ -73,6 +74,7 @@ class Lead {
     std::set<int> prepared = {};  // servers
     bool parked = false;          // let go on, but it has not begun
     bool resting = false;         // there was no batch for it: the others do not wait for it
+    bool computing = false;       // from the weights until its gradient counts
   };
   Member* find(int worker, std::uint32_t epoch);
   void admit_when_seen(int worker);

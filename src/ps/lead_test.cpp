@@ -195,6 +195,15 @@ TEST(Lead, LendsInTheOrderOfWorkersWhoeverCameFirst) {
   EXPECT_EQ(run.lent_[2], (std::vector<std::int64_t>{2, 5}));
 }
 
+TEST(Lead, LendsARoundInTheOrderOfWorkersWhoeverEndedFirst) {
+  Servers run({.workers = 3, .batches = 12});
+  run.round_ = 3;
+  for (const int worker : {0, 1, 2}) run.arrive(worker);
+  for (const int worker : {2, 0, 1, 1, 2, 0, 0, 2, 1}) run.push(worker);
+  for (int worker = 0; worker < 3; ++worker)
+    EXPECT_EQ(run.lent_[worker], (std::vector<std::int64_t>{worker, 3 + worker, 6 + worker, 9 + worker}));
+}
+
 // The first server had the commit of a worker that died before the second had it: one took the gradient, the
 // other did not.
 TEST(Lead, AGradientCountsWhenEveryServerHasIt) {
