@@ -44,6 +44,16 @@ double children_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+WireLayout layout_of(const Session& session, const PsOptions& options) {
+  return !options.canonical && can_be_native(session) ? WireLayout::native : WireLayout::canonical;
+}
+
+// The plan that workers have: else their layouts could be others.
+SessionOptions like_a_worker(SessionOptions options) {
+  options.keep_gradients = true;
+  return options;
+}
+
 class PsTrainingRun {
  public:
   PsTrainingRun(const SessionOptions& session, const data::Dataset& dataset, const TrainOptions& options,
@@ -53,14 +63,14 @@ class PsTrainingRun {
         ps_(ps),
         folder_(folder),
         processes_(processes),
-        session_(session),
-        numbers_(session_, ps.canonical ? WireLayout::canonical : WireLayout::native),
+        session_(like_a_worker(session)),
+        numbers_(session_, layout_of(session_, ps)),
         header_(run_identity(session_.options(), dataset, options.preprocess, ps.workers)),
         bar_("train " + session.model.network, options.steps, options.quiet) {
     if (folder_ != nullptr && options_.resume) resume();
     if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
-    exchange_.layout = ps.canonical ? WireLayout::canonical : WireLayout::native;
+    exchange_.layout = layout_of(session_, ps);
     coordinator_ = ps::make_coordinator(
         {.servers = ps.servers, .keys = ps::make_keys(numbers_.elements(), ps.servers), .listen = ps.listen},
         key, [](const std::string&) {});

@@ -29,6 +29,17 @@ std::uint32_t fingerprint_of(const plan::StepPlan& plan, WireLayout layout) {
 
 const char* name(WireLayout layout) { return layout == WireLayout::native ? "native" : "canonical"; }
 
+bool can_be_native(const Session& session) {
+  const plan::StepPlan& plan = session.executor().plan();
+  const auto parameters = engine::tensors_in(plan, Region::parameters);
+  const auto gradients = engine::tensors_in(plan, Region::gradients);
+  return std::equal(parameters.begin(), parameters.end(), gradients.begin(), gradients.end(),
+                    [](const plan::Buffer* parameter, const plan::Buffer* gradient) {
+                      return gradient->type.dtype == DType::f32 && gradient->offset == parameter->offset &&
+                             gradient->bytes == parameter->bytes && gradient->layout == parameter->layout;
+                    });
+}
+
 SharedNumbers::SharedNumbers(Session& session, WireLayout layout)
     : session_(session),
       layout_(layout),
@@ -39,6 +50,7 @@ SharedNumbers::SharedNumbers(Session& session, WireLayout layout)
       gradients_(CanonicalArray::gradients(session.executor())),
       fingerprint_(fingerprint_of(session.executor().plan(), layout)) {
   if (layout == WireLayout::native) {
+    TRAINYARD_CHECK(can_be_native(session));
     parameters_count_ = static_cast<std::int64_t>(region_floats(Region::parameters));
     statistics_count_ = static_cast<std::int64_t>(region_floats(Region::statistics));
   } else {

@@ -19,6 +19,9 @@ enum class WireLayout {
 
 const char* name(WireLayout layout);
 
+// Whether a gradient lies in the session's memory as its parameter does: in f32, in the same place.
+bool can_be_native(const Session& session);
+
 // A session's numbers as that array.
 class SharedNumbers {
  public:
