@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -49,8 +50,8 @@ class Driver {
     coordinator_ = ps::make_coordinator(
         {.servers = run.servers,
          .keys = problem_keys(run.servers),
-         .listen = transport::Address::parse(run.relays ? "tcp:127.0.0.1:0"
-                                                        : "unix:" + (folder / "coordinator").string())},
+         .listen = transport::Address::parse(run.has_relays() ? "tcp:127.0.0.1:0"
+                                                              : "unix:" + (folder / "coordinator").string())},
         key_, [this](const std::string& line) { tell("coordinator: " + line); });
     ps::State state;
     state.arrays.assign(2, std::vector<float>(kElements));
@@ -79,14 +80,15 @@ class Driver {
  private:
   void start_server(int server) {
     transport::Address address{.port = 0};
-    if (run_.relays)
+    if (run_.has_relays())
       address.port = free_port(run_.seed * 131 + static_cast<std::uint64_t>(::getpid()) * 17 +
                                static_cast<std::uint64_t>(server));
     else
-      address = transport::Address::parse("unix:" + (folder_ / fmt::format("server{}", server)).string());
+      address =
+          transport::Address::parse(run_.over + ":" + (folder_ / fmt::format("server{}", server)).string());
     addresses_.push_back(address);
     // What the others call the lead is a relay at another address of this machine.
-    const bool behind_relay = run_.relays && server == 0 && run_.servers > 1;
+    const bool behind_relay = run_.has_relays() && server == 0 && run_.servers > 1;
     if (behind_relay)
       between_servers_ = std::make_unique<Relay>(
           Relay::Options{.target = address, .listen = {.host = "127.0.0.2", .port = address.port}});
@@ -100,7 +102,7 @@ class Driver {
 
   void start_worker(int worker) {
     std::string servers;
-    for (int server = 0; run_.relays && server < run_.servers; ++server) {
+    for (int server = 0; run_.has_relays() && server < run_.servers; ++server) {
       relays_[worker].push_back(
           std::make_unique<Relay>(Relay::Options{.target = addresses_[static_cast<std::size_t>(server)]}));
       servers += relays_[worker].back()->address().to_string() + " ";
@@ -311,8 +313,7 @@ class Driver {
 
 std::string FaultRun::to_string() const {
   return fmt::format("{}, {} worker{}, {} server{}, {}{}", mode, workers, workers == 1 ? "" : "s", servers,
-                     servers == 1 ? "" : "s", relays ? "tcp" : "unix",
-                     loses_worker ? ", loses a worker" : "");
+                     servers == 1 ? "" : "s", over, loses_worker ? ", loses a worker" : "");
 }
 
 FaultRun draw_run(std::uint64_t seed) {
@@ -321,16 +322,16 @@ FaultRun draw_run(std::uint64_t seed) {
                .mode = kModes[seed % std::size(kModes)],
                .workers = static_cast<int>(1 + draw[0] % 4),
                .servers = static_cast<int>(1 + draw[1] % 3),
-               .relays = draw[2] % 4 != 0,
+               .over = std::array{"shm", "unix", "tcp", "tcp", "tcp", "tcp"}[draw[2] % 6],
                .loses_worker = draw[3] % 20 == 0,
                .shape = {}};
   run.batches = 40 * run.workers;
   run.lease_seconds = 0.5 + 0.5 * to_unit_float(draw[3]);
-  const bool by_updates = draw[2] / 4 % 2 == 0;
+  const bool by_updates = draw[2] / 6 % 2 == 0;
   const auto updates = static_cast<double>(run.mode == "bsp:sum" ? 40 : run.batches);
   run.shape = {.workers = run.workers,
                .servers = run.servers,
-               .injections = static_cast<int>(3 + draw[2] / 8 % 6),
+               .injections = static_cast<int>(3 + draw[2] / 12 % 6),
                .clock = by_updates ? Injection::Clock::updates : Injection::Clock::seconds,
                .length = by_updates ? 1.05 * updates : 0.6,
                .most_seconds = 1.5,
@@ -345,10 +346,10 @@ FaultRun draw_run(std::uint64_t seed) {
   }
   std::vector<Kind>& kinds = run.shape.kinds;
   if (run.mode != "hogwild") kinds.insert(kinds.end(), {Kind::kill_server, Kind::stop_server});
-  if (run.relays)
+  if (run.has_relays())
     kinds.insert(kinds.end(), {Kind::cut, Kind::delay, Kind::throttle, Kind::garbage, Kind::half_frame,
                                Kind::freeze, Kind::stranger});
-  if (run.relays && run.servers > 1 && run.mode != "hogwild")
+  if (run.has_relays() && run.servers > 1 && run.mode != "hogwild")
     kinds.insert(kinds.end(), {Kind::cut_servers, Kind::freeze_servers});
   return run;
 }

@@ -13,10 +13,12 @@ struct FaultRun {
   int workers = 1, servers = 1;
   std::int64_t batches = 40;
   double lease_seconds = 0.5;
-  bool relays = true;         // between workers and servers; else they talk over Unix sockets
+  std::string over = "tcp";   // with relays between workers and servers; else unix or shm
   bool loses_worker = false;  // one that does not come again, where all are needed: the run must say so
 
   RunShape shape;  // of the plan
+
+  bool has_relays() const { return over == "tcp"; }
 
   std::string to_string() const;
 };
