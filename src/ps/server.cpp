@@ -2,12 +2,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "ps/followers.h"
 #include "ps/lead.h"
+#include "ps/lead_link.h"
 #include "ps/member.h"
-#include "ps/peer.h"
 #include "ps/refusal_log.h"
 #include "ps/replica.h"
-#include "ps/wire_numbers.h"
+#include "ps/weights_sender.h"
 
 namespace trainyard::ps {
 namespace {
@@ -15,7 +16,11 @@ namespace {
 namespace transport = comm::transport;
 using transport::Frame;
 
-class SocketServer final : public Server, public Member::Owner, public Lead::Host {
+class SocketServer final : public Server,
+                           public Member::Owner,
+                           public Lead::Host,
+                           public Followers::Owner,
+                           public LeadLink::Owner {
  public:
   SocketServer(transport::Loop& loop, const ServerOptions& options, const std::vector<Key>& keys,
                Updater& updater, const transport::Address& address, const transport::JobKey* key, Log log)
@@ -29,6 +34,9 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
         log_(std::move(log)),
         refusals_(log_),
         replica_(loop, options, keys, updater, [this](int worker) { released(worker); }),
+        sender_(replica_.shard(), options.bf16),
+        followers_(*this, options.servers - 1),
+        link_(*this, loop, key_, options.server),
         listener_(transport::listen(
             loop, address, key, {},
             [this](std::unique_ptr<transport::Connection> peer) { meet(std::move(peer)); },
@@ -54,7 +62,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     TRAINYARD_CHECK(has_begun() && static_cast<int>(servers.size()) == options_.servers);
     lead_address_ = servers.front();
     connected_ = true;
-    if (!lead_) return call_lead();
+    if (!lead_) return link_.call(lead_address_);
     lead_->suspend(now_seconds());  // it waits for the others
     agree_when_complete();
   }
@@ -86,11 +94,6 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     Member* member = nullptr;
     std::uint32_t epoch = 0;
   };
-  struct Follower {
-    std::unique_ptr<Peer> peer;
-    std::optional<Ledger> ledger;
-    bool agreed = false;
-  };
 
   void meet(std::unique_ptr<transport::Connection> peer) {
     const transport::Hello who = peer->peer();
@@ -118,7 +121,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       lead_->seen(0, worker);
       return settle();
     }
-    say_to_lead({.kind = wire(Kind::seen), .key = static_cast<std::uint32_t>(worker)});
+    link_.seen(worker);
   }
 
   void gradient_is_here(Member& member) override {
@@ -135,12 +138,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       lead_->prepared(0, member.worker(), member.epoch(), member.clock(), bad_key);
       return settle();
     }
-    say_to_lead({.kind = wire(Kind::prepared),
-                 .flags = bad_key ? kBad : std::uint16_t{0},
-                 .epoch = member.epoch(),
-                 .sender = bad_key.value_or(0),
-                 .key = static_cast<std::uint32_t>(member.worker()),
-                 .clock = member.clock()});
+    link_.prepared(member.worker(), member.epoch(), member.clock(), bad_key);
   }
 
   void gone(Member& member, const std::string& reason, bool may_return) override {
@@ -160,23 +158,13 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       lead_->lost(0, worker, epoch, reason, may_return);
       return settle();
     }
-    const std::span<const std::byte> words = bytes_of(reason);
-    say_to_lead({.kind = wire(Kind::lost),
-                 .flags = may_return ? kReturn : std::uint16_t{0},
-                 .epoch = epoch,
-                 .key = static_cast<std::uint32_t>(worker)},
-                {words.begin(), words.end()});
-  }
-
-  void say_to_lead(const Frame& frame, Bytes payload = {}) {
-    if (lead_peer_ != nullptr && in_agreement_) lead_peer_->say(frame, std::move(payload));
+    link_.lost(worker, epoch, reason, may_return);
   }
 
   // What happens, in the order of the lead.
 
   void happen(const Event& event) override {
-    for (auto& [number, follower] : followers_)
-      follower.peer->say({.kind = wire(Kind::event)}, encode(event));
+    followers_.say({.kind = wire(Kind::event)}, encode(event));
     do_event(event);
   }
 
@@ -282,43 +270,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   }
 
   void send_weights(int worker) override {
-    Member* member = member_of(worker);
-    if (member == nullptr) return;
-    const Shard::Version newest = shard().newest();
-    member->released(newest.updates);
-    if (options_.bf16) {
-      const auto values = rounded(newest);
-      send_numbers<BFloat16>(*member, *values, newest.updates, [values] {});
-    } else {
-      send_numbers<float>(*member, newest.values->values, newest.updates, [values = newest.values] {});
-    }
-  }
-
-  template <typename Number>
-  void send_numbers(Member& member, std::span<const Number> values, std::int64_t updates,
-                    std::function<void()> keep) {
-    for (const std::uint32_t key : shard().keys()) {
-      const bool last = key == shard().keys().back();
-      member.connection().send(
-          {.kind = wire(Kind::weights),
-           .flags = static_cast<std::uint16_t>((options_.bf16 ? kBf16 : 0) | (last ? kLast : 0)),
-           .epoch = member.epoch(),
-           .key = key,
-           .clock = static_cast<std::uint64_t>(updates)},
-          std::as_bytes(shard().slice(values, key)),
-          last ? std::move(keep) : std::function<void()>());  // until all of it is sent
-    }
-  }
-
-  // A version in 16 bits, made once for all who get it.
-  std::shared_ptr<const std::vector<BFloat16>> rounded(const Shard::Version& version) {
-    if (rounded_ == nullptr || rounded_updates_ != version.updates) {
-      auto made = std::make_shared<std::vector<BFloat16>>(version.values->values.size());
-      round_numbers(version.values->values, *made);
-      rounded_ = std::move(made);
-      rounded_updates_ = version.updates;
-    }
-    return rounded_;
+    if (Member* member = member_of(worker)) sender_.send_newest(*member);
   }
 
   Member* member_of(int worker) {
@@ -349,30 +301,22 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   // The lead and the others.
 
   void meet_follower(int number, std::unique_ptr<transport::Connection> connection) {
-    if (followers_.contains(number)) suspend(fmt::format("server {} came again", number));
-    const std::string address = connection->address();
-    log_(fmt::format("server {} ({}) is here", number, address));
-    followers_[number].peer = std::make_unique<Peer>(
-        std::move(connection),
-        [this, number](const Frame& frame, std::span<const std::byte> payload) {
-          heard_from_follower(number, frame, payload);
-        },
-        [this, number](const std::string& reason) {
-          suspend(fmt::format("server {} is lost: {}", number, reason));
-        });
+    if (followers_.has(number)) suspend(fmt::format("server {} came again", number));
+    log_(fmt::format("server {} ({}) is here", number, connection->address()));
+    followers_.meet(number, std::move(connection));
   }
 
-  void heard_from_follower(int number, const Frame& frame, std::span<const std::byte> payload) {
-    const auto found = followers_.find(number);
-    if (found == followers_.end()) return;
-    Follower& follower = found->second;
+  void follower_is_lost(int number, const std::string& reason) override {
+    suspend(fmt::format("server {} is lost: {}", number, reason));
+  }
+
+  void heard_from_follower(int number, const Frame& frame, std::span<const std::byte> payload) override {
+    if (suspending_) return;  // it is about to be hung up on
     const int worker = static_cast<int>(frame.key);
     switch (static_cast<Kind>(frame.kind)) {
       case Kind::ledger:
-        follower.ledger = decode_ledger(payload);
         return agree_when_complete();
       case Kind::agreed:
-        follower.agreed = true;
         return begin_when_agreed();
       case Kind::seen:
         lead_->seen(number, worker);
@@ -391,27 +335,16 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
 
   // Every server says what counts for it; who has less is told the rest.
   void agree_when_complete() {
-    if (!connected_ || lead_->is_active() || static_cast<int>(followers_.size()) + 1 < options_.servers)
-      return;
-    const Ledger* longest = &replica_.ledger();
-    for (const auto& [number, follower] : followers_) {
-      if (!follower.ledger) return;
-      if (follower.ledger->updates() > longest->updates()) longest = &*follower.ledger;
-    }
-    for (auto& [number, follower] : followers_)
-      follower.peer->say({.kind = wire(Kind::history)}, encode(longest->since(follower.ledger->updates())));
-    if (longest != &replica_.ledger()) {
-      const std::vector<Counted> missing = longest->since(replica_.ledger().updates());
-      replica_.take_history(missing);
-    }
+    if (!connected_ || lead_->is_active() || !followers_.have_ledgers()) return;
+    const Ledger& longest = followers_.longest_ledger(replica_.ledger());
+    followers_.say_history(longest);
+    if (&longest != &replica_.ledger()) replica_.take_history(longest.since(replica_.ledger().updates()));
     restart_replica();
     begin_when_agreed();
   }
 
   void begin_when_agreed() {
-    for (const auto& [number, follower] : followers_)
-      if (!follower.agreed) return;
-    if (lead_->is_active()) return;
+    if (lead_->is_active() || !followers_.have_agreed()) return;
     lead_->begin(now_seconds());
     for (const auto& [worker, member] : std::map(arriving_)) tell_seen(worker);
   }
@@ -429,7 +362,7 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
     log_(fmt::format("interrupted: {}", reason));
     ++counts_.interruptions;
     if (lead_) lead_->suspend(now_seconds());
-    in_agreement_ = false;
+    link_.disagree();
     for (auto& [worker, seat] : std::exchange(seats_, {})) {
       if (seat.member == nullptr) continue;
       if (seat.member->gradient_complete()) kept_.push_back(seat.member->gradient());
@@ -441,36 +374,21 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       followers_.clear();
       forget_departed();
       if (lead_) return;
-      lead_peer_.reset();
-      call_lead();
+      link_.hang_up();
+      link_.call(lead_address_);
     });
   }
 
-  void call_lead() {
-    lead_call_ = transport::call(
-        loop_, lead_address_, &key_,
-        {.role = static_cast<std::uint8_t>(Role::server), .id = static_cast<std::uint32_t>(options_.server)},
-        {},
-        [this](std::unique_ptr<transport::Connection> connection) {
-          lead_peer_ = std::make_unique<Peer>(
-              std::move(connection),
-              [this](const Frame& frame, std::span<const std::byte> payload) {
-                heard_from_lead(frame, payload);
-              },
-              [this](const std::string& reason) { suspend("server 0 is lost: " + reason); });
-          lead_peer_->say({.kind = wire(Kind::ledger)}, encode(replica_.ledger()));
-        },
-        [this](const std::string&) { lead_retry_ = loop_.after(0.1, [this] { call_lead(); }); });
-  }
+  void lead_is_here() override { link_.say({.kind = wire(Kind::ledger)}, encode(replica_.ledger())); }
+  void lead_is_lost(const std::string& reason) override { suspend("server 0 is lost: " + reason); }
 
-  void heard_from_lead(const Frame& frame, std::span<const std::byte> payload) {
+  void heard_from_lead(const Frame& frame, std::span<const std::byte> payload) override {
     if (suspending_) return;
     switch (static_cast<Kind>(frame.kind)) {
       case Kind::history:
         replica_.take_history(decode_history(payload));
         restart_replica();
-        in_agreement_ = true;
-        lead_peer_->say({.kind = wire(Kind::agreed)});
+        link_.agree();
         for (const auto& [worker, member] : std::map(arriving_)) tell_seen(worker);
         return;
       case Kind::event:
@@ -499,18 +417,12 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
       else
         member->connection().close(reason);  // whatever it has not taken yet
     }
-    for (const auto& [number, follower] : followers_) {
-      if (silent(follower.peer->connection())) {
-        suspend(fmt::format("server {}: {}", number, reason));
-        break;
-      }
-      follower.peer->say({.kind = wire(Kind::heartbeat)});
-    }
-    if (lead_peer_ != nullptr && !suspending_) {
-      if (silent(lead_peer_->connection()))
-        suspend("server 0: " + reason);
-      else
-        lead_peer_->say({.kind = wire(Kind::heartbeat)});
+    followers_.say({.kind = wire(Kind::heartbeat)});
+    if (const auto number = followers_.silent(options_.lease_seconds); number && listened)
+      suspend(fmt::format("server {}: {}", *number, reason));
+    if (link_.is_here() && !suspending_) {
+      link_.say({.kind = wire(Kind::heartbeat)});
+      if (listened && link_.seconds_since_heard() > options_.lease_seconds) suspend("server 0: " + reason);
     }
     if (lead_) {
       lead_->look_at_time(now_seconds());
@@ -556,21 +468,19 @@ class SocketServer final : public Server, public Member::Owner, public Lead::Hos
   RefusalLog refusals_;
   Watcher watcher_;
   Replica replica_;
-  std::optional<Lead> lead_;           // of server 0
-  std::map<int, Follower> followers_;  // of the lead
-  std::unique_ptr<Peer> lead_peer_;    // of the others
+  WeightsSender sender_;
+  std::optional<Lead> lead_;  // of server 0
+  Followers followers_;       // of the lead
+  LeadLink link_;             // of the others
   transport::Address lead_address_;
-  std::unique_ptr<transport::Call> lead_call_;
-  std::unique_ptr<transport::Loop::Timer> lead_retry_, lease_timer_;
+  std::unique_ptr<transport::Loop::Timer> lease_timer_;
   double looked_ = now_seconds();
-  bool connected_ = false, in_agreement_ = false, suspending_ = false;
+  bool connected_ = false, suspending_ = false;
   bool forgetting_ = false, lending_ = false, settling_ = false;
   std::vector<std::shared_ptr<Buffer>> kept_;  // gradients that may count, of workers that are out
   std::vector<std::unique_ptr<Member>> met_;   // everyone, also those that are out and not forgotten yet
   std::map<int, Member*> arriving_;            // by worker: wants to join
   std::map<int, Seat> seats_;                  // by worker: is in
-  std::shared_ptr<const std::vector<BFloat16>> rounded_;
-  std::int64_t rounded_updates_ = -1;
   ServerCounts counts_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<transport::Listener> listener_;
