@@ -10,6 +10,7 @@ namespace {
 CheckpointManifest example() {
   CheckpointManifest manifest;
   manifest.header = {"lenet", 800, 18'446'744'073'709'551'615u, 2.3025851f, {{"batch", "32"}}};
+  manifest.header.reached = {{"next batch", "17"}, {"batches left before it", "3,9"}};
   manifest.tensors_bytes = 24;
   manifest.tensors = {{"w", graph::Role::parameter, {{2, 3}, DType::f32}, 0, 0xDEADBEEF}};
   return manifest;
@@ -38,6 +39,7 @@ TEST(CheckpointManifest, ComesBackAsWritten) {
   EXPECT_EQ(got.header.seed, wanted.header.seed);
   EXPECT_EQ(got.header.first_loss, wanted.header.first_loss);
   EXPECT_EQ(got.header.asked, wanted.header.asked);
+  EXPECT_EQ(got.header.reached, wanted.header.reached);
   EXPECT_EQ(got.tensors_bytes, 24);
   ASSERT_EQ(got.tensors.size(), 1u);
   EXPECT_EQ(got.tensors[0].name, "w");
