@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include <fmt/core.h>
@@ -78,7 +79,8 @@ class PsTrainingRun {
 
   TrainResult run(PsResult& exchange) {
     const double start = now_seconds();
-    if (batches_used() < batches_in_all()) {
+    exchange_.batches_used = batches_used(start_);
+    if (exchange_.batches_used < batches_in_all()) {
       begin();
       follow();
     } else if (evaluator_ != nullptr) {
@@ -102,8 +104,8 @@ class PsTrainingRun {
  private:
   std::int64_t per_update() const { return one_update_of_all(ps_.mode) ? ps_.workers : 1; }
   std::int64_t batches_in_all() const { return options_.steps * per_update(); }
-  std::int64_t batches_used() const {
-    return start_.next_batch - static_cast<std::int64_t>(start_.loose.size());
+  static std::int64_t batches_used(const ps::LedgerStart& at) {
+    return at.next_batch - static_cast<std::int64_t>(at.loose.size());
   }
 
   void resume() {
@@ -120,7 +122,7 @@ class PsTrainingRun {
         for (std::string each; std::getline(list, each, ',');) start_.loose.push_back(std::stoll(each));
     }
     // Not by steps: with workers that were lost there were more of them.
-    if (batches_used() > batches_in_all())
+    if (batches_used(start_) > batches_in_all())
       fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
            options_.steps);
     header_.reached = to_reached(start_);
@@ -206,7 +208,7 @@ class PsTrainingRun {
   // Gradients come one by one; an update is noted when the first of the next comes, or at the end.
   void note(const ps::Noted& noted, std::span<const std::byte> bytes) {
     const std::optional<StepNote> step = StepNote::from_bytes(bytes);
-    if (!step) return;
+    if (!step || !is_new(noted.batch)) return;
     if (noted.updates != update_) end_of_update();
     update_ = noted.updates;
     const double when = 1e-9 * static_cast<double>(noted.nanoseconds);
@@ -229,6 +231,14 @@ class PsTrainingRun {
       sum.*phase += (*step).*phase;
     result_.cpu.user_seconds += static_cast<double>(step->user);
     result_.cpu.system_seconds += static_cast<double>(step->system);
+  }
+
+  // A server that was killed may have told of a gradient and then not have it: then it comes once more.
+  bool is_new(std::int64_t batch) {
+    constexpr std::size_t kRemembered = 4096;
+    if (!noted_batches_.insert(batch).second) return false;
+    if (noted_batches_.size() > kRemembered) noted_batches_.erase(noted_batches_.begin());
+    return true;
   }
 
   void end_of_update() {
@@ -294,6 +304,7 @@ class PsTrainingRun {
     numbers_.write_state(news.state);
     header_.step = news.updates;
     header_.reached = to_reached(news.state.start);
+    exchange_.batches_used = batches_used(news.state.start);
     const auto passed = [&](std::int64_t every) {
       return every > 0 && header_.step / every > before / every;
     };
@@ -338,6 +349,7 @@ class PsTrainingRun {
   std::int64_t saved_step_ = 0, update_ = -1, gradients_ = 0, losses_in_update_ = 0;
   double loss_sum_ = 0, first_noted_ = 0, last_noted_ = 0, began_ = 0;
   std::deque<double> update_ends_;
+  std::set<std::int64_t> noted_batches_;  // the newest
   std::vector<double> losses_;
   StepNote sum_;
   PsResult exchange_;

@@ -41,6 +41,7 @@ struct PsOptions {
 struct PsResult {
   WireLayout layout = WireLayout::native;
   std::vector<ps::ServerCounts> servers;
+  std::int64_t batches_used = 0;          // by this run and those that it goes on from
   std::map<int, std::int64_t> gradients;  // by worker
   StepNote mean;                          // seconds, over all gradients
   double seconds = 0;                     // from the begin of the first gradient to the end of the last
