@@ -77,8 +77,8 @@ class EqualTest : public JobTest {
 };
 
 std::string job(const std::string& network, int workers, const std::string& rest) {
-  return fmt::format("--network {} --batch {} --steps {} --workers {} --threads {} --no-eval {}", network,
-                     kBatch, kSteps, workers, workers, rest);
+  return fmt::format("--network {} --batch {} --steps {} --workers {} --threads {} --lease 30 --no-eval {}",
+                     network, kBatch, kSteps, workers, workers, rest);
 }
 
 struct Problem {

@@ -26,7 +26,8 @@ JobTest::JobTest() {
 }
 
 std::string JobTest::train(const std::string& arguments) const {
-  return "train --data mnist --from digits --quiet --json " + arguments;
+  const bool own_data = arguments.find("--data") != std::string::npos;
+  return "train --quiet --json " + (own_data ? "" : std::string("--data mnist --from digits ")) + arguments;
 }
 
 Json JobTest::record_of(const std::string& arguments) const {

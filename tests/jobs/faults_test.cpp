@@ -1,0 +1,145 @@
+// What a user, or the machine, does to the processes of a run while it runs.
+
+#include <csignal>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "jobs/job_fixture.h"
+
+namespace trainyard::jobs_test {
+namespace {
+
+constexpr int kSteps = 150, kBatch = 8;
+
+class JobFaultsTest : public JobTest {
+ protected:
+  static std::string job(const std::string& rest, int steps = kSteps) {
+    return fmt::format(
+        "--network lenet --batch {} --workers 2 --servers 2 --mode bsp --threads 2 --steps {} --no-eval "
+        "--checkpoint-every 10 --out run {}",
+        kBatch, steps, rest);
+  }
+
+  // The run must end well, and have used every batch once, whatever `harm` does to it in the middle.
+  Json expect_unharmed(const std::string& rest, const std::function<void()>& harm, int steps = kSteps) const {
+    cli_test::Command command = start(job(rest, steps));
+    wait_for_step("run", 10, command);
+    harm();
+    const cli_test::CommandResult result = command.wait();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    if (result.exit_code != 0) return Json::object();
+    const Json record = Json::parse(result.out);
+    EXPECT_EQ(record["status"], "ok");
+    EXPECT_EQ(record["exchange"]["batches_used"], 2 * steps);
+    // The last words of a server that is killed may be lost.
+    EXPECT_LE(gradients(record), 2 * steps);
+    EXPECT_GE(gradients(record), 2 * steps - (record["exchange"]["lost_servers"] == 0 ? 0 : 2));
+    EXPECT_EQ(record["images_consumed"], gradients(record) * kBatch);
+    EXPECT_GE(record["final_step"].get<int>(), steps) << "updates of fewer gradients are more";
+    EXPECT_EQ(saved_step("run"), record["final_step"]);
+    EXPECT_TRUE(gone(processes("run"), 4));
+    return record;
+  }
+  void kill_member(const std::string& member, int signal = SIGKILL) const {
+    ASSERT_GT(process("run", member), 0);
+    ASSERT_EQ(::kill(process("run", member), signal), 0);
+  }
+};
+
+TEST_F(JobFaultsTest, AWorkerIsKilled) {
+  const Json record = expect_unharmed("", [&] { kill_member("worker-1"); });
+  EXPECT_EQ(record["exchange"]["restarted_processes"], 1);
+}
+
+TEST_F(JobFaultsTest, TheLeadingServerIsKilled) {
+  const Json record = expect_unharmed("", [&] { kill_member("server-0"); });
+  EXPECT_EQ(record["exchange"]["restarted_processes"], 1);
+}
+
+TEST_F(JobFaultsTest, AnotherServerIsKilled) {
+  const Json record = expect_unharmed("", [&] { kill_member("server-1"); });
+  EXPECT_EQ(record["exchange"]["lost_servers"], 1);
+}
+
+TEST_F(JobFaultsTest, AWorkerStandsStillForLongerThanItsLease) {
+  expect_unharmed(
+      "--lease 0.5",
+      [&] {
+        kill_member("worker-1", SIGSTOP);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+        kill_member("worker-1", SIGCONT);
+      },
+      800);
+  EXPECT_NE(log("run", "worker-1").find("joined 2 times"), std::string::npos) << log("run", "worker-1");
+}
+
+TEST_F(JobFaultsTest, WithoutRestartsALostWorkerEndsTheRun) {
+  cli_test::Command command = start(job("--restarts 0 --patience 20"));
+  wait_for_step("run", 10, command);
+  const double killed = now_seconds();
+  kill_member("worker-1");
+  const cli_test::CommandResult result = command.wait();
+  expect_failed(result, 2, "worker 1 was ended by signal 9");
+  EXPECT_LT(now_seconds() - killed, 20);
+  EXPECT_GT(saved_step("run"), 10) << "what was reached is saved";
+  EXPECT_NE(saved_step("run") % 10, 0) << "and not what was saved before";
+  EXPECT_TRUE(gone(processes("run"), 2));
+}
+
+TEST_F(JobFaultsTest, SurvivorsGoOnWhenTheyAreEnough) {
+  const Json record = expect_unharmed("--restarts 0 --min-workers 1", [&] { kill_member("worker-1"); });
+  const Json& by_worker = record["exchange"]["gradients_by_worker"];
+  EXPECT_GT(by_worker["0"].get<int>(), kSteps);
+  EXPECT_LT(by_worker["1"].get<int>(), kSteps);
+}
+
+TEST_F(JobFaultsTest, WhoDiesTooOftenIsGivenUp) {
+  cli_test::Command command = start(job("--restarts 2"));
+  wait_for_step("run", 10, command);
+  pid_t last = 0;
+  for (int kill = 0; kill < 3; ++kill) {
+    ASSERT_TRUE(wait_until(30, [&] { return process("run", "worker-0") != last; }));
+    last = process("run", "worker-0");
+    ::kill(last, SIGKILL);
+  }
+  const cli_test::CommandResult result = command.wait();
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("trainyard: worker 0 was ended by signal 9\n"), std::string::npos) << result.err;
+}
+
+TEST_F(JobFaultsTest, NobodyOutlivesTheCommand) {
+  cli_test::Command command = start(job("", 100000));
+  wait_for_step("run", 10, command);
+  const std::vector<pid_t> all = processes("run");
+  ASSERT_EQ(all.size(), 4u);
+  command.signal(SIGKILL);
+  EXPECT_TRUE(gone(all, 2));
+}
+
+TEST_F(JobFaultsTest, CtrlCEndsAllWithinTwoSeconds) {
+  cli_test::Command command = start(job("", 100000));
+  wait_for_step("run", 10, command);
+  const double asked = now_seconds();
+  command.signal(SIGINT);
+  EXPECT_TRUE(gone(processes("run"), 4));
+  const cli_test::CommandResult result = command.wait();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  RecordProperty("milliseconds", static_cast<int>(1e3 * (now_seconds() - asked)));
+  EXPECT_LT(now_seconds() - asked, 4) << "two where nobody else computes";
+  EXPECT_NE(result.err.find("--resume goes on"), std::string::npos) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["status"], "interrupted");
+}
+
+TEST_F(JobFaultsTest, ALossThatIsNoNumberEndsTheRunByName) {
+  const cli_test::CommandResult result = run(train(job("--lr 1e30 --weight-decay 1 --record record.json")));
+  expect_failed(result, 2, ": loss became ");
+  EXPECT_TRUE(result.err.starts_with("trainyard: worker ")) << result.err;
+  const Json record = Json::parse(std::ifstream(work() / "record.json"));
+  EXPECT_EQ(record["status"], "nan");
+  EXPECT_EQ(saved_step("run"), 0) << "what is no number is not worth keeping";
+}
+
+}  // namespace
+}  // namespace trainyard::jobs_test
