@@ -123,8 +123,13 @@ std::vector<std::string> PsJob::command_of(const Member& member) const {
   std::vector<std::string> command;
   if (!host.is_here()) {
     std::istringstream shell(options_.remote_shell.empty() ? "ssh" : options_.remote_shell);
-    for (std::string word; shell >> word;) command.push_back(word == "{}" ? host.name : word);
-    if (options_.remote_shell.find("{}") == std::string::npos) command.push_back(host.name);
+    const std::string place = "{}";
+    for (std::string word; shell >> word;) {
+      const std::size_t at = word.find(place);
+      if (at != std::string::npos) word.replace(at, place.size(), host.name);
+      command.push_back(word);
+    }
+    if (options_.remote_shell.find(place) == std::string::npos) command.push_back(host.name);
   }
   command.insert(command.end(), {own_program(), member.server ? "serve-params" : "worker"});
   command.insert(command.end(), words_.begin(), words_.end());

@@ -34,7 +34,8 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
                   "[backend=B], localhost being this one; or the word slurm: the nodes of this allocation")
       ->type_name("FILE");
   command.add_option("--remote-shell", options.remote_shell,
-                     "What starts a program on a machine of --hosts (default: ssh; srun for slurm)");
+                     "What starts a program on a machine of --hosts, whose name takes the place of {} or is "
+                     "the last word (default: ssh; srun for slurm)");
   command.add_option("--address", options.address,
                      "Of this machine, as those of --hosts reach it (default: its name; in a Slurm job as "
                      "Slurm reaches it)");
