@@ -1,6 +1,7 @@
 // Several machines, and workers that are not alike.
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "jobs/job_fixture.h"

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli/cli_fixture.h"
 #include "data/dataset.h"

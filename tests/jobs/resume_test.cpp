@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "engine/checkpoint.h"
 #include "jobs/job_fixture.h"
@@ -39,7 +40,7 @@ TEST_F(JobResumeTest, TwoPartsAreTheWhole) {
 
 // By Ctrl-C, and by kill -9 of all of them.
 TEST_F(JobResumeTest, InterruptedAndKilled) {
-  const std::string job = std::string(kJob) + "--no-eval --steps 100 ";
+  const std::string job = std::string(kJob) + "--no-eval --steps 60 ";
   record_of(job + "--out whole");
   {
     cli_test::Command command = start(job + "--out parts");
@@ -55,7 +56,7 @@ TEST_F(JobResumeTest, InterruptedAndKilled) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937 random(seed);
-  for (int kill = 0; kill < 2 && saved_step("parts") < 80; ++kill) {
+  for (int kill = 0; kill < 2 && saved_step("parts") < 50; ++kill) {
     cli_test::Command command = start(job + "--out parts --resume");
     wait_for_step("parts", saved_step("parts") + 2, command);
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution(0, 100)(random)));
@@ -64,27 +65,23 @@ TEST_F(JobResumeTest, InterruptedAndKilled) {
     command.wait();
   }
   const Json rest = record_of(job + "--out parts --resume");
-  EXPECT_EQ(rest["final_step"], 100);
+  EXPECT_EQ(rest["final_step"], 60);
   expect_same("parts", "whole");
 }
 
 // The seed's servers saved half a model each, which nothing could load.
 TEST_F(JobResumeTest, SeedBugHalfCheckpoints) {
   const Json trained = record_of(
-      "--data synthetic --network resnet20 --batch 8 --workers 2 --servers 3 --mode bsp "
+      "--data synthetic --network resnet20 --batch 2 --workers 2 --servers 3 --mode bsp "
       "--optimizer momentum --steps 3 --out run");
   EXPECT_EQ(trained["exchange"]["layout"], "canonical") << "batch norm has statistics";
   EXPECT_EQ(trained["exchange"]["servers"].size(), 3u);
   // Two devices in one process take it up as their own, and find the same accuracy.
   const Json loaded = record_of(
-      "--data synthetic --network resnet20 --batch 8 --devices 2 --strategy allreduce --scaling weak "
+      "--data synthetic --network resnet20 --batch 2 --devices 2 --strategy allreduce --scaling weak "
       "--optimizer momentum --steps 3 --out run --resume");
   EXPECT_EQ(loaded["resumed_from"], "run/step-00000003");
   EXPECT_EQ(loaded["test_accuracy"], trained["test_accuracy"]);
-  const Json further = record_of(
-      "--data synthetic --network resnet20 --batch 8 --devices 2 --strategy allreduce --scaling weak "
-      "--optimizer momentum --steps 4 --out run --resume");
-  EXPECT_EQ(further["final_step"], 4);
 }
 
 }  // namespace
