@@ -31,17 +31,6 @@ double cpu_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-// What a server maps to survive being killed.
-std::filesystem::path state_file(pid_t server) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", server));
-  for (std::string line; std::getline(maps, line);)
-    if (const std::size_t at = line.find('/'); at != std::string::npos)
-      if (const std::string path = line.substr(at);
-          std::filesystem::path(path).filename().string().starts_with("trainyard-"))
-        return path;
-  return {};
-}
-
 class JobFaultsTest : public JobTest {
  protected:
   static std::string job(const std::string& rest, int steps = kSteps) {

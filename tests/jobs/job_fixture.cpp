@@ -108,6 +108,16 @@ float largest_difference(const std::vector<float>& a, const std::vector<float>& 
   return largest;
 }
 
+std::filesystem::path state_file(pid_t server) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", server));
+  for (std::string line; std::getline(maps, line);)
+    if (const std::size_t at = line.find('/'); at != std::string::npos)
+      if (const std::string path = line.substr(at);
+          std::filesystem::path(path).filename().string().starts_with("trainyard-"))
+        return path;
+  return {};
+}
+
 bool wait_until(double seconds, const std::function<bool()>& condition) {
   const double deadline = now_seconds() + seconds;
   while (!condition()) {
