@@ -219,18 +219,18 @@ double seconds_of(Way& way) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// All ways in turn, again and again: what disturbs the machine disturbs them alike.
+// All ways in turn, again and again: what disturbs the machine disturbs them alike. Several exchanges at a turn:
+// one way must not pay for what another left in the caches.
 std::vector<double> medians(std::size_t bytes, int rounds) {
   std::vector<std::unique_ptr<Way>> ways;
   for (const WayRow& row : kWays) ways.push_back(row.make(bytes));
   std::vector<std::vector<double>> seconds(ways.size());
-  if (rounds == 0)
-    rounds = static_cast<int>(std::clamp<std::size_t>((std::size_t{512} << 20) / bytes, 9, 301));
-  constexpr int kWarmUps = 3;
-  for (int round = -kWarmUps; round < rounds; ++round)
+  if (rounds == 0) rounds = static_cast<int>(std::clamp<std::size_t>((std::size_t{64} << 20) / bytes, 3, 40));
+  constexpr int kFirst = 3, kAtATurn = 10;
+  for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      const double took = seconds_of(*ways[i]);
-      if (round >= 0) seconds[i].push_back(took);
+      for (int exchange = 0; exchange < kFirst; ++exchange) seconds_of(*ways[i]);
+      for (int exchange = 0; exchange < kAtATurn; ++exchange) seconds[i].push_back(seconds_of(*ways[i]));
     }
   std::vector<double> middle;
   for (auto& values : seconds) middle.push_back(median(std::move(values)));
@@ -259,8 +259,10 @@ int main(int count, char** arguments) {
   for (int i = 1; i < count; ++i)
     if (std::string(arguments[i]) == "--rounds" && i + 1 < count)
       rounds = std::atoi(arguments[++i]);
+    else if (const std::size_t bytes = std::strtoull(arguments[i], nullptr, 10); bytes >= sizeof(float))
+      sizes.push_back(bytes);
     else
-      sizes.push_back(std::strtoull(arguments[i], nullptr, 10));
+      return fmt::print(stderr, "exchange: '{}': wants [--rounds N] [BYTES...]\n", arguments[i]), 1;
   if (sizes.empty()) sizes = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4273192, 16 << 20, 64 << 20};
   try {
     trainyard::print_table(sizes, rounds);

@@ -26,6 +26,7 @@ class Asp final : public Mode {
   void leave(int worker) override { std::erase(waiting_, worker); }
   void commit(int worker, Gradient gradient) override {
     host_.apply(gradient->values, 1);
+    gradient.reset();  // its memory is free for the next
     host_.release(worker);
   }
 

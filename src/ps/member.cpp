@@ -29,20 +29,21 @@ std::string Member::name() const { return fmt::format("worker {} ({})", worker_,
 void Member::admit(std::uint32_t epoch, std::uint64_t clock) {
   epoch_ = epoch;
   clock_ = clock;
-  gradient_ = buffers_.take();
   expect_all_keys();
 }
 
 void Member::released(std::int64_t updates) {
   released_updates_ = updates;
   may_push_ = true;
+  // Not before: the buffer of its last gradient is free by now, and in the cache.
+  if (gradient_ == nullptr) gradient_ = buffers_.take();
 }
 
 std::shared_ptr<const Buffer> Member::take_gradient() {
   ++clock_;
   may_push_ = false;
   expect_all_keys();
-  return std::exchange(gradient_, buffers_.take());
+  return std::exchange(gradient_, nullptr);
 }
 
 void Member::expect_all_keys() {

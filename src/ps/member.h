@@ -41,7 +41,7 @@ class Member final : public comm::transport::Receiver {
   void released(std::int64_t updates);
   std::int64_t released_updates() const { return released_updates_; }
   const std::shared_ptr<Buffer>& gradient() const { return gradient_; }
-  bool gradient_complete() const { return epoch_ != 0 && missing_.empty(); }
+  bool gradient_complete() const { return gradient_ != nullptr && missing_.empty(); }
   // The gradient counts, and is the caller's; the next one is of the next clock.
   std::shared_ptr<const Buffer> take_gradient();
   // Keys of the gradient with numbers that are not finite.
@@ -72,7 +72,7 @@ class Member final : public comm::transport::Receiver {
   std::int64_t released_updates_ = 0;
   bool wants_in_ = false, may_push_ = false, refused_ = false, closed_ = false;
   std::string objection_, refusal_;
-  std::shared_ptr<Buffer> gradient_;  // null until it is in
+  std::shared_ptr<Buffer> gradient_;  // null unless it may push
   Bytes note_;
   std::vector<BFloat16> rounded_;
   std::vector<std::byte> ignored_;

@@ -34,6 +34,7 @@ class Ssp final : public Mode {
     Progress& progress = clocks_.at(worker);
     TRAINYARD_CHECK(!progress.waits);
     host_.apply(gradient->values, 1);
+    gradient.reset();  // its memory is free for the next
     ++progress.clock;
     progress.waits = true;
     release_all();
