@@ -219,8 +219,8 @@ double seconds_of(Way& way) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// All ways in turn, again and again: what disturbs the machine disturbs them alike. Several exchanges at a turn:
-// one way must not pay for what another left in the caches.
+// All ways in turn, again and again: what disturbs the machine disturbs them alike. Several exchanges at a
+// turn: one way must not pay for what another left in the caches.
 std::vector<double> medians(std::size_t bytes, int rounds) {
   std::vector<std::unique_ptr<Way>> ways;
   for (const WayRow& row : kWays) ways.push_back(row.make(bytes));

@@ -21,6 +21,12 @@ class Replica final : public Mode::Host {
           Updater& updater, std::function<void(int worker)> released);
 
   bool has_begun() const { return memory_->has_begun(); }
+  // Where to listen: as the process before this one did, because workers know where that was.
+  comm::transport::Address as_before(comm::transport::Address address) const {
+    if (address.port == 0 && has_begun()) address.port = memory_->port();
+    return address;
+  }
+  void keep_port(std::uint16_t port) { memory_->set_port(port); }
   void begin(std::span<const float> parameters, std::span<const float> slots, const LedgerStart& start);
 
   const Shard& shard() const { return *shard_; }

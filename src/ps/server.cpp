@@ -38,11 +38,12 @@ class SocketServer final : public Server,
         followers_(*this, options.servers - 1),
         link_(*this, loop, key_, options.server),
         listener_(transport::listen(
-            loop, address, key, {},
+            loop, replica_.as_before(address), key, {},
             [this](std::unique_ptr<transport::Connection> peer) { meet(std::move(peer)); },
             [this](const std::string& who, const std::string& why) {
               refusals_.add(who, why, now_seconds());
             })) {
+    replica_.keep_port(listener_->address().port);
     if (options.server == 0)
       lead_.emplace(*this, LeadOptions{.servers = options.servers,
                                        .workers = options.workers,

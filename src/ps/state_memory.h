@@ -42,6 +42,12 @@ class StateMemory {
   bool has_begun() const { return head_->begun.load(std::memory_order_acquire) != 0; }
   void mark_begun() { head_->begun.store(1, std::memory_order_release); }
 
+  // Where the server listened: who comes again must be found in the same place. 0: nowhere yet.
+  std::uint16_t port() const {
+    return static_cast<std::uint16_t>(head_->port.load(std::memory_order_acquire));
+  }
+  void set_port(std::uint16_t port) { head_->port.store(port, std::memory_order_release); }
+
   // Of versions: as many as sizes say. Of the optimizer: two.
   std::vector<std::span<float>> parameters() const;
   std::span<float> slots(int copy) const;
@@ -78,6 +84,7 @@ class StateMemory {
     Sizes sizes;
     std::atomic<std::uint64_t> version;  // packed
     std::atomic<std::uint32_t> ledger;   // which of the two
+    std::atomic<std::uint32_t> port;
   };
   std::span<float> floats(std::size_t offset, std::int64_t count) const;
 

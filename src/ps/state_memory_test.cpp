@@ -28,6 +28,7 @@ TEST(StateMemory, SurvivesAProcessThatIsKilled) {
     Ledger ledger;
     ledger.begin(12, 34, {});
     memory.set_ledger(ledger);
+    memory.set_port(40'123);
     memory.mark_begun();
     ::kill(::getpid(), SIGKILL);
   }
@@ -43,6 +44,7 @@ TEST(StateMemory, SurvivesAProcessThatIsKilled) {
   EXPECT_EQ(memory.slots(1).size(), 2000u);
   EXPECT_EQ(memory.slots(1).back(), 1.5f);
   EXPECT_EQ(memory.ledger().updates(), 12);
+  EXPECT_EQ(memory.port(), 40'123);
   EXPECT_EQ(memory.ledger().next_batch(), 34);
   ASSERT_EQ(memory.kept_gradient(5, 77).size(), 1000u);
   EXPECT_EQ(memory.kept_gradient(5, 77).back(), 9);

@@ -81,6 +81,12 @@ TEST_F(JobFaultsTest, AnotherServerIsKilled) {
   EXPECT_EQ(record["exchange"]["lost_servers"], 1);
 }
 
+// It must be found again where it was, though any port was as good as another at first.
+TEST_F(JobFaultsTest, AServerOnAnyPortIsKilled) {
+  const Json record = expect_unharmed("--transport tcp", [&] { kill_member("server-0"); });
+  EXPECT_EQ(record["exchange"]["restarted_processes"], 1);
+}
+
 TEST_F(JobFaultsTest, AWorkerStandsStillForLongerThanItsLease) {
   expect_unharmed(
       "--lease 0.5",
