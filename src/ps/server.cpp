@@ -237,7 +237,7 @@ class SocketServer final : public Server,
                      event.reason));
     if (member != nullptr) {
       // It may take long to go, and come again with another gradient of this clock before.
-      replica_.drop(*member->gradient());
+      if (member->gradient() != nullptr) replica_.drop(*member->gradient());
       if (!member->is_closed()) member->refuse(event.reason, event.may_return);
     }
     replica_.leave(worker);
