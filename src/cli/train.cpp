@@ -105,8 +105,9 @@ void print_results(const record::RunRecord& run) {
                                 format_seconds(figure("input_wait_seconds"))));
   print_input(run);
   row("loss", fmt::format("{:.4f} at first, {:.4f} at last", figure("first_loss"), figure("final_loss")));
-  if (std::isfinite(figure("test_accuracy")))
-    row("test accuracy", fmt::format("{:.4f}", figure("test_accuracy")));
+  // Read back from a worker's record it is missing where there was none.
+  const double accuracy = run.figure_or("test_accuracy", std::numeric_limits<double>::quiet_NaN());
+  if (std::isfinite(accuracy)) row("test accuracy", fmt::format("{:.4f}", accuracy));
   if (const std::string checkpoint = word_of(run, "checkpoint"); !checkpoint.empty())
     row("checkpoint", checkpoint);
 }

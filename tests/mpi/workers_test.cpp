@@ -72,6 +72,14 @@ TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   }
 }
 
+TEST_F(WorkersTest, WhatWasNotEvaluatedIsNotPrinted) {
+  const CommandResult result =
+      run("train --network lenet --batch 4 --no-eval --steps 2 --workers 2 --collective mpi");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("at last"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("test accuracy"), std::string::npos) << result.out;
+}
+
 TEST_F(WorkersTest, ThreeEqualOneBigBatch) {
   const Json big = object_from("train --network lenet --batch 12 --no-eval --json --steps 6");
   const Json split = object_from(kTrain + "--workers 3 --collective mpi --steps 6");
