@@ -40,7 +40,9 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, const std::st
     if (deployment.scaling.empty()) deployment.scaling = "weak";
     return;
   }
-  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // says what is allowed
+  want_one_of("--mode", workers.mode,
+              {"allreduce", "bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"});
+  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
   const bool on_host = device == "cpu";
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"

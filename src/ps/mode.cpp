@@ -27,7 +27,7 @@ ModeName ModeName::parse(const std::string& text) {
     if (error == std::errc{} && stopped == end && begin != end && name.bound >= 0) return name;
   }
   fail(ErrorKind::usage,
-       "mode '{}' is not known; allowed are allreduce, bsp, bsp:sum, asp, lazy, lazy-locked, hogwild and "
+       "mode '{}' is not known; allowed are bsp, bsp:sum, asp, lazy, lazy-locked, hogwild and "
        "ssp:N with N "
        ">= 0",
        text);

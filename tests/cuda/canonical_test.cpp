@@ -66,8 +66,8 @@ TEST_F(CanonicalOnGpu, StateIsTheCpusBitByBit) {
   EXPECT_EQ(gathered(CanonicalArray::slot(a, 0)), gathered(CanonicalArray::slot(b, 0)));
 }
 
-// After parameters came from outside, too. Batch norm of eight images makes more of a rounding than others do, of
-// bf16 far more: a mask that flips moves many gradients. A wrong order would be a distance above 1.
+// After parameters came from outside, too. Batch norm of eight images makes more of a rounding than others
+// do, of bf16 far more: a mask that flips moves many gradients. A wrong order would be a distance above 1.
 TEST_F(CanonicalOnGpu, GradientsAreTheCpus) {
   const std::tuple<const char*, Precision, double> cases[] = {{"deepmnist", Precision::f32, 1e-3},
                                                               {"lenet", Precision::f32, 1e-3},

@@ -158,6 +158,7 @@ TEST_F(WorkersTest, MistakesAreOneLine) {
   expect_failure(kTrain + "--steps 5 --workers 2 --collective nccl", 1, "wants GPUs");
   expect_failure(kTrain + "--steps 5 --workers 2 --collective mpo", 1, "did you mean 'mpi'");
   expect_failure(kTrain + "--steps 5 --workers 2 --mode bps", 1, "--mode 'bps'");
+  expect_failure(kTrain + "--steps 5 --workers 2 --mode ssp:N", 1, "ssp:N with N >= 0");
   expect_failure(kTwo + "--steps 5 --threads 3", 1, "cannot be shared equally by 2");
 }
 
