@@ -10,6 +10,7 @@
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
+#include "ops/dense_chain.h"
 #include "ops/dense_update.h"
 #include "ops/dropout.h"
 #include "ops/fill.h"
@@ -37,6 +38,9 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &dense_op,
       &dense_d_src_op,
       &dense_d_weight_op,
+      &dense_chain_op,
+      &dense_chain_d_src_op,
+      &dense_chain_d_weight_op,
       &dense_update_op,
       &max_pool_op,
       &max_pool_d_src_op,

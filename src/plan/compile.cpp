@@ -51,6 +51,7 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   graph::Graph fused = options.precision == backend::Precision::bf16 ? verified(lower_to_bf16(graph)) : graph;
   if (options.fuse) {
     fused = verified(fuse(fused, backend, step.plan.fusions));
+    fused = verified(fuse_chains(fused, backend, step.plan.fusions));
     if (!options.keep_gradients) fused = verified(fuse_updates(fused, backend, step.plan.fusions));
   }
   const int lanes = step.device->lanes();

@@ -15,6 +15,11 @@ graph::Graph lower_to_bf16(const graph::Graph& graph);
 graph::Graph fuse(const graph::Graph& graph, const backend::Backend& backend,
                   std::vector<std::string>& notes);
 
+// fuse_chains.cpp: small dense layers of one width that follow each other become one node, and so do their
+// gradients; `notes` as above.
+graph::Graph fuse_chains(const graph::Graph& graph, const backend::Backend& backend,
+                         std::vector<std::string>& notes);
+
 // fuse_updates.cpp: gradients that only the update reads are made where they are used; `notes` as above.
 graph::Graph fuse_updates(const graph::Graph& graph, const backend::Backend& backend,
                           std::vector<std::string>& notes);

@@ -18,6 +18,7 @@ std::vector<Candidate> all_candidates() {
            conv2d_padded_candidates,
            conv2d_small_images_candidates,
            dense_candidates,
+           dense_chain_candidates,
            dense_narrow_candidates,
            dense_update_candidates,
            dropout_candidates,

@@ -20,6 +20,7 @@ std::vector<Candidate> conv2d_max_pool_candidates();
 std::vector<Candidate> conv2d_padded_candidates();
 std::vector<Candidate> conv2d_small_images_candidates();
 std::vector<Candidate> dense_candidates();
+std::vector<Candidate> dense_chain_candidates();
 std::vector<Candidate> dense_narrow_candidates();
 std::vector<Candidate> dense_update_candidates();
 std::vector<Candidate> dropout_candidates();

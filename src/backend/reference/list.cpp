@@ -13,6 +13,7 @@
 #include "ops/conv2d.h"
 #include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
+#include "ops/dense_chain.h"
 #include "ops/dense_update.h"
 #include "ops/dropout.h"
 #include "ops/fill.h"
@@ -114,6 +115,9 @@ const std::vector<Candidate>& candidates() {
       {&ops::l2_penalty_op, "reference:l2_penalty", always, make<l2_penalty>},
       {&ops::l2_penalty_grad_op, "reference:l2_penalty_grad", always, make<l2_penalty_grad>},
       {&ops::fill_op, "reference:fill", always, make<fill>},
+      {&ops::dense_chain_op, "reference:dense_chain", always, make<dense_chain>},
+      {&ops::dense_chain_d_src_op, "reference:dense_chain_d_src", always, make<dense_chain_d_src>},
+      {&ops::dense_chain_d_weight_op, "reference:dense_chain_d_weight", always, make<dense_chain_d_weight>},
       {&ops::dense_update_op, "reference:dense_update", always, make<dense_update>},
       {&ops::update_op, "reference:update", always, make<update>},
   };
