@@ -1,6 +1,7 @@
 // A worker on a GPU means the same numbers as one on the CPU.
 #include "engine/canonical.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
@@ -66,11 +67,14 @@ TEST_F(CanonicalOnGpu, StateIsTheCpusBitByBit) {
   EXPECT_EQ(gathered(CanonicalArray::slot(a, 0)), gathered(CanonicalArray::slot(b, 0)));
 }
 
-// After parameters came from outside, too. Batch norm of eight images makes of bf16 more than a rounding.
+// After parameters came from outside, too. The middle one of five batches: where an activation is zero but
+// for rounding, its ReLU passes on one device and not on the other, and that alone moves the gradient of a
+// deep network by some thousandths (so it does on one device when the weights move by their last bit). Batch
+// norm of eight images makes of bf16 more than a rounding.
 TEST_F(CanonicalOnGpu, GradientsAreTheCpus) {
   const std::tuple<const char*, Precision, double> cases[] = {{"deepmnist", Precision::f32, 1e-3},
                                                               {"lenet", Precision::f32, 1e-3},
-                                                              {"resnet20", Precision::f32, 1e-3},
+                                                              {"resnet20", Precision::f32, 1e-4},
                                                               {"deepmnist", Precision::bf16, 0.2},
                                                               {"lenet", Precision::bf16, 0.2}};
   for (const auto& [network, precision, allowed] : cases) {
@@ -79,13 +83,19 @@ TEST_F(CanonicalOnGpu, GradientsAreTheCpus) {
     auto there = CanonicalArray::parameters(gpu->executor()),
          here = CanonicalArray::parameters(cpu->executor());
     std::vector<float> weights = gathered(here);
-    for (const std::int64_t step : {0, 1}) {
-      EXPECT_LT(distance(gradients_of(gpu->executor(), step), gradients_of(cpu->executor(), step)), allowed);
+    std::vector<double> distances;
+    for (const std::int64_t step : {0, 1, 2, 3, 4}) {
+      for (train::Session* session : {gpu.get(), cpu.get()})
+        engine::initialise_inputs(session->executor(), 9 + static_cast<std::uint64_t>(step));
+      distances.push_back(distance(gradients_of(gpu->executor(), step), gradients_of(cpu->executor(), step)));
       for (float& weight : weights) weight *= 0.9f;
       there.scatter(weights);
       here.scatter(weights);
       EXPECT_EQ(gathered(there), weights);
     }
+    std::sort(distances.begin(), distances.end());
+    EXPECT_LT(distances[2], allowed);
+    EXPECT_LT(distances[4], std::max(allowed, 0.02));
   }
 }
 
