@@ -38,8 +38,8 @@ def make_parser(description, networks, modes):
     parser.add_argument("--burst-seconds", type=float, default=0.5, help="of one timing (default: 0.5)")
     parser.add_argument("--warmup", type=int, default=5, help="steps before anything is timed (default: 5)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--layers", type=int, default=5, help="fc: dense layers in all")
-    parser.add_argument("--width", type=int, default=1024, help="fc: outputs of every layer but the last")
+    parser.add_argument("--layers", type=int, default=4, help="fc: hidden dense layers")
+    parser.add_argument("--width", type=int, default=1024, help="fc: outputs of every hidden layer")
     parser.add_argument("--inputs", type=int, default=1000, help="fc: inputs of the first layer")
     parser.add_argument("--classes", type=int, default=100, help="fc: outputs of the last layer")
     return parser

@@ -158,8 +158,8 @@ def resnet50(context, x):
 def fc_parameters(sizes):
     shapes = {}
     inputs = sizes.inputs
-    for index in range(sizes.layers):
-        outputs = sizes.classes if index == sizes.layers - 1 else sizes.width
+    for index in range(sizes.layers + 1):
+        outputs = sizes.classes if index == sizes.layers else sizes.width
         layer(shapes, f"fc{index}", inputs, outputs)
         inputs = outputs
     return shapes

@@ -115,9 +115,9 @@ def resnet50():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1001))
 
 
-def fc(layers=5, width=1024, inputs=1000, classes=100):
-    """`layers` dense layers in all; every one but the last has a ReLU."""
-    widths = [inputs, *[width] * (layers - 1), classes]
+def fc(layers=4, width=1024, inputs=1000, classes=100):
+    """`layers` hidden dense layers with ReLU, and one to the classes."""
+    widths = [inputs, *[width] * layers, classes]
     made = []
     for source, target in zip(widths, widths[1:]):
         dense = nn.Linear(source, target)

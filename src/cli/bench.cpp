@@ -43,8 +43,7 @@ std::optional<Images> images_for(const BenchOptions& options) {
   if (options.feed == "auto") return std::nullopt;
   if (options.run.device == "cpu")
     fail(ErrorKind::usage, "--feed {}: wants a GPU, --device cuda", options.feed);
-  networks::NetworkInfo network = networks::find_network(options.run.network);
-  if (options.run.inputs > 0) network.input = Shape{options.run.inputs};
+  const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
   Images images;
   images.dataset = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
   images.input = train::match_input(network, images.dataset, "");

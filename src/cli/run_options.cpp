@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/nearest_name.h"
+#include "cli/parameter_options.h"
 #include "networks/zoo.h"
 
 namespace trainyard::cli {
@@ -47,18 +48,7 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
   return update;
 }
 
-void check_stack(const RunOptions& options) {
-  const networks::NetworkInfo& network = networks::find_network(options.network);
-  const auto check = [&](const char* option, std::int64_t given) {
-    if (given < 0) fail(ErrorKind::usage, "{} {}: must be at least 1", option, given);
-    if (given > 0 && network.build_stack == nullptr)
-      fail(ErrorKind::usage, "{} {}: network '{}' has its own; only fc lets you choose", option, given,
-           network.name);
-  };
-  check("--layers", options.layers);
-  check("--width", options.width);
-  check("--inputs", options.inputs);
-}
+constexpr std::int64_t kMostClasses = std::int64_t{1} << 24, kLargestBatch = std::int64_t{1} << 30;
 
 }  // namespace
 
@@ -75,12 +65,15 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
                   "Network; `trainyard networks` lists them")
       ->capture_default_str();
   command.add_option("--batch,-b", options.batch, "Images per step")->capture_default_str();
-  command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)");
-  command.add_option("--layers", options.layers, "Of network fc: dense layers in all (default: 5)");
-  command.add_option("--width", options.width,
-                     "Of network fc: outputs of all layers but the last (default: 1024)");
-  command.add_option("--inputs", options.inputs,
-                     "Of network fc: inputs of the first layer (default: 1000; train: as the data set has)");
+  command.add_option_function<std::int64_t>(
+      "--classes",
+      [&options](std::int64_t given) {
+        if (given < 1 || given > kMostClasses)
+          fail(ErrorKind::usage, "--classes {}: must be from 1 to {}", given, kMostClasses);
+        options.classes = static_cast<int>(given);
+      },
+      "Classes (default: the network's own, or the data set's)");
+  add_parameter_options(command, options.parameters);
   command.add_option("--backend", options.backend, "auto, onednn, cuda, reference or null")
       ->capture_default_str();
   command.add_option("--device", options.device, "cpu, cuda (the first GPU) or cuda:1")
@@ -113,9 +106,10 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
 }
 
 train::SessionOptions to_session(const RunOptions& options) {
-  check_stack(options);
+  networks::find_network(options.network, options.parameters);
   if (options.batch < 1) fail(ErrorKind::usage, "--batch {}: must be at least 1", options.batch);
-  if (options.classes < 0) fail(ErrorKind::usage, "--classes {}: must be at least 1", options.classes);
+  if (options.batch > kLargestBatch)
+    fail(ErrorKind::usage, "--batch {}: must be at most {}", options.batch, kLargestBatch);
   want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
   if (options.learning_rate < 0) fail(ErrorKind::usage, "--lr {}: must be positive", options.learning_rate);
   if (options.ema < 0 || options.ema >= 1) fail(ErrorKind::usage, "--ema {}: must be in [0, 1)", options.ema);
@@ -124,8 +118,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.model = {.network = options.network,
                    .batch = options.batch,
                    .classes = options.classes,
-                   .input = options.inputs > 0 ? Shape{options.inputs} : Shape{},
-                   .stack = {.layers = options.layers, .width = options.width},
+                   .parameters = options.parameters,
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;

@@ -14,9 +14,8 @@ namespace trainyard::cli {
 struct RunOptions {
   std::string network = "deepmnist";
   std::int64_t batch = 128;
-  int classes = 0;
-  int layers = 0;  // these three 0: the network's own
-  std::int64_t width = 0, inputs = 0;
+  int classes = 0;  // 0: the network's own
+  networks::generator::Given parameters;
   std::string backend = "auto", device = "cpu", precision = "f32";
   int threads = 0;
   std::uint64_t seed = 1;

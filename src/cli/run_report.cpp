@@ -13,6 +13,7 @@
 #include "meter/cgroup.h"
 #include "meter/memory.h"
 #include "meter/provenance.h"
+#include "networks/zoo.h"
 #include "record/throughput.h"
 #include "train/thread_limit.h"
 
@@ -22,6 +23,15 @@ namespace {
 std::string new_run_id(const RunStart& start) {
   const auto moment = static_cast<std::uint64_t>(start.wall * 1e9);
   return fmt::format("run-{:016x}", mix_streams(moment, static_cast<std::uint64_t>(::getpid())));
+}
+
+// All of a generated network, so that records of a family can be compared by their sizes.
+void add_parameters(record::Settings& asked, const RunOptions& options) {
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  for (const auto& [name, value] : networks::parameters_of(network, options.parameters).all())
+    asked[name] = record::to_value(value);
+  if (options.classes > 0 || network.generator != nullptr)
+    asked["classes"] = std::int64_t{options.classes > 0 ? options.classes : network.classes};
 }
 
 record::Settings asked_settings(const RunOptions& options, const train::Deployment& deployment) {
@@ -34,9 +44,7 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"seed", static_cast<std::int64_t>(options.seed)},
                          {"strategy", deployment.strategy_name()},
                          {"devices", std::int64_t{deployment.devices}}};
-  if (options.layers > 0) asked["layers"] = std::int64_t{options.layers};
-  if (options.width > 0) asked["width"] = options.width;
-  if (options.inputs > 0) asked["inputs"] = options.inputs;
+  add_parameters(asked, options);
   if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
   if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
   return asked;

@@ -45,9 +45,9 @@ void check(const TrainCommand& options) {
   want_one_of("--feed", options.feed, train::feed_names());
   if (options.feed == "device" && options.run.device == "cpu")
     fail(ErrorKind::usage, "--feed device: wants a GPU, --device cuda");
-  if (options.run.inputs != 0)
+  if (const auto inputs = options.run.parameters.find("inputs"); inputs != options.run.parameters.end())
     fail(ErrorKind::usage, "--inputs {}: a network that is trained takes what the data set has",
-         options.run.inputs);
+         inputs->second);
   if (!(options.epochs > 0 && options.epochs < 1e9))
     fail(ErrorKind::usage, "--epochs {}: must be positive", options.epochs);
   if (options.resume && options.overwrite)

@@ -9,6 +9,7 @@ namespace trainyard::networks {
 // Each family describes its networks in its own file; zoo.cpp joins them.
 std::vector<NetworkInfo> alexnet_networks();
 std::vector<NetworkInfo> cifarnet_networks();
+std::vector<NetworkInfo> cnn_networks();
 std::vector<NetworkInfo> deepmnist_networks();
 std::vector<NetworkInfo> densenet_networks();
 std::vector<NetworkInfo> fc_networks();

@@ -18,9 +18,6 @@ void check(const ModelOptions& options) {
   if (options.batch < 1) fail(ErrorKind::usage, "batch {}: must be at least 1", options.batch);
   if (options.classes < 0)
     fail(ErrorKind::usage, "classes {}: must be at least 1, or 0 for the network's own", options.classes);
-  if (options.stack.layers < 0 || options.stack.width < 0)
-    fail(ErrorKind::usage, "{} layers of width {}: must be at least 1, or 0 for the network's own",
-         options.stack.layers, options.stack.width);
   if (!(options.label_smoothing >= 0 && options.label_smoothing < 1))
     fail(ErrorKind::usage, "label smoothing {}: must be at least 0 and below 1", options.label_smoothing);
   if (!(options.weight_decay >= 0))
@@ -53,7 +50,7 @@ std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own
 
 Model build_model(const ModelOptions& options) {
   check(options);
-  const NetworkInfo& info = find_network(options.network);
+  const NetworkInfo info = find_network(options.network, options.parameters);
   const int classes = options.classes == 0 ? info.classes : options.classes;
   const Shape& input = options.input.rank() == 0 ? info.input : options.input;
   Model model;
@@ -63,10 +60,9 @@ Model build_model(const ModelOptions& options) {
       graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
   model.labels = graph.add_input("labels", {{options.batch}, DType::i32}, Initializer::integers(0, classes));
   Builder builder(graph, options.training, options.dtype);
-  if (options.stack.given() && info.build_stack == nullptr)
-    fail(ErrorKind::usage, "network '{}': its layers and their width are fixed", info.name);
-  model.logits = options.stack.given() ? info.build_stack(builder, model.images, classes, options.stack)
-                                       : info.build(builder, model.images, classes);
+  model.logits = info.generator != nullptr ? info.generator->build(builder, model.images, classes,
+                                                                   parameters_of(info, options.parameters))
+                                           : info.build(builder, model.images, classes);
 
   const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
   const auto made = ops::softmax_cross_entropy(graph, penalised ? "cross_entropy" : "loss", model.logits,

@@ -13,9 +13,9 @@ namespace trainyard::networks {
 struct ModelOptions {
   std::string network;
   std::int64_t batch = 1;
-  int classes = 0;  // 0: the network's own
-  Shape input{};    // (channel, row, column); no dimension: the network's own
-  StackSizes stack{};
+  int classes = 0;                // 0: the network's own
+  Shape input{};                  // (channel, row, column); no dimension: the network's own
+  generator::Given parameters{};  // of a generated network; what is not given is its own
   bool training = true;
   double label_smoothing = 0;
   double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more

@@ -5,16 +5,10 @@
 #include <vector>
 
 #include "networks/builder.h"
+#include "networks/generator/generator.h"
 #include "tensor/shape.h"
 
 namespace trainyard::networks {
-
-// Of a network that is a stack of equal layers. 0: its own.
-struct StackSizes {
-  int layers = 0;  // with the last, whose outputs are the classes
-  std::int64_t width = 0;
-  bool given() const { return layers != 0 || width != 0; }
-};
 
 struct NetworkInfo {
   std::string name;
@@ -23,16 +17,20 @@ struct NetworkInfo {
   Shape input;  // (channel, row, column), or one dimension
   int classes;
   std::string preprocess;  // what turns an image of the data set into the input
-  // images (N, input) -> logits (N, classes)
-  graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes);
-  // The same in other sizes; null: the network has no choice.
-  graph::ValueId (*build_stack)(Builder& builder, graph::ValueId images, int classes,
-                                const StackSizes& sizes) = nullptr;
+  // images (N, input) -> logits (N, classes); null: it is generated
+  graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes) = nullptr;
+  const generator::Generator* generator = nullptr;  // of a network that has parameters
 };
 
 const std::vector<NetworkInfo>& all_networks();
 
 // Throws an Error of kind usage that suggests the nearest name.
 const NetworkInfo& find_network(std::string_view name);
+
+// All parameters of a network, given or its own. Error (usage) when one is not allowed.
+generator::Parameters parameters_of(const NetworkInfo& info, const generator::Given& given);
+
+// The network with the input that these parameters give it.
+NetworkInfo find_network(std::string_view name, const generator::Given& given);
 
 }  // namespace trainyard::networks

@@ -49,14 +49,26 @@ std::vector<KnownSetting> deployment_settings() {
   };
 }
 
+// Parameters of generated networks, as the tables in networks/generator have them, which this folder does not
+// see: a test compares the two.
+std::vector<KnownSetting> generator_settings() {
+  return {
+      {"layers", "--layers", "both", Form::count, {}},
+      {"width", "--width", "both", Form::count, {}},
+      {"inputs", "--inputs", "bench", Form::count, {}},
+      {"block", "--block", "both", Form::choice, {"residual", "bottleneck"}},
+      {"blocks", "--blocks", "both", Form::counts, {}},
+      {"filters", "--filters", "both", Form::count, {}},
+      {"image", "--image", "both", Form::count, {}},
+      {"pool", "--pool", "both", Form::choice, {"fixed", "adaptive"}},
+  };
+}
+
 std::vector<KnownSetting> run_settings() {
   return {
       {"network", "--network", "both", Form::word, {}},
       {"batch", "--batch", "both", Form::count, {}},
       {"classes", "--classes", "both", Form::count, {}},
-      {"layers", "--layers", "both", Form::count, {}},
-      {"width", "--width", "both", Form::count, {}},
-      {"inputs", "--inputs", "bench", Form::count, {}},
       {"backend", "--backend", "both", Form::choice, {"auto", "onednn", "cuda", "reference"}},
       {"device", "--device", "both", Form::word, {}},
       {"threads", "--threads", "both", Form::count, {}},
@@ -102,7 +114,7 @@ std::vector<KnownSetting> run_settings() {
 const std::vector<KnownSetting>& all() {
   static const std::vector<KnownSetting> kAll = [] {
     std::vector<KnownSetting> joined = run_settings();
-    for (const auto& more : {deployment_settings(), job_settings()})
+    for (const auto& more : {generator_settings(), deployment_settings(), job_settings()})
       joined.insert(joined.end(), more.begin(), more.end());
     return joined;
   }();
@@ -143,6 +155,12 @@ std::string complaint_about(const KnownSetting& setting, const record::Value& va
       const auto* count = std::get_if<std::int64_t>(&value);
       if (count != nullptr && *count >= 1) return "";
       return fmt::format("{} '{}': a whole number of at least 1 expected", setting.name, given);
+    }
+    case Form::counts: {
+      const bool counts = !given.empty() && given.front() != ',' && given.back() != ',' &&
+                          given.find(",,") == std::string::npos &&
+                          given.find_first_not_of("0123456789,") == std::string::npos;
+      return counts ? "" : fmt::format("{} '{}': whole numbers with commas expected", setting.name, given);
     }
     case Form::number:
       if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value)) return "";

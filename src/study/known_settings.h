@@ -9,7 +9,7 @@ namespace trainyard::study {
 
 // A setting that `bench` and `train` take as an option, or that asks a cluster for something.
 struct KnownSetting {
-  enum class Form { word, choice, count, number, truth };
+  enum class Form { word, choice, count, counts, number, truth };  // counts: 2, or 3,4,6,3
 
   const char* name;
   const char* option;  // of the command; nullptr: a resource, for the launcher

@@ -18,8 +18,9 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
     add("batch", fmt::format("{} x {}", devices, model.batch));
   add("classes", model.classes);
   add("input", model.input.to_string());
-  if (model.stack.layers > 0) add("layers", model.stack.layers);
-  if (model.stack.width > 0) add("width", model.stack.width);
+  const networks::NetworkInfo& network = networks::find_network(model.network);
+  for (const auto& [parameter, value] : networks::parameters_of(network, model.parameters).all())
+    add(parameter.c_str(), value);
   add("precision", name(model.dtype));
   add("data", fmt::format("{} ({} images)", dataset.name, dataset.size(data::Split::train)));
   add("preprocess", preprocess.name);

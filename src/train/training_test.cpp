@@ -66,7 +66,8 @@ TEST(Training, LeavesCheckpointEventsAndFigures) {
 TEST(Training, TakesImagesFlat) {
   const data::Dataset dataset = small_dataset();
   SessionOptions options;
-  options.model = {.network = "fc", .batch = 8, .classes = 4, .input = {144}, .stack = {.layers = 2}};
+  options.model = {
+      .network = "fc", .batch = 8, .classes = 4, .input = {144}, .parameters = {{"layers", "1"}}};
   Replicas replicas(options, {});
   const TrainResult result =
       run_training(replicas, dataset, {.steps = 3, .preprocess = {"unit", {}}, .quiet = true}, nullptr);

@@ -43,8 +43,8 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("bench --network deepmnits --steps 1", 1, "did you mean 'deepmnist'");
   expect_failure("train --batch 0", 1, "--batch 0");
   expect_failure("bench --batch 0", 1, "--batch 0");
-  expect_failure("bench --network lenet --layers 3", 1, "only fc lets you choose");
-  expect_failure("bench --network fc --width -1", 1, "--width -1: must be at least 1");
+  expect_failure("bench --network lenet --layers 3", 1, "network 'lenet' has sizes of its own");
+  expect_failure("bench --network fc --width -1", 1, "--width -1: network 'fc' takes a whole number from 1");
   expect_failure("train --network fc --inputs 100", 1, "takes what the data set has");
   expect_failure("probe --device cuda:x", 1, "unknown device 'cuda:x'");
   expect_failure("train --feed hots", 1, "did you mean 'host'");

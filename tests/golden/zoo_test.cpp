@@ -53,6 +53,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "densenet40_k12",
                                        "densenet100_k12",
                                        "mobilenet_v1",
+                                       "cnn",
                                        "fc"};
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), expected);
   EXPECT_EQ(all.size(), expected.size());
@@ -123,19 +124,23 @@ TEST(ZooErrors, NumbersOutOfRange) {
             "classes -1: must be at least 1, or 0 for the network's own");
   EXPECT_EQ(failure_of({.network = "lenet", .label_smoothing = 1}).message,
             "label smoothing 1: must be at least 0 and below 1");
-  EXPECT_EQ(failure_of({.network = "lenet", .stack = {.layers = 3}}).message,
-            "network 'lenet': its layers and their width are fixed");
-  EXPECT_EQ(failure_of({.network = "fc", .stack = {.layers = -1}}).message,
-            "-1 layers of width 0: must be at least 1, or 0 for the network's own");
+  EXPECT_EQ(failure_of({.network = "lenet", .parameters = {{"layers", "3"}}}).message,
+            "--layers 3: network 'lenet' has sizes of its own");
 }
 
 TEST(ZooSizes, FullyConnectedStackIsAsDeepAndWideAsAsked) {
-  const Model model = build_model(
-      {.network = "fc", .batch = 2, .classes = 7, .input = {5}, .stack = {.layers = 3, .width = 11}});
+  const Model model = build_model({.network = "fc",
+                                   .batch = 2,
+                                   .classes = 7,
+                                   .parameters = {{"layers", "2"}, {"width", "11"}, {"inputs", "5"}}});
   EXPECT_EQ(graph::parameter_count(model.graph), (5 + 1) * 11 + (11 + 1) * 11 + (11 + 1) * 7);
-  const Model one =
-      build_model({.network = "fc", .batch = 2, .classes = 7, .input = {5}, .stack = {.layers = 1}});
-  EXPECT_EQ(graph::parameter_count(one.graph), (5 + 1) * 7);
+  // A data set's input is stronger than the parameter.
+  const Model one = build_model({.network = "fc",
+                                 .batch = 2,
+                                 .classes = 7,
+                                 .input = {3},
+                                 .parameters = {{"layers", "1"}, {"width", "11"}, {"inputs", "5"}}});
+  EXPECT_EQ(graph::parameter_count(one.graph), (3 + 1) * 11 + (11 + 1) * 7);
 }
 
 TEST(ZooErrors, InputsThatDoNotFitNameTheLayer) {

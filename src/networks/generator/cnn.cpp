@@ -1,0 +1,93 @@
+#include "networks/generator/cnn.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "networks/families.h"
+#include "networks/residual_block.h"
+
+namespace trainyard::networks {
+namespace generator {
+namespace {
+
+using graph::ValueId;
+
+ValueId build(Builder& b, ValueId images, int classes, const Parameters& parameters) {
+  const CnnSizes sizes = cnn_sizes(parameters, classes);
+  ValueId x = residual_conv(
+      b, "stem", images, {.filters = sizes.filters, .kernel = 7, .stride = 2, .padding = Padding::centred});
+  x = b.max_pool("pool", x, {.kernel = 3, .stride = 2, .padding = Padding::same});
+  std::int64_t width = sizes.filters;
+  for (std::size_t group = 0; group < sizes.blocks.size(); ++group, width *= 2)
+    for (std::int64_t i = 0; i < sizes.blocks[group]; ++i) {
+      const ResidualBlock block{.width = width,
+                                .stride = group > 0 && i == 0 ? 2 : 1,
+                                .shortcut = i == 0 ? Shortcut::project : Shortcut::identity,
+                                .last_gamma = 0};
+      const std::string name = fmt::format("group{}/block{}", group + 1, i + 1);
+      x = sizes.bottleneck ? bottleneck_block(b, name, x, block) : basic_block(b, name, x, block);
+    }
+  x = sizes.adaptive ? b.global_average_pool("last_pool", x)
+                     : b.average_pool("last_pool", x, {.kernel = kCnnPool, .stride = 1});
+  return b.logits(x, classes, {.init = WeightInit::normal(0.01)});
+}
+
+void check(const Parameters& parameters) {
+  const std::int64_t image = parameters.number("image");
+  if (parameters.word("pool") == "fixed" && image < kSmallestForThePool)
+    fail(ErrorKind::usage,
+         "--image {}: network 'cnn' with --pool fixed takes at least {}; any with --pool adaptive", image,
+         kSmallestForThePool);
+}
+
+Shape input(const Parameters& parameters) {
+  const std::int64_t image = parameters.number("image");
+  return {3, image, image};
+}
+
+const Generator kCnn{
+    .parameters = {{.name = "block",
+                    .about = "residual (3x3, 3x3) or bottleneck (1x1, 3x3, 1x1)",
+                    .fallback = "bottleneck",
+                    .choices = {"residual", "bottleneck"}},
+                   {"blocks", "blocks of each of the four groups, as in 2 or 3,4,6,3", "1", 1, 512, 4},
+                   {"filters", "filters of the first group; each further one has twice as many", "16", 1,
+                    65536},
+                   {"image", "rows and columns of an image", "224", 32, 65536},
+                   {.name = "pool",
+                    .about = "fixed (7x7, for images of at least 193) or adaptive (the mean of all pixels)",
+                    .fallback = "fixed",
+                    .choices = {"fixed", "adaptive"}}},
+    .check = check,
+    .input = input,
+    .build = build};
+
+}  // namespace
+
+CnnSizes cnn_sizes(const Parameters& parameters, int classes) {
+  CnnSizes sizes{.bottleneck = parameters.word("block") == "bottleneck",
+                 .blocks = {},
+                 .filters = parameters.number("filters"),
+                 .image = parameters.number("image"),
+                 .classes = classes,
+                 .adaptive = parameters.word("pool") == "adaptive"};
+  const std::vector<std::int64_t> blocks = parameters.numbers("blocks");
+  std::copy_n(blocks.begin(), sizes.blocks.size(), sizes.blocks.begin());
+  return sizes;
+}
+
+}  // namespace generator
+
+std::vector<NetworkInfo> cnn_networks() {
+  return {
+      {.name = "cnn",
+       .family = "cnn",
+       .description = "generated: a residual network, by default one bottleneck block a group, 16 filters",
+       .input = {3, 224, 224},
+       .classes = 1000,
+       .preprocess = "unit",
+       .generator = &generator::kCnn}};
+}
+
+}  // namespace trainyard::networks

@@ -1,0 +1,50 @@
+#include "networks/generator/fc.h"
+
+#include <fmt/core.h>
+
+#include "networks/families.h"
+
+namespace trainyard::networks {
+namespace generator {
+namespace {
+
+using graph::ValueId;
+
+constexpr std::int64_t kWidest = std::int64_t{1} << 24;
+
+ValueId build(Builder& b, ValueId images, int classes, const Parameters& parameters) {
+  const FcSizes sizes = fc_sizes(parameters, classes);
+  ValueId x = images;
+  for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
+    x = b.dense(fmt::format("fc{}", layer), x, {.outputs = sizes.width});
+  return b.logits(x, classes);
+}
+
+Shape input(const Parameters& parameters) { return {parameters.number("inputs")}; }
+
+const Generator kFc{
+    .parameters = {{"layers", "hidden dense layers, each with ReLU", "4", 1, 4096},
+                   {"width", "outputs of each hidden layer", "1024", 1, kWidest},
+                   {"inputs", "inputs of the first layer; train: as the data set has", "1000", 1, kWidest}},
+    .input = input,
+    .build = build};
+
+}  // namespace
+
+FcSizes fc_sizes(const Parameters& parameters, int classes) {
+  return {parameters.number("layers"), parameters.number("width"), parameters.number("inputs"), classes};
+}
+
+}  // namespace generator
+
+std::vector<NetworkInfo> fc_networks() {
+  return {{.name = "fc",
+           .family = "fc",
+           .description = "generated: dense layers with ReLU, by default four of 1024",
+           .input = {1000},
+           .classes = 100,
+           .preprocess = "unit",
+           .generator = &generator::kFc}};
+}
+
+}  // namespace trainyard::networks

@@ -1,0 +1,88 @@
+#include "networks/generator/parameter.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+
+namespace trainyard::networks::generator {
+namespace {
+
+// "3,4,6,3"; none when any part is no whole number, or none that fits.
+std::optional<std::vector<std::int64_t>> read_numbers(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    std::int64_t number = 0;
+    const char* end = text.data() + comma;
+    const auto read = std::from_chars(text.data() + at, end, number);
+    if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    numbers.push_back(number);
+    at = comma + 1;
+  }
+  return numbers;
+}
+
+[[noreturn]] void refuse(std::string_view network, const Parameter& parameter, const std::string& value) {
+  fail(ErrorKind::usage, "--{} {}{}: network '{}' takes {}", parameter.name, value,
+       did_you_mean(value, parameter.choices), network, parameter.allowed());
+}
+
+std::vector<std::int64_t> checked_numbers(std::string_view network, const Parameter& parameter,
+                                          const std::string& value) {
+  auto numbers = read_numbers(value);
+  const auto wanted = static_cast<std::size_t>(parameter.numbers);
+  if (!numbers || (numbers->size() != 1 && numbers->size() != wanted)) refuse(network, parameter, value);
+  for (const std::int64_t number : *numbers)
+    if (number < parameter.smallest || number > parameter.largest) refuse(network, parameter, value);
+  if (numbers->size() < wanted) numbers->resize(wanted, numbers->front());
+  return *numbers;
+}
+
+}  // namespace
+
+std::string Parameter::allowed() const {
+  if (is_word()) return fmt::format("{}", fmt::join(choices, " or "));
+  if (numbers == 1) return fmt::format("a whole number from {} to {}", smallest, largest);
+  return fmt::format("one whole number or {} with commas, each from {} to {}", numbers, smallest, largest);
+}
+
+Parameters::Parameters(std::string_view network, const std::vector<Parameter>& table, const Given& given) {
+  for (const auto& [name, value] : given)
+    if (std::none_of(table.begin(), table.end(), [&](const Parameter& one) { return one.name == name; })) {
+      std::string names;
+      for (const Parameter& one : table) names += (names.empty() ? "--" : ", --") + one.name;
+      fail(ErrorKind::usage, "--{} {}: network '{}' {}", name, value, network,
+           names.empty() ? "has sizes of its own" : "has no such parameter, but " + names);
+    }
+  for (const Parameter& parameter : table) {
+    const auto found = given.find(parameter.name);
+    const std::string& value = found == given.end() ? parameter.fallback : found->second;
+    if (!parameter.is_word())
+      numbers_[parameter.name] = checked_numbers(network, parameter, value);
+    else if (std::find(parameter.choices.begin(), parameter.choices.end(), value) == parameter.choices.end())
+      refuse(network, parameter, value);
+    values_.emplace_back(parameter.name, value);
+  }
+}
+
+std::int64_t Parameters::number(std::string_view name) const { return numbers(name).front(); }
+
+std::vector<std::int64_t> Parameters::numbers(std::string_view name) const {
+  const auto found = numbers_.find(name);
+  TRAINYARD_CHECK(found != numbers_.end());
+  return found->second;
+}
+
+const std::string& Parameters::word(std::string_view name) const {
+  const auto found =
+      std::find_if(values_.begin(), values_.end(), [&](const auto& value) { return value.first == name; });
+  TRAINYARD_CHECK(found != values_.end());
+  return found->second;
+}
+
+}  // namespace trainyard::networks::generator
