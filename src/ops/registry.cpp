@@ -13,14 +13,17 @@
 #include "ops/dense_chain.h"
 #include "ops/dense_update.h"
 #include "ops/dropout.h"
+#include "ops/embedding.h"
 #include "ops/fill.h"
 #include "ops/l2_penalty.h"
 #include "ops/local_response_norm.h"
 #include "ops/max_pool.h"
 #include "ops/multiply.h"
 #include "ops/pad.h"
+#include "ops/recurrent.h"
 #include "ops/reshape.h"
 #include "ops/scale.h"
+#include "ops/sequence_cross_entropy.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/softmax_cross_entropy.h"
@@ -66,6 +69,12 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &softmax_grad_op,
       &softmax_cross_entropy_op,
       &softmax_cross_entropy_grad_op,
+      &embedding_op,
+      &embedding_d_table_op,
+      &recurrent_op,
+      &recurrent_grad_op,
+      &sequence_cross_entropy_op,
+      &sequence_cross_entropy_grad_op,
       &l2_penalty_op,
       &l2_penalty_grad_op,
       &fill_op,

@@ -12,13 +12,16 @@
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/dropout.h"
+#include "ops/embedding.h"
 #include "ops/fill.h"
 #include "ops/l2_penalty.h"
 #include "ops/local_response_norm.h"
 #include "ops/max_pool.h"
 #include "ops/multiply.h"
 #include "ops/pad.h"
+#include "ops/recurrent.h"
 #include "ops/reshape.h"
+#include "ops/sequence_cross_entropy.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/softmax_cross_entropy.h"
@@ -51,6 +54,53 @@ Window2d two_pixels_below() {
 }
 
 const Mistake kMistakes[] = {
+    {"embedding_ids",
+     [](Graph& g) {
+       embedding(g, "words", tensor(g, "table", {9, 4}), tensor(g, "ids", {5, 2}));
+     },
+     "embedding 'words': ids are f32 5x2, wants i32"},
+    {"recurrent_rows",
+     [](Graph& g) {
+       recurrent(g, "cell",
+                 {tensor(g, "x", {5, 2, 3}), tensor(g, "w", {16, 3}), tensor(g, "u", {12, 4}),
+                  tensor(g, "b", {16})},
+                 {Cell::lstm});
+     },
+     "recurrent 'cell': recurrent weight is 12x4, lstm wants 16 rows for its 4 columns"},
+    {"recurrent_weight",
+     [](Graph& g) {
+       recurrent(g, "cell",
+                 {tensor(g, "x", {5, 2, 3}), tensor(g, "w", {12, 4}), tensor(g, "u", {12, 4}),
+                  tensor(g, "b", {12})},
+                 {Cell::gru});
+     },
+     "recurrent 'cell': weight is 12x4, wants 12x3 for input 5x2x3"},
+    {"recurrent_bias",
+     [](Graph& g) {
+       recurrent(
+           g, "cell",
+           {tensor(g, "x", {5, 2, 3}), tensor(g, "w", {4, 3}), tensor(g, "u", {4, 4}), tensor(g, "b", {5})},
+           {Cell::rnn});
+     },
+     "recurrent 'cell': bias is 5, wants 4"},
+    {"sequence_labels",
+     [](Graph& g) {
+       sequence_cross_entropy(g, "loss", tensor(g, "x", {5, 2, 3}), tensor(g, "y", {2, 5}, DType::i32),
+                              tensor(g, "n", {2}, DType::i32));
+     },
+     "sequence_cross_entropy 'loss': logits are 5x2x3, wants a row for each of 2x5 labels"},
+    {"sequence_label_type",
+     [](Graph& g) {
+       sequence_cross_entropy(g, "loss", tensor(g, "x", {10, 3}), tensor(g, "y", {5, 2}),
+                              tensor(g, "n", {2}, DType::i32));
+     },
+     "sequence_cross_entropy 'loss': input 1 'y' is f32 5x2, wants i32"},
+    {"sequence_lengths",
+     [](Graph& g) {
+       sequence_cross_entropy(g, "loss", tensor(g, "x", {5, 2, 3}), tensor(g, "y", {5, 2}, DType::i32),
+                              tensor(g, "n", {5}, DType::i32));
+     },
+     "sequence_cross_entropy 'loss': lengths are 5, wants 2"},
     {"conv_groups",
      [](Graph& g) {
        conv2d(g, "stem", image(g), tensor(g, "w", {8, 1, 3, 3}), kNone, {square_window(3), 4});

@@ -176,10 +176,13 @@ TEST(GradientList, OpsWithoutOne) {
                                        "dense_d_src",
                                        "dense_d_weight",
                                        "dense_update",
+                                       "embedding_d_table",
                                        "fill",
                                        "l2_penalty_grad",
                                        "local_response_norm_grad",
                                        "max_pool_d_src",
+                                       "recurrent_grad",
+                                       "sequence_cross_entropy_grad",
                                        "softmax_cross_entropy_grad",
                                        "softmax_grad",
                                        "update"};
@@ -190,10 +193,11 @@ TEST(GradientList, CasesWithoutOne) {
   std::set<std::string> none;
   for (const Problem& problem : all_problems())
     if (problem.op->gradient != nullptr && !has_gradient(problem)) none.insert(problem.name);
-  // By the running statistics nothing is trained, and a chain that keeps its last layer alone is for
-  // inference.
+  // By the running statistics nothing is trained; in inference chains keep their last layer alone, and recurrent
+  // layers no gates.
   EXPECT_EQ(none, (std::set<std::string>{"batch_norm_inference", "batch_norm_inference_relu",
-                                         "dense_chain_last_alone"}));
+                                         "dense_chain_last_alone", "recurrent_rnn_inference",
+                                         "recurrent_lstm_inference", "recurrent_gru_inference"}));
 }
 
 TEST(GradientList, EveryOpWithOneHasCases) {

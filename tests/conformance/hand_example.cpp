@@ -18,10 +18,15 @@ ValueId HandExample::input(const std::string& name, const Shape& shape, Numbers 
   return add(name, shape, Role::input, std::move(numbers));
 }
 
-ValueId HandExample::labels(const std::string& name, Numbers numbers) {
-  const ValueId value = graph.add_input(name, {Shape{static_cast<std::int64_t>(numbers.size())}, DType::i32});
+ValueId HandExample::integers(const std::string& name, const Shape& shape, Numbers numbers) {
+  const ValueId value = graph.add_input(name, {shape, DType::i32});
   set(value, std::move(numbers));
   return value;
+}
+
+ValueId HandExample::labels(const std::string& name, Numbers numbers) {
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  return integers(name, {count}, std::move(numbers));
 }
 
 ValueId HandExample::parameter(const std::string& name, const Shape& shape, Numbers numbers) {

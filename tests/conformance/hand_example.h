@@ -16,6 +16,7 @@ class HandExample {
   graph::Graph graph;
 
   graph::ValueId input(const std::string& name, const Shape& shape, Numbers numbers);
+  graph::ValueId integers(const std::string& name, const Shape& shape, Numbers numbers);
   graph::ValueId labels(const std::string& name, Numbers numbers);
   graph::ValueId parameter(const std::string& name, const Shape& shape, Numbers numbers);
   graph::ValueId statistic(const std::string& name, const Shape& shape, Numbers numbers);

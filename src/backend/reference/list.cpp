@@ -16,14 +16,17 @@
 #include "ops/dense_chain.h"
 #include "ops/dense_update.h"
 #include "ops/dropout.h"
+#include "ops/embedding.h"
 #include "ops/fill.h"
 #include "ops/l2_penalty.h"
 #include "ops/local_response_norm.h"
 #include "ops/max_pool.h"
 #include "ops/multiply.h"
 #include "ops/pad.h"
+#include "ops/recurrent.h"
 #include "ops/reshape.h"
 #include "ops/scale.h"
+#include "ops/sequence_cross_entropy.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/softmax_cross_entropy.h"
@@ -112,6 +115,14 @@ const std::vector<Candidate>& candidates() {
        make<softmax_cross_entropy>},
       {&ops::softmax_cross_entropy_grad_op, "reference:softmax_cross_entropy_grad", always,
        make<softmax_cross_entropy_grad>},
+      {&ops::embedding_op, "reference:embedding", always, make<embedding>},
+      {&ops::embedding_d_table_op, "reference:embedding_d_table", always, make<embedding_d_table>},
+      {&ops::recurrent_op, "reference:recurrent", always, make<recurrent>},
+      {&ops::recurrent_grad_op, "reference:recurrent_grad", always, make<recurrent_grad>},
+      {&ops::sequence_cross_entropy_op, "reference:sequence_cross_entropy", always,
+       make<sequence_cross_entropy>},
+      {&ops::sequence_cross_entropy_grad_op, "reference:sequence_cross_entropy_grad", always,
+       make<sequence_cross_entropy_grad>},
       {&ops::l2_penalty_op, "reference:l2_penalty", always, make<l2_penalty>},
       {&ops::l2_penalty_grad_op, "reference:l2_penalty_grad", always, make<l2_penalty_grad>},
       {&ops::fill_op, "reference:fill", always, make<fill>},

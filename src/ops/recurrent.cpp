@@ -1,0 +1,207 @@
+#include "ops/recurrent.h"
+
+namespace trainyard::ops {
+namespace {
+
+using graph::Case;
+using graph::Cost;
+using graph::GradientContext;
+using graph::Graph;
+using graph::Initializer;
+using graph::NodeView;
+using graph::TensorType;
+using graph::ValueId;
+
+// What is done to each number of dst beside matrix products.
+std::int64_t elementwise_flops(Cell cell) {
+  switch (cell) {
+    case Cell::rnn:
+      return 3;
+    case Cell::lstm:
+      return 4 * 3 + 5;
+    case Cell::gru:
+      return 3 * 3 + 5;
+  }
+  return 0;
+}
+
+bool keeps_gates(Cell cell) { return cell != Cell::rnn; }
+
+struct Sizes {
+  std::int64_t steps, batch, inputs, hidden, gates;
+
+  // Of W x and U h over all steps; the first U h counts, though its h is zero.
+  std::int64_t flops() const { return 2 * steps * batch * gates * hidden * (inputs + hidden); }
+};
+
+// `src`: the input of that name; both weights follow it.
+Sizes checked_sizes(const NodeView& node, int src, Cell cell) {
+  for (const int matrix : {src + 1, src + 2}) node.want_rank(matrix, 2);
+  node.want_rank(src, 3);
+  const Shape &x = node.input_shape(src), &w = node.input_shape(src + 1), &u = node.input_shape(src + 2);
+  const std::int64_t gates = gates_of(cell), hidden = u[1];
+  if (u[0] != gates * hidden)
+    node.refuse("recurrent weight is {}, {} wants {} rows for its {} columns", u.to_string(), name(cell),
+                gates * hidden, hidden);
+  if (!(w == Shape{gates * hidden, x[2]}))
+    node.refuse("weight is {}, wants {}x{} for input {}", w.to_string(), gates * hidden, x[2], x.to_string());
+  return {x[0], x[1], x[2], hidden, gates};
+}
+
+std::vector<TensorType> infer(const NodeView& node) {
+  node.want_inputs(4, 4);
+  const auto& attrs = node.attrs<RecurrentAttrs>();
+  const Sizes sizes = checked_sizes(node, 0, attrs.cell);
+  if (!(node.input_shape(3) == Shape{sizes.gates * sizes.hidden}))
+    node.refuse("bias is {}, wants {}", node.input_shape(3).to_string(), sizes.gates * sizes.hidden);
+  const TensorType dst{{sizes.steps, sizes.batch, sizes.hidden}, node.dtype()};
+  if (!attrs.training || !keeps_gates(attrs.cell)) return {dst};
+  return {dst, {{sizes.steps, sizes.batch, sizes.gates * sizes.hidden}, node.dtype()}, dst};
+}
+
+Cost cost(const NodeView& node) {
+  const Cell cell = node.attrs<RecurrentAttrs>().cell;
+  return {.flops = checked_sizes(node, 0, cell).flops(),
+          .elementwise_flops = elementwise_flops(cell) * node.output_shape(0).elements(),
+          .bytes_moved = bytes_touched(node)};
+}
+
+void gradient(GradientContext& context) {
+  const auto& attrs = context.node().attrs<RecurrentAttrs>();
+  if (!attrs.training)
+    fail(ErrorKind::unsupported, "recurrent '{}': no gradient in inference mode", context.node().name);
+  std::vector<ValueId> inputs{context.d_output(0), context.input(0), context.input(1), context.input(2),
+                              context.output(0)};
+  for (int saved = 1; saved < static_cast<int>(context.node().outputs.size()); ++saved) {
+    TRAINYARD_CHECK(context.d_output(saved) == graph::kNone);
+    inputs.push_back(context.output(saved));
+  }
+  const auto made = context.graph().add_node(recurrent_grad_op, context.name("/grad"), inputs,
+                                             RecurrentGradAttrs{attrs.cell, context.needs(0)});
+  for (int i = 1; i < 4; ++i)
+    if (context.needs(i)) context.set(i, made[static_cast<std::size_t>(i - 1)]);
+  if (context.needs(0)) context.set(0, made[3]);
+}
+
+std::vector<TensorType> infer_grad(const NodeView& node) {
+  const auto& attrs = node.attrs<RecurrentGradAttrs>();
+  const int inputs = keeps_gates(attrs.cell) ? 7 : 5;
+  node.want_inputs(inputs, inputs);
+  const Sizes sizes = checked_sizes(node, 1, attrs.cell);
+  std::vector<TensorType> types{{node.input_shape(2), node.dtype()},
+                                {node.input_shape(3), node.dtype()},
+                                {{sizes.gates * sizes.hidden}, sum_type(node.dtype())}};
+  if (attrs.d_src) types.push_back({node.input_shape(1), node.dtype()});
+  return types;
+}
+
+Cost cost_grad(const NodeView& node) {
+  const auto& attrs = node.attrs<RecurrentGradAttrs>();
+  const Sizes sizes = checked_sizes(node, 1, attrs.cell);
+  const std::int64_t d_src = 2 * sizes.steps * sizes.batch * sizes.gates * sizes.hidden * sizes.inputs;
+  return {.flops = 2 * sizes.flops() - (attrs.d_src ? 0 : d_src),
+          .elementwise_flops = 2 * elementwise_flops(attrs.cell) * node.input_shape(0).elements(),
+          .bytes_moved = bytes_touched(node)};
+}
+
+std::string describe(const NodeView& node) {
+  const auto& attrs = node.attrs<RecurrentAttrs>();
+  return std::string(name(attrs.cell)) + (attrs.training ? "" : ", inference");
+}
+
+std::string describe_grad(const NodeView& node) {
+  const auto& attrs = node.attrs<RecurrentGradAttrs>();
+  return std::string(name(attrs.cell)) + (attrs.d_src ? "" : ", without d_src");
+}
+
+struct Problem {
+  const char* name;
+  Shape src;
+  std::int64_t hidden;
+  Cell cell;
+  bool training = true;
+};
+
+// Two layers, so that the gradient of an input is that of a layer too.
+void build_stack(Graph& graph, DType dtype, const Problem& problem) {
+  const std::int64_t hidden = problem.hidden, rows = gates_of(problem.cell) * hidden;
+  ValueId x = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
+  for (const char* layer : {"a", "b"}) {
+    const std::string prefix = std::string(layer) + "/";
+    const std::int64_t inputs = graph.shape(x)[2];
+    const RecurrentInputs layer_inputs{
+        x, graph.add_parameter(prefix + "weight", {{rows, inputs}, dtype}, Initializer::normal(0.4)),
+        graph.add_parameter(prefix + "recurrent_weight", {{rows, hidden}, dtype}, Initializer::normal(0.4)),
+        graph.add_parameter(prefix + "bias", {{rows}, dtype}, Initializer::normal(0.4))};
+    x = recurrent(graph, layer, layer_inputs, {problem.cell, problem.training});
+  }
+  graph.mark_output(x);
+}
+
+std::vector<Case> cases() {
+  const Problem problems[] = {
+      {"rnn", {4, 3, 5}, 6, Cell::rnn},
+      {"rnn_one_step", {1, 4, 8}, 8, Cell::rnn},
+      {"rnn_wide", {2, 5, 20}, 36, Cell::rnn},
+      {"lstm", {4, 3, 5}, 6, Cell::lstm},
+      {"lstm_one_step", {1, 2, 3}, 4, Cell::lstm},
+      {"lstm_batch_one", {5, 1, 7}, 9, Cell::lstm},
+      {"lstm_wide", {2, 5, 20}, 36, Cell::lstm},
+      {"gru", {4, 3, 5}, 6, Cell::gru},
+      {"gru_one_step", {1, 2, 3}, 4, Cell::gru},
+      {"gru_batch_one", {5, 1, 7}, 9, Cell::gru},
+      {"gru_wide", {2, 5, 20}, 36, Cell::gru},
+      {"rnn_inference", {3, 4, 6}, 10, Cell::rnn, false},
+      {"lstm_inference", {3, 4, 6}, 10, Cell::lstm, false},
+      {"gru_inference", {3, 4, 6}, 10, Cell::gru, false},
+  };
+  std::vector<Case> all;
+  for (const Problem& problem : problems)
+    all.push_back(
+        {problem.name, [problem](Graph& graph, DType dtype) { build_stack(graph, dtype, problem); }});
+  return all;
+}
+
+}  // namespace
+
+const graph::OpDef recurrent_op{.name = "recurrent",
+                                .infer = infer,
+                                .cost = cost,
+                                .gradient = gradient,
+                                .cases = cases,
+                                .describe = describe,
+                                .lowering = graph::Lowering::computes};
+const graph::OpDef recurrent_grad_op{.name = "recurrent_grad",
+                                     .infer = infer_grad,
+                                     .cost = cost_grad,
+                                     .describe = describe_grad,
+                                     .lowering = graph::Lowering::computes};
+
+const char* name(Cell cell) {
+  switch (cell) {
+    case Cell::rnn:
+      return "rnn";
+    case Cell::lstm:
+      return "lstm";
+    case Cell::gru:
+      return "gru";
+  }
+  return "";
+}
+
+std::optional<Cell> find_cell(std::string_view wanted) {
+  for (const Cell cell : {Cell::rnn, Cell::lstm, Cell::gru})
+    if (wanted == name(cell)) return cell;
+  return std::nullopt;
+}
+
+std::int64_t gates_of(Cell cell) { return cell == Cell::rnn ? 1 : cell == Cell::lstm ? 4 : 3; }
+
+ValueId recurrent(Graph& graph, const std::string& name, const RecurrentInputs& inputs,
+                  const RecurrentAttrs& attrs) {
+  return graph
+      .add_node(recurrent_op, name, {inputs.src, inputs.weight, inputs.recurrent_weight, inputs.bias}, attrs)
+      .front();
+}
+
+}  // namespace trainyard::ops

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "graph/op_def.h"
+
+namespace trainyard::ops {
+
+// With x the input of a step, h and c the state before it, s the logistic function and * element by element:
+//   rnn   h' = tanh(W x + U h + b)
+//   lstm  i, f, o = s(W x + U h + b), g = tanh(W x + U h + b); c' = f * c + i * g; h' = o * tanh(c')
+//   gru   r, z = s(W x + U h + b), n = tanh(W x + b + r * (U h)); h' = (1 - z) * n + z * h
+// This is the gated unit whose reset comes after the matrix product: cuDNN's, PyTorch's and oneDNN's lbr_gru,
+// with no bias of their own on the recurrent side. The blocks of W, U and b stand in the order of cuDNN:
+// i, f, g, o and r, z, n.
+enum class Cell : std::uint8_t { rnn, lstm, gru };
+
+const char* name(Cell cell);
+std::optional<Cell> find_cell(std::string_view name);
+// Blocks of the weights: 1, 4, 3.
+std::int64_t gates_of(Cell cell);
+
+struct RecurrentAttrs {
+  Cell cell = Cell::lstm;
+  bool training = true;  // also makes what the gradient needs
+};
+
+// One layer over a whole sequence, from a state of zeros. With G = gates_of(cell):
+// src (T, N, I), weight (G*H, I), recurrent_weight (G*H, H), bias (G*H)
+// -> dst (T, N, H) and, in training and but for rnn,
+//    gates (T, N, G*H) after their activations, inner (T, N, H): the c' of lstm, the U h of gru's n
+extern const graph::OpDef recurrent_op;
+
+struct RecurrentGradAttrs {
+  Cell cell = Cell::lstm;
+  bool d_src = true;  // false: nobody wants it
+};
+// (d_dst, src, weight, recurrent_weight, dst [, gates, inner])
+// -> d_weight, d_recurrent_weight, d_bias [, d_src]
+extern const graph::OpDef recurrent_grad_op;
+
+struct RecurrentInputs {
+  graph::ValueId src, weight, recurrent_weight, bias;
+};
+graph::ValueId recurrent(graph::Graph& graph, const std::string& name, const RecurrentInputs& inputs,
+                         const RecurrentAttrs& attrs);
+
+}  // namespace trainyard::ops
