@@ -119,6 +119,13 @@ Decision wants_f32(const graph::NodeView& node) {
   return Decision::no(fmt::format("{} is not f32", trainyard::name(node.dtype())));
 }
 
+void execute(const dnnl::primitive& primitive, const std::vector<dnnl_exec_arg_t>& arguments) {
+  const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), cpu_stream().get(),
+                                                      static_cast<int>(arguments.size()), arguments.data());
+  if (status != dnnl_success)
+    fail(ErrorKind::device, "oneDNN: dnnl_primitive_execute failed with status {}", static_cast<int>(status));
+}
+
 DnnlKernel::DnnlKernel(KernelIo io, dnnl::primitive primitive, std::vector<Argument> arguments)
     : Kernel(std::move(io)), primitive_(std::move(primitive)), arguments_(std::move(arguments)) {}
 
@@ -135,12 +142,7 @@ void DnnlKernel::bind(const Binding& binding) {
   }
 }
 
-void DnnlKernel::run(const StepContext&) {
-  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), cpu_stream().get(),
-                                                      static_cast<int>(bound_.size()), bound_.data());
-  if (status != dnnl_success)
-    fail(ErrorKind::device, "oneDNN: dnnl_primitive_execute failed with status {}", static_cast<int>(status));
-}
+void DnnlKernel::run(const StepContext&) { execute(primitive_, bound_); }
 
 std::unique_ptr<Kernel> make_dnnl_kernel(const graph::NodeView& node, const dnnl::primitive& primitive,
                                          const dnnl::memory::desc& scratchpad,

@@ -39,6 +39,9 @@ bool has_matrix_convolutions();
 // A reason to decline common to all f32 kernels.
 Decision wants_f32(const graph::NodeView& node);
 
+// Runs a primitive to its end; allocates nothing.
+void execute(const dnnl::primitive& primitive, const std::vector<dnnl_exec_arg_t>& arguments);
+
 // One oneDNN primitive with its arguments bound once.
 class DnnlKernel final : public Kernel {
  public:

@@ -1,0 +1,132 @@
+#include "backend/onednn/recurrent_gates.h"
+
+#include <algorithm>
+
+#include "backend/onednn/vector_math.h"
+#include "base/parallel.h"
+
+namespace trainyard::backend::onednn {
+namespace {
+
+using ops::Cell;
+
+// Calls body(sequence, first unit, end) in all threads, for pieces that fit the first level of cache.
+template <typename Body>
+void for_each_piece(std::int64_t batch, std::int64_t hidden, const Body& body) {
+  constexpr std::int64_t kUnits = 256, kPiecesWorthAThread = 4;
+  const std::int64_t pieces = (hidden + kUnits - 1) / kUnits;
+  parallel_chunks(batch * pieces, kPiecesWorthAThread, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = i % pieces * kUnits;
+      body(i / pieces, first, std::min(first + kUnits, hidden));
+    }
+  });
+}
+
+const float* row(const StepRows& rows, std::int64_t n) { return rows.data + n * rows.stride; }
+
+void rnn(const GatesForward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  float* dst = step.dst + n * step.hidden;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) dst[k] = vector_tanh(dst[k]);
+}
+
+void lstm(const GatesForward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  const std::int64_t h = step.hidden;
+  float *i = step.gates + n * 4 * h, *f = i + h, *g = f + h, *o = g + h;
+  const float* before = row(step.inner_before, n);
+  float *inner = step.inner + n * h, *dst = step.dst + n * h;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) {
+    i[k] = vector_logistic(i[k]);
+    f[k] = vector_logistic(f[k]);
+    g[k] = vector_tanh(g[k]);
+    o[k] = vector_logistic(o[k]);
+    inner[k] = f[k] * before[k] + i[k] * g[k];
+    dst[k] = o[k] * vector_tanh(inner[k]);
+  }
+}
+
+void gru(const GatesForward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  const std::int64_t h = step.hidden;
+  float *r = step.gates + n * 3 * h, *z = r + h, *m = z + h;
+  const float *u_r = row(step.product, n), *u_z = u_r + h, *u_m = u_z + h;
+  const float* before = row(step.h_before, n);
+  float* dst = step.dst + n * h;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) {
+    r[k] = vector_logistic(r[k] + u_r[k]);
+    z[k] = vector_logistic(z[k] + u_z[k]);
+    m[k] = vector_tanh(m[k] + r[k] * u_m[k]);
+    dst[k] = (1 - z[k]) * m[k] + z[k] * before[k];
+  }
+  if (step.inner != nullptr) std::copy(u_m + first, u_m + end, step.inner + n * h + first);
+}
+
+void rnn(const GatesBackward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  const std::int64_t at = n * step.hidden;
+  const float *d_dst = step.d_dst + at, *through = row(step.d_product, n), *dst = step.dst + at;
+  float* d_gates = step.d_gates + at;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) d_gates[k] = (d_dst[k] + through[k]) * (1 - dst[k] * dst[k]);
+}
+
+void lstm(const GatesBackward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  const std::int64_t h = step.hidden;
+  const float *d_dst = step.d_dst + n * h, *through = row(step.d_product, n), *inner = step.inner + n * h;
+  const float *i = step.gates + n * 4 * h, *f = i + h, *g = f + h, *o = g + h;
+  const float* before = row(step.inner_before, n);
+  float *d_i = step.d_gates + n * 4 * h, *d_f = d_i + h, *d_g = d_f + h, *d_o = d_g + h;
+  float* d_state = step.d_state + n * h;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) {
+    const float d = d_dst[k] + through[k], squashed = vector_tanh(inner[k]);
+    const float d_inner = d_state[k] + d * o[k] * (1 - squashed * squashed);
+    d_i[k] = d_inner * g[k] * i[k] * (1 - i[k]);
+    d_f[k] = d_inner * before[k] * f[k] * (1 - f[k]);
+    d_g[k] = d_inner * i[k] * (1 - g[k] * g[k]);
+    d_o[k] = d * squashed * o[k] * (1 - o[k]);
+    d_state[k] = d_inner * f[k];
+  }
+}
+
+void gru(const GatesBackward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  const std::int64_t h = step.hidden;
+  const float *d_dst = step.d_dst + n * h, *through = row(step.d_product, n), *inner = step.inner + n * h;
+  const float *r = step.gates + n * 3 * h, *z = r + h, *m = z + h;
+  const float* before = row(step.h_before, n);
+  float *d_r = step.d_gates + n * 3 * h, *d_z = d_r + h, *d_m = d_z + h;
+  float *d_u_r = step.d_u_gates + n * 3 * h, *d_u_z = d_u_r + h, *d_u_m = d_u_z + h;
+  float* d_state = step.d_state + n * h;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) {
+    const float d = d_dst[k] + through[k] + d_state[k];
+    const float new_part = d * (1 - z[k]) * (1 - m[k] * m[k]);
+    d_m[k] = new_part;
+    d_u_m[k] = new_part * r[k];
+    d_r[k] = d_u_r[k] = new_part * inner[k] * r[k] * (1 - r[k]);
+    d_z[k] = d_u_z[k] = d * (before[k] - m[k]) * z[k] * (1 - z[k]);
+    d_state[k] = d * z[k];
+  }
+}
+
+template <typename Step>
+void run_all(const Step& step) {
+  for_each_piece(step.batch, step.hidden, [&](std::int64_t n, std::int64_t first, std::int64_t end) {
+    switch (step.cell) {
+      case Cell::rnn:
+        return rnn(step, n, first, end);
+      case Cell::lstm:
+        return lstm(step, n, first, end);
+      case Cell::gru:
+        return gru(step, n, first, end);
+    }
+  });
+}
+
+}  // namespace
+
+void run_gates(const GatesForward& step) { run_all(step); }
+void run_gates(const GatesBackward& step) { run_all(step); }
+
+}  // namespace trainyard::backend::onednn

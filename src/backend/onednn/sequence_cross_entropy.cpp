@@ -1,0 +1,122 @@
+#include "ops/sequence_cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/function_kernel.h"
+#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/list.h"
+#include "backend/onednn/vector_math.h"
+#include "base/parallel.h"
+
+namespace trainyard::backend::onednn {
+namespace {
+
+// What the forward and the backward pass have in common: which rows of (T * N, V) count.
+struct Steps {
+  std::int64_t rows, batch, classes;
+  const std::int32_t *labels, *lengths;
+
+  Steps(const Arguments& arguments, int logits)
+      : rows(arguments.node.input_shape(logits + 1).elements()),
+        batch(arguments.node.input_shape(logits + 1)[1]),
+        classes(arguments.node.input_shape(logits).elements() / rows),
+        labels(arguments.input<std::int32_t>(logits + 1)),
+        lengths(arguments.input<std::int32_t>(logits + 2)) {}
+
+  bool counts(std::int64_t row) const { return row / batch < lengths[row % batch]; }
+  bool labelled(std::int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
+  // Of one row in the mean.
+  double share() const {
+    std::int64_t total = 0;
+    for (std::int64_t n = 0; n < batch; ++n) total += std::clamp<std::int64_t>(lengths[n], 0, rows / batch);
+    return total == 0 ? 0 : 1 / static_cast<double>(total);
+  }
+  std::int64_t grain() const { return std::max<std::int64_t>(1, 8192 / classes); }
+};
+
+// Sums in a fixed number of lanes, so that nothing depends on the width of the machine's vectors.
+constexpr std::int64_t kLanes = 16;
+
+// Probabilities of one row; returns the logarithm of the sum of exponentials.
+double softmax_row(const float* logits, std::int64_t classes, float* probabilities) {
+  const float largest = *std::max_element(logits, logits + classes);
+  float sums[kLanes] = {};
+  const std::int64_t whole = classes / kLanes * kLanes;
+  for (std::int64_t k = 0; k < whole; k += kLanes)
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      const float e = vector_exp(logits[k + lane] - largest);
+      probabilities[k + lane] = e;
+      sums[lane] += e;
+    }
+  for (std::int64_t k = whole; k < classes; ++k)
+    sums[k - whole] += probabilities[k] = vector_exp(logits[k] - largest);
+  double sum = 0;
+  for (const float lane : sums) sum += static_cast<double>(lane);
+  const auto inverse = static_cast<float>(1 / sum);
+#pragma omp simd
+  for (std::int64_t k = 0; k < classes; ++k) probabilities[k] *= inverse;
+  return static_cast<double>(largest) + std::log(sum);
+}
+
+void run_forward(const Arguments& arguments) {
+  const Steps steps(arguments, 0);
+  auto* row_losses = reinterpret_cast<double*>(arguments.memory.workspace);
+  parallel_chunks(steps.rows, steps.grain(), [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const float* logits = arguments.input<float>(0) + row * steps.classes;
+      float* probabilities = arguments.output<float>(1) + row * steps.classes;
+      row_losses[row] = 0;
+      if (!steps.counts(row)) {
+        std::fill_n(probabilities, steps.classes, 0.0f);
+        continue;
+      }
+      const double log_sum = softmax_row(logits, steps.classes, probabilities);
+      row_losses[row] = steps.labelled(row) ? log_sum - static_cast<double>(logits[steps.labels[row]])
+                                            : std::numeric_limits<double>::quiet_NaN();
+    }
+  });
+  double total = 0;
+  for (std::int64_t row = 0; row < steps.rows; ++row) total += row_losses[row];
+  *arguments.output<float>(0) = static_cast<float>(total * steps.share());
+}
+
+void run_grad(const Arguments& arguments) {
+  const Steps steps(arguments, 1);
+  const auto scale = static_cast<float>(static_cast<double>(*arguments.input<float>(0)) * steps.share());
+  parallel_chunks(steps.rows, steps.grain(), [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      // Of steps that do not count the probabilities are zero, and so is the gradient.
+      const float* probabilities = arguments.input<float>(1) + row * steps.classes;
+      float* d_logits = arguments.output<float>(0) + row * steps.classes;
+#pragma omp simd
+      for (std::int64_t k = 0; k < steps.classes; ++k) d_logits[k] = probabilities[k] * scale;
+      if (steps.counts(row) && steps.labelled(row)) d_logits[steps.labels[row]] -= scale;
+    }
+  });
+}
+
+Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+
+std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+  KernelIo io = plain_io(request.node);
+  io.workspace_bytes = static_cast<std::size_t>(request.node.input_shape(1).elements()) * sizeof(double);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward);
+}
+
+std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
+  KernelIo io = plain_io(request.node);
+  io.in_place = {{0, 1}};
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad);
+}
+
+}  // namespace
+
+std::vector<Candidate> sequence_cross_entropy_candidates() {
+  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", accept, make_forward},
+          {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", accept, make_grad}};
+}
+
+}  // namespace trainyard::backend::onednn
