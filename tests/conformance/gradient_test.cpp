@@ -193,8 +193,8 @@ TEST(GradientList, CasesWithoutOne) {
   std::set<std::string> none;
   for (const Problem& problem : all_problems())
     if (problem.op->gradient != nullptr && !has_gradient(problem)) none.insert(problem.name);
-  // By the running statistics nothing is trained; in inference chains keep their last layer alone, and recurrent
-  // layers no gates.
+  // By the running statistics nothing is trained; in inference chains keep their last layer alone, and
+  // recurrent layers no gates.
   EXPECT_EQ(none, (std::set<std::string>{"batch_norm_inference", "batch_norm_inference_relu",
                                          "dense_chain_last_alone", "recurrent_rnn_inference",
                                          "recurrent_lstm_inference", "recurrent_gru_inference"}));

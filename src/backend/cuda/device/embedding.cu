@@ -1,0 +1,104 @@
+#include "backend/cuda/device/embedding.h"
+
+#include "backend/cuda/device/launch.cuh"
+
+namespace trainyard::backend::cuda::device {
+namespace {
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) take_rows(EmbeddingSizes sizes, const T* __restrict__ table,
+                                                      const std::int32_t* __restrict__ ids, T* dst) {
+  const std::int64_t elements = sizes.ids * sizes.width;
+  for (auto at = static_cast<std::int64_t>(thread_index()); at < elements;
+       at += static_cast<std::int64_t>(thread_count())) {
+    const std::int64_t id = ids[at / sizes.width];
+    dst[at] =
+        id < 0 || id >= sizes.vocabulary ? from_float<T>(NAN) : table[id * sizes.width + at % sizes.width];
+  }
+}
+
+constexpr int kColumns = 128;
+
+// Ids are shared out so that a table of few rows fills the GPU, too.
+int parts_of(const EmbeddingSizes& sizes) {
+  constexpr std::int64_t kBlocks = 1056, kLeastIds = 256;
+  const std::int64_t blocks = sizes.vocabulary * ((sizes.width + kColumns - 1) / kColumns);
+  return static_cast<int>(std::clamp<std::int64_t>(std::min(kBlocks / blocks, sizes.ids / kLeastIds), 1, 64));
+}
+
+// One block a row of the table, some of its columns, and a part of the ids; a warp looks at 32 ids at a time.
+template <typename T>
+__global__ void __launch_bounds__(kColumns)
+    sum_rows(EmbeddingSizes sizes, const T* __restrict__ d_dst, const std::int32_t* __restrict__ ids,
+             T* d_table, float* parts) {
+  const std::int64_t row = blockIdx.x,
+                     column = static_cast<std::int64_t>(blockIdx.y) * kColumns + threadIdx.x;
+  const int lane = threadIdx.x % 32;
+  const std::int64_t begin = sizes.ids * blockIdx.z / gridDim.z,
+                     end = sizes.ids * (blockIdx.z + 1) / gridDim.z;
+  const bool own = column < sizes.width;
+  float sum = 0;
+  for (std::int64_t first = begin; first < end; first += 32) {
+    const bool here = first + lane < end && ids[first + lane] == row;
+    for (unsigned left = __ballot_sync(0xFFFFFFFFu, here); left != 0; left &= left - 1)
+      if (own) sum += to_float(d_dst[(first + __ffs(static_cast<int>(left)) - 1) * sizes.width + column]);
+  }
+  if (!own) return;
+  const std::int64_t at = row * sizes.width + column;
+  if (parts == nullptr)
+    d_table[at] = from_float<T>(sum);
+  else
+    parts[blockIdx.z * sizes.vocabulary * sizes.width + at] = sum;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    add_parts(std::int64_t elements, const float* __restrict__ parts, int count, T* d_table) {
+  for (auto at = static_cast<std::int64_t>(thread_index()); at < elements;
+       at += static_cast<std::int64_t>(thread_count())) {
+    float sum = 0;
+    for (int part = 0; part < count; ++part) sum += parts[part * elements + at];
+    d_table[at] = from_float<T>(sum);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void embedding(cudaStream_t stream, const EmbeddingSizes& sizes, const T* table, const std::int32_t* ids,
+               T* dst) {
+  take_rows<T><<<grid_for(static_cast<std::size_t>(sizes.ids * sizes.width)), kThreads, 0, stream>>>(
+      sizes, table, ids, dst);
+  check_launch("embedding");
+}
+
+std::int64_t embedding_parts(const EmbeddingSizes& sizes) {
+  const int parts = parts_of(sizes);
+  return parts == 1 ? 0 : parts * sizes.vocabulary * sizes.width;
+}
+
+template <typename T>
+void embedding_d_table(cudaStream_t stream, const EmbeddingSizes& sizes, const T* d_dst,
+                       const std::int32_t* ids, T* d_table, float* parts) {
+  const int count = parts_of(sizes);
+  if (count == 1) parts = nullptr;
+  const dim3 grid(static_cast<unsigned>(sizes.vocabulary),
+                  static_cast<unsigned>((sizes.width + kColumns - 1) / kColumns),
+                  static_cast<unsigned>(count));
+  sum_rows<T><<<grid, kColumns, 0, stream>>>(sizes, d_dst, ids, d_table, parts);
+  check_launch("embedding_d_table");
+  if (count == 1) return;
+  const std::int64_t elements = sizes.vocabulary * sizes.width;
+  add_parts<T><<<grid_for(static_cast<std::size_t>(elements)), kThreads, 0, stream>>>(elements, parts, count,
+                                                                                      d_table);
+  check_launch("embedding_d_table");
+}
+
+template void embedding(cudaStream_t, const EmbeddingSizes&, const float*, const std::int32_t*, float*);
+template void embedding(cudaStream_t, const EmbeddingSizes&, const bf16*, const std::int32_t*, bf16*);
+template void embedding_d_table(cudaStream_t, const EmbeddingSizes&, const float*, const std::int32_t*,
+                                float*, float*);
+template void embedding_d_table(cudaStream_t, const EmbeddingSizes&, const bf16*, const std::int32_t*, bf16*,
+                                float*);
+
+}  // namespace trainyard::backend::cuda::device
