@@ -28,8 +28,8 @@ std::string new_run_id(const RunStart& start) {
 // All of a generated network, so that records of a family can be compared by their sizes.
 void add_parameters(record::Settings& asked, const RunOptions& options) {
   const networks::NetworkInfo& network = networks::find_network(options.network);
-  for (const auto& [name, value] : networks::parameters_of(network, options.parameters).all())
-    asked[name] = record::to_value(value);
+  const auto parameters = networks::parameters_of(network, options.parameters);
+  for (const auto& [name, value] : parameters.all()) asked[name] = record::to_value(value);
   if (options.classes > 0 || network.generator != nullptr)
     asked["classes"] = std::int64_t{options.classes > 0 ? options.classes : network.classes};
 }

@@ -26,11 +26,14 @@ int parts_of(const EmbeddingSizes& sizes) {
   return static_cast<int>(std::clamp<std::int64_t>(std::min(kBlocks / blocks, sizes.ids / kLeastIds), 1, 64));
 }
 
-// One block a row of the table, some of its columns, and a part of the ids; a warp looks at 32 ids at a time.
+// One block a row of the table, some of its columns, and a part of the ids, which it looks through tile by
+// tile.
 template <typename T>
 __global__ void __launch_bounds__(kColumns)
     sum_rows(EmbeddingSizes sizes, const T* __restrict__ d_dst, const std::int32_t* __restrict__ ids,
              T* d_table, float* parts) {
+  constexpr int kTile = 8 * kColumns;
+  __shared__ std::int32_t tile[kTile];
   const std::int64_t row = blockIdx.x,
                      column = static_cast<std::int64_t>(blockIdx.y) * kColumns + threadIdx.x;
   const int lane = threadIdx.x % 32;
@@ -38,10 +41,15 @@ __global__ void __launch_bounds__(kColumns)
                      end = sizes.ids * (blockIdx.z + 1) / gridDim.z;
   const bool own = column < sizes.width;
   float sum = 0;
-  for (std::int64_t first = begin; first < end; first += 32) {
-    const bool here = first + lane < end && ids[first + lane] == row;
-    for (unsigned left = __ballot_sync(0xFFFFFFFFu, here); left != 0; left &= left - 1)
-      if (own) sum += to_float(d_dst[(first + __ffs(static_cast<int>(left)) - 1) * sizes.width + column]);
+  for (std::int64_t first = begin; first < end; first += kTile) {
+    __syncthreads();  // the tile before may still be read
+#pragma unroll
+    for (int i = threadIdx.x; i < kTile; i += kColumns) tile[i] = first + i < end ? ids[first + i] : -1;
+    __syncthreads();
+    for (int group = 0; group < kTile; group += 32)
+      for (unsigned left = __ballot_sync(0xFFFFFFFFu, tile[group + lane] == row); left != 0; left &= left - 1)
+        if (own)
+          sum += to_float(d_dst[(first + group + __ffs(static_cast<int>(left)) - 1) * sizes.width + column]);
   }
   if (!own) return;
   const std::int64_t at = row * sizes.width + column;
