@@ -84,6 +84,8 @@ void Replica::take_history(const std::vector<Counted>& gradients) {
     next = end;
   }
   apply_since(before);
+  // It may have been the last update: nothing else would look at who waits for it.
+  take_snapshots();
 }
 
 // What the ledger has and the shard has not.
