@@ -33,6 +33,7 @@ constexpr KindRow kKinds[] = {
     {Kind::half_frame, "half-frame", 0, 0, 1, 5000},
     {Kind::freeze, "freeze", 0, 0, 0, 0},
     {Kind::cut_servers, "cut-servers", 0, 0, 0, 0},
+    {Kind::delay_servers, "delay-servers", 0.2, 3, 0.001, 0.1},
     {Kind::freeze_servers, "freeze-servers", 0, 0, 0, 0},
     {Kind::stranger, "stranger", 0, 0, 1, 300},
 };

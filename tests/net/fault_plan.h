@@ -21,6 +21,7 @@ struct Injection {
     half_frame,      // a cut, behind the next `amount` bytes that the worker sends
     freeze,          // the worker's connections: nothing comes through any more, and nobody is told
     cut_servers,     // the connections between servers
+    delay_servers,   // the same, for `seconds`, by `amount` seconds: a cut then loses what is under way
     freeze_servers,  // the same
     stranger,        // who calls the server and says `amount` bytes of garbage
   };

@@ -67,7 +67,7 @@ TEST(FaultPlans, ComeFromACommandLine) {
   EXPECT_EQ(plan_from({"--plan", plan.to_string()}, 1, shape), plan);
   EXPECT_EQ(FaultPlan::parse("seed 9:"), (FaultPlan{9, {}}));
   for (const char* text : {"seed 9: freeze 1 @0.5s", "seed 9: cut-servers 0 @3u; freeze-servers 0 @4u",
-                           "seed 9: stranger 2 @1s by 70"})
+                           "seed 9: delay-servers 0 @3u for 2 by 0.05", "seed 9: stranger 2 @1s by 70"})
     EXPECT_EQ(FaultPlan::parse(text).to_string(), text);
   EXPECT_EQ(FaultPlan::parse("seed 9: stop-server 1 @40u for 3.25").injections[0],
             (Injection{.kind = Kind::stop_server,

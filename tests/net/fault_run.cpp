@@ -164,15 +164,22 @@ class Driver {
       case Kind::stranger:
         return call_as_stranger(addresses_.at(static_cast<std::size_t>(injection.target)), injection);
       case Kind::cut_servers:
+        return inject_between_servers(Kind::cut, injection);
+      case Kind::delay_servers:
+        return inject_between_servers(Kind::delay, injection);
       case Kind::freeze_servers:
-        if (between_servers_ == nullptr) return false;
-        inject(*between_servers_, {.kind = injection.kind == Kind::cut_servers ? Kind::cut : Kind::freeze},
-               run_.seed);
-        return true;
+        return inject_between_servers(Kind::freeze, injection);
       default:
         for (const auto& relay : relays_[injection.target]) inject(*relay, injection, run_.seed + next_);
         return !relays_[injection.target].empty();
     }
+  }
+
+  bool inject_between_servers(Kind kind, Injection injection) {
+    if (between_servers_ == nullptr) return false;
+    injection.kind = kind;
+    inject(*between_servers_, injection, run_.seed);
+    return true;
   }
 
   bool call_as_stranger(const transport::Address& address, const Injection& injection) {
@@ -350,7 +357,7 @@ FaultRun draw_run(std::uint64_t seed) {
     kinds.insert(kinds.end(), {Kind::cut, Kind::delay, Kind::throttle, Kind::garbage, Kind::half_frame,
                                Kind::freeze, Kind::stranger});
   if (run.has_relays() && run.servers > 1 && run.mode != "hogwild")
-    kinds.insert(kinds.end(), {Kind::cut_servers, Kind::freeze_servers});
+    kinds.insert(kinds.end(), {Kind::cut_servers, Kind::delay_servers, Kind::freeze_servers});
   return run;
 }
 
