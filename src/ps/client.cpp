@@ -207,13 +207,17 @@ class SocketClient final : public Client, public Link::Owner {
     pushed_ = computing_ = false;
     if (final) {
       give_up(fmt::format("server {}: {}", server, reason));
-      return loop_.post([this, server] { links_[server].reset(); });
+      return loop_.post([this, server] {
+        links_[server].reset();
+        if (ending_) stop_when_closed();
+      });
     }
     for (const auto& other : links_)
       if (other != nullptr && other.get() != &link) add_traffic(*other);
     joined_or_joining_ = false;
     loop_.post([this, reason] {
       for (auto& old : links_) old.reset();
+      if (ending_) return stop_when_closed();  // since it was lost
       {
         // Weights come right behind a welcome: not while the worker still computes with those it has.
         const std::lock_guard lock(mutex_);

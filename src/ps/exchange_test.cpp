@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "comm/transport/listener.h"
 #include "comm/transport/loop.h"
@@ -366,6 +367,25 @@ TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
   for (const float value : parameters) ASSERT_EQ(value, 6);
   EXPECT_EQ(client->counts().gradients, 1);
   EXPECT_EQ(client->counts().joins, 2);
+}
+
+// It ends between the loss of its server and what follows from that: nothing is left to wait for.
+TEST_F(Exchange, WhoEndsWhenItsServerIsLostEndsAtOnce) {
+  serve("bsp", 1, 1);
+  std::vector<float> parameters(kElements), gradients(kElements);
+  std::atomic<bool> lost = false;
+  auto client =
+      make_client(client_options(0), keys_, &key_, parameters, gradients, [&](const std::string& line) {
+        if (line.find("is lost") == std::string::npos) return;
+        lost = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the client's end is called meanwhile
+      });
+  client->wait_for_weights();
+  servers_.clear();
+  while (!lost) std::this_thread::yield();
+  const double began = now_seconds();
+  client.reset();
+  EXPECT_LT(now_seconds() - began, 0.7);
 }
 
 // Pushes some keys of a gradient, and is gone.
