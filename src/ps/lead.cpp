@@ -131,10 +131,10 @@ void Lead::settle() {
     changed = false;
     for (auto& [worker, member] : members_) changed = go_on(worker, member) || changed;
   }
-  const bool all_wait = std::all_of(members_.begin(), members_.end(), [](const auto& member) {
-    return member.second.parked || member.second.resting;
-  });
-  if ((halted_ && all_wait) || batches_->all_used()) finish("");
+  // Who the mode holds back may wait for one that is not let go on any more.
+  const bool any_computes = std::any_of(members_.begin(), members_.end(),
+                                        [](const auto& member) { return member.second.computing; });
+  if ((halted_ && !any_computes) || batches_->all_used()) finish("");
 }
 
 // Whether something was done for it.

@@ -280,6 +280,22 @@ TEST(Lead, HaltedWorkersEndWithWhatTheyDo) {
   EXPECT_EQ(run.done_, (std::set<int>{0, 1}));
 }
 
+// It came again, is let go on by the mode and not by the halt; the other one is held back until it commits.
+TEST(Lead, HaltedWorkersDoNotWaitForOneThatIsNotLetGoOn) {
+  Servers run({.workers = 2, .batches = 100});
+  run.round_ = 2;
+  run.arrive(0);
+  run.arrive(1);
+  run.die(1);
+  run.lead_.halt();
+  run.arrive(1);
+  EXPECT_FALSE(run.finished_) << "worker 0 computes";
+  run.push(0);
+  EXPECT_TRUE(run.finished_);
+  EXPECT_EQ(run.failure_, "");
+  EXPECT_EQ(run.done_, (std::set<int>{0, 1}));
+}
+
 // Every batch is used exactly once, and the run ends, whoever dies when; with servers that go, too.
 TEST(Lead, ChanceCannotLoseABatch) {
   constexpr std::int64_t kBatches = 300;
