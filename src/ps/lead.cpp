@@ -186,17 +186,20 @@ void Lead::finish(const std::string& failure) {
 }
 
 void Lead::look_at_time(double now) {
+  if (!is_active()) return give_up_on_servers(now);
   if (finished_) return;
-  if (!is_active()) {
-    if (suspended_ > 0 && now - suspended_ > options_.patience_seconds)
-      finish(fmt::format("a server is missing, for {:.0f} s", options_.patience_seconds));
-    return;
-  }
   start_when_enough(started_once_ && now - began_ > options_.patience_seconds / 4);
   if (live_workers() >= options_.least_workers && started_) short_since_ = now;
   if (now - short_since_ < options_.patience_seconds) return;
   finish(fmt::format("{} of at least {} workers are there, for {:.0f} s", live_workers(),
                      started_once_ ? options_.least_workers : options_.workers, options_.patience_seconds));
+}
+
+// Also when all is done: what it reached is still to be asked of every server.
+void Lead::give_up_on_servers(double now) {
+  if (suspended_ == 0 || now - suspended_ <= options_.patience_seconds || gave_up_) return;
+  finished_ = gave_up_ = true;
+  host_.finished(fmt::format("a server is missing, for {:.0f} s", options_.patience_seconds));
 }
 
 }  // namespace trainyard::ps

@@ -34,7 +34,7 @@ class Lead {
     // It was let go on, and has a batch to go on with.
     virtual void send_weights(int worker) = 0;
     virtual void send_done(int worker) = 0;
-    // Nothing is left to do; or why nothing can be done.
+    // Nothing is left to do; or why nothing can be done, which may follow the other.
     virtual void finished(const std::string& failure) = 0;
   };
 
@@ -84,6 +84,7 @@ class Lead {
   void start_when_enough(bool late);
   bool go_on(int worker, Member& member);
   void finish(const std::string& failure);
+  void give_up_on_servers(double now);
 
   static constexpr int kAhead = 2;  // batches a worker has: the one it uses, and the one it can prepare
 
@@ -95,6 +96,7 @@ class Lead {
   std::map<int, Member> members_;
   std::map<int, std::uint64_t> committed_;  // by worker: the clock after its last gradient that was taken
   bool active_ = false, started_ = false, started_once_ = false, halted_ = false, finished_ = false;
+  bool gave_up_ = false;
   int were_in_ = 0;  // before the last fault
   double began_ = 0, short_since_ = 0, suspended_ = 0;
 };
