@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/deployment_options.h"
 #include "cli/failure_record.h"
+#include "cli/op_report.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/stopping_options.h"
@@ -29,7 +30,7 @@ struct BenchOptions {
   std::int64_t steps = 50, warmup_steps = 5;
   StoppingOptions stopping;
   std::string feed = "auto";
-  bool no_peak = false;
+  bool no_peak = false, ops = false;
 };
 
 // Where --feed asks for batches: images made for the network.
@@ -56,6 +57,12 @@ std::unique_ptr<train::HostFeed> feed(train::Session& session, const Images& ima
                                         .batch = session.options().model.batch,
                                         .seed = session.options().seed};
   return train::feed_device(session, images.dataset, stream, *train::find_feed(wanted));
+}
+
+// Of device 0, after the timed ones.
+backend::StepContext next_step(const BenchOptions& options, const train::TimedSteps& timed) {
+  return {train::device_seed(options.run.seed, 0),
+          static_cast<std::int64_t>(timed.warmup_seconds.size() + timed.seconds.size())};
 }
 
 int bench(const BenchOptions& options) {
@@ -88,6 +95,8 @@ int bench(const BenchOptions& options) {
                                      return done <= options.warmup_steps || !rule.add(seconds);
                                    },
                                    fed.get()});
+  std::optional<engine::OpBreakdown> ops;
+  if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
   const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted, threads));
   record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(),
                                       {.warmup_seconds = timed.warmup_seconds,
@@ -105,12 +114,14 @@ int bench(const BenchOptions& options) {
                                        .gpu = timed.gpu});
   run.asked["steps"] = options.steps;
   if (images) run.asked["feed"] = options.feed;
+  if (ops) add_ops(run, *ops);
   run.words["stopped_by"] = record::name(rule.state());
   keep_record(run, options.run);
   if (options.run.json)
     fmt::print("{}\n", to_json(run));
   else
     print_report(run);
+  if (ops && !options.run.json) print_ops(*ops);
   return 0;
 }
 
@@ -131,6 +142,8 @@ std::function<int()> declare_bench(CLI::App& command) {
   add_stopping_options(command, options->stopping);
   command.add_flag("--no-peak", options->no_peak,
                    "Do not measure the machine's peak around the run: a second less");
+  command.add_flag("--ops", options->ops,
+                   "After the timed steps, time each kernel: seconds, flops and bytes by op and category");
   command.footer(
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"

@@ -1,5 +1,7 @@
 #include "graph/op_def.h"
 
+#include <array>
+
 namespace trainyard::graph {
 
 void NodeView::refuse_text(const std::string& text) const {
@@ -15,6 +17,12 @@ void NodeView::want_inputs(int least, int most) const {
 void NodeView::want_rank(int i, int rank) const {
   if (input_shape(i).rank() != rank)
     refuse("input {} '{}' is {}, wants {} dimensions", i, input(i).name, input_shape(i).to_string(), rank);
+}
+
+const char* name(Category category) {
+  constexpr std::array<const char*, kCategories> kNames{"elementwise", "gemm", "conv",      "rnn", "norm",
+                                                        "pool",        "loss", "optimizer", "copy"};
+  return kNames[static_cast<std::size_t>(category)];
 }
 
 Cost& Cost::operator+=(const Cost& other) {

@@ -95,6 +95,23 @@ enum class Lowering : std::uint8_t {
   mixed,     // takes each input as it comes
 };
 
+// What kind of work an op is: what breakdowns of a step's time are by. An op that does several is what takes
+// most of its time.
+enum class Category : std::uint8_t {
+  elementwise,
+  gemm,
+  conv,
+  rnn,
+  norm,
+  pool,
+  loss,
+  optimizer,
+  copy,  // moves numbers: reorders, casts, look-ups
+};
+inline constexpr std::size_t kCategories = 9;
+
+const char* name(Category category);
+
 // The row that ties an op together. Everything else about the op is found through it.
 struct OpDef {
   const char* name;
@@ -107,6 +124,7 @@ struct OpDef {
   // The attributes in words, for `explain` and dumps; nullptr: none to show.
   std::string (*describe)(const NodeView&) = nullptr;
   Lowering lowering = Lowering::follows;
+  Category category = Category::elementwise;
 };
 
 std::vector<int> mutated_inputs(const NodeView& node);

@@ -78,9 +78,13 @@ const graph::OpDef average_pool_op{.name = "average_pool",
                                    .cost = cost,
                                    .gradient = gradient,
                                    .cases = cases,
-                                   .describe = describe};
-const graph::OpDef average_pool_d_src_op{
-    .name = "average_pool_d_src", .infer = infer_grad, .cost = cost_grad, .describe = describe_grad};
+                                   .describe = describe,
+                                   .category = graph::Category::pool};
+const graph::OpDef average_pool_d_src_op{.name = "average_pool_d_src",
+                                         .infer = infer_grad,
+                                         .cost = cost_grad,
+                                         .describe = describe_grad,
+                                         .category = graph::Category::pool};
 
 ValueId average_pool(Graph& graph, const std::string& name, ValueId src, const AveragePoolAttrs& attrs) {
   return graph.add(average_pool_op, name, {src}, attrs);

@@ -133,12 +133,14 @@ const graph::OpDef batch_norm_op{.name = "batch_norm",
                                  .cases = cases,
                                  .mutates = mutates,
                                  .describe = describe,
-                                 .lowering = graph::Lowering::mixed};
+                                 .lowering = graph::Lowering::mixed,
+                                 .category = graph::Category::norm};
 const graph::OpDef batch_norm_grad_op{.name = "batch_norm_grad",
                                       .infer = infer_grad,
                                       .cost = cost_grad,
                                       .describe = describe_grad,
-                                      .lowering = graph::Lowering::mixed};
+                                      .lowering = graph::Lowering::mixed,
+                                      .category = graph::Category::norm};
 
 ValueId batch_norm(Graph& graph, const std::string& name, const BatchNormInputs& inputs,
                    const BatchNormAttrs& attrs) {

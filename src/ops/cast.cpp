@@ -51,7 +51,8 @@ const graph::OpDef cast_op{.name = "cast",
                            .cost = cost,
                            .cases = cases,
                            .describe = describe,
-                           .lowering = graph::Lowering::mixed};
+                           .lowering = graph::Lowering::mixed,
+                           .category = graph::Category::copy};
 
 std::vector<ValueId> cast(Graph& graph, const std::string& name, std::vector<ValueId> sources, DType to) {
   return graph.add_node(cast_op, name, std::move(sources), CastAttrs{to});

@@ -85,6 +85,7 @@ const graph::OpDef classify_op{.name = "classify",
                                .cost = cost,
                                .cases = cases,
                                .describe = describe,
-                               .lowering = graph::Lowering::computes};
+                               .lowering = graph::Lowering::computes,
+                               .category = graph::Category::gemm};
 
 }  // namespace trainyard::ops

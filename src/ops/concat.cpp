@@ -74,7 +74,8 @@ const graph::OpDef concat_op{.name = "concat",
                              .cost = cost,
                              .gradient = gradient,
                              .cases = cases,
-                             .describe = describe};
+                             .describe = describe,
+                             .category = graph::Category::copy};
 
 ValueId concat(Graph& graph, const std::string& name, std::vector<ValueId> parts, int axis) {
   return graph.add(concat_op, name, std::move(parts), ConcatAttrs{axis});

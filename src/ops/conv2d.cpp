@@ -172,17 +172,20 @@ const graph::OpDef conv2d_op{.name = "conv2d",
                              .gradient = gradient,
                              .cases = cases,
                              .describe = describe,
-                             .lowering = graph::Lowering::computes};
+                             .lowering = graph::Lowering::computes,
+                             .category = graph::Category::conv};
 const graph::OpDef conv2d_d_src_op{.name = "conv2d_d_src",
                                    .infer = infer_d_src,
                                    .cost = cost_d_src,
                                    .describe = describe_grad,
-                                   .lowering = graph::Lowering::computes};
+                                   .lowering = graph::Lowering::computes,
+                                   .category = graph::Category::conv};
 const graph::OpDef conv2d_d_weight_op{.name = "conv2d_d_weight",
                                       .infer = infer_d_weight,
                                       .cost = cost_d_weight,
                                       .describe = describe_grad,
-                                      .lowering = graph::Lowering::computes};
+                                      .lowering = graph::Lowering::computes,
+                                      .category = graph::Category::conv};
 
 ValueId conv2d(Graph& graph, const std::string& name, ValueId src, ValueId weight, ValueId bias,
                const Conv2dAttrs& attrs) {

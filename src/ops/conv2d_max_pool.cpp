@@ -140,13 +140,15 @@ const graph::OpDef conv2d_max_pool_op{.name = "conv2d_max_pool",
                                       .cost = cost,
                                       .cases = cases,
                                       .describe = describe,
-                                      .lowering = graph::Lowering::computes};
+                                      .lowering = graph::Lowering::computes,
+                                      .category = graph::Category::conv};
 const graph::OpDef conv2d_max_pool_d_weight_op{.name = "conv2d_max_pool_d_weight",
                                                .infer = infer_grad,
                                                .cost = cost_grad,
                                                .cases = grad_cases,
                                                .describe = describe_grad,
-                                               .lowering = graph::Lowering::computes};
+                                               .lowering = graph::Lowering::computes,
+                                               .category = graph::Category::conv};
 
 Shape convolved_shape(const Conv2dMaxPoolAttrs& attrs, const Shape& src, const Shape& weight) {
   return {src[0], weight[0], attrs.conv.window.output_h(src[2]), attrs.conv.window.output_w(src[3])};

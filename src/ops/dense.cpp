@@ -120,13 +120,18 @@ const graph::OpDef dense_op{.name = "dense",
                             .gradient = gradient,
                             .cases = cases,
                             .describe = describe,
-                            .lowering = graph::Lowering::computes};
-const graph::OpDef dense_d_src_op{
-    .name = "dense_d_src", .infer = infer_grad, .cost = cost_d_src, .lowering = graph::Lowering::computes};
+                            .lowering = graph::Lowering::computes,
+                            .category = graph::Category::gemm};
+const graph::OpDef dense_d_src_op{.name = "dense_d_src",
+                                  .infer = infer_grad,
+                                  .cost = cost_d_src,
+                                  .lowering = graph::Lowering::computes,
+                                  .category = graph::Category::gemm};
 const graph::OpDef dense_d_weight_op{.name = "dense_d_weight",
                                      .infer = infer_grad,
                                      .cost = cost_d_weight,
-                                     .lowering = graph::Lowering::computes};
+                                     .lowering = graph::Lowering::computes,
+                                     .category = graph::Category::gemm};
 
 ValueId dense(Graph& graph, const std::string& name, ValueId src, ValueId weight, ValueId bias,
               const DenseAttrs& attrs) {

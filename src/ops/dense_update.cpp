@@ -99,6 +99,7 @@ const graph::OpDef dense_update_op{.name = "dense_update",
                                    .cases = cases,
                                    .mutates = mutates,
                                    .describe = describe,
-                                   .lowering = graph::Lowering::mixed};
+                                   .lowering = graph::Lowering::mixed,
+                                   .category = graph::Category::gemm};
 
 }  // namespace trainyard::ops

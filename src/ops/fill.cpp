@@ -27,8 +27,12 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef fill_op{
-    .name = "fill", .infer = infer, .cost = cost, .cases = cases, .describe = describe};
+const graph::OpDef fill_op{.name = "fill",
+                           .infer = infer,
+                           .cost = cost,
+                           .cases = cases,
+                           .describe = describe,
+                           .category = graph::Category::copy};
 
 ValueId fill(Graph& graph, const std::string& name, const TensorType& type, double value) {
   return graph.add(fill_op, name, {}, FillAttrs{type, value});

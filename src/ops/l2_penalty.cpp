@@ -58,12 +58,14 @@ const graph::OpDef l2_penalty_op{.name = "l2_penalty",
                                  .gradient = gradient,
                                  .cases = cases,
                                  .describe = describe,
-                                 .lowering = graph::Lowering::exact};
+                                 .lowering = graph::Lowering::exact,
+                                 .category = graph::Category::loss};
 const graph::OpDef l2_penalty_grad_op{.name = "l2_penalty_grad",
                                       .infer = infer_grad,
                                       .cost = cost_grad,
                                       .describe = describe,
-                                      .lowering = graph::Lowering::exact};
+                                      .lowering = graph::Lowering::exact,
+                                      .category = graph::Category::loss};
 
 ValueId l2_penalty(Graph& graph, const std::string& name, std::vector<ValueId> weights, double coefficient) {
   return graph.add(l2_penalty_op, name, std::move(weights), L2PenaltyAttrs{coefficient});

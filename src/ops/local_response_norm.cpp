@@ -63,9 +63,13 @@ const graph::OpDef local_response_norm_op{.name = "local_response_norm",
                                           .cost = cost,
                                           .gradient = gradient,
                                           .cases = cases,
-                                          .describe = describe};
-const graph::OpDef local_response_norm_grad_op{
-    .name = "local_response_norm_grad", .infer = infer, .cost = cost, .describe = describe};
+                                          .describe = describe,
+                                          .category = graph::Category::norm};
+const graph::OpDef local_response_norm_grad_op{.name = "local_response_norm_grad",
+                                               .infer = infer,
+                                               .cost = cost,
+                                               .describe = describe,
+                                               .category = graph::Category::norm};
 
 ValueId local_response_norm(Graph& graph, const std::string& name, ValueId src,
                             const LocalResponseNormAttrs& attrs) {

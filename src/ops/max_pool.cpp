@@ -85,12 +85,14 @@ const graph::OpDef max_pool_op{.name = "max_pool",
                                .cost = cost,
                                .gradient = gradient,
                                .cases = cases,
-                               .describe = describe};
+                               .describe = describe,
+                               .category = graph::Category::pool};
 const graph::OpDef max_pool_d_src_op{.name = "max_pool_d_src",
                                      .infer = infer_grad,
                                      .cost = cost_grad,
                                      .describe = describe_grad,
-                                     .lowering = graph::Lowering::mixed};
+                                     .lowering = graph::Lowering::mixed,
+                                     .category = graph::Category::pool};
 
 ValueId max_pool(Graph& graph, const std::string& name, ValueId src, const Window2d& window) {
   return graph.add(max_pool_op, name, {src}, MaxPoolAttrs{window});

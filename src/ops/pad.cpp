@@ -54,8 +54,13 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef pad_op{
-    .name = "pad", .infer = infer, .cost = cost, .gradient = gradient, .cases = cases, .describe = describe};
+const graph::OpDef pad_op{.name = "pad",
+                          .infer = infer,
+                          .cost = cost,
+                          .gradient = gradient,
+                          .cases = cases,
+                          .describe = describe,
+                          .category = graph::Category::copy};
 
 ValueId pad(Graph& graph, const std::string& name, ValueId src, const Shape& before, const Shape& after) {
   return graph.add(pad_op, name, {src}, PadAttrs{before, after});

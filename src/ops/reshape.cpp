@@ -42,8 +42,12 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef reshape_op{
-    .name = "reshape", .infer = infer, .cost = cost, .gradient = gradient, .cases = cases};
+const graph::OpDef reshape_op{.name = "reshape",
+                              .infer = infer,
+                              .cost = cost,
+                              .gradient = gradient,
+                              .cases = cases,
+                              .category = graph::Category::copy};
 
 ValueId reshape(Graph& graph, const std::string& name, ValueId src, const Shape& shape) {
   return graph.add(reshape_op, name, {src}, ReshapeAttrs{shape});

@@ -62,7 +62,8 @@ const graph::OpDef slice_op{.name = "slice",
                             .cost = cost,
                             .gradient = gradient,
                             .cases = cases,
-                            .describe = describe};
+                            .describe = describe,
+                            .category = graph::Category::copy};
 
 ValueId slice(Graph& graph, const std::string& name, ValueId src, const Shape& begin, const Shape& size) {
   return graph.add(slice_op, name, {src}, SliceAttrs{begin, size});

@@ -141,7 +141,8 @@ const graph::OpDef update_op{.name = "update",
                              .cases = cases,
                              .mutates = mutates,
                              .describe = describe,
-                             .lowering = graph::Lowering::mixed};
+                             .lowering = graph::Lowering::mixed,
+                             .category = graph::Category::optimizer};
 
 std::vector<ValueId> add_slots(Graph& graph, const std::vector<ValueId>& parameters,
                                const UpdateAttrs& attrs) {

@@ -173,6 +173,7 @@ class LayoutPass {
               .attributes = node.op->describe == nullptr ? "" : node.op->describe(request.node),
               .node = id,
               .phase = node.phase,
+              .category = node.op->category,
               .cost = graph::cost_of(graph_, id),
               .declined = std::move(declined)};
     for (std::size_t i = 0; i < node.inputs.size(); ++i)

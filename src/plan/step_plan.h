@@ -56,8 +56,9 @@ struct Step {
   std::string attributes;
   graph::NodeId node = graph::kNone;  // kNone for a reorder
   graph::Phase phase = graph::Phase::forward;
-  std::vector<int> inputs, outputs;  // buffers
-  int workspace = -1;                // buffer, or -1
+  graph::Category category = graph::Category::copy;  // of a reorder
+  std::vector<int> inputs, outputs;                  // buffers
+  int workspace = -1;                                // buffer, or -1
   graph::Cost cost;
   std::vector<Declined> declined;
   int lane = 0;                // where it runs beside others, on devices that have lanes

@@ -96,6 +96,7 @@ std::vector<KnownSetting> run_settings() {
       {"until_width", "--until-width", "bench", Form::number, {}},
       {"max_seconds", "--max-seconds", "bench", Form::number, {}},
       {"no_peak", "--no-peak", "bench", Form::truth, {}},
+      {"ops", "--ops", "bench", Form::truth, {}},
       {"data", "--data", "train", Form::choice, {"mnist", "cifar10", "synthetic"}},
       {"from", "--from", "train", Form::word, {}},
       {"preprocess",

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/executor.h"
+
+namespace trainyard::engine {
+
+// What the kernels of one step that have something in common come to.
+struct OpShare {
+  std::string name;  // of the op, or of the category
+  graph::Category category = graph::Category::elementwise;
+  double seconds = 0;
+  graph::Cost cost;
+  std::int64_t count = 0;  // kernels
+};
+
+// Where the time of a step goes, the most first. Both lists hold every kernel of the step once.
+struct OpBreakdown {
+  std::vector<OpShare> by_category, by_op;
+  std::int64_t rounds = 0;  // of measuring
+  double seconds = 0;       // of all kernels
+};
+
+// What a plan's kernels take, one entry a step of the plan; those that do not run in every step are left out.
+OpBreakdown break_down(const plan::StepPlan& plan, std::span<const double> kernel_seconds);
+
+// Runs steps from `first` on, kernel by kernel. Each kernel's seconds are the median over them.
+OpBreakdown measure_ops(Executor& executor, const backend::StepContext& first);
+
+}  // namespace trainyard::engine
