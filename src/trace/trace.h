@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace trainyard::trace {
+
+using Argument = std::variant<std::int64_t, double, std::string>;
+using Arguments = std::vector<std::pair<std::string, Argument>>;
+
+// A row of the picture: a thread, a stream or a queue of a process or device.
+struct Track {
+  std::string process, name;
+  int process_number = 0;  // tracks of one process or device share it
+
+  friend bool operator==(const Track&, const Track&) = default;
+};
+
+// Something that took time. Those of one track lie beside or within each other.
+struct Span {
+  int track = 0;
+  std::string name, category;
+  double began = 0, seconds = 0;  // all spans and counters of a trace are on one clock
+  Arguments arguments;
+
+  double ended() const { return began + seconds; }
+  // Null: it has none of that name, or of another type.
+  const std::string* text(const std::string& key) const;
+  const std::int64_t* number(const std::string& key) const;
+};
+
+// A number that has a value from some moment on.
+struct Counter {
+  int track = 0;
+  std::string name;
+  double at = 0, value = 0;
+};
+
+struct Trace {
+  std::vector<Track> tracks;
+  std::vector<Span> spans;
+  std::vector<Counter> counters;
+  std::vector<std::pair<std::string, std::string>> facts;  // of the run
+
+  // The track's number; adds it when it is new.
+  int track(const Track& wanted);
+};
+
+}  // namespace trainyard::trace
