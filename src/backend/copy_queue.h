@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace trainyard::backend {
 
@@ -20,6 +21,15 @@ class CopyQueue {
   virtual void give_back(int place) = 0;
   // Waits for the last send(place); what it copied from may be changed then.
   virtual void settle(int place) = 0;
+
+  // When copies ran, for a trace: from watch(true) on each is noted, until copies() gives and forgets those
+  // that were. By now_seconds(), as far as Device::match_clocks() made the clocks agree. Waits for them.
+  struct Copy {
+    double began, ended;
+    std::size_t bytes;
+  };
+  virtual void watch(bool /*on*/) {}
+  virtual std::vector<Copy> copies() { return {}; }
 };
 
 }  // namespace trainyard::backend

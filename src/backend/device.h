@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/copy_queue.h"
 #include "tensor/dtype.h"
@@ -28,6 +29,15 @@ class Recording {
  public:
   virtual ~Recording() = default;
   virtual void launch() = 0;  // returns before the work is done
+};
+
+// Works that run one behind the other, without the host between them where the device can, and are timed.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+  // Runs them and waits. When each began, and when the last ended, by the host's now_seconds(), as far as the
+  // device's clock agrees with it.
+  virtual std::vector<double> run() = 0;
 };
 
 // Memory that kernels work on, and the queue in which they run. The host is one: its queue is the caller.
@@ -70,6 +80,11 @@ class Device {
   virtual void mark_step(StepContext*, const float* /*loss*/, StepMark* /*marks*/, std::int64_t /*count*/) {}
   // Counts the step, in the lane in use.
   virtual void count_step(StepContext*) {}
+  // Works one behind the other, to be run and timed as Timeline says.
+  using Works = std::vector<std::function<void()>>;
+  virtual std::unique_ptr<Timeline> make_timeline(const Works& works);
+  // Makes the device's clock agree with the host's; waits for all that was started.
+  virtual void match_clocks() {}
   // Seconds that what `enqueue` starts takes on the device, without the host's part.
   virtual double time(const std::function<void()>& enqueue) = 0;
 };

@@ -71,7 +71,31 @@ class HostDevice final : public Device {
   }
 };
 
+// For a device that records nothing.
+class OneByOne final : public Timeline {
+ public:
+  OneByOne(Device& device, Device::Works works) : device_(device), works_(std::move(works)) {}
+
+  std::vector<double> run() override {
+    std::vector<double> moments{now_seconds()};
+    for (const std::function<void()>& work : works_) {
+      work();
+      device_.wait();
+      moments.push_back(now_seconds());
+    }
+    return moments;
+  }
+
+ private:
+  Device& device_;
+  Device::Works works_;
+};
+
 }  // namespace
+
+std::unique_ptr<Timeline> Device::make_timeline(const Works& works) {
+  return std::make_unique<OneByOne>(*this, works);
+}
 
 std::shared_ptr<Device> host_device() {
   static const auto device = std::make_shared<HostDevice>();

@@ -30,6 +30,8 @@ struct Executor::Counter {
   StepContext next{0, -1};  // what the device will do next if it is only started again
   const float* loss = nullptr;
   std::unique_ptr<backend::Recording> one, many, gradients;
+  std::unique_ptr<backend::Timeline> watched;
+  std::vector<std::size_t> watched_kernels;  // of the plan, in the order of the timeline
 };
 
 Executor::Executor(plan::CompiledStep step, const Regions& borrowed)
@@ -101,7 +103,51 @@ void Executor::run(const StepContext& context) {
 void Executor::enqueue_step(const StepContext& context) {
   if (prologue_ != nullptr) prologue_->run(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
-    if (!prepares(s)) step_.kernels[s]->run(context);
+    if (!prepares(s)) run_kernel(s, context);
+}
+
+void Executor::run_kernel(std::size_t s, const StepContext& context) {
+  if (watch_ == nullptr) return step_.kernels[s]->run(context);
+  const double began = now_seconds();
+  step_.kernels[s]->run(context);
+  (*watch_)(s, began, now_seconds());
+}
+
+void Executor::watch(const Watch* watch) {
+  TRAINYARD_CHECK(on_host());
+  watch_ = watch;
+}
+
+void Executor::prepare_watched(const StepContext& context) {
+  TRAINYARD_CHECK(counter_ != nullptr);
+  set_counter(context);
+  prepare(context);
+  if (counter_->watched != nullptr) return;
+  backend::Device::Works works;
+  const auto add = [&](std::size_t number, std::function<void()> work) {
+    counter_->watched_kernels.push_back(number);
+    works.push_back(std::move(work));
+  };
+  if (prologue_ != nullptr) add(kPrologue, [this] { prologue_->run(counter_->next); });
+  bool any_late = false;
+  for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
+    if (prepares(s)) continue;
+    add(s, [this, s] { step_.kernels[s]->run(counter_->next); });
+    any_late = any_late || step_.plan.steps[s].late;
+  }
+  works.emplace_back([this, any_late] {
+    if (any_late) step_.device->count_step(counter_->context(true));
+    step_.device->mark_step(counter_->context(), counter_->loss, counter_->marks(), kMarks);
+  });
+  counter_->watched = step_.device->make_timeline(works);
+}
+
+void Executor::run_watched(const StepContext& context, const Watch& watch) {
+  prepare_watched(context);
+  const std::vector<double> moments = counter_->watched->run();
+  ++counter_->next.step;
+  for (std::size_t i = 0; i < counter_->watched_kernels.size(); ++i)
+    watch(counter_->watched_kernels[i], moments[i], moments[i + 1]);
 }
 
 // The same with steps beside each other where the plan allows it; `marks` are those of the training step
@@ -153,7 +199,7 @@ void Executor::enqueue_gradients(const StepContext& context, const Ready& ready)
     const plan::Step& planned = step_.plan.steps[s];
     if (planned.is_update() || prepares(s)) continue;
     if (planned.phase == graph::Phase::backward && backward_began_ == 0) backward_began_ = now_seconds();
-    step_.kernels[s]->run(context);
+    run_kernel(s, context);
     if (ready == nullptr) continue;
     for (const Stretch& stretch : gradient_schedule_.after(s)) ready(stretch.first, stretch.elements);
   }
@@ -163,7 +209,7 @@ void Executor::run_update(const StepContext& context) {
   TRAINYARD_CHECK(thread_count() == step_.plan.threads && has_update_);
   set_counter(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
-    if (step_.plan.steps[s].is_update()) step_.kernels[s]->run(context);
+    if (step_.plan.steps[s].is_update()) run_kernel(s, context);
 }
 
 void Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds) {

@@ -39,6 +39,16 @@ class Executor {
   // The same, adding each kernel's seconds to `kernel_seconds` (one entry per plan step).
   void run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds);
 
+  // Is told of each kernel that runs from now on, by its number in the plan and now_seconds(); null: nobody
+  // is. Must outlive the steps that it watches. REQUIRES: on_host().
+  using Watch = std::function<void(std::size_t step, double began, double ended)>;
+  void watch(const Watch* watch);
+  // One step, kernel by kernel without the host between them, and told like that: REQUIRES: !on_host(). The
+  // watch is called when all have ended; a step number of kPrologue is what makes the inputs.
+  void run_watched(const backend::StepContext& context, const Watch& watch);
+  void prepare_watched(const backend::StepContext& context);  // what would else be part of the first of them
+  static constexpr auto kPrologue = static_cast<std::size_t>(-1);
+
   // Steps that the device counts and repeats by itself, as far as it can: several to a launch, nothing done
   // by the host between them. REQUIRES: !on_host().
   void run_steps(const backend::StepContext& first, std::int64_t count);
@@ -96,6 +106,7 @@ class Executor {
 
   const plan::Buffer& persistent(const std::string& value_name) const;
   void bind(std::size_t step);
+  void run_kernel(std::size_t step, const backend::StepContext& context);
   bool prepares(std::size_t step) const;
   void prepare(const backend::StepContext& context);
   void enqueue_step(const backend::StepContext& context);
@@ -112,6 +123,7 @@ class Executor {
   Regions regions_{};
   bool has_update_ = false;
   double backward_began_ = 0;
+  const Watch* watch_ = nullptr;
   bool stale_ = true;  // parameters were changed from outside
   std::vector<backend::DeviceMemory> prologue_memory_;
   std::unique_ptr<backend::Kernel> prologue_;

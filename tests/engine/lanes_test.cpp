@@ -149,6 +149,25 @@ TEST_P(Lanes, NobodyOvertakesWhoTouchesItsMemory) {
     }
 }
 
+TEST(Watched, TellsOfEveryKernelOnceInTheirOrder) {
+  const auto device = std::make_shared<FourLanes>(0);
+  train::SessionOptions options;
+  options.model = {.network = "lenet", .batch = 1};
+  const OnLanes backend(device, false);
+  engine::Executor executor(train::compile_training_step(options, backend));
+  for (std::int64_t step = 0; step < 2; ++step) {
+    double last = 0;
+    std::size_t next = 0;
+    executor.run_watched({1, step}, [&](std::size_t number, double began, double ended) {
+      EXPECT_EQ(number, next++);
+      EXPECT_LE(last, began);
+      EXPECT_LE(began, ended);
+      last = ended;
+    });
+    EXPECT_EQ(next, executor.plan().steps.size());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, Lanes,
                          testing::Values(std::tuple{"lenet", false, false}, std::tuple{"lenet", true, false},
                                          std::tuple{"lenet", false, true}, std::tuple{"lenet", true, true},

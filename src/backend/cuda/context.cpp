@@ -149,7 +149,7 @@ ScratchMemory random_memory(Context& context, std::int64_t elements, DType dtype
 void Context::wait() { TRAINYARD_CUDA(cudaStreamSynchronize(stream_)); }
 
 std::unique_ptr<CopyQueue> Context::make_copy_queue(int places, std::size_t host_bytes) {
-  return cuda::make_copy_queue(stream_, places, host_bytes);
+  return cuda::make_copy_queue(stream_, places, host_bytes, clock_);
 }
 
 void Context::use_lane(int lane) {
@@ -220,6 +220,48 @@ double Context::time(const std::function<void()>& enqueue) {
   float milliseconds = 0;
   TRAINYARD_CUDA(cudaEventElapsedTime(&milliseconds, begin_, end_));
   return milliseconds * 1e-3;
+}
+
+namespace {
+
+class EventTimeline final : public Timeline {
+ public:
+  EventTimeline(Context& context, const EventClock& clock, const Device::Works& works)
+      : context_(context), clock_(clock), events_(works.size() + 1) {
+    recording_ = context.record([&] {
+      for (std::size_t i = 0; i < works.size(); ++i) {
+        note(events_[i]);
+        works[i]();
+      }
+      note(events_.back());
+    });
+  }
+
+  std::vector<double> run() override {
+    recording_->launch();
+    context_.wait();
+    std::vector<double> moments;
+    for (const TimedEvent& event : events_) moments.push_back(clock_.seconds(event.get()));
+    return moments;
+  }
+
+ private:
+  // External: an event of a recording that is looked at from without.
+  void note(const TimedEvent& event) {
+    TRAINYARD_CUDA(cudaEventRecordWithFlags(event.get(), context_.stream(), cudaEventRecordExternal));
+  }
+
+  Context& context_;
+  const EventClock& clock_;
+  std::vector<TimedEvent> events_;
+  std::unique_ptr<Recording> recording_;
+};
+
+}  // namespace
+
+std::unique_ptr<Timeline> Context::make_timeline(const Works& works) {
+  if (!clock_.is_matched()) match_clocks();
+  return std::make_unique<EventTimeline>(*this, clock_, works);
 }
 
 }  // namespace trainyard::backend::cuda

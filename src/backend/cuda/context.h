@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "backend/cuda/event_clock.h"
 #include "backend/device.h"
 #include "backend/kernel.h"
 #include "backend/precision.h"
@@ -55,6 +56,8 @@ class Context final : public Device {
   void mark_step(StepContext* context, const float* loss, StepMark* marks, std::int64_t count) override;
   void count_step(StepContext* context) override;
   double time(const std::function<void()>& enqueue) override;
+  std::unique_ptr<Timeline> make_timeline(const Works& works) override;
+  void match_clocks() override { clock_.match(stream_); }
 
  private:
   int ordinal_;
@@ -68,6 +71,7 @@ class Context final : public Device {
   std::vector<cudaEvent_t> marks_;
   int next_mark_ = 0;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  EventClock clock_;
   cudnnHandle_t cudnn_ = nullptr;
   cublasLtHandle_t cublas_lt_ = nullptr;
   std::unique_ptr<Tuning> tuning_;

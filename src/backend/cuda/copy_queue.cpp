@@ -1,5 +1,6 @@
 #include "backend/cuda/copy_queue.h"
 
+#include <deque>
 #include <vector>
 
 #include "backend/cuda/check.h"
@@ -40,27 +41,53 @@ class Stream {
 
 class StreamCopies final : public CopyQueue {
  public:
-  StreamCopies(cudaStream_t kernels, int places, std::size_t host_bytes)
-      : kernels_(kernels), host_(host_bytes), places_(static_cast<std::size_t>(places)) {}
+  StreamCopies(cudaStream_t kernels, int places, std::size_t host_bytes, const EventClock& clock)
+      : kernels_(kernels), clock_(clock), host_(host_bytes), places_(static_cast<std::size_t>(places)) {}
 
   std::byte* host() const override { return host_.data(); }
 
   void send(int place, std::byte* to, const std::byte* from, std::size_t bytes) override {
     TRAINYARD_CUDA(cudaStreamWaitEvent(copies_.get(), at(place).free.get(), 0));
+    if (watches_) note_begin(bytes);
     TRAINYARD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, copies_.get()));
+    if (watches_) TRAINYARD_CUDA(cudaEventRecord(watched_.back().ended.get(), copies_.get()));
     TRAINYARD_CUDA(cudaEventRecord(at(place).sent.get(), copies_.get()));
   }
   void take(int place) override { TRAINYARD_CUDA(cudaStreamWaitEvent(kernels_, at(place).sent.get(), 0)); }
   void give_back(int place) override { TRAINYARD_CUDA(cudaEventRecord(at(place).free.get(), kernels_)); }
   void settle(int place) override { TRAINYARD_CUDA(cudaEventSynchronize(at(place).sent.get())); }
 
+  void watch(bool on) override { watches_ = on; }
+  std::vector<Copy> copies() override {
+    std::vector<Copy> found;
+    for (const Watched& each : watched_) {
+      TRAINYARD_CUDA(cudaEventSynchronize(each.ended.get()));
+      found.push_back({clock_.seconds(each.began.get()), clock_.seconds(each.ended.get()), each.bytes});
+    }
+    watched_.clear();
+    return found;
+  }
+
  private:
+  struct Watched {
+    TimedEvent began, ended;
+    std::size_t bytes = 0;
+  };
+
+  void note_begin(std::size_t bytes) {
+    watched_.emplace_back().bytes = bytes;
+    TRAINYARD_CUDA(cudaEventRecord(watched_.back().began.get(), copies_.get()));
+  }
+
   struct Place {
     Event sent, free;
   };
   const Place& at(int place) const { return places_[static_cast<std::size_t>(place)]; }
 
   cudaStream_t kernels_;
+  const EventClock& clock_;
+  bool watches_ = false;
+  std::deque<Watched> watched_;
   PinnedMemory host_;
   std::vector<Place> places_;
   Stream copies_;  // last: it waits for the copies before the rest goes
@@ -68,8 +95,9 @@ class StreamCopies final : public CopyQueue {
 
 }  // namespace
 
-std::unique_ptr<CopyQueue> make_copy_queue(cudaStream_t stream, int places, std::size_t host_bytes) {
-  return std::make_unique<StreamCopies>(stream, places, host_bytes);
+std::unique_ptr<CopyQueue> make_copy_queue(cudaStream_t stream, int places, std::size_t host_bytes,
+                                           const EventClock& clock) {
+  return std::make_unique<StreamCopies>(stream, places, host_bytes, clock);
 }
 
 }  // namespace trainyard::backend::cuda
