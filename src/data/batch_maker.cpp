@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace trainyard::data {
@@ -38,6 +39,15 @@ BatchMaker::BatchMaker(const Dataset& dataset, const BatchStreamOptions& options
       steps_(steps_of(dataset, options)) {}
 
 std::int64_t BatchMaker::make(std::int64_t step, float* images, std::int32_t* labels,
+                              Scratch& scratch) const {
+  if (options_.made == nullptr) return fill(step, images, labels, scratch);
+  const double began = now_seconds();
+  const std::int64_t valid = fill(step, images, labels, scratch);
+  options_.made(step, began, now_seconds());
+  return valid;
+}
+
+std::int64_t BatchMaker::fill(std::int64_t step, float* images, std::int32_t* labels,
                               Scratch& scratch) const {
   const std::int64_t size = order_.size(),
                      first = first_position(step, options_.batch, options_.worker, options_.workers);

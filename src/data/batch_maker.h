@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,8 @@ struct BatchStreamOptions {
   int threads = 1;
   // Data parallel runs: this worker's share is every `workers`-th batch of one common order.
   std::int64_t worker = 0, workers = 1;
+  // Is told of each batch that was made, by now_seconds(), in the thread that made it; null: nobody is.
+  std::function<void(std::int64_t step, double began, double ended)> made = nullptr;
 };
 
 // Makes the batch of any step in memory of the caller's. A batch depends on the options and its step alone,
@@ -46,6 +49,8 @@ class BatchMaker {
   std::int64_t make(std::int64_t step, float* images, std::int32_t* labels, Scratch& scratch) const;
 
  private:
+  std::int64_t fill(std::int64_t step, float* images, std::int32_t* labels, Scratch& scratch) const;
+
   const BatchStreamOptions options_;
   const std::shared_ptr<const ImageSource> images_;
   const std::span<const std::int32_t> labels_;

@@ -50,6 +50,42 @@ DeviceLoop::Done DeviceLoop::run(std::int64_t first, std::int64_t count) {
   return done;
 }
 
+DeviceLoop::Done DeviceLoop::run_noted(std::int64_t step, StepTracer& tracer) {
+  session_.executor().prepare_watched({seed_, step});
+  session_.executor().device().match_clocks();
+  if (feed_ != nullptr) feed_->watch_copies();
+  Done done;
+  if (tracer.kind(step) == StepTracer::Kind::traced) {
+    done = run_watched(step, tracer);
+  } else {
+    const double began = now_seconds();
+    done = run(step, 1);
+    tracer.note_plain(0, step, began, began + done.wall_seconds);
+  }
+  if (feed_ != nullptr) tracer.note_copies(0, feed_->copies());
+  return done;
+}
+
+DeviceLoop::Done DeviceLoop::run_watched(std::int64_t step, StepTracer& tracer) {
+  engine::Executor& executor = session_.executor();
+  StepTracer::Notes& notes = tracer.begin(0, step);
+  if (feed_ != nullptr) {
+    feed_->before(step);
+    notes.came = notes.fed = now_seconds();
+  }
+  executor.run_watched({seed_, step}, notes.watch);
+  if (feed_ != nullptr) feed_->after(step);
+  notes.ended =
+      std::max(notes.kernels.back().ended, notes.fed);  // by the device's clock: nobody waited for more
+  tracer.end(0);
+  Done done;
+  done.losses.push_back(executor.marks(1).front().loss);
+  done.seconds.push_back(notes.ended - notes.began);
+  done.event_seconds = done.wall_seconds = done.seconds.front();
+  done.wait_seconds = notes.fed - notes.began;
+  return done;
+}
+
 std::int64_t DeviceLoop::steps_at_once(std::int64_t most) const {
   constexpr double kSeconds = 0.2;
   constexpr std::int64_t kLaunch = engine::Executor::kStepsPerLaunch;

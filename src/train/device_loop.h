@@ -5,6 +5,7 @@
 
 #include "train/host_feed.h"
 #include "train/session.h"
+#include "train/step_tracer.h"
 
 namespace trainyard::train {
 
@@ -28,11 +29,15 @@ class DeviceLoop {
   // Steps [first, first + count); count <= engine::Executor::kMarks. Waits for them.
   Done run(std::int64_t first, std::int64_t count);
 
+  // One step that a tracer notes, as it chose: as a whole, or kernel by kernel.
+  Done run_noted(std::int64_t step, StepTracer& tracer);
+
   // So many that the host hears of them some times a second: `most`, or fewer.
   std::int64_t steps_at_once(std::int64_t most) const;
 
  private:
   void start(std::int64_t first, std::int64_t count);
+  Done run_watched(std::int64_t step, StepTracer& tracer);
 
   Session& session_;
   std::uint64_t seed_;

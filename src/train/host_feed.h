@@ -30,6 +30,10 @@ class HostFeed {
   void before(std::int64_t step);
   void after(std::int64_t step) { queue_->give_back(ring_.place_of(step)); }
 
+  // For a trace: as CopyQueue has them.
+  void watch_copies() { queue_->watch(true); }
+  std::vector<backend::CopyQueue::Copy> copies() { return queue_->copies(); }
+
   // When steps [first, first + count) began, in nanoseconds of the device's clock; waits for them.
   // REQUIRES: they are among the last InputRing::begins.
   std::vector<std::int64_t> begins(std::int64_t first, std::int64_t count) const;

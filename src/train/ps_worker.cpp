@@ -35,6 +35,9 @@ class Worker {
         numbers_(session, options.layout),
         batches_(dataset, batches),
         seed_(batches.seed) {
+    if (options.tracer != nullptr)
+      options.tracer->add_device(fmt::format("worker {} ({})", options.worker, session.backend().name()),
+                                 session.executor());
     if (numbers_.fingerprint() != options.fingerprint)
       fail(ErrorKind::config,
            "worker {}: its {} layout of parameters is not that of the job; --wire-layout canonical serves "
@@ -51,26 +54,52 @@ class Worker {
   }
 
   ps::ClientCounts run() {
-    while (!StopRequest::asked()) {
+    for (std::int64_t number = 0; !StopRequest::asked(); ++number) {
+      const double began = now_seconds();
       const ps::Client::Weights weights = client_->wait_for_weights();
       if (weights.done) break;
       if (pushed_from_ == 0) cpu_ = cpu_time();
       note_exchange(weights);
       numbers_.take_weights();
-      step(weights.batch);
+      if (options_.tracer == nullptr)
+        step(weights.batch);
+      else
+        noted_step(weights.batch, number, began);
     }
     return client_->counts();
   }
 
  private:
+  // From the end of the step before it to its own: it waits for weights first.
+  void noted_step(std::int64_t batch, std::int64_t number, double began) {
+    StepTracer& tracer = *options_.tracer;
+    const StepTracer::Kind kind = tracer.kind(number);
+    if (kind != StepTracer::Kind::traced) {
+      step(batch);
+      if (kind == StepTracer::Kind::plain) tracer.note_plain(0, number, began, now_seconds());
+      return;
+    }
+    StepTracer::Notes& notes = tracer.begin(0, number);
+    notes.weights_came = std::exchange(notes.began, began);  // it begins now
+    engine::Executor& executor = session_.executor();
+    if (executor.on_host()) executor.watch(&notes.watch);
+    step(batch);
+    if (executor.on_host()) executor.watch(nullptr);
+    notes.came = came_;
+    notes.fed = fed_;
+    notes.ended = now_seconds();
+    tracer.end(0);
+  }
+
   void step(std::int64_t batch) {
     const double began = now_seconds();
     const LeasedBatches::Batch& input = batches_.get(batch);
+    came_ = now_seconds();
     if (const auto next = client_->next_batch()) batches_.prepare(*next);
     engine::Executor& executor = session_.executor();
     executor.write(Session::kImages, input.images);
     executor.write(Session::kLabels, input.labels);
-    const double fed = now_seconds();
+    const double fed = fed_ = now_seconds();
     note_.input = static_cast<float>(fed - began);
     std::int64_t left = numbers_.elements();
     bool first = true;
@@ -116,7 +145,8 @@ class Worker {
   std::uint64_t seed_;
   StepNote note_;
   CpuTime cpu_;
-  double pushed_from_ = 0;  // when the last gradient was complete
+  double pushed_from_ = 0;     // when the last gradient was complete
+  double came_ = 0, fed_ = 0;  // when the batch of the last step did, and when it was among the inputs
   std::unique_ptr<ps::Client> client_;
 };
 

@@ -6,6 +6,7 @@
 #include "data/batch_maker.h"
 #include "ps/client.h"
 #include "train/shared_numbers.h"
+#include "train/step_tracer.h"
 
 namespace trainyard::train {
 
@@ -32,6 +33,7 @@ struct PsWorkerOptions {
   std::uint32_t fingerprint = 0;  // of the coordinator's numbers
   bool bf16 = false;
   double give_up_seconds = 30;
+  StepTracer* tracer = nullptr;  // null: nobody traces; a step is one gradient of this worker
 };
 
 // Makes gradients of the batches that it is told until nothing is left to do, or somebody asked it to stop.

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
+#include "base/clock.h"
 #include "base/cores.h"
 #include "train/rank_place.h"
 #include "train/stop_request.h"
@@ -163,7 +165,10 @@ void Replicas::spread_state() {
 std::int64_t Replicas::step(std::int64_t step, const Feed& feed) {
   step_ = step;
   feed_ = &feed;
+  const bool plain = tracer_ != nullptr && tracer_->kind(step) == StepTracer::Kind::plain;
+  const double began = plain ? now_seconds() : 0;
   run(step_body_);
+  if (plain) tracer_->note_plain(0, step, began, now_seconds());
   loss_ = local_loss();
   const std::int64_t images = std::accumulate(images_.begin(), images_.end(), std::int64_t{0});
   return ranks_ == nullptr ? images : agree(images);
@@ -180,7 +185,63 @@ std::int64_t Replicas::agree(std::int64_t images) {
 
 bool Replicas::stop_agreed() const { return ranks_ == nullptr ? StopRequest::asked() : stop_agreed_; }
 
+void Replicas::trace(StepTracer* tracer) {
+  tracer_ = tracer;
+  for (int device = 0; tracer != nullptr && device < here(); ++device)
+    tracer->add_device(fmt::format("device {} ({})", first_here() + device, session(0).backend().name()),
+                       session(device).executor());
+}
+
+namespace {
+
+// While it lives, somebody is told of an executor's kernels.
+class Watched {
+ public:
+  Watched(engine::Executor& executor, const engine::Executor::Watch& watch) : executor_(executor) {
+    if (executor_.on_host()) executor_.watch(&watch);
+  }
+  ~Watched() {
+    if (executor_.on_host()) executor_.watch(nullptr);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  engine::Executor& executor_;
+};
+
+}  // namespace
+
+std::int64_t Replicas::take_noted_part(int device, std::int64_t step, const Feed& feed) {
+  engine::Executor& executor = session(device).executor();
+  const backend::StepContext context{device_seed(seed_, first_here() + device), step};
+  StepTracer::Notes& notes = tracer_->notes(device);
+  const Watched watched(executor, notes.watch);
+  // Its kernels are those of the devices' plans, and run in this thread.
+  std::optional<Watched> keeper_watched;
+  if (device == 0 && &keeper() != &session(0)) keeper_watched.emplace(keeper().executor(), notes.watch);
+  tracer_->begin(device, step);
+  const std::int64_t images = feed(device);
+  notes.fed = now_seconds();
+  if (exchange_ == nullptr) {
+    executor.run(context);
+  } else {
+    exchange_->fetch(device);
+    notes.fetched = now_seconds();
+    executor.run_gradients(context);
+    executor.device().wait();
+    notes.exchanging_from = now_seconds();
+    exchange_->update(device, context);
+  }
+  executor.device().wait();
+  notes.ended = now_seconds();
+  tracer_->end(device);
+  return images;
+}
+
 std::int64_t Replicas::take_part(int device, std::int64_t step, const Feed& feed) {
+  if (tracer_ != nullptr && tracer_->kind(step) == StepTracer::Kind::traced)
+    return take_noted_part(device, step, feed);
   engine::Executor& executor = session(device).executor();
   const backend::StepContext context{device_seed(seed_, first_here() + device), step};
   const std::int64_t images = feed(device);

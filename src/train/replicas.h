@@ -10,6 +10,7 @@
 #include "train/device_threads.h"
 #include "train/exchange.h"
 #include "train/session.h"
+#include "train/step_tracer.h"
 
 namespace trainyard::train {
 
@@ -57,6 +58,9 @@ class Replicas {
   // Null: all devices are of this process.
   comm::collective::Collective* ranks() const { return ranks_; }
 
+  // Notes the steps that it chose, from now on; null: nothing is noted. It must outlive the steps.
+  void trace(StepTracer* tracer);
+
   // One step on all devices; returns the images they consumed. Allocates nothing itself.
   std::int64_t step(std::int64_t step, const Feed& feed);
   // One device's part of it, in its thread. Devices that exchange must all take part.
@@ -75,6 +79,7 @@ class Replicas {
   void connect();
   float local_loss() const;
   std::int64_t agree(std::int64_t images);
+  std::int64_t take_noted_part(int device, std::int64_t step, const Feed& feed);
 
   const Deployment deployment_;
   const std::uint64_t seed_;
@@ -89,6 +94,7 @@ class Replicas {
   std::vector<std::int64_t> images_;    // each device consumed in the step
   float loss_ = 0;
   bool stop_agreed_ = false;
+  StepTracer* tracer_ = nullptr;  // null: nobody traces
   std::int64_t step_ = 0;
   const Feed* feed_ = nullptr;
   std::function<void(int)> step_body_;

@@ -12,6 +12,10 @@
 namespace trainyard::train {
 namespace {
 
+bool is_traced(const TimingOptions& options, std::int64_t step) {
+  return options.tracer != nullptr && options.tracer->kind(step) == StepTracer::Kind::traced;
+}
+
 // Calls take(step) until there are enough; the results of each device that leads or works alone.
 class Loop {
  public:
@@ -21,6 +25,10 @@ class Loop {
   void run(const Take& take, const Enough& enough) {
     for (std::int64_t step = 0; step < options_.warmup_steps + options_.steps; ++step) {
       if (step == options_.warmup_steps) guard_.emplace();
+      if (is_traced(options_, step)) {
+        take(step);
+        continue;
+      }
       const double began = now_seconds();
       const std::int64_t images = take(step);
       const double seconds = now_seconds() - began;
@@ -43,15 +51,35 @@ class Loop {
   std::optional<meter::NoiseGuard> guard_;
 };
 
+// Where nobody said which steps to trace. `next`: the first that is not done.
+template <typename Take>
+void trace_behind(const TimingOptions& options, std::int64_t next, const Take& take) {
+  if (options.tracer == nullptr || options.tracer->is_chosen()) return;
+  const std::int64_t count = options.tracer->count();
+  options.tracer->choose(next + count, next, next + 2 * count);
+  for (std::int64_t step = next; step < options.tracer->end(); ++step) take(step);
+}
+
 // A device times its own steps; the host only hears of them, some at a time.
 TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOptions& options) {
   DeviceLoop loop(session, seed, options.feed);
+  if (options.tracer != nullptr)
+    options.tracer->add_device("device 0 (" + session.backend().name() + ")", session.executor());
   const meter::GpuWatch watch(session.executor().device().pci_address());
   TimedSteps timed;
   std::int64_t step = 0;
   const auto run = [&](std::int64_t until, std::vector<double>& seconds, bool counted) {
     while (step < until) {
-      const DeviceLoop::Done done = loop.run(step, loop.steps_at_once(until - step));
+      const std::int64_t most =
+          options.tracer == nullptr ? until - step : options.tracer->unnoted(step, until - step);
+      const bool noted = options.tracer != nullptr && options.tracer->kind(step) != StepTracer::Kind::none;
+      const bool traced = is_traced(options, step);
+      const DeviceLoop::Done done =
+          noted ? loop.run_noted(step, *options.tracer) : loop.run(step, loop.steps_at_once(most));
+      if (traced) {
+        ++step;
+        continue;
+      }
       if (counted) {
         timed.event_seconds += done.event_seconds;
         timed.wall_seconds += done.wall_seconds;
@@ -75,12 +103,15 @@ TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOpti
   timed.noise = guard.finish();
   timed.images_consumed = static_cast<std::int64_t>(timed.seconds.size()) * session.options().model.batch;
   timed.cores_in_reach = cores_in_reach();
+  trace_behind(options, step, [&](std::int64_t noted) { loop.run_noted(noted, *options.tracer); });
   return timed;
 }
 
 }  // namespace
 
 TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
+  if (options.tracer != nullptr && options.tracer->is_chosen())
+    options.tracer->choose(0, 0, options.warmup_steps + options.steps);
   if (!replicas.session(0).executor().on_host())
     return time_on_device(replicas.session(0), replicas.session(0).options().seed, options);
   const Replicas::Feed in_place = [&](int device) { return replicas.session(device).options().model.batch; };
@@ -108,9 +139,13 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
     timed.warmup_seconds = combine_steps(warmup);
     timed.seconds = combine_steps(steps);
   } else {
+    replicas.trace(options.tracer);
     first.run([&](std::int64_t step) { return replicas.step(step, in_place); }, last);
     timed.warmup_seconds = first.warmup_seconds;
     timed.seconds = first.step_seconds;
+    trace_behind(options, static_cast<std::int64_t>(timed.warmup_seconds.size() + timed.seconds.size()),
+                 [&](std::int64_t step) { replicas.step(step, in_place); });
+    replicas.trace(nullptr);
   }
   for (const Loop& loop : loops)
     for (std::size_t i = 0; i < std::min(loop.step_images.size(), timed.seconds.size()); ++i)

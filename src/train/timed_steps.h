@@ -15,6 +15,9 @@ struct TimingOptions {
   // After each step, in device 0's thread, with the steps done so far; false: enough.
   std::function<bool(std::int64_t done, double seconds)> after_step;
   HostFeed* feed = nullptr;  // of device 0, which is not the host
+  // Null: nobody traces. Steps that it traces are not among the timed ones; where nobody said which, they
+  // come behind them. REQUIRES: devices that are not independent.
+  StepTracer* tracer = nullptr;
 };
 
 struct TimedSteps {

@@ -89,12 +89,17 @@ class TrainingRun {
 
   void train() {
     if (header_.step >= options_.steps) return;
+    // Not the very first steps, which are slower.
+    constexpr std::int64_t kSettled = 10;
+    if (options_.tracer != nullptr)
+      options_.tracer->choose(header_.step + kSettled, header_.step, options_.steps);
     start_inputs();
     ProgressBar bar("train " + session_.options().model.network, options_.steps, options_.quiet);
     const meter::GpuWatch watch(session_.executor().device().pci_address());
     const meter::NoiseGuard guard(watch.nvml());
     result_.gpu.before = watch.sample();
     DeviceLoop device(session_, device_seed(session_.options().seed, 0), feed_.get());
+    if (options_.tracer != nullptr) start_tracing();
     first_began_ = now_seconds();
     while (header_.step < options_.steps && !replicas_.stop_agreed()) {
       steps_by_host() ? step_by_host() : step_on_device(device);
@@ -140,7 +145,10 @@ class TrainingRun {
 
   // As many steps as fit before something is due.
   void step_on_device(DeviceLoop& device) {
-    const DeviceLoop::Done done = device.run(header_.step, device.steps_at_once(steps_until_due()));
+    StepTracer* tracer = options_.tracer;
+    const bool noted = tracer != nullptr && tracer->kind(header_.step) != StepTracer::Kind::none;
+    const DeviceLoop::Done done = noted ? device.run_noted(header_.step, *tracer)
+                                        : device.run(header_.step, device.steps_at_once(steps_until_due()));
     double ended = now_seconds() - std::accumulate(done.seconds.begin(), done.seconds.end(), 0.0);
     result_.event_seconds += done.event_seconds;
     result_.input_wait_seconds += done.wait_seconds;
@@ -154,6 +162,7 @@ class TrainingRun {
   std::int64_t steps_until_due() const {
     std::int64_t most = options_.steps - header_.step;
     const auto due_every = [&](std::int64_t steps) { most = std::min(most, steps - header_.step % steps); };
+    if (options_.tracer != nullptr) most = options_.tracer->unnoted(header_.step, most);
     if (folder_ != nullptr) due_every(options_.checkpoint_every);
     if (evaluator_ != nullptr && options_.eval_every > 0) due_every(options_.eval_every);
     return most;
@@ -166,7 +175,21 @@ class TrainingRun {
             .seed = asked.seed,
             .first_step = header_.step,
             .worker = replicas_.first_here() + device,
-            .workers = replicas_.size()};
+            .workers = replicas_.size(),
+            .made = note_batches_of(device)};
+  }
+
+  std::function<void(std::int64_t, double, double)> note_batches_of(int device) const {
+    StepTracer* tracer = options_.tracer;
+    if (tracer == nullptr) return nullptr;
+    return [tracer, device](std::int64_t step, double began, double ended) {
+      tracer->note_batch(device, step, began, ended);
+    };
+  }
+
+  void start_tracing() {
+    if (steps_by_host()) return replicas_.trace(options_.tracer);
+    options_.tracer->add_device(fmt::format("device 0 ({})", session_.backend().name()), session_.executor());
   }
 
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
@@ -186,6 +209,7 @@ class TrainingRun {
   std::int64_t fill_inputs(int device) {
     engine::Executor& executor = replicas_.session(device).executor();
     const data::Batch& batch = inputs_[static_cast<std::size_t>(device)]->next();
+    if (options_.tracer != nullptr) options_.tracer->notes(device).came = now_seconds();
     executor.write(Session::kImages, batch.images);
     executor.write(Session::kLabels, batch.labels);
     return batch.valid;

@@ -26,6 +26,7 @@ struct TrainOptions {
   int keep = 2;
   bool resume = false;
   bool quiet = false;
+  StepTracer* tracer = nullptr;  // null: nobody traces
 };
 
 struct TrainResult {
