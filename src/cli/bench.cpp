@@ -14,6 +14,7 @@
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/stopping_options.h"
+#include "cli/trace_options.h"
 #include "data/synthetic.h"
 #include "engine/initialise.h"
 #include "train/feed.h"
@@ -29,6 +30,7 @@ struct BenchOptions {
   DeploymentOptions deployment;
   std::int64_t steps = 50, warmup_steps = 5;
   StoppingOptions stopping;
+  TraceOptions trace;
   std::string feed = "auto";
   bool no_peak = false, ops = false;
 };
@@ -70,6 +72,7 @@ int bench(const BenchOptions& options) {
   if (options.steps < 1) fail(ErrorKind::usage, "--steps {}: must be at least 1", options.steps);
   if (options.warmup_steps < 0)
     fail(ErrorKind::usage, "--warmup {}: must be at least 0", options.warmup_steps);
+  check(options.trace, options.deployment);
   record::StoppingRule rule(to_limits(options.stopping, options.steps));
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions wanted = to_session(options.run);
@@ -87,6 +90,7 @@ int bench(const BenchOptions& options) {
   });
   const auto fed = images ? feed(replicas.session(0), *images, options.feed) : nullptr;
 
+  const auto tracer = make_tracer(options.trace);
   ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
   const train::TimedSteps timed =
       train::time_steps(replicas, {options.warmup_steps, options.steps,
@@ -94,7 +98,7 @@ int bench(const BenchOptions& options) {
                                      bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
                                      return done <= options.warmup_steps || !rule.add(seconds);
                                    },
-                                   fed.get()});
+                                   fed.get(), tracer.get()});
   std::optional<engine::OpBreakdown> ops;
   if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
   const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted, threads));
@@ -115,6 +119,7 @@ int bench(const BenchOptions& options) {
   run.asked["steps"] = options.steps;
   if (images) run.asked["feed"] = options.feed;
   if (ops) add_ops(run, *ops);
+  if (tracer != nullptr) keep_trace(*tracer, options.trace.file, options.run, run);
   run.words["stopped_by"] = record::name(rule.state());
   keep_record(run, options.run);
   if (options.run.json)
@@ -140,6 +145,7 @@ std::function<int()> declare_bench(CLI::App& command) {
           "images, made by the GPU in its memory or by the host, which sends them ahead of the steps")
       ->capture_default_str();
   add_stopping_options(command, options->stopping);
+  add_trace_options(command, options->trace);
   command.add_flag("--no-peak", options->no_peak,
                    "Do not measure the machine's peak around the run: a second less");
   command.add_flag("--ops", options->ops,

@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "cli/serve_params.h"
 #include "cli/study.h"
+#include "cli/trace.h"
 #include "cli/train.h"
 #include "cli/worker.h"
 
@@ -39,6 +40,7 @@ const Row kCommands[] = {
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
     {"study", "Run a matrix of runs, here or on a cluster", declare_study},
+    {"trace", "Say where the time of traced steps went", declare_trace},
     {"compare", "Say whether runs are as fast as others: SAME, FASTER, SLOWER or UNCLEAR", declare_compare},
     {"report", "Write a study's results as one HTML file", declare_report},
 };

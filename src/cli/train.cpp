@@ -200,6 +200,8 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
   TrainingSetup setup = set_up_training(options);
   setup.loop.evaluate = setup.loop.evaluate && first;
   setup.loop.quiet = setup.loop.quiet || !first;
+  const auto tracer = first ? make_tracer(options.trace) : nullptr;
+  setup.loop.tracer = tracer.get();
   const auto& [deployment, wanted, loaded, loop] = setup;
 
   const Part part = train_all(options, wanted, deployment, loaded, loop, ranks);
@@ -216,6 +218,7 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
                                 train::device_seed(options.run.seed, device)));
     run.details["replicas"] = devices.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
+  if (tracer != nullptr && !result.interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
   if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);
   keep_record(run, options.run);
   if (result_file.empty()) return report_training(run, to_json(run), options);

@@ -11,6 +11,7 @@ void add_train_options(CLI::App& command, TrainCommand& options) {
   add_workers_options(command, options.workers);
   add_ps_options(command, options.ps);
   add_input_options(command, options.input);
+  add_trace_options(command, options.trace);
   command.add_option("--preprocess", options.preprocess,
                      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");
   command
@@ -50,6 +51,7 @@ void check(const TrainCommand& options) {
          inputs->second);
   if (!(options.epochs > 0 && options.epochs < 1e9))
     fail(ErrorKind::usage, "--epochs {}: must be positive", options.epochs);
+  check(options.trace, options.deployment);
   if (options.resume && options.overwrite)
     fail(ErrorKind::usage, "--resume and --overwrite exclude each other");
   if (options.out.empty() && (options.resume || options.overwrite))

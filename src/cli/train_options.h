@@ -9,6 +9,7 @@
 #include "cli/input_options.h"
 #include "cli/ps_options.h"
 #include "cli/run_options.h"
+#include "cli/trace_options.h"
 #include "cli/workers_options.h"
 #include "train/training.h"
 
@@ -20,6 +21,7 @@ struct TrainCommand {
   DeploymentOptions deployment;
   WorkersOptions workers;
   PsOptions ps;
+  TraceOptions trace;
   InputOptions input;
   std::string preprocess, feed = "auto";
   std::int64_t steps = 0;

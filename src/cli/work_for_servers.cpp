@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "cli/ps_part.h"
 #include "cli/train_with_servers.h"
 #include "cli/training_setup.h"
@@ -17,6 +19,9 @@ int work_for_servers(const TrainCommand& options, const PsPart& part) {
   setup.session.optimizer_state = false;
   setup.session.keep_gradients = true;
   train::Session session(setup.session);
+  const auto tracer = make_tracer(options.trace);
+  // Which steps this worker will do nobody knows before.
+  if (tracer != nullptr) tracer->choose(2 * tracer->count(), 0, std::numeric_limits<std::int32_t>::max());
   const ps::ClientCounts counts = train::run_ps_worker(
       session, setup.input.dataset,
       {.preprocess = setup.loop.preprocess, .batch = setup.session.model.batch, .seed = setup.session.seed},
@@ -26,8 +31,11 @@ int work_for_servers(const TrainCommand& options, const PsPart& part) {
        .layout = part.layout == "native" ? train::WireLayout::native : train::WireLayout::canonical,
        .fingerprint = part.fingerprint,
        .bf16 = options.ps.wire == "bf16",
-       .give_up_seconds = options.ps.patience_seconds},
+       .give_up_seconds = options.ps.patience_seconds,
+       .tracer = tracer.get()},
       key, log_line);
+  if (tracer != nullptr && tracer->has_steps())
+    write_trace(*tracer, of_part(options.trace.file, "worker", part.number), options.run);
   log_line(fmt::format("done: {} gradients counted, {} did not, joined {} times", counts.gradients,
                        counts.dropped_gradients, counts.joins));
   return 0;

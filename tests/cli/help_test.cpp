@@ -29,7 +29,7 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, and a published job output.
+  // What the examples speak of: our studies, a published job output, a trace.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");
@@ -37,6 +37,9 @@ class HelpTest : public CliTest {
         << "   Gres=gpu:k80:1 Reservation=(null)\nMean Time Per Step : 0.0189142023802\n"
            "Mean Speed : 2643.51617874 Images/Sec\nspeed uncertainty : 3.94097403\n"
            "Speed Jitter : 340.057168827\n";
+    std::filesystem::create_directories(work() / "traces");
+    std::ofstream(work() / "traces" / "lenet.json")
+        << R"([{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":0,"ts":0,"dur":5}])";
   }
 };
 
