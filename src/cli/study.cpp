@@ -21,7 +21,8 @@ constexpr Row kCommands[] = {
     {"collect", "Take in what a study's runs on a cluster left", declare_study_collect},
     {"cancel", "Take a study's unfinished runs out of the cluster's queue", declare_study_cancel},
     {"exec", "One run on a node: what a cluster's job calls", declare_study_exec},
-    {"import", "Take in the published outputs of PSC's benchmarks", declare_study_import},
+    {"import", "Take in what others published: PSC's outputs, ParaDnn's sweeps and traces",
+     declare_study_import},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cli/study_commands.h"
 #include "cli/study_results.h"
-#include "study/import_psc.h"
+#include "study/import_published.h"
 #include "study/import_study.h"
 
 namespace trainyard::cli {
@@ -14,17 +14,26 @@ namespace {
 struct Options {
   std::filesystem::path folder;
   std::vector<std::filesystem::path> from;
-  std::string name = "psc";
+  std::string name;
 };
 
+// Cells that people still read one by one.
+constexpr std::int64_t kMostRows = 200;
+
 int import(const Options& options) {
-  const std::vector<record::RunRecord> runs = study::import_psc(options.from);
+  const std::vector<record::RunRecord> runs = study::import_published(options.from);
   if (runs.empty())
-    fail(ErrorKind::config, "no job output of PSC's benchmarks in '{}'", options.from.front().string());
+    fail(ErrorKind::config, "no job output of PSC, JSON of ParaDnn or CSV of its re-make in '{}'",
+         options.from.front().string());
   const study::Folder folder{std::filesystem::absolute(options.folder).lexically_normal()};
-  const int added = study::import_study(folder, options.name, runs);
-  print_progress(study::progress_of(folder));
-  fmt::print("{} of {} job outputs were new\n", added, runs.size());
+  const int added = study::import_study(
+      folder, options.name.empty() ? folder.path.filename().string() : options.name, runs);
+  const study::Progress progress = study::progress_of(folder);
+  if (progress.expected() <= kMostRows)
+    print_progress(progress);
+  else
+    print_totals(progress);
+  fmt::print("{} of {} published runs were new\n", added, runs.size());
   return 0;
 }
 
@@ -35,17 +44,19 @@ std::function<int()> declare_study_import(CLI::App& command) {
   command.add_option("folder", options->folder, "Folder for the imported study")
       ->required()
       ->type_name("DIR");
-  command
-      .add_option("--from", options->from, "Job outputs of PSC's DeepMNIST benchmarks, or folders of them")
+  command.add_option("--from", options->from, "Published files, or folders of them")
       ->required()
       ->type_name("PATH");
-  command.add_option("--name", options->name, "Name of the study")->capture_default_str();
+  command.add_option("--name", options->name, "Name of the study (default: the folder's)");
   command.footer(
-      "Speeds of several GPUs are corrected to the images really trained; the printed figures stay in the\n"
-      "legacy columns of `study export`. Jobs without a result are kept with the reason.\n\n"
+      "What a file holds is told by its content: job outputs of PSC's DeepMNIST benchmarks; ParaDnn's JSON "
+      "of\n"
+      "sweeps, traces and op breakdowns; CSV of its PyTorch re-make (docs/formats). Points without a result\n"
+      "are kept with the reason. Speeds of several GPUs in PSC's outputs are corrected to the images really\n"
+      "trained; the printed figures stay in the legacy columns of `study export`.\n\n"
       "Examples:\n"
       "  trainyard study import results/psc --from psc\n"
-      "  trainyard study import results/psc --from psc --name psc");
+      "  trainyard study import results/paradnn --from paradnn/gpu_fc.json --name paradnn");
   return [options] { return import(*options); };
 }
 

@@ -100,6 +100,10 @@ void print_failures(const study::Progress& progress) {
 void print_progress(const study::Progress& progress) {
   print_cells(progress);
   print_failures(progress);
+  print_totals(progress);
+}
+
+void print_totals(const study::Progress& progress) {
   std::string failed;
   for (const auto& [status, count] : progress.failed()) failed += fmt::format(", {} {}", count, name(status));
   fmt::print("\nstudy {}: {} expected, {} done{}, {} missing\n", progress.study, progress.expected(),

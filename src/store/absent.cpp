@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -37,25 +38,25 @@ struct Store::Content {
     return found;
   }
 
-  // Appends what `make` gives from the lines before, with nobody else writing; null: nothing.
+  // Appends the lines that `make` gives from those before, with nobody else writing; returns how many.
   template <typename Make>
-  bool append(const Make& make) const {
+  int append(const Make& make) const {
     const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0 || ::flock(descriptor, LOCK_EX) != 0) refuse(descriptor);
     try {
       std::uintmax_t whole = 0;
       const std::vector<Json> before = lines(&whole);
-      const Json json = make(before);
-      const std::string line =
-          json.is_null() ? "" : json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      const std::vector<Json> made = make(before);
+      std::string text;
+      for (const Json& json : made) text += json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
       const auto end = static_cast<off_t>(whole);
-      if (!line.empty() &&
+      if (!text.empty() &&
           (::ftruncate(descriptor, end) != 0 ||
-           ::pwrite(descriptor, line.data(), line.size(), end) != static_cast<ssize_t>(line.size()) ||
+           ::pwrite(descriptor, text.data(), text.size(), end) != static_cast<ssize_t>(text.size()) ||
            ::fdatasync(descriptor) != 0))
         refuse(-1);
       ::close(descriptor);
-      return !line.empty();
+      return static_cast<int>(made.size());
     } catch (...) {
       ::close(descriptor);
       throw;
@@ -72,7 +73,7 @@ struct Store::Content {
 Store::Store(const std::filesystem::path& file, Access access) : content_(new Content{file, access}) {
   if (access == Access::read && !std::filesystem::exists(file))
     fail(ErrorKind::config, "store '{}' does not exist", file.string());
-  if (access == Access::write) content_->append([](const auto&) { return Json(nullptr); });
+  if (access == Access::write) content_->append([](const auto&) { return std::vector<Json>(); });
   content_->lines();
 }
 
@@ -96,7 +97,7 @@ void Store::plan(const std::string& study, const std::vector<PlannedRun>& expect
       if (line.contains("study") && line["study"] != study)
         fail(ErrorKind::usage, "store '{}' belongs to study '{}', not to '{}'", content_->file.string(),
              line["study"].get<std::string>(), study);
-    return Json{{"study", study}, {"planned", rows}};
+    return std::vector<Json>{Json{{"study", study}, {"planned", rows}}};
   });
 }
 
@@ -118,11 +119,17 @@ std::vector<PlannedRun> Store::planned() const {
   return planned;
 }
 
-bool Store::add(const record::RunRecord& run) {
+bool Store::add(const record::RunRecord& run) { return add({&run, 1}) == 1; }
+
+int Store::add(std::span<const record::RunRecord> runs) {
   return content_->append([&](const std::vector<Json>& before) {
+    std::set<std::string> known;
     for (const Json& line : before)
-      if (line.contains("run") && line["run"]["id"] == run.id) return Json(nullptr);
-    return Json{{"run", Json::parse(record::to_json(run))}};
+      if (line.contains("run")) known.insert(line["run"]["id"].get<std::string>());
+    std::vector<Json> lines;
+    for (const record::RunRecord& run : runs)
+      if (known.insert(run.id).second) lines.push_back({{"run", Json::parse(record::to_json(run))}});
+    return lines;
   });
 }
 

@@ -86,7 +86,10 @@ bool Statement::next() {
   return false;
 }
 
-void Statement::reset() { sqlite3_reset(handle_); }
+void Statement::reset() {
+  sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
+}
 
 std::string Statement::text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));

@@ -44,8 +44,8 @@ class Statement {
   Statement& bind(int index, std::string_view text);
   Statement& bind(int index, std::int64_t number);
   Statement& bind(int index, double number);
-  bool next();  // false: no row is left
-  void reset();
+  bool next();   // false: no row is left
+  void reset();  // from the start, with every value NULL
 
   std::string text(int column) const;
   std::int64_t integer(int column) const;

@@ -64,21 +64,28 @@ std::vector<PlannedRun> Store::planned() const {
   return planned;
 }
 
-bool Store::add(const record::RunRecord& run) {
-  TRAINYARD_CHECK(!run.id.empty());
+bool Store::add(const record::RunRecord& run) { return add({&run, 1}) == 1; }
+
+int Store::add(std::span<const record::RunRecord> runs) {
   Transaction transaction(content_->database);
-  if (contains(run.id)) return false;
   Statement insert(content_->database,
                    "INSERT INTO run (id, cell, replicate, attempt, status, reason, node, images_per_second, "
                    "median_step_seconds, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(1, run.id).bind(2, run.cell).bind(3, std::int64_t{run.replicate});
-  insert.bind(4, std::int64_t{run.attempt}).bind(5, record::name(run.status)).bind(6, run.reason);
-  insert.bind(7, run.node);
-  if (run.images_per_second) insert.bind(8, *run.images_per_second);  // else NULL
-  if (run.statistics.steps > 0) insert.bind(9, run.statistics.median);
-  insert.bind(10, record::to_json(run)).next();
+  int added = 0;
+  for (const record::RunRecord& run : runs) {
+    TRAINYARD_CHECK(!run.id.empty());
+    if (contains(run.id)) continue;
+    insert.reset();
+    insert.bind(1, run.id).bind(2, run.cell).bind(3, std::int64_t{run.replicate});
+    insert.bind(4, std::int64_t{run.attempt}).bind(5, record::name(run.status)).bind(6, run.reason);
+    insert.bind(7, run.node);
+    if (run.images_per_second) insert.bind(8, *run.images_per_second);  // else NULL
+    if (run.statistics.steps > 0) insert.bind(9, run.statistics.median);
+    insert.bind(10, record::to_json(run)).next();
+    ++added;
+  }
   transaction.commit();
-  return true;
+  return added;
 }
 
 bool Store::contains(const std::string& run_id) const {

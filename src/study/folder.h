@@ -11,6 +11,7 @@ namespace trainyard::study {
 //   study.yaml            the file it was made from
 //   store.sqlite          every run, for queries; can be made again from the records
 //   records/RUN_ID.json   one file a run, written whole or not at all
+//   records/RUN_ID.jsonl  runs that were imported together, one a line, the last of them in the name
 //   logs/RUN_ID.log       what the run printed; its creation claims the run id
 //   slurm/                job scripts, job files and submissions
 //   lock                  held while a process runs the study
@@ -21,6 +22,9 @@ struct Folder {
   std::filesystem::path store() const { return path / store::Store::file_name(); }
   std::filesystem::path records() const { return path / "records"; }
   std::filesystem::path record(const std::string& run_id) const { return records() / (run_id + ".json"); }
+  std::filesystem::path record_lines(const std::string& last_run_id) const {
+    return records() / (last_run_id + ".jsonl");
+  }
   std::filesystem::path logs() const { return path / "logs"; }
   std::filesystem::path log(const std::string& run_id) const { return logs() / (run_id + ".log"); }
   std::filesystem::path slurm() const { return path / "slurm"; }

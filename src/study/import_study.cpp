@@ -1,11 +1,25 @@
 #include "study/import_study.h"
 
+#include <set>
+#include <utility>
+
 #include "base/file.h"
 #include "study/plan.h"
-#include "study/progress.h"
 #include "study/study_lock.h"
 
 namespace trainyard::study {
+namespace {
+
+using CellReplicate = std::pair<std::string, int>;
+
+// One file for all of them (docs/adr/0012-many-records-in-one-file.md).
+void write_records(const std::vector<record::RunRecord>& runs, const Folder& folder) {
+  AtomicFile file(folder.record_lines(runs.back().id));
+  for (const record::RunRecord& run : runs) file.write(record::to_json(run) + "\n");
+  file.commit();
+}
+
+}  // namespace
 
 int import_study(const Folder& folder, const std::string& name, const std::vector<record::RunRecord>& runs) {
   refuse_foreign(folder);
@@ -13,17 +27,27 @@ int import_study(const Folder& folder, const std::string& name, const std::vecto
   const StudyLock lock(folder);
   store::Store store(folder.store(), store::Store::Access::write);
   std::vector<store::PlannedRun> planned = store.planned();
-  int added = 0;
+  std::set<CellReplicate> expected, done;
+  for (const store::PlannedRun& run : planned) expected.insert({run.cell, run.replicate});
+  std::set<std::string> known;
+  for (const record::RunRecord& run : store.runs()) {
+    done.insert({run.cell, run.replicate});
+    known.insert(run.id);
+  }
+  std::vector<record::RunRecord> added;
   for (record::RunRecord run : runs) {
+    if (!known.insert(run.id).second) continue;
     run.study = name;
     if (run.cell.empty()) run.cell = content_hash("import\n" + record::to_json(run.asked));
-    if (store.contains(run.id)) continue;
-    planned.push_back({static_cast<std::int64_t>(planned.size()), run.cell, run.replicate, run.asked});
-    record::write_run_record(run, folder.record(run.id));
-    added += store.add(run) ? 1 : 0;
+    while (!done.insert({run.cell, run.replicate}).second) ++run.replicate;
+    if (expected.insert({run.cell, run.replicate}).second)
+      planned.push_back({static_cast<std::int64_t>(planned.size()), run.cell, run.replicate, run.asked});
+    added.push_back(std::move(run));
   }
   store.plan(name, planned);
-  return added;
+  if (added.empty()) return 0;
+  write_records(added, folder);
+  return store.add(added);
 }
 
 }  // namespace trainyard::study

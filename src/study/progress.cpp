@@ -2,27 +2,50 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trainyard::study {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Calls `visit` with every record file of which `known` does not know the run, in the order of their names.
+// Every record of a file: one, or one a line.
+std::vector<record::RunRecord> records_in(const fs::path& file) {
+  if (file.extension() == ".json") return {record::read_run_record(file)};
+  const std::vector<std::byte> content = read_file(file);
+  std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+  std::vector<record::RunRecord> runs;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    try {
+      runs.push_back(record::run_record_from_json(line));
+    } catch (const Error& error) {
+      fail(error.kind(), "'{}' line {}: {}", file.string(), runs.size() + 1, error.what());
+    }
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return runs;
+}
+
+// Calls `visit` with the records of every file of which `known` does not know the run that names it, in the
+// order of their names. Files of several runs are named by their last, which a store takes last, too.
 void each_new_record(const Folder& folder, const std::function<bool(const std::string&)>& known,
-                     const std::function<void(const record::RunRecord&)>& visit,
+                     const std::function<void(const std::vector<record::RunRecord>&)>& visit,
                      std::vector<std::string>& complaints) {
   if (!fs::is_directory(folder.records())) return;
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.records()))
-    if (entry.path().extension() == ".json" && !known(entry.path().stem().string()))
-      files.push_back(entry.path());
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.records())) {
+    const fs::path& file = entry.path();
+    const bool holds_records = file.extension() == ".json" || file.extension() == ".jsonl";
+    if (holds_records && !known(file.stem().string())) files.push_back(file);
+  }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     try {
-      visit(record::read_run_record(file));
+      visit(records_in(file));
     } catch (const Error& error) {
       complaints.emplace_back(error.what());
     }
@@ -61,7 +84,11 @@ std::vector<record::RunRecord> runs_of(const Folder& folder) {
   std::vector<std::string> complaints;  // whoever ingests tells them
   each_new_record(
       folder, [&](const std::string& id) { return store.contains(id); },
-      [&](const record::RunRecord& run) { runs.push_back(run); }, complaints);
+      [&](const std::vector<record::RunRecord>& found) {
+        std::copy_if(found.begin(), found.end(), std::back_inserter(runs),
+                     [&](const record::RunRecord& run) { return !store.contains(run.id); });
+      },
+      complaints);
   return runs;
 }
 
@@ -88,7 +115,7 @@ int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& 
   int added = 0;
   each_new_record(
       folder, [&](const std::string& id) { return store.contains(id); },
-      [&](const record::RunRecord& run) { added += store.add(run) ? 1 : 0; }, complaints);
+      [&](const std::vector<record::RunRecord>& found) { added += store.add(found); }, complaints);
   return added;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/cli_fixture.h"
+#include "cli/made_up_sweep.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -29,7 +30,7 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, a published job output, a trace.
+  // What the examples speak of: our studies, a published job output, a published sweep, a trace.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");
@@ -40,6 +41,8 @@ class HelpTest : public CliTest {
     std::filesystem::create_directories(work() / "traces");
     std::ofstream(work() / "traces" / "lenet.json")
         << R"([{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":0,"ts":0,"dur":5}])";
+    std::filesystem::create_directories(work() / "paradnn");
+    std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
   }
 };
 
