@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyze/bottleneck.h"
+#include "analyze/heat_map.h"
+#include "analyze/log_regression.h"
+#include "analyze/logistic.h"
+#include "analyze/op_breakdown.h"
+#include "analyze/regression.h"
+#include "analyze/roofline.h"
+#include "analyze/speedup.h"
+
+namespace trainyard::analyze {
+
+struct AnalysisOptions {
+  std::string metric;  // "": flops_per_second, peak_fraction or images_per_second, the first there is
+  std::vector<std::string> dimensions;  // empty: all that vary
+  Roofs roofs;                          // zero: as measured beside the runs
+};
+
+// All that can be said of one set of points. What they have no data for is empty. Results point into
+// `points`: it can be moved, not copied.
+struct Analysis {
+  std::vector<Point> points;
+  std::string metric;
+  std::vector<std::string> dimensions;
+  Roofs roofs;
+  std::optional<Regression> first_order, second_order;
+  std::optional<LogRegression> power_law;
+  std::optional<HeatMap> heat_map;  // of the utilisation where a roof is known, else of the metric
+  bool heat_is_utilisation = false;
+  std::optional<BestUse> best;
+  std::vector<RooflinePoint> steps, ops;
+  std::vector<CategoryShare> categories;
+  std::vector<LimitedGroup> limits;
+
+  Analysis() = default;
+  Analysis(Analysis&&) = default;
+  Analysis& operator=(Analysis&&) = default;
+};
+
+// Error (usage) names a metric or dimension that no point has, with those there are.
+Analysis analyse(std::vector<Point> points, const AnalysisOptions& options = {});
+
+// Two systems side by side: B over A.
+struct SystemComparison {
+  std::string metric;
+  std::set<std::string> across;  // keys in which they may differ
+  std::vector<JoinedPoint> joined;
+  RatioSummary all;
+  std::map<std::string, std::map<double, RatioSummary>> by_dimension;
+  std::optional<Regression> weights;     // of the ratio
+  std::optional<Classification> faster;  // where it is above one
+};
+
+// Error (config) when no point is on both sides, naming what sets them apart.
+SystemComparison compare_systems(std::span<const Point> a, std::span<const Point> b,
+                                 const std::string& metric, std::set<std::string> across);
+
+}  // namespace trainyard::analyze

@@ -1,0 +1,60 @@
+#include "analyze/op_breakdown.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trainyard::analyze {
+namespace {
+
+struct Sums {
+  double time_fraction = 0, peak_fraction = 0, flops = 0, bytes = 0;
+  std::size_t points = 0, with_peak = 0;
+};
+
+double or_zero(double value) { return std::isfinite(value) ? value : 0; }
+
+std::vector<CategoryShare> shares_of(const std::vector<const Point*>& points) {
+  std::map<std::string, Sums> sums;
+  for (const Point* point : points)
+    for (const OpCategory& category : point->ops) {
+      Sums& sum = sums[category.name];
+      sum.time_fraction += or_zero(category.time_fraction);
+      sum.flops += or_zero(category.flops);
+      sum.bytes += or_zero(category.bytes);
+      ++sum.points;
+      if (!std::isfinite(category.peak_fraction)) continue;
+      sum.peak_fraction += category.peak_fraction;
+      ++sum.with_peak;
+    }
+  std::vector<CategoryShare> shares;
+  for (const auto& [name, sum] : sums)
+    shares.push_back({name, sum.time_fraction / static_cast<double>(points.size()),
+                      sum.with_peak > 0 ? sum.peak_fraction / static_cast<double>(sum.with_peak) : kUnknown,
+                      sum.flops, sum.bytes, sum.points});
+  std::stable_sort(shares.begin(), shares.end(), [](const CategoryShare& a, const CategoryShare& b) {
+    return a.time_fraction > b.time_fraction;
+  });
+  return shares;
+}
+
+}  // namespace
+
+std::vector<CategoryShare> break_down(std::span<const Point> points) {
+  std::vector<const Point*> broken;
+  for (const Point& point : points)
+    if (!point.ops.empty()) broken.push_back(&point);
+  return shares_of(broken);
+}
+
+std::map<double, std::vector<CategoryShare>> break_down_by(std::span<const Point> points,
+                                                           const std::string& dimension) {
+  std::map<double, std::vector<const Point*>> groups;
+  for (const Point& point : points)
+    if (const double value = point.key(dimension); !point.ops.empty() && std::isfinite(value))
+      groups[value].push_back(&point);
+  std::map<double, std::vector<CategoryShare>> shares;
+  for (const auto& [value, group] : groups) shares[value] = shares_of(group);
+  return shares;
+}
+
+}  // namespace trainyard::analyze

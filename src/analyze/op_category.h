@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/run_record.h"
+
+namespace trainyard::analyze {
+
+// What the ops of one kind took of a step, whoever measured it. NaN: not known.
+struct OpCategory {
+  std::string name;
+  double time_fraction = 0;  // of the whole step, 0 to 1
+  double seconds = 0;        // of a step
+  double flops = 0, bytes = 0;
+  double peak_fraction = 0;  // of the device's arithmetic, while these ops ran
+  double kernels = 0;
+};
+
+// From `ops` of a record (docs/formats/run-record.md), in its order; empty without it. A record that says
+// shares of time and no seconds has these of its step.
+std::vector<OpCategory> op_categories_of(const record::RunRecord& run);
+
+}  // namespace trainyard::analyze

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/point.h"
+
+namespace trainyard::analyze {
+
+// The same configuration on two systems.
+struct JoinedPoint {
+  const Point* a = nullptr;
+  const Point* b = nullptr;
+  double ratio = 1;  // the metric of B over that of A
+};
+
+// Points of A and B that agree in every key but those named in `across`, and both have the metric; found by
+// their keys' values, not by text. In the order of A.
+std::vector<JoinedPoint> join_points(std::span<const Point> a, std::span<const Point> b,
+                                     const std::string& metric, const std::set<std::string>& across);
+
+// Keys whose values A and B never share: what tells the two systems apart, such as the device.
+std::set<std::string> keys_apart(std::span<const Point> a, std::span<const Point> b);
+
+struct RatioSummary {
+  std::size_t points = 0;
+  double mean = 0, median = 0, min = 0, max = 0, geometric_mean = 0;
+  double below_one = 0;  // share of the points
+};
+
+// REQUIRES: at least one.
+RatioSummary summarise_ratios(std::span<const JoinedPoint> joined);
+
+// By the values of one dimension, as A has it.
+std::map<double, RatioSummary> ratios_by(std::span<const JoinedPoint> joined, const std::string& dimension);
+
+// The ratio as a metric "speedup" of A's points, for regressions.
+std::vector<Point> ratio_points(std::span<const JoinedPoint> joined);
+
+}  // namespace trainyard::analyze

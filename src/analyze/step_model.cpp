@@ -1,0 +1,111 @@
+#include "analyze/step_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analyze/robust_fit.h"
+#include "base/error.h"
+#include "record/statistics.h"
+
+namespace trainyard::analyze {
+namespace {
+
+// Beyond a tenth, an error counts by its size: repeated runs of tiny networks differ by 7 % in the median.
+constexpr double kTolerated = 0.1;
+// How far constants may lie from where they start, as a deviation of their logarithm, and what that knowledge
+// weighs against the samples.
+constexpr double kPriorDeviation = 1.5;
+constexpr double kPriorSamples = 0.01;  // of the samples' number
+
+constexpr std::size_t kConstants = 8;
+using Logarithms = std::vector<double>;
+
+constexpr std::array<double StepModel::*, kConstants> kMembers = {&StepModel::fixed_seconds,
+                                                                  &StepModel::seconds_per_launch,
+                                                                  &StepModel::seconds_per_flop,
+                                                                  &StepModel::seconds_per_byte,
+                                                                  &StepModel::seconds_per_parameter,
+                                                                  &StepModel::seconds_per_inner,
+                                                                  &StepModel::device_seconds_per_launch,
+                                                                  &StepModel::sharpness};
+
+StepModel model_of(const Logarithms& logarithms) {
+  StepModel model;
+  for (std::size_t i = 0; i < kConstants; ++i)
+    model.*kMembers[i] = std::exp(std::clamp(logarithms[i], -80.0, 5.0));
+  return model;
+}
+
+Logarithms logarithms_of(const StepModel& model) {
+  Logarithms result;
+  for (const auto member : kMembers) result.push_back(std::log(model.*member));
+  return result;
+}
+
+// Before any fit: the shortest steps are those of the host, the best rates those of the roofs.
+StepModel first_guess(std::span<const StepSample> samples, const Roofs& roofs) {
+  double shortest = samples[0].seconds, per_launch = samples[0].seconds, flops = 0, bytes = 0;
+  for (const StepSample& sample : samples) {
+    shortest = std::min(shortest, sample.seconds);
+    per_launch = std::min(per_launch, sample.seconds / sample.work.launches);
+    flops = std::max(flops, sample.work.flops / sample.seconds);
+    bytes = std::max(bytes, sample.work.bytes / sample.seconds);
+  }
+  if (roofs.flops_per_second > 0) flops = roofs.flops_per_second;
+  if (roofs.bytes_per_second > 0) bytes = roofs.bytes_per_second;
+  StepModel model;
+  model.fixed_seconds = shortest / 2;
+  model.seconds_per_launch = per_launch;
+  model.seconds_per_flop = 1 / flops;
+  model.seconds_per_byte = 1 / bytes;
+  model.seconds_per_parameter = 4 / bytes;
+  model.seconds_per_inner = 1e-9;
+  model.device_seconds_per_launch = per_launch / 10;
+  model.sharpness = 4;
+  return model;
+}
+
+}  // namespace
+
+StepParts StepModel::parts(const StepWork& work) const {
+  return {fixed_seconds + work.launches * seconds_per_launch, work.flops * seconds_per_flop,
+          work.bytes * seconds_per_byte + work.parameters * seconds_per_parameter,
+          work.inner * seconds_per_inner + work.launches * device_seconds_per_launch};
+}
+
+double StepModel::predict(const StepWork& work) const {
+  const StepParts all = parts(work);
+  const double longer = std::max(all.launch, all.device()), shorter = std::min(all.launch, all.device());
+  return longer * std::pow(1 + std::pow(shorter / longer, sharpness), 1 / sharpness);
+}
+
+double StepModel::host_share(const StepWork& work) const {
+  const StepParts all = parts(work);
+  return 1 / (1 + std::pow(all.device() / all.launch, sharpness));
+}
+
+StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs) {
+  TRAINYARD_CHECK(!samples.empty());
+  const Logarithms start = logarithms_of(first_guess(samples, roofs));
+  std::vector<double> measured;
+  for (const StepSample& sample : samples) measured.push_back(std::log(sample.seconds));
+  const double knowledge =
+      std::sqrt(kPriorSamples * static_cast<double>(samples.size())) * kTolerated / kPriorDeviation;
+  const auto residuals_of = [&](const Logarithms& at, std::vector<double>& residuals) {
+    const StepModel model = model_of(at);
+    residuals.clear();
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      residuals.push_back(std::log(model.predict(samples[i].work)) - measured[i]);
+    for (std::size_t i = 0; i < kConstants; ++i) residuals.push_back(knowledge * (at[i] - start[i]));
+  };
+  return model_of(fit_robustly(start, kTolerated, residuals_of).parameters);
+}
+
+double mean_relative_error(std::span<const double> predicted, std::span<const double> measured) {
+  double sum = 0;
+  for (std::size_t i = 0; i < measured.size(); ++i) sum += std::abs(predicted[i] / measured[i] - 1);
+  return sum / static_cast<double>(measured.size());
+}
+
+}  // namespace trainyard::analyze

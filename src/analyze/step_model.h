@@ -1,0 +1,51 @@
+#pragma once
+
+#include <span>
+
+#include "analyze/roofs.h"
+#include "analyze/step_work.h"
+
+namespace trainyard::analyze {
+
+// Seconds that the parts of a step would take alone.
+struct StepParts {
+  double launch = 0;     // of the host, which starts kernels one by one
+  double compute = 0;    // arithmetic at the rate that large products reach
+  double bandwidth = 0;  // moving operands, activations and the optimizer's state
+  double latency = 0;    // of kernels too small to fill the device: their inner loops, start and end
+
+  double device() const { return compute + bandwidth + latency; }
+};
+
+// The host starts kernels while the device works: a step takes as long as the slower of the two, and a little
+// more where they are alike:  seconds = (host^s + device^s)^(1/s)
+//   host   = fixed + launches * seconds_per_launch
+//   device = flops * .. + bytes * .. + parameters * .. + inner * .. + launches * ..
+struct StepModel {
+  double fixed_seconds = 0, seconds_per_launch = 0;
+  double seconds_per_flop = 0;
+  double seconds_per_byte = 0;
+  double seconds_per_parameter = 0;  // of what an optimizer moves beyond the least
+  double seconds_per_inner = 0;
+  double device_seconds_per_launch = 0;
+  double sharpness = 1;  // s
+
+  StepParts parts(const StepWork& work) const;
+  double predict(const StepWork& work) const;     // seconds
+  double host_share(const StepWork& work) const;  // 0: the device decides, 1: the host does
+};
+
+struct StepSample {
+  StepWork work;
+  double seconds = 0;
+};
+
+// Fitted to the logarithms of the seconds, robustly. Constants of which the samples tell little stay near
+// where the roofs put them; roofs that are not known (0) are the best rates among the samples.
+// REQUIRES: at least one sample, positive seconds.
+StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs = {});
+
+// Mean of |predicted - measured| / measured.
+double mean_relative_error(std::span<const double> predicted, std::span<const double> measured);
+
+}  // namespace trainyard::analyze
