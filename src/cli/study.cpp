@@ -23,6 +23,7 @@ constexpr Row kCommands[] = {
     {"exec", "One run on a node: what a cluster's job calls", declare_study_exec},
     {"import", "Take in what others published: PSC's outputs, ParaDnn's sweeps and traces",
      declare_study_import},
+    {"analyze", "What limits the points of a study, and how two systems compare", declare_study_analyze},
 };
 
 }  // namespace

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "cli/analysis_report.h"
+#include "cli/study_commands.h"
+#include "cli/study_options.h"
+#include "record/comparison.h"
+#include "study/progress.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Runs = std::vector<record::RunRecord>;
+
+struct Options {
+  std::filesystem::path study, other;
+  std::vector<std::string> across;
+  analyze::AnalysisOptions analysis;
+  std::string speed = "images_per_second";
+  bool json = false;
+};
+
+// The folder itself, or the folder of a study's file.
+Runs read_runs(const std::filesystem::path& path) {
+  const bool is_file = path.extension() == ".yaml" || path.extension() == ".yml";
+  return study::runs_of(existing_folder(is_file ? folder_of(read_study(path, {}), {}).path : path));
+}
+
+// Two systems in one study: the runs with each value of one setting.
+struct Sides {
+  Runs a, b;
+};
+
+Sides split(const Runs& runs, const std::string& text) {
+  const std::string key = text.substr(0, text.find('='));
+  std::vector<std::string> wanted, there_are;
+  if (key.size() < text.size()) wanted = CLI::detail::split(text.substr(key.size() + 1), ',');
+  for (const record::RunRecord& run : runs)
+    if (const std::string value = setting_text(record::envelope(run), key);
+        !value.empty() && std::find(there_are.begin(), there_are.end(), value) == there_are.end())
+      there_are.push_back(value);
+  if (wanted.empty()) wanted = there_are;
+  for (const std::string& value : wanted)
+    if (std::find(there_are.begin(), there_are.end(), value) == there_are.end())
+      fail(ErrorKind::usage, "--across '{}': no run has {} '{}'{}", text, key, value,
+           did_you_mean(value, there_are));
+  if (wanted.size() != 2)
+    fail(ErrorKind::usage, "--across '{}': two values of {} are compared, there are {}; KEY=A,B names two",
+         text, key, wanted.size());
+  Sides sides;
+  for (const record::RunRecord& run : runs) {
+    const std::string value = setting_text(record::envelope(run), key);
+    if (value == wanted[0]) sides.a.push_back(run);
+    if (value == wanted[1]) sides.b.push_back(run);
+  }
+  return sides;
+}
+
+std::set<std::string> names_of(const std::vector<std::string>& across) {
+  std::set<std::string> names;
+  for (const std::string& text : across) names.insert(text.substr(0, text.find('=')));
+  return names;
+}
+
+int analyze_study(const Options& options) {
+  Runs runs = read_runs(options.study);
+  Sides sides;
+  const bool compares = !options.other.empty() || !options.across.empty();
+  if (!options.other.empty())
+    sides = {runs, read_runs(options.other)};
+  else if (compares)
+    sides = split(runs, options.across.front());
+  const analyze::Analysis analysis = analyze::analyse(analyze::make_points(runs), options.analysis);
+  if (analysis.points.empty())
+    fail(ErrorKind::config, "analyze: the study in '{}' has no run", options.study.string());
+  nlohmann::ordered_json json = options.json ? analysis_json(analysis) : nlohmann::ordered_json();
+  if (!options.json) print_analysis(analysis);
+  if (compares) {
+    const std::vector<analyze::Point> a = analyze::make_points(sides.a), b = analyze::make_points(sides.b);
+    const analyze::SystemComparison comparison =
+        analyze::compare_systems(a, b, options.speed, names_of(options.across));
+    const record::Comparison verdicts = record::compare_cells(sides.a, sides.b, comparison.across);
+    if (options.json)
+      json["comparison"] = comparison_json(comparison, verdicts);
+    else
+      print_comparison(comparison, verdicts);
+  }
+  if (options.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_study_analyze(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("study", options->study, "Folder of the study, or its file")
+      ->required()
+      ->type_name("PATH");
+  command.add_option("other", options->other, "A second study (B), set against the first (A)")
+      ->type_name("PATH");
+  command
+      .add_option("--across", options->across,
+                  "Settings in which A and B may differ; within one study KEY or KEY=A,B names the two sides")
+      ->type_name("KEY[=A,B]");
+  command.add_option("--metric", options->analysis.metric,
+                     "Of regressions (default: flops_per_second, peak_fraction or images_per_second)");
+  command
+      .add_option("--dimensions", options->analysis.dimensions,
+                  "Settings to explain it by (default: all that vary)")
+      ->delimiter(',')
+      ->type_name("KEY,...");
+  command
+      .add_option("--peak-flops", options->analysis.roofs.flops_per_second,
+                  "Arithmetic roof in flops a second (default: as measured beside the runs)")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--peak-bytes", options->analysis.roofs.bytes_per_second,
+                  "Bandwidth roof in bytes a second (default: as measured beside the runs)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--ratio", options->speed, "Metric that B and A are compared by")->capture_default_str();
+  command.add_flag("--json", options->json, "Print one JSON object (docs/formats/analysis.md)");
+  command.footer(
+      "Says how the metric depends on the settings, where the utilisation is high, which roof each step is\n"
+      "under and what limits it: starting kernels, bandwidth, arithmetic or the host's input. Imported and\n"
+      "own runs are treated alike.\n\n"
+      "Examples:\n"
+      "  trainyard study analyze results/paradnn --peak-flops 125e12 --peak-bytes 900e9\n"
+      "  trainyard study analyze results/paradnn --metric published_flops_per_second --dimensions "
+      "layers,width,batch");
+  return [options] { return analyze_study(*options); };
+}
+
+}  // namespace trainyard::cli
