@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/analysis.h"
 #include "report/study_view.h"
 
 namespace trainyard::report {
@@ -27,5 +28,19 @@ Chart make_steps_chart(const StudyView& view);
 Chart make_cores_chart(const StudyView& view);
 // Seconds that staging the data took, apart from the run.
 Chart make_staging_chart(const StudyView& view);
+
+// What the points of a sweep over networks say (analyze/analysis.h).
+// Utilisation, or the metric where no roof is known: a cell a point, those out of memory marked.
+Chart make_heat_map_chart(const analyze::Analysis& analysis);
+// Standardised weights of the settings, of order one and two.
+Chart make_weights_chart(const analyze::Analysis& analysis);
+// Steps, and kinds of op, below the roofs of arithmetic and bandwidth.
+std::vector<Chart> make_roofline_charts(const analyze::Analysis& analysis);
+// The share of time of each kind of op, in every point.
+Chart make_ops_chart(const analyze::Analysis& analysis);
+// What limits each point: where it lies, and the parts of its step.
+Chart make_limits_chart(const analyze::Analysis& analysis);
+// One system over the other, where the study has two: by dimension, and against parameters.
+std::vector<Chart> make_speedup_charts(const StudyView& view);
 
 }  // namespace trainyard::report
