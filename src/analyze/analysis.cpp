@@ -44,28 +44,63 @@ bool are_positive(std::span<const Point> points, const std::vector<std::string>&
   });
 }
 
-void add_regressions(Analysis& analysis) {
-  const std::size_t known = with_metric(analysis.points, analysis.metric).size();
-  const std::size_t features = feature_names(analysis.dimensions, 2).size();
-  if (analysis.dimensions.empty() || known <= analysis.dimensions.size()) return;
-  analysis.first_order = standardised_weights(analysis.points, analysis.dimensions, analysis.metric, 1);
-  if (known > features)
-    analysis.second_order = standardised_weights(analysis.points, analysis.dimensions, analysis.metric, 2);
-  const bool suits = are_positive(analysis.points, analysis.dimensions);
-  if (suits && known >= std::max<std::size_t>(kFolds, 2 * analysis.dimensions.size()))
-    analysis.power_law = fit_power_law(analysis.points, analysis.dimensions, analysis.metric, 1, kFolds);
+void add_regressions(const std::vector<Point>& points, const std::string& metric, Part& part) {
+  const std::size_t known = with_metric(points, metric).size();
+  if (part.dimensions.empty() || known <= part.dimensions.size()) return;
+  part.first_order = standardised_weights(points, part.dimensions, metric, 1);
+  if (known > feature_names(part.dimensions, 2).size())
+    part.second_order = standardised_weights(points, part.dimensions, metric, 2);
+  const bool suits = are_positive(points, part.dimensions);
+  if (suits && known >= std::max<std::size_t>(kFolds, 2 * part.dimensions.size()))
+    part.power_law = fit_power_law(points, part.dimensions, metric, 1, kFolds);
 }
 
-void add_heat_map(Analysis& analysis) {
-  if (dimensions_of(analysis.points).size() < 2) return;
-  const auto used = [&](const Point& point) { return utilisation(point, analysis.roofs); };
-  analysis.heat_is_utilisation =
-      std::any_of(analysis.points.begin(), analysis.points.end(),
-                  [&](const Point& point) { return point.ok() && std::isfinite(used(point)); });
-  const std::function<double(const Point&)> value =
-      analysis.heat_is_utilisation ? std::function<double(const Point&)>(used)
-                                   : [&](const Point& point) { return point.metric(analysis.metric); };
-  analysis.heat_map = make_heat_map(analysis.points, dimensions_of(analysis.points), value);
+bool is_word(const record::Value& value) { return !std::isfinite(record::number_or(value, kUnknown)); }
+
+// Text that tells points apart, where points that went well have several values of it. What only runs that
+// ended badly have, such as a backend that was never chosen, tells nothing.
+std::set<std::string> telling_words(std::span<const Point> points) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const Point& point : points)
+    if (point.ok())
+      for (const auto& [name, value] : point.keys)
+        if (is_word(value)) values[name].insert(record::to_text(value));
+  std::set<std::string> names;
+  for (const auto& [name, seen] : values)
+    if (seen.size() > 1) names.insert(name);
+  return names;
+}
+
+std::map<std::string, std::vector<Point>> split_by_words(std::span<const Point> points) {
+  const std::set<std::string> words = telling_words(points);
+  std::map<std::string, std::vector<Point>> parts;
+  for (const Point& point : points) {
+    std::string name;
+    for (const std::string& word : words)
+      if (const auto found = point.keys.find(word); found != point.keys.end())
+        name += (name.empty() ? "" : ", ") + record::to_text(found->second);
+    parts[name].push_back(point);
+  }
+  return parts;
+}
+
+Part make_part(const std::string& name, const std::vector<Point>& points, const Analysis& analysis,
+               const AnalysisOptions& options) {
+  Part part;
+  part.name = name;
+  part.points = points.size();
+  const std::vector<std::string> varying = dimensions_of(points), keys = numeric_keys(points);
+  const bool has_all = std::all_of(
+      options.dimensions.begin(), options.dimensions.end(),
+      [&](const std::string& wanted) { return std::find(keys.begin(), keys.end(), wanted) != keys.end(); });
+  part.dimensions = options.dimensions.empty() || !has_all ? varying : options.dimensions;
+  add_regressions(points, analysis.metric, part);
+  if (varying.size() >= 2)
+    part.heat_map = make_heat_map(points, varying, [&](const Point& point) {
+      return analysis.heat_is_utilisation ? utilisation(point, analysis.roofs)
+                                          : point.metric(analysis.metric);
+    });
+  return part;
 }
 
 }  // namespace
@@ -78,11 +113,11 @@ Analysis analyse(std::vector<Point> points, const AnalysisOptions& options) {
   if (!options.metric.empty()) require("--metric", options.metric, metrics);
   for (const std::string& name : options.dimensions)
     require("--dimensions", name, numeric_keys(analysis.points));
-  analysis.dimensions = options.dimensions.empty() ? dimensions_of(analysis.points) : options.dimensions;
   analysis.roofs = find_roofs(analysis.points, options.roofs);
-  add_regressions(analysis);
-  add_heat_map(analysis);
   analysis.best = best_utilisation(analysis.points, analysis.roofs);
+  analysis.heat_is_utilisation = analysis.best.has_value();
+  for (const auto& [name, members] : split_by_words(analysis.points))
+    analysis.parts.push_back(make_part(name, members, analysis, options));
   analysis.steps = model_roofline(analysis.points, analysis.roofs);
   analysis.ops = op_roofline(analysis.points, analysis.roofs);
   analysis.categories = break_down(analysis.points);

@@ -22,16 +22,24 @@ struct AnalysisOptions {
   Roofs roofs;                          // zero: as measured beside the runs
 };
 
+// Points that agree in every setting that is a word: one family of networks on one device. How a metric
+// depends on numbers is only asked within such a part.
+struct Part {
+  std::string name;        // the words that tell it from other parts: "fc, cpu"; "": there is one part
+  std::size_t points = 0;  // all, also those that ended badly
+  std::vector<std::string> dimensions;  // numbers that vary in it, or those asked for
+  std::optional<Regression> first_order, second_order;
+  std::optional<LogRegression> power_law;
+  std::optional<HeatMap> heat_map;  // of the utilisation where a roof is known, else of the metric
+};
+
 // All that can be said of one set of points. What they have no data for is empty. Results point into
 // `points`: it can be moved, not copied.
 struct Analysis {
   std::vector<Point> points;
   std::string metric;
-  std::vector<std::string> dimensions;
   Roofs roofs;
-  std::optional<Regression> first_order, second_order;
-  std::optional<LogRegression> power_law;
-  std::optional<HeatMap> heat_map;  // of the utilisation where a roof is known, else of the metric
+  std::vector<Part> parts;  // by name
   bool heat_is_utilisation = false;
   std::optional<BestUse> best;
   std::vector<RooflinePoint> steps, ops;

@@ -7,7 +7,7 @@
 namespace trainyard::analyze {
 namespace {
 
-constexpr std::size_t kLeastPoints = 8;  // constants of the model
+constexpr std::size_t kLeastPoints = 9;  // constants of the model
 constexpr double kWaiting = 0.5;
 
 std::string group_name(const Point& point) {

@@ -6,13 +6,15 @@
 namespace trainyard::analyze {
 
 double Roofs::attainable(double flops_per_byte) const {
-  return std::min(flops_per_second, flops_per_byte * bytes_per_second);
+  return std::min(flops_per_second, flops_per_byte * std::max(bytes_per_second, cache_bytes_per_second));
 }
 
 Roofs find_roofs(std::span<const Point> points, const Roofs& given) {
   Roofs roofs;
   for (const Point& point : points) {
     const double flops = point.metric("peak_flops_per_second"), bytes = point.metric("peak_bytes_per_second");
+    const double cache = point.metric("peak_cache_bytes_per_second");
+    if (cache > roofs.cache_bytes_per_second) roofs.cache_bytes_per_second = cache;
     if (flops > roofs.flops_per_second) roofs.flops_per_second = flops;
     if (bytes > roofs.bytes_per_second) roofs.bytes_per_second = bytes;
   }

@@ -18,17 +18,13 @@ constexpr double kTolerated = 0.1;
 constexpr double kPriorDeviation = 1.5;
 constexpr double kPriorSamples = 0.01;  // of the samples' number
 
-constexpr std::size_t kConstants = 8;
 using Logarithms = std::vector<double>;
 
-constexpr std::array<double StepModel::*, kConstants> kMembers = {&StepModel::fixed_seconds,
-                                                                  &StepModel::seconds_per_launch,
-                                                                  &StepModel::seconds_per_flop,
-                                                                  &StepModel::seconds_per_byte,
-                                                                  &StepModel::seconds_per_parameter,
-                                                                  &StepModel::seconds_per_inner,
-                                                                  &StepModel::device_seconds_per_launch,
-                                                                  &StepModel::sharpness};
+constexpr std::array kMembers = {
+    &StepModel::fixed_seconds,     &StepModel::seconds_per_launch,        &StepModel::host_exponent,
+    &StepModel::seconds_per_flop,  &StepModel::seconds_per_byte,          &StepModel::seconds_per_parameter,
+    &StepModel::seconds_per_inner, &StepModel::device_seconds_per_launch, &StepModel::sharpness};
+constexpr std::size_t kConstants = kMembers.size();
 
 StepModel model_of(const Logarithms& logarithms) {
   StepModel model;
@@ -69,7 +65,8 @@ StepModel first_guess(std::span<const StepSample> samples, const Roofs& roofs) {
 }  // namespace
 
 StepParts StepModel::parts(const StepWork& work) const {
-  return {fixed_seconds + work.launches * seconds_per_launch, work.flops * seconds_per_flop,
+  return {fixed_seconds + std::pow(work.launches, host_exponent) * seconds_per_launch,
+          work.flops * seconds_per_flop,
           work.bytes * seconds_per_byte + work.parameters * seconds_per_parameter,
           work.inner * seconds_per_inner + work.launches * device_seconds_per_launch};
 }
@@ -88,18 +85,23 @@ double StepModel::host_share(const StepWork& work) const {
 StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs) {
   TRAINYARD_CHECK(!samples.empty());
   const Logarithms start = logarithms_of(first_guess(samples, roofs));
-  std::vector<double> measured;
-  for (const StepSample& sample : samples) measured.push_back(std::log(sample.seconds));
   const double knowledge =
       std::sqrt(kPriorSamples * static_cast<double>(samples.size())) * kTolerated / kPriorDeviation;
-  const auto residuals_of = [&](const Logarithms& at, std::vector<double>& residuals) {
-    const StepModel model = model_of(at);
-    residuals.clear();
-    for (std::size_t i = 0; i < samples.size(); ++i)
-      residuals.push_back(std::log(model.predict(samples[i].work)) - measured[i]);
-    for (std::size_t i = 0; i < kConstants; ++i) residuals.push_back(knowledge * (at[i] - start[i]));
+  const auto residuals_by = [&](const auto& error) {
+    return [&, error](const Logarithms& at, std::vector<double>& residuals) {
+      const StepModel model = model_of(at);
+      residuals.clear();
+      for (const StepSample& sample : samples)
+        residuals.push_back(error(model.predict(sample.work) / sample.seconds));
+      for (std::size_t i = 0; i < kConstants; ++i) residuals.push_back(knowledge * (at[i] - start[i]));
+    };
   };
-  return model_of(fit_robustly(start, kTolerated, residuals_of).parameters);
+  // Logarithms lead there from afar; what is judged is the relative error.
+  const RobustFit near =
+      fit_robustly(start, kTolerated, residuals_by([](double ratio) { return std::log(ratio); }));
+  const RobustFit there =
+      fit_robustly(near.parameters, kTolerated, residuals_by([](double ratio) { return ratio - 1; }));
+  return model_of(there.parameters);
 }
 
 double mean_relative_error(std::span<const double> predicted, std::span<const double> measured) {

@@ -19,10 +19,11 @@ struct StepParts {
 
 // The host starts kernels while the device works: a step takes as long as the slower of the two, and a little
 // more where they are alike:  seconds = (host^s + device^s)^(1/s)
-//   host   = fixed + launches * seconds_per_launch
+//   host   = fixed + launches^host_exponent * seconds_per_launch; long rows of like launches are cheaper each
 //   device = flops * .. + bytes * .. + parameters * .. + inner * .. + launches * ..
 struct StepModel {
   double fixed_seconds = 0, seconds_per_launch = 0;
+  double host_exponent = 1;
   double seconds_per_flop = 0;
   double seconds_per_byte = 0;
   double seconds_per_parameter = 0;  // of what an optimizer moves beyond the least
@@ -40,9 +41,9 @@ struct StepSample {
   double seconds = 0;
 };
 
-// Fitted to the logarithms of the seconds, robustly. Constants of which the samples tell little stay near
-// where the roofs put them; roofs that are not known (0) are the best rates among the samples.
-// REQUIRES: at least one sample, positive seconds.
+// Fitted robustly to the logarithms of the seconds, and then to the relative error. Constants of which the
+// samples tell little stay near where the roofs put them; roofs that are not known (0) are the best rates
+// among the samples. REQUIRES: at least one sample, positive seconds.
 StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs = {});
 
 // Mean of |predicted - measured| / measured.

@@ -35,8 +35,7 @@ Json power_law_json(const analyze::LogRegression& law) {
           {"points", law.points}};
 }
 
-Json heat_map_json(const Analysis& analysis) {
-  const analyze::HeatMap& map = *analysis.heat_map;
+Json heat_map_json(const Analysis& analysis, const analyze::HeatMap& map) {
   Json cells = Json::array();
   for (const analyze::HeatCell& cell : map.cells) {
     Json row{{map.column, cell.column}, {map.row, cell.row}};
@@ -53,6 +52,15 @@ Json heat_map_json(const Analysis& analysis) {
           {"panel", map.panel.empty() ? Json(nullptr) : Json(map.panel)},
           {"merged", map.merged},
           {"cells", cells}};
+}
+
+Json part_json(const Analysis& analysis, const analyze::Part& part) {
+  Json json{{"name", part.name}, {"points", part.points}, {"dimensions", part.dimensions}};
+  if (part.first_order) json["regression"] = regression_json(*part.first_order);
+  if (part.second_order) json["regression_order_2"] = regression_json(*part.second_order);
+  if (part.power_law) json["power_law"] = power_law_json(*part.power_law);
+  if (part.heat_map) json["heat_map"] = heat_map_json(analysis, *part.heat_map);
+  return json;
 }
 
 Json roofline_json(const std::vector<analyze::RooflinePoint>& placed) {
@@ -84,6 +92,7 @@ Json categories_json(const std::vector<analyze::CategoryShare>& shares) {
 Json model_json(const analyze::StepModel& model) {
   return {{"fixed_seconds", model.fixed_seconds},
           {"seconds_per_launch", model.seconds_per_launch},
+          {"host_exponent", model.host_exponent},
           {"seconds_per_flop", model.seconds_per_flop},
           {"seconds_per_byte", model.seconds_per_byte},
           {"seconds_per_parameter", model.seconds_per_parameter},
@@ -138,13 +147,10 @@ Json analysis_json(const Analysis& analysis) {
   Json json{{"points", analysis.points.size()},
             {"statuses", statuses},
             {"metric", analysis.metric},
-            {"dimensions", analysis.dimensions},
             {"peak_flops_per_second", analysis.roofs.flops_per_second},
             {"peak_bytes_per_second", analysis.roofs.bytes_per_second}};
-  if (analysis.first_order) json["regression"] = regression_json(*analysis.first_order);
-  if (analysis.second_order) json["regression_order_2"] = regression_json(*analysis.second_order);
-  if (analysis.power_law) json["power_law"] = power_law_json(*analysis.power_law);
-  if (analysis.heat_map) json["heat_map"] = heat_map_json(analysis);
+  json["parts"] = Json::array();
+  for (const analyze::Part& part : analysis.parts) json["parts"].push_back(part_json(analysis, part));
   if (analysis.best)
     json["best"] = {{"settings", settings_json(analysis.best->point->keys)},
                     {"utilisation", analysis.best->utilisation}};

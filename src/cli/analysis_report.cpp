@@ -27,7 +27,7 @@ void print_points(const Analysis& analysis) {
   fmt::print("{} points: {}\n", analysis.points.size(), text);
 }
 
-void print_regression(const analyze::Regression& regression, const char* title, std::size_t most) {
+void print_regression(const analyze::Regression& regression, const std::string& title, std::size_t most) {
   std::vector<std::size_t> order(regression.weights.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -40,22 +40,20 @@ void print_regression(const analyze::Regression& regression, const char* title, 
              regression.mean_absolute_error, regression.points);
 }
 
-void print_regressions(const Analysis& analysis) {
-  if (analysis.first_order)
-    print_regression(*analysis.first_order, ("of " + analysis.metric).c_str(), analysis.dimensions.size());
-  if (analysis.second_order)
-    print_regression(*analysis.second_order, ("of " + analysis.metric + ", order 2").c_str(), kMostFeatures);
-  if (!analysis.power_law) return;
+void print_regressions(const Analysis& analysis, const analyze::Part& part) {
+  const std::string title = "of " + analysis.metric;
+  if (part.first_order) print_regression(*part.first_order, title, part.dimensions.size());
+  if (part.second_order) print_regression(*part.second_order, title + ", order 2", kMostFeatures);
+  if (!part.power_law) return;
   std::string law;
-  for (std::size_t i = 0; i < analysis.power_law->features.size(); ++i)
-    law += fmt::format(" {}^{:.2f}", analysis.power_law->features[i], analysis.power_law->coefficients[i]);
+  for (std::size_t i = 0; i < part.power_law->features.size(); ++i)
+    law += fmt::format(" {}^{:.2f}", part.power_law->features[i], part.power_law->coefficients[i]);
   fmt::print("\n{} ~{}: R2 of logarithms {:.3f}, {:.3f} where held out\n", analysis.metric, law,
-             analysis.power_law->r2, analysis.power_law->cross_validated_r2);
+             part.power_law->r2, part.power_law->cross_validated_r2);
 }
 
-// One table over all panels: the median of each cell's.
-void print_heat_map(const Analysis& analysis) {
-  const analyze::HeatMap& map = *analysis.heat_map;
+// One table over all panels: the best of each cell's.
+void print_heat_map(const Analysis& analysis, const analyze::HeatMap& map) {
   std::vector<std::string> head{fmt::format("{} \\ {}", map.row, map.column)};
   for (const double column : map.columns) head.push_back(fmt::format("{}", column));
   TextTable table(head);
@@ -128,8 +126,11 @@ std::vector<std::string> ratio_row(const std::string& name, const analyze::Ratio
 
 void print_analysis(const Analysis& analysis) {
   print_points(analysis);
-  print_regressions(analysis);
-  if (analysis.heat_map) print_heat_map(analysis);
+  for (const analyze::Part& part : analysis.parts) {
+    if (!part.name.empty()) fmt::print("\n{}: {} points\n", part.name, part.points);
+    print_regressions(analysis, part);
+    if (part.heat_map) print_heat_map(analysis, *part.heat_map);
+  }
   print_roofs(analysis);
   print_categories(analysis);
   print_limits(analysis);

@@ -8,6 +8,7 @@
 
 #include "base/progress.h"
 #include "base/units.h"
+#include "cli/bandwidth_roofs.h"
 #include "cli/deployment_options.h"
 #include "cli/failure_record.h"
 #include "cli/op_report.h"
@@ -116,6 +117,7 @@ int bench(const BenchOptions& options) {
                                        .feed = images ? options.feed.c_str() : "none",
                                        .input_wait_seconds = timed.input_wait_seconds,
                                        .gpu = timed.gpu});
+  if (!options.no_peak) add_bandwidth_roofs(run, wanted, threads);
   run.asked["steps"] = options.steps;
   if (images) run.asked["feed"] = options.feed;
   if (ops) add_ops(run, *ops);

@@ -98,13 +98,25 @@ double triad_bytes_per_second(double seconds) {
 }
 
 double read_bytes_per_second(double seconds) {
-  const Arrays arrays;
+  return read_bytes_per_second(seconds, kArrayFloats * static_cast<std::int64_t>(sizeof(float)));
+}
+
+double read_bytes_per_second(double seconds, std::int64_t bytes) {
+  constexpr std::int64_t kBlock = 64,
+                         kLeastFloats = std::int64_t{16} << 20;  // read between two looks at the clock
+  const std::int64_t blocks = bytes / static_cast<std::int64_t>(sizeof(float)) / kBlock,
+                     floats = blocks * kBlock;
+  const std::int64_t rounds = (kLeastFloats + floats - 1) / floats;
+  std::vector<CacheLine> memory(static_cast<std::size_t>(floats / 16));
+  const float* array = memory[0].floats;
   std::vector<float> sink(static_cast<std::size_t>(thread_count()) * 16);
-  return best_rate(seconds, 1.0 * kArrayFloats * sizeof(float), [&] {
-    parallel_chunks(kArrayFloats / 64, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
-      float lanes[64] = {};
-      for (std::int64_t i = begin * 64; i < end * 64; i += 64)
-        for (int l = 0; l < 64; ++l) lanes[l] += arrays.a[i + l];
+  const double amount = static_cast<double>(rounds * floats) * sizeof(float);
+  return best_rate(seconds, amount, [&] {
+    parallel_chunks(blocks, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
+      float lanes[kBlock] = {};
+      for (std::int64_t round = 0; round < rounds; ++round)
+        for (std::int64_t i = begin * kBlock; i < end * kBlock; i += kBlock)
+          for (int l = 0; l < kBlock; ++l) lanes[l] += array[i + l];
       for (const float lane : lanes) sink[static_cast<std::size_t>(thread) * 16] += lane;
     });
   });

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace trainyard::meter {
 
 // Each runs for about `seconds` on all threads and returns the best of its repeats.
@@ -12,5 +14,9 @@ double f64_fma_flops_per_second(double seconds);
 double copy_bytes_per_second(double seconds);
 double triad_bytes_per_second(double seconds);
 double read_bytes_per_second(double seconds);
+
+// The same of an array of so many bytes, read over and over: small ones stay in the caches. Each thread has
+// its part of it.
+double read_bytes_per_second(double seconds, std::int64_t bytes);
 
 }  // namespace trainyard::meter

@@ -15,6 +15,9 @@ struct Chart {
   std::string left_out;     // why it is left out, for people
 };
 
+// More cells cannot be told apart one by one; published sweeps have thousands.
+inline constexpr std::size_t kMostCells = 400;
+
 // Throughput of every cell: bar, interval between runs, runs as dots.
 Chart make_throughput_chart(const StudyView& view);
 // Throughput against the number of threads, devices and the like, with the ideal line; total and per one. A

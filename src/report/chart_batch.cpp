@@ -1,5 +1,7 @@
 #include <set>
 
+#include <fmt/core.h>
+
 #include "report/chart.h"
 #include "report/series.h"
 #include "report/spec.h"
@@ -57,6 +59,10 @@ Chart make_batch_chart(const StudyView& view) {
   const Axis* axis = view.find_axis("batch");
   if (axis == nullptr || !axis->numeric) {
     chart.left_out = "'batch' does not vary in this study";
+    return chart;
+  }
+  if (view.cells.size() > kMostCells) {
+    chart.left_out = fmt::format("{} cells are too many for lines", view.cells.size());
     return chart;
   }
   const Series series(view, "batch");

@@ -58,7 +58,7 @@ Chart make_limits_chart(const analyze::Analysis& analysis) {
     }
   }
   if (rows.empty()) {
-    chart.left_out = "fewer than eight points say what their steps do and take";
+    chart.left_out = "fewer than nine points say what their steps do and take";
     return chart;
   }
   if (panels.values.size() > 1) panels.field = "panel";

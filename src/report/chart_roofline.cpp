@@ -22,6 +22,14 @@ constexpr const char* kView = R"json({
       }
     },
     {
+      "transform": [{"filter": "datum.kind == 'memory roof'"}],
+      "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": "#8a949e"},
+      "encoding": {
+        "x": {"field": "intensity", "type": "quantitative"},
+        "y": {"field": "rate", "type": "quantitative"}
+      }
+    },
+    {
       "transform": [{"filter": "datum.kind == 'point'"}],
       "mark": {"type": "point", "size": 40, "opacity": 0.6},
       "encoding": {
@@ -62,14 +70,24 @@ Chart make_roofline(const std::string& id, const std::string& title, const analy
                     {"series", kind},
                     {"label", record::to_text(named)}});
   }
-  for (const double intensity : {least / 1.5, roofs.ridge(), most * 1.5})
-    rows.push_back(
-        {{"kind", std::string("roof")}, {"intensity", intensity}, {"rate", roofs.attainable(intensity)}});
+  analyze::Roofs memory = roofs;
+  memory.cache_bytes_per_second = 0;
+  const double inner_ridge =
+      roofs.flops_per_second / std::max(roofs.bytes_per_second, roofs.cache_bytes_per_second);
+  const auto add_roof = [&](const char* kind, const analyze::Roofs& roof, double ridge) {
+    for (const double intensity : {std::min(least, inner_ridge) / 1.5, ridge, most * 1.5})
+      rows.push_back(
+          {{"kind", std::string(kind)}, {"intensity", intensity}, {"rate", roof.attainable(intensity)}});
+  };
+  add_roof("roof", roofs, inner_ridge);
+  if (roofs.cache_bytes_per_second > 0) add_roof("memory roof", memory, roofs.ridge());
   chart.explanation = fmt::format(
       "Roofs: {:.3g} flops and {:.3g} bytes a second, which meet at {:.1f} flops a byte; {} of {} are "
       "below that ridge.",
       roofs.flops_per_second, roofs.bytes_per_second, roofs.ridge(), analyze::count_below_ridge(placed),
       placed.size());
+  if (roofs.cache_bytes_per_second > 0)
+    chart.explanation += " Dashed: of memory; above it, what stays in the caches.";
   chart.spec = finish_spec(
       fill_spec(kView, {{"series", to_json(std::vector<std::string>(series.begin(), series.end()))}}), rows,
       {}, {1, 420, 80});

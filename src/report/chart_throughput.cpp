@@ -117,6 +117,10 @@ Chart make_throughput_chart(const StudyView& view) {
     chart.left_out = "no run has a throughput yet";
     return chart;
   }
+  if (view.cells.size() > kMostCells) {
+    chart.left_out = fmt::format("{} cells are too many for bars", view.cells.size());
+    return chart;
+  }
   std::vector<Axis> inner, outer = view.axes;
   if (!outer.empty()) {
     const auto at = outer.begin() + static_cast<std::ptrdiff_t>(inner_axis(outer));

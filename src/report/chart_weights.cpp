@@ -47,30 +47,35 @@ void add_rows(const analyze::Regression& regression, const std::string& panel, s
 }  // namespace
 
 Chart make_weights_chart(const analyze::Analysis& analysis) {
-  Chart chart{"weights", "What " + analysis.metric + " depends on", "", "", ""};
-  if (!sweep_networks(analysis.dimensions)) chart.left_out = kNoSweep;
-  if (chart.left_out.empty() && !analysis.first_order)
-    chart.left_out = "there are not more points with a result than settings that vary";
-  if (!chart.left_out.empty()) return chart;
+  Chart chart{"weights", "What " + analysis.metric + " depends on", "", "", kNoSweep};
   std::vector<Row> rows;
-  std::vector<std::string> features, panels{fmt::format("linear, R2 {:.2f}", analysis.first_order->r2)};
-  add_rows(*analysis.first_order, panels[0], rows, features);
-  if (analysis.second_order) {
-    panels.push_back(fmt::format("with products, R2 {:.2f}", analysis.second_order->r2));
-    add_rows(*analysis.second_order, panels[1], rows, features);
+  std::vector<std::string> features, panels, laws;
+  for (const analyze::Part& part : analysis.parts) {
+    if (!sweep_networks(part.dimensions)) continue;
+    if (!part.first_order) {
+      chart.left_out = "there are not more points with a result than settings that vary";
+      continue;
+    }
+    const std::string of = part.name.empty() ? "" : part.name + ": ";
+    panels.push_back(fmt::format("{}linear, R2 {:.2f}", of, part.first_order->r2));
+    add_rows(*part.first_order, panels.back(), rows, features);
+    if (part.second_order) {
+      panels.push_back(fmt::format("{}with products, R2 {:.2f}", of, part.second_order->r2));
+      add_rows(*part.second_order, panels.back(), rows, features);
+    }
+    if (part.power_law)
+      laws.push_back(fmt::format("{}{:.0f} %", of, 100 * part.power_law->cross_validated_r2));
   }
-  if (rows.empty()) {
-    chart.left_out = "no setting has any weight";
-    return chart;
-  }
+  if (rows.empty() && !panels.empty()) chart.left_out = "no setting has any weight";
+  if (rows.empty()) return chart;
+  chart.left_out.clear();
   chart.explanation = fmt::format(
-      "Linear models of {} in which every setting has mean 0 and deviation 1, over {} points; left: the "
-      "settings, "
-      "right: with all products of two.",
-      analysis.metric, analysis.first_order->points);
-  if (analysis.power_law)
-    chart.explanation += fmt::format(" A power law explains {:.0f} % of held-out logarithms.",
-                                     100 * analysis.power_law->cross_validated_r2);
+      "Linear models of {} in which every setting has mean 0 and deviation 1; with products: also of two "
+      "settings.",
+      analysis.metric);
+  if (!laws.empty())
+    chart.explanation +=
+        fmt::format(" A power law explains of held-out logarithms {}.", fmt::join(laws, ", "));
   chart.spec = finish_spec(
       fill_spec(kView, {{"colour", to_json(std::string(kPlainColour))}, {"features", to_json(features)}}),
       rows, {"panel", panels, {"y"}}, {2, 360, label_margin(18)});

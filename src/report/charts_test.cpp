@@ -146,6 +146,72 @@ TEST(Charts, ManyCellsShowTheStepsOfThoseThatAgreeLeast) {
   EXPECT_NE(chart.explanation.find("12 of 14 cells"), std::string::npos);
 }
 
+// A sweep over fully connected networks on two devices, with what its steps do and what their ops took.
+TestStudy sweep() {
+  TestStudy study = make_test_study("sweep",
+                                    {{"device", {word("old"), word("new")}},
+                                     {"layers", numbers({2, 8})},
+                                     {"width", numbers({32, 128, 512})},
+                                     {"batch", numbers({16, 64, 256})}},
+                                    1);
+  for (record::RunRecord& run : study.runs) describe_network(run);
+  fail_run(study.run(17, 1), record::Status::oom, "killed");
+  return study;
+}
+
+TEST(Charts, ExplainASweep) {
+  const StudyView view = view_of(sweep());
+  std::map<std::string, Chart> charts;
+  for (const Chart& chart : make_charts(view)) charts[chart.id] = chart;
+  for (const char* id :
+       {"heat-map", "weights", "roofline", "op-roofline", "ops", "limits", "speedup", "speedup-parameters"}) {
+    ASSERT_TRUE(charts.contains(id)) << id;
+    EXPECT_NE(charts[id].spec, "") << id << ": " << charts[id].left_out;
+  }
+  EXPECT_EQ(rows(charts["heat-map"], "value").size(), 35u);
+  EXPECT_EQ(rows(charts["heat-map"], "failed").size(), 1u);
+  EXPECT_EQ(json::parse(charts["heat-map"].spec)["facet"]["sort"],
+            json({"new, layers 2", "new, layers 8", "old, layers 2", "old, layers 8"}));
+  EXPECT_EQ(rows(charts["roofline"], "point").size(), 35u);
+  EXPECT_EQ(rows(charts["roofline"], "roof").size(), 3u);
+  for (const json& row : rows(charts["roofline"], "point")) EXPECT_LE(row["used"].get<double>(), 1);
+  EXPECT_EQ(rows(charts["op-roofline"], "point").size(), 2 * 35u);
+  EXPECT_EQ(rows(charts["ops"], "share").size(), 2 * 35u);
+  EXPECT_EQ(rows(charts["limits"], "point").size(), 35u);
+  EXPECT_EQ(rows(charts["speedup-parameters"], "point").size(), 17u);
+  EXPECT_EQ(rows(charts["speedup"], "value").size(), 2u + 3 + 3);
+  EXPECT_FALSE(rows(charts["weights"], "weight").empty());
+}
+
+TEST(Charts, AHeatMapMarksMemoryThatRanOut) {
+  TestStudy study = make_test_study("s", {{"width", numbers({32, 64})}, {"batch", numbers({16, 64})}}, 2);
+  for (int replicate = 1; replicate <= 2; ++replicate)
+    fail_run(study.run(3, replicate), record::Status::oom, "killed");
+  const Chart chart = make_heat_map_chart(analyze::analyse(analyze::make_points(study.runs)));
+  EXPECT_EQ(rows(chart, "value").size(), 3u);
+  ASSERT_EQ(rows(chart, "failed").size(), 1u);
+  EXPECT_EQ(rows(chart, "failed")[0]["status"], "oom");
+  EXPECT_EQ(rows(chart, "failed")[0]["row"], 64);
+}
+
+TEST(Charts, SweepsSayWhatTheyLack) {
+  std::map<std::string, std::string> reasons;
+  for (const Chart& chart : make_charts(view_of(make_test_study("s", {{"width", numbers({32, 64})}}, 1))))
+    reasons[chart.id] = chart.left_out;
+  EXPECT_EQ(reasons["roofline"], "no run measured both roofs: arithmetic and bandwidth");
+  EXPECT_EQ(reasons["ops"], "no run says what its ops took");
+  EXPECT_EQ(reasons["limits"], "fewer than nine points say what their steps do and take");
+  EXPECT_EQ(reasons["speedup"], "none of device, backend and precision has two values in this study");
+}
+
+TEST(Charts, ThousandsOfCellsGetNoBars) {
+  std::vector<Value> many;
+  for (std::int64_t i = 1; i <= 401; ++i) many.push_back(i);
+  const StudyView view = view_of(make_test_study("s", {{"batch", many}}, 1));
+  EXPECT_EQ(make_throughput_chart(view).left_out, "401 cells are too many for bars");
+  EXPECT_EQ(make_batch_chart(view).left_out, "401 cells are too many for lines");
+}
+
 TEST(StepTrace, ThinsLongRunsButKeepsExtremesAndOutliers) {
   record::RunRecord run;
   run.warmup_step_seconds = {9};

@@ -114,6 +114,24 @@ TestStudy make_test_study(const std::string& name, const TestAxes& axes, int rep
   return study;
 }
 
+void describe_network(RunRecord& run) {
+  const auto number = [&](const char* name) { return record::number_or(run.asked.at(name), 0); };
+  const double layers = number("layers"), width = number("width"), batch = number("batch");
+  const double parameters = layers * width * width, flops = 6 * batch * parameters;
+  const double bytes = 4 * (10 * parameters + 8 * layers * batch * width);
+  run.figures["parameters"] = parameters;
+  run.figures["flops_per_step"] = flops;
+  run.figures["bytes_per_step"] = bytes;
+  run.figures["flops_per_second"] = flops / run.statistics.median;
+  run.figures["peak_flops_per_second"] = 1e13;
+  run.figures["peak_bytes_per_second"] = 1e11;
+  const double half = run.statistics.median / 2;
+  run.details["ops"] = fmt::format(
+      R"({{"by_category":[{{"category":"gemm","seconds":{0},"share":0.5,"flops":{1},"bytes":{2}}},)"
+      R"({{"category":"elementwise","seconds":{0},"share":0.5,"flops":{3},"bytes":{2}}}]}})",
+      half, flops, bytes / 2, flops / 100);
+}
+
 void fail_run(RunRecord& run, record::Status status, const std::string& reason) {
   run.status = status;
   run.reason = reason;

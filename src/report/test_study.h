@@ -27,6 +27,10 @@ using TestAxes = std::vector<std::pair<std::string, std::vector<record::Value>>>
 // warm-up, an unsteady prefix, noise, outliers.
 TestStudy make_test_study(const std::string& name, const TestAxes& axes, int replicates);
 
+// What a step of a fully connected network of its layers and width does, on a device with roofs of 10 Tflop/s
+// and 100 GB/s, in memory; half of its time products, half elementwise ops.
+void describe_network(record::RunRecord& run);
+
 // Turns a run into one that ended badly.
 void fail_run(record::RunRecord& run, record::Status status, const std::string& reason);
 // Takes a run away: planned, never seen.

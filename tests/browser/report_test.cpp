@@ -95,6 +95,40 @@ TEST_F(ReportTest, DrawsEveryChartWithoutComplaintOrNetwork) {
   }
 }
 
+TEST_F(ReportTest, DrawsTheChartsOfASweep) {
+  TestStudy study = report::make_test_study("sweep",
+                                            {{"device", {std::string("old"), std::string("new")}},
+                                             {"layers", numbers({2, 8})},
+                                             {"width", numbers({32, 128, 512})},
+                                             {"batch", numbers({16, 64, 256})}},
+                                            1);
+  for (record::RunRecord& run : study.runs) report::describe_network(run);
+  for (const std::size_t cell : {17u, 35u})
+    report::fail_run(study.run(cell, 1), record::Status::oom, "killed");
+  write(study);
+  const cli_test::CommandResult made = trainyard("report study --json");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const OpenedPage page = open();
+  EXPECT_EQ(page.console, std::vector<std::string>{});
+  EXPECT_EQ(count(page.dom, "data-problem="), 0u);
+  const std::map<std::string, std::vector<std::pair<std::string, std::size_t>>> marks{
+      {"heat-map", {{"rect mark", 36}, {"text mark", 2}}},
+      {"weights", {}},
+      {"roofline", {{"point", 34}, {"line mark", 1}}},
+      {"op-roofline", {{"point", 68}}},
+      {"ops", {{"bar", 68}}},
+      {"limits", {{"point", 34}}},
+      {"speedup", {{"point", 8}}},
+      {"speedup-parameters", {{"point", 17}}}};
+  for (const auto& [chart, kinds] : marks) {
+    const std::string drawn = figure(page.dom, chart);
+    EXPECT_EQ(count(drawn, "<svg "), 1u) << chart;
+    for (const auto& [kind, expected] : kinds)
+      EXPECT_EQ(count(drawn, "aria-roledescription=\"" + kind + "\""), expected) << chart << " " << kind;
+  }
+  EXPECT_NE(figure(page.dom, "heat-map").find(">oom<"), std::string::npos);
+}
+
 TEST_F(ReportTest, ShowsTheNumbersOfTheStore) {
   write(gappy_study());
   ASSERT_EQ(trainyard("report study").exit_code, 0);

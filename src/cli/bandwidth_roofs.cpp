@@ -1,0 +1,36 @@
+#include "cli/bandwidth_roofs.h"
+
+#include <algorithm>
+
+#include "backend/backend.h"
+#include "meter/peaks.h"
+#include "train/thread_limit.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr double kSeconds = 0.1;
+constexpr std::int64_t kMemoryBytes = std::int64_t{128} << 20;
+constexpr std::int64_t kCacheBytesPerThread = 16 << 10;  // half of a first-level cache
+
+}  // namespace
+
+void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads) {
+  if (options.device == "cpu") {
+    if (options.cores.empty())
+      train::limit_threads(threads);
+    else
+      train::limit_to(options.cores);
+    run.figures["peak_bytes_per_second"] = meter::read_bytes_per_second(kSeconds, kMemoryBytes);
+    run.figures["peak_cache_bytes_per_second"] =
+        meter::read_bytes_per_second(kSeconds, kCacheBytesPerThread * threads);
+    return;
+  }
+  double best = 0;
+  for (const backend::DevicePeak& peak :
+       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds))
+    if (peak.group == "memory_bytes_per_second") best = std::max(best, peak.value);
+  if (best > 0) run.figures["peak_bytes_per_second"] = best;
+}
+
+}  // namespace trainyard::cli
