@@ -103,7 +103,7 @@ TEST(ImportParadnn, NamesWhatIsDamaged) {
   EXPECT_NE(message_of(text.substr(0, 300)).find("'x.json': not JSON at byte 30"), std::string::npos)
       << message_of(text.substr(0, 300));
   // A number that is none before the damage does not move the byte that is named.
-  EXPECT_NE(message_of(R"({"labels": [NaN, NaN], "x": ?})").find("byte 28 of 30"), std::string::npos)
+  EXPECT_NE(message_of(R"({"labels": [NaN, NaN], "x": ?})").find("byte 29 of 30"), std::string::npos)
       << message_of(R"({"labels": [NaN, NaN], "x": ?})");
   const auto damaged = [&](const std::string& part, const std::string& instead) {
     std::string copy = text;
