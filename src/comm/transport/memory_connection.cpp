@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "comm/transport/connection_handle.h"
+#include "comm/transport/frame_queue.h"
 
 namespace trainyard::comm::transport {
 namespace {
@@ -56,10 +57,9 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
   void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) {
     if (!open_ || closing_) return;
     TRAINYARD_CHECK(payload.size() <= limits_.most_payload_bytes);
-    frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
     frame.payload_crc = 0;
     const bool idle = waiting_.empty();
-    waiting_.push_back({encode(frame), payload, std::move(sent)});
+    waiting_.add(frame, payload, std::move(sent));
     if (!idle) return;  // who writes those will come to this one
     try {
       if (write()) turn_later();
@@ -85,19 +85,6 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
   double seconds_since_heard() const { return std::chrono::duration<double>(Clock::now() - heard_).count(); }
 
  private:
-  struct Outgoing {
-    FrameBytes header;
-    std::span<const std::byte> payload;
-    std::function<void()> sent;
-    std::size_t copied = 0;  // of both
-
-    std::span<const std::byte> rest() const {
-      return copied < kFrameBytes ? std::span<const std::byte>(header).subspan(copied)
-                                  : payload.subspan(copied - kFrameBytes);
-    }
-    bool done() const { return copied == kFrameBytes + payload.size(); }
-  };
-
   void turn_later() {
     if (std::exchange(turn_is_posted_, true)) return;
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
@@ -181,27 +168,24 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
         if (out_.sleep()) return false;
         continue;
       }
-      Outgoing& frame = waiting_.front();
-      const auto rest = frame.rest();
+      const auto rest = waiting_.front();
       const auto piece = rest.first(std::min({rest.size(), room, kPieceBytes}));
       out_.put(piece);
       put += piece.size();
-      frame.copied += piece.size();
       if (out_.unpublished() >= kPieceBytes && out_.publish()) wake();
-      if (frame.done()) copied(frame);
+      copied(piece.size());
     }
     if (out_.publish()) wake();
     return !waiting_.empty();
   }
 
-  void copied(Outgoing& frame) {
-    traffic_.bytes_sent += frame.copied;
-    ++traffic_.frames_sent;
-    if (frame.sent) {
-      sent_.push_back(std::move(frame.sent));
-      turn_later();  // not from within send()
-    }
-    waiting_.pop_front();
+  void copied(std::size_t bytes) {
+    FrameQueue::Sent sent = waiting_.advance(bytes);
+    traffic_.bytes_sent += bytes;
+    traffic_.frames_sent += sent.frames;
+    if (sent.reports.empty()) return;
+    std::move(sent.reports.begin(), sent.reports.end(), std::back_inserter(sent_));
+    turn_later();  // not from within send()
   }
 
   // A socket and no eventfd: measured, the system then runs a peer of few bytes on this core, in a third of
@@ -232,7 +216,7 @@ class MemoryStream : public std::enable_shared_from_this<MemoryStream> {
   std::string reason_;
   Frame incoming_;
   std::span<std::byte> room_, rest_;  // of the payload, and what of it is still to come
-  std::deque<Outgoing> waiting_;
+  FrameQueue waiting_;
   std::vector<std::function<void()>> sent_;
   std::array<std::byte, 64> wakes_{};
   Traffic traffic_;

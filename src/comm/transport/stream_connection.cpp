@@ -1,7 +1,6 @@
 #include "comm/transport/stream_connection.h"
 
 #include <chrono>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "comm/transport/connection_handle.h"
 #include "comm/transport/crc32c.h"
+#include "comm/transport/frame_queue.h"
 
 namespace trainyard::comm::transport {
 namespace {
@@ -45,9 +45,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) {
     if (!open_ || closing_) return;
     TRAINYARD_CHECK(payload.size() <= limits_.most_payload_bytes);
-    frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
     frame.payload_crc = crc32c(payload);
-    waiting_.push_back({encode(frame), payload, std::move(sent)});
+    waiting_.add(frame, payload, std::move(sent));
     if (!writing_) write();
   }
 
@@ -74,12 +73,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   double seconds_since_heard() const { return std::chrono::duration<double>(Clock::now() - heard_).count(); }
 
  private:
-  struct Outgoing {
-    FrameBytes header;
-    std::span<const std::byte> payload;
-    std::function<void()> sent;
-  };
-
   // A read that notes every sign of life but the last, which only guarded() hears of.
   auto whole_and_heard() {
     return [this](const error_code& error, std::size_t bytes) {
@@ -131,14 +124,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
     writing_ = true;
     constexpr std::size_t kMostFrames = 32;
     std::vector<boost::asio::const_buffer> pieces;
-    while (!waiting_.empty() && sending_.size() < kMostFrames) {
-      sending_.push_back(std::move(waiting_.front()));
-      waiting_.pop_front();
-    }
-    for (const Outgoing& frame : sending_) {
-      pieces.push_back(boost::asio::buffer(frame.header));
-      if (!frame.payload.empty()) pieces.emplace_back(frame.payload.data(), frame.payload.size());
-    }
+    waiting_.for_each_piece(kMostFrames, [&](std::span<const std::byte> piece) {
+      pieces.emplace_back(piece.data(), piece.size());
+    });
     boost::asio::async_write(socket_, pieces, kWhole,
                              [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                                self->written(error, bytes);
@@ -147,15 +135,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void written(const error_code& error, std::size_t bytes) {
     writing_ = false;
-    if (!open_) return;
+    if (!open_) return waiting_.clear();
     if (error) return finish(closing_ ? reason_ : text_of(error));
+    const FrameQueue::Sent sent = waiting_.advance(bytes);
     traffic_.bytes_sent += bytes;
-    traffic_.frames_sent += sending_.size();
-    std::deque<Outgoing> done;
-    done.swap(sending_);
-    for (Outgoing& frame : done)
-      if (frame.sent) frame.sent();
-    if (!open_) return;
+    traffic_.frames_sent += sent.frames;
+    for (const auto& report : sent.reports) report();
+    if (!open_ || writing_) return;  // who heard of it closed it, or sends more
     if (!waiting_.empty()) return write();
     if (closing_) end_sending();
   }
@@ -179,7 +165,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     error_code ignored;
     socket_.shutdown(Socket::shutdown_both, ignored);
     socket_.close(ignored);
-    waiting_.clear();
+    if (!writing_) waiting_.clear();  // else a write that is broken off still points into it
     patience_.cancel();
     if (Receiver* receiver = std::exchange(receiver_, nullptr)) receiver->closed(reason);
   }
@@ -193,7 +179,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   FrameBytes header_{};
   Frame incoming_;
   std::span<std::byte> room_;
-  std::deque<Outgoing> waiting_, sending_;
+  FrameQueue waiting_;  // while writing, the first ones are on their way
   Traffic traffic_;
   Clock::time_point heard_;
 };
