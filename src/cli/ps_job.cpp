@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <set>
@@ -28,14 +26,6 @@ using comm::transport::Address;
 
 constexpr double kEndSeconds = 2;  // that processes have to end by themselves
 
-// Its name is short: sockets lie in it, whose paths may have about a hundred letters.
-std::filesystem::path make_job_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "trainyard-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    fail(ErrorKind::io, "cannot make '{}': {}", name, std::strerror(errno));
-  return name;
-}
-
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 }  // namespace
@@ -54,12 +44,12 @@ PsJob::PsJob(const PsOptions& options, std::vector<Host> hosts, std::vector<std:
       words_(std::move(words)),
       key_(key.to_text()),
       logs_(logs),
-      folder_(make_job_folder()) {
+      folder_(std::filesystem::temp_directory_path(), "trainyard-job-") {
   one_machine_ = std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.is_here(); });
   if (!one_machine_ && (options.transport == "shm" || options.transport == "unix"))
     fail(ErrorKind::usage, "--transport {}: does not reach other machines", options.transport);
   transport_ = options.transport != "auto" ? options.transport : one_machine_ ? "shm" : "tcp";
-  if (logs_.empty()) logs_ = folder_ / "logs";
+  if (logs_.empty()) logs_ = folder_.path() / "logs";
   make_folders(logs_);
   int workers = 0, servers = 0;
   std::map<std::string, int> shares;  // taken, by machine
@@ -85,13 +75,12 @@ PsJob::~PsJob() {
   std::error_code ignored;
   for (int server = 0; server < options_.servers; ++server)
     std::filesystem::remove(server_state_file(meeting_.run, server), ignored);
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 Address PsJob::coordinator_address() const {
   if (transport_ == "tcp")
     return {.kind = Address::Kind::tcp, .host = one_machine_ ? "127.0.0.1" : "0.0.0.0", .port = 0};
-  return Address::parse("unix:" + (folder_ / "coordinator").string());
+  return Address::parse("unix:" + (folder_.path() / "coordinator").string());
 }
 
 void PsJob::start(const train::PsMeeting& meeting) {
@@ -105,7 +94,7 @@ void PsJob::start(const train::PsMeeting& meeting) {
       member.listen = transport_ == "tcp"
                           ? (one_machine_ ? "tcp:127.0.0.1:0" : "tcp:0.0.0.0:0")
                           : fmt::format("{}:{}", transport_,
-                                        (folder_ / fmt::format("server-{}", member.number)).string());
+                                        (folder_.path() / fmt::format("server-{}", member.number)).string());
     start(member);
   }
 }

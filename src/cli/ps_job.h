@@ -5,6 +5,7 @@
 #include "cli/hosts.h"
 #include "cli/job_process.h"
 #include "cli/ps_options.h"
+#include "fetch/scratch_folder.h"
 #include "train/ps_training.h"
 
 namespace trainyard::cli {
@@ -51,7 +52,9 @@ class PsJob final : public train::PsProcesses {
   std::vector<Host> hosts_;
   std::vector<std::string> words_;
   std::string key_;
-  std::filesystem::path logs_, folder_;
+  std::filesystem::path logs_;
+  // Its name is short: sockets lie in it, whose paths may have about a hundred letters.
+  fetch::ScratchFolder folder_;
   bool one_machine_;
   std::string transport_;
   train::PsMeeting meeting_;

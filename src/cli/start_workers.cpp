@@ -1,9 +1,5 @@
 #include "cli/start_workers.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -11,34 +7,13 @@
 #include "cli/exit_code.h"
 #include "cli/mpirun.h"
 #include "cli/train.h"
+#include "fetch/scratch_folder.h"
 #include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
 
 constexpr int kInterrupted = 130;
-
-// Where rank 0 leaves the record; gone afterwards.
-class ResultFolder {
- public:
-  ResultFolder() {
-    std::string name = std::filesystem::temp_directory_path() / "trainyard-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr)
-      fail(ErrorKind::io, "cannot make '{}': {}", name, std::strerror(errno));
-    path_ = name;
-  }
-  ~ResultFolder() {
-    std::error_code code;
-    std::filesystem::remove_all(path_, code);
-  }
-  ResultFolder(const ResultFolder&) = delete;
-  ResultFolder& operator=(const ResultFolder&) = delete;
-
-  std::filesystem::path file() const { return path_ / "record.json"; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string read_json(const std::filesystem::path& file) {
   const std::vector<std::byte> bytes = read_file(file);
@@ -59,15 +34,16 @@ void check_first(const TrainCommand& options) {
 
 int start_workers(const TrainCommand& options) {
   check_first(options);
-  const ResultFolder folder;
+  const fetch::ScratchFolder folder(std::filesystem::temp_directory_path(), "trainyard-result-");
+  const std::filesystem::path result = folder.path() / "record.json";  // where rank 0 leaves it
   MpiJob job{options.workers.workers, own_words(), {}, options.run.quiet};
   job.words.front() = "worker";
-  job.words.insert(job.words.end(), {"--result", folder.file().string()});
+  job.words.insert(job.words.end(), {"--result", result.string()});
   if (!options.out.empty()) job.logs = options.out / "logs";
   const train::StopRequest guard;
   const MpiJobEnd end = run_mpi_job(job);
-  if (std::filesystem::exists(folder.file())) {
-    const std::string json = read_json(folder.file());
+  if (std::filesystem::exists(result)) {
+    const std::string json = read_json(result);
     return report_training(record::run_record_from_json(json), json, options);
   }
   if (train::StopRequest::asked()) {
