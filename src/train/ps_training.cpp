@@ -180,14 +180,14 @@ class PsTrainingRun {
         return false;
       case News::Kind::snapshot:
         take_snapshot(news);
-        if (!finished_)
+        if (!finished_at_)
           want_next_snapshot();
-        else
+        else if (is_last(news))
           coordinator_->want_counts();
         return false;
       case News::Kind::finished:
         if (!news.words.empty()) failure.emplace(ErrorKind::peer, news.words);
-        finished_ = true;
+        finished_at_ = news.updates;
         coordinator_->want_snapshot(news.updates);
         return false;
       case News::Kind::counts:
@@ -299,6 +299,9 @@ class PsTrainingRun {
     if (due > 0 && due < options_.steps) coordinator_->want_snapshot(due);
   }
 
+  // One that was wanted before may come when all is done already.
+  bool is_last(const News& snapshot) const { return finished_at_ && snapshot.updates >= *finished_at_; }
+
   void take_snapshot(const News& news) {
     const std::int64_t before = header_.step;
     numbers_.write_state(news.state);
@@ -308,9 +311,10 @@ class PsTrainingRun {
     const auto passed = [&](std::int64_t every) {
       return every > 0 && header_.step / every > before / every;
     };
-    if (folder_ != nullptr && header_.step > saved_step_ && (finished_ || passed(options_.checkpoint_every)))
+    if (folder_ != nullptr && header_.step > saved_step_ &&
+        (is_last(news) || passed(options_.checkpoint_every)))
       save();
-    if (evaluator_ != nullptr && !StopRequest::asked() && (finished_ || passed(options_.eval_every)))
+    if (evaluator_ != nullptr && !StopRequest::asked() && (is_last(news) || passed(options_.eval_every)))
       evaluate();
   }
 
@@ -329,7 +333,7 @@ class PsTrainingRun {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
       events_->add(header_.step, scalars);
     }
-    if (!options_.quiet && !finished_)
+    if (!options_.quiet && !finished_at_)
       fmt::print(stderr, "step {}: test accuracy {:.4f}\n", header_.step, accuracy);
   }
 
@@ -345,7 +349,7 @@ class PsTrainingRun {
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
   std::unique_ptr<ps::Coordinator> coordinator_;
-  bool finished_ = false;
+  std::optional<std::int64_t> finished_at_;  // updates
   std::int64_t saved_step_ = 0, update_ = -1, gradients_ = 0, losses_in_update_ = 0;
   double loss_sum_ = 0, first_noted_ = 0, last_noted_ = 0, began_ = 0;
   std::deque<double> update_ends_;
