@@ -46,6 +46,20 @@ TEST_P(Connections, BothDirectionsAtOnce) {
   ASSERT_TRUE(until([&] { return inner_[0]->frames.size() == 20 && outer_->frames.size() == 20; }));
 }
 
+// The first of them began a write, and the second was taken for one that nobody writes yet.
+TEST_P(Connections, FramesSentWhenAnotherOneIsSentComeOnce) {
+  connect();
+  const std::vector<std::byte> load = bytes_like(1 << 20, 3);
+  outer_->connection->send({.kind = 1, .key = 0}, {}, [&] {
+    for (std::uint32_t key = 1; key < 4; ++key) outer_->connection->send({.kind = 1, .key = key}, load);
+    outer_->connection->close("done", true);
+  });
+  ASSERT_TRUE(until([&] { return inner_[0]->is_closed && outer_->is_closed; }));
+  ASSERT_EQ(inner_[0]->frames.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(inner_[0]->frames[i].key, i);
+  EXPECT_EQ(inner_[0]->reason, "the peer is gone");
+}
+
 TEST_P(Connections, APeerThatGoesIsNoticedAtOnce) {
   connect();
   outer_.reset();
