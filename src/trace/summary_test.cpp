@@ -113,7 +113,7 @@ TEST(TraceSummary, SeveralDevicesAreAveraged) {
 
 // As PyTorch's profiler writes: the host in one process, streams of the GPU in another.
 TEST(TraceSummary, ReadsPyTorchsProfiler) {
-  std::istringstream file(R"({"schemaVersion":1,"deviceProperties":[{"id":0}],"traceEvents":[
+  std::istringstream file(R"json({"schemaVersion":1,"deviceProperties":[{"id":0}],"traceEvents":[
     {"ph":"X","cat":"user_annotation","name":"ProfilerStep#4","pid":77,"tid":77,"ts":1000,"dur":100},
     {"ph":"X","cat":"gpu_user_annotation","name":"ProfilerStep#4","pid":0,"tid":7,"ts":1020,"dur":80},
     {"ph":"X","cat":"user_annotation","name":"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
@@ -129,25 +129,24 @@ TEST(TraceSummary, ReadsPyTorchsProfiler) {
     {"ph":"X","cat":"kernel","name":"void at::native::multi_tensor_apply_kernel<Adam>",
      "pid":0,"tid":7,"ts":1080,"dur":5},
     {"ph":"f","cat":"ac2g","id":1,"pid":0,"tid":7,"ts":1035,"name":"ac2g","bp":"e"},
-    {"name":"process_name","ph":"M","ts":1000,"pid":0,"tid":0,"args":{"name":"python"}}]
-})");
+    {"name":"process_name","ph":"M","ts":1000,"pid":0,"tid":0,"args":{"name":"python"}}]})json");
   const Summary summary = summarise(read_chrome_json(file));
-EXPECT_EQ(summary.devices, 1);
-ASSERT_EQ(summary.steps.size(), 1u);
-const TimeShares& time = summary.all;
-const auto microseconds = [](double seconds) { return seconds * 1e6; };
-EXPECT_NEAR(microseconds(time.seconds), 100, 1e-6);
-EXPECT_NEAR(microseconds(sum(time.by_category)), 100, 1e-6);
-EXPECT_NEAR(microseconds(time.category("gemm")), 20, 1e-6);
-EXPECT_NEAR(microseconds(time.category("communication")), 10, 1e-6);  // 5 of 15 lie beside the product
-EXPECT_NEAR(microseconds(time.category("elementwise")), 10, 1e-6);
-EXPECT_NEAR(microseconds(time.category("optimizer")), 5, 1e-6);
-EXPECT_NEAR(microseconds(time.category("copy")), 10, 1e-6);
-EXPECT_NEAR(microseconds(time.category("idle")), 45, 1e-6);
-EXPECT_NEAR(microseconds(time.idle_cause("input")), 20, 1e-6);
-EXPECT_NEAR(microseconds(time.idle_cause("copy")), 10, 1e-6);
-EXPECT_NEAR(microseconds(time.idle_cause("host")), 25, 1e-6);
-EXPECT_NEAR(time.infeed_share(), 0.3, 1e-9);
+  EXPECT_EQ(summary.devices, 1);
+  ASSERT_EQ(summary.steps.size(), 1u);
+  const TimeShares& time = summary.all;
+  const auto microseconds = [](double seconds) { return seconds * 1e6; };
+  EXPECT_NEAR(microseconds(time.seconds), 100, 1e-6);
+  EXPECT_NEAR(microseconds(sum(time.by_category)), 100, 1e-6);
+  EXPECT_NEAR(microseconds(time.category("gemm")), 20, 1e-6);
+  EXPECT_NEAR(microseconds(time.category("communication")), 10, 1e-6);  // 5 of 15 lie beside the product
+  EXPECT_NEAR(microseconds(time.category("elementwise")), 10, 1e-6);
+  EXPECT_NEAR(microseconds(time.category("optimizer")), 5, 1e-6);
+  EXPECT_NEAR(microseconds(time.category("copy")), 10, 1e-6);
+  EXPECT_NEAR(microseconds(time.category("idle")), 45, 1e-6);
+  EXPECT_NEAR(microseconds(time.idle_cause("input")), 20, 1e-6);
+  EXPECT_NEAR(microseconds(time.idle_cause("copy")), 10, 1e-6);
+  EXPECT_NEAR(microseconds(time.idle_cause("host")), 25, 1e-6);
+  EXPECT_NEAR(time.infeed_share(), 0.3, 1e-9);
 }
 
 // Without a GPU what computes are the operators, each for what it does itself.

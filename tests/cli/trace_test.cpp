@@ -53,7 +53,9 @@ TEST_F(TraceTest, OfABenchKeepsTheRulesAndAddsUpToTheStep) {
   }
   // Against steps that were timed by another clock's readings, without a trace. Wide: tests share a machine.
   std::sort(steps.begin(), steps.end());
-  EXPECT_NEAR(steps[4] / record["step_seconds"]["median"].get<double>(), 1, 0.5);
+  const double ratio = steps[4] / record["step_seconds"]["median"].get<double>();
+  EXPECT_GT(ratio, 0.25);
+  EXPECT_LT(ratio, 4);
   EXPECT_LT(summary["by_category"]["idle"]["share"].get<double>(), 0.5);
   double flops = 0;
   for (const Json& op : summary["by_op"]) flops += op["flops"].get<double>();
@@ -141,7 +143,8 @@ TEST_F(TraceTest, OpsOfAStepAreInTheRecord) {
   EXPECT_NEAR(seconds, record["op_seconds"].get<double>(), 1e-9);
   EXPECT_NEAR(sum(record["ops"]["by_category"]), seconds, 1e-9);
   EXPECT_EQ(flops, record["flops_per_step"].get<double>());
-  EXPECT_NEAR(record["op_coverage"].get<double>(), 1, 0.5);
+  EXPECT_GT(record["op_coverage"].get<double>(), 0.25);
+  EXPECT_LT(record["op_coverage"].get<double>(), 4);
 }
 
 }  // namespace
