@@ -205,6 +205,22 @@ TEST_F(PublishedTest, HeatMapHasAllOutOfMemory) {
   EXPECT_GT(cells_without, 40);
 }
 
+TEST_F(PublishedTest, MemoryRuleOfTheTpu) {
+  // A core has an eighth of the batch and 8 GB: 12 bytes a parameter, two copies of activations of 2 bytes, input.
+  double largest_finished = 0, smallest_failed = 1e300;
+  for (const Point& point : points(kTpu)) {
+    const double batch = point.key("batch") / 8, layers = point.key("layers"), width = point.key("width");
+    const double weights = (layers - 1) * width * width + width * (point.key("inputs") + point.key("classes"));
+    const double bytes = 12 * weights + 4 * batch * layers * width + 2 * batch * point.key("inputs");
+    if (point.ok())
+      largest_finished = std::max(largest_finished, bytes);
+    else
+      smallest_failed = std::min(smallest_failed, bytes);
+  }
+  EXPECT_NEAR(largest_finished, 7.79e9, 0.01e9);
+  EXPECT_NEAR(smallest_failed, 8.61e9, 0.01e9);
+}
+
 TEST_F(PublishedTest, TraceIdentities) {
   const std::vector<Point> steps = points(kTrace), ops = points(kOps);
   for (const Point& point : steps)
