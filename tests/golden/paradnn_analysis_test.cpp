@@ -206,11 +206,13 @@ TEST_F(PublishedTest, HeatMapHasAllOutOfMemory) {
 }
 
 TEST_F(PublishedTest, MemoryRuleOfTheTpu) {
-  // A core has an eighth of the batch and 8 GB: 12 bytes a parameter, two copies of activations of 2 bytes, input.
+  // A core has an eighth of the batch and 8 GB: 12 bytes a parameter, two copies of activations of 2 bytes,
+  // input.
   double largest_finished = 0, smallest_failed = 1e300;
   for (const Point& point : points(kTpu)) {
     const double batch = point.key("batch") / 8, layers = point.key("layers"), width = point.key("width");
-    const double weights = (layers - 1) * width * width + width * (point.key("inputs") + point.key("classes"));
+    const double weights =
+        (layers - 1) * width * width + width * (point.key("inputs") + point.key("classes"));
     const double bytes = 12 * weights + 4 * batch * layers * width + 2 * batch * point.key("inputs");
     if (point.ok())
       largest_finished = std::max(largest_finished, bytes);
