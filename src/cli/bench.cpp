@@ -48,6 +48,7 @@ std::optional<Images> images_for(const BenchOptions& options) {
   if (options.run.device == "cpu")
     fail(ErrorKind::usage, "--feed {}: wants a GPU, --device cuda", options.feed);
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
+  train::want_images(network);
   Images images;
   images.dataset = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
   images.input = train::match_input(network, images.dataset, "");
@@ -155,7 +156,8 @@ std::function<int()> declare_bench(CLI::App& command) {
   command.footer(
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"
-      "  trainyard bench --network lenet --batch 64 --threads 1 --steps 10 --json");
+      "  trainyard bench --network rnn --cell gru --layers 1 --hidden 32 --length 10 --batch 16 --steps 10 "
+      "--json");
   return [options] {
     return recording_failure("bench", options->run, options->deployment, [&] { return bench(*options); });
   };

@@ -83,8 +83,12 @@ void print_details(const Summary& summary) {
   line("network", info.name);
   line("description", info.description);
   line("family", info.family);
-  line("input", fmt::format("{}, preprocessing '{}'", info.input.to_string(), info.preprocess));
-  line("classes", fmt::format("{}", info.classes));
+  if (info.reads_sequences()) {
+    line("input", fmt::format("sequences of {}, vocabulary {}", info.input.to_string(), info.classes));
+  } else {
+    line("input", fmt::format("{}, preprocessing '{}'", info.input.to_string(), info.preprocess));
+    line("classes", fmt::format("{}", info.classes));
+  }
   line("parameters", fmt::format("{} in {} tensors", summary.parameters, summary.parameter_tensors));
   line("forward", fmt::format("{:.4f} GFLOP an image", giga(summary.forward_flops)));
   line("training", fmt::format("{:.4f} GFLOP an image", giga(summary.training_flops)));

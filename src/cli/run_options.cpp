@@ -64,7 +64,7 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
       .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
                   "Network; `trainyard networks` lists them")
       ->capture_default_str();
-  command.add_option("--batch,-b", options.batch, "Images per step")->capture_default_str();
+  command.add_option("--batch,-b", options.batch, "Images, or sequences, per step")->capture_default_str();
   command.add_option_function<std::int64_t>(
       "--classes",
       [&options](std::int64_t given) {

@@ -30,7 +30,8 @@ void add_parameters(record::Settings& asked, const RunOptions& options) {
   const networks::NetworkInfo& network = networks::find_network(options.network);
   const auto parameters = networks::parameters_of(network, options.parameters);
   for (const auto& [name, value] : parameters.all()) asked[name] = record::to_value(value);
-  if (options.classes > 0 || network.generator != nullptr)
+  const bool sized = network.generator != nullptr && !network.reads_sequences();
+  if (options.classes > 0 || sized)
     asked["classes"] = std::int64_t{options.classes > 0 ? options.classes : network.classes};
 }
 

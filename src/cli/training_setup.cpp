@@ -45,6 +45,7 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   if (!backend::make_backend(setup.session.backend)->executes())
     fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", setup.session.backend);
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
+  train::want_images(network);
   setup.input = load(options, network);
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);

@@ -9,6 +9,7 @@
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/dropout.h"
+#include "ops/embedding.h"
 #include "ops/max_pool.h"
 #include "ops/pad.h"
 #include "ops/scale.h"
@@ -83,6 +84,23 @@ ValueId Builder::logits(ValueId x, int classes, DenseSpec spec) {
   spec.outputs = classes;
   spec.activation = Activation::none;
   return dense("logits", x, spec);
+}
+
+ValueId Builder::embedding(const std::string& name, ValueId ids, const EmbeddingSpec& spec) {
+  const std::string layer = prefix_ + name;
+  const ValueId table = parameter(layer, "weight", {spec.vocabulary, spec.width},
+                                  spec.init.for_fans(spec.vocabulary, spec.width));
+  return ops::embedding(graph_, layer, table, ids);
+}
+
+ValueId Builder::recurrent(const std::string& name, ValueId x, const RecurrentSpec& spec) {
+  const std::string layer = prefix_ + name;
+  const std::int64_t inputs = graph_.shape(x)[2], rows = ops::gates_of(spec.cell) * spec.hidden;
+  const ValueId weight = parameter(layer, "weight", {rows, inputs}, spec.init.for_fans(inputs, spec.hidden));
+  const ValueId recurrent_weight =
+      parameter(layer, "recurrent_weight", {rows, spec.hidden}, spec.init.for_fans(spec.hidden, spec.hidden));
+  const ValueId bias = parameter(layer, "bias", {rows}, Initializer::constant(0));
+  return ops::recurrent(graph_, layer, {x, weight, recurrent_weight, bias}, {spec.cell, training_});
 }
 
 ValueId Builder::norm_node(const std::string& layer, const std::string& node, ValueId x,

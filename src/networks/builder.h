@@ -9,6 +9,7 @@
 #include "networks/weight_init.h"
 #include "ops/activation.h"
 #include "ops/local_response_norm.h"
+#include "ops/recurrent.h"
 #include "ops/window.h"
 
 namespace trainyard::networks {
@@ -59,6 +60,17 @@ struct PoolSpec {
   Padding padding = Padding::valid;
 };
 
+struct EmbeddingSpec {
+  std::int64_t vocabulary = 0, width = 0;
+  WeightInit init = WeightInit::normal(1);
+};
+
+struct RecurrentSpec {
+  ops::Cell cell = ops::Cell::lstm;
+  std::int64_t hidden = 0;
+  WeightInit init = WeightInit::xavier_uniform();  // of each gate
+};
+
 // An L2 penalty that belongs to the network itself.
 struct Penalty {
   graph::ValueId weight;
@@ -66,8 +78,8 @@ struct Penalty {
 };
 
 // Writes layers into a graph: one call makes the nodes, parameters and statistics of one layer. Parameters
-// are called "layer/weight", "layer/bias", "layer/gamma", "layer/beta", inside the scopes that are open, and
-// are the same in training and in inference.
+// are called "layer/weight", "layer/bias", "layer/gamma", "layer/beta", "layer/recurrent_weight", inside the
+// scopes that are open, and are the same in training and in inference.
 class Builder {
  public:
   Builder(graph::Graph& graph, bool training, DType dtype = DType::f32)
@@ -91,6 +103,10 @@ class Builder {
   graph::ValueId dense(const std::string& name, graph::ValueId x, const DenseSpec& spec);
   // The last layer of every network: a dense layer called "logits", without activation.
   graph::ValueId logits(graph::ValueId x, int classes, DenseSpec spec = {});
+  // ids (i32 T, N) -> (T, N, width)
+  graph::ValueId embedding(const std::string& name, graph::ValueId ids, const EmbeddingSpec& spec);
+  // (T, N, inputs) -> (T, N, hidden)
+  graph::ValueId recurrent(const std::string& name, graph::ValueId x, const RecurrentSpec& spec);
   graph::ValueId batch_norm(const std::string& name, graph::ValueId x, const NormSpec& spec);
   graph::ValueId max_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId average_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);

@@ -22,6 +22,7 @@ std::vector<NetworkInfo> mobilenet_networks();
 std::vector<NetworkInfo> overfeat_networks();
 std::vector<NetworkInfo> resnet_networks();
 std::vector<NetworkInfo> resnet_cifar_networks();
+std::vector<NetworkInfo> rnn_networks();
 std::vector<NetworkInfo> trivial_networks();
 std::vector<NetworkInfo> vgg_networks();
 

@@ -5,6 +5,8 @@
 #include "ops/add.h"
 #include "ops/gradients.h"
 #include "ops/l2_penalty.h"
+#include "ops/sequence_cross_entropy.h"
+#include "ops/slice.h"
 #include "ops/softmax_cross_entropy.h"
 
 namespace trainyard::networks {
@@ -46,27 +48,61 @@ std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own
   return terms;
 }
 
+// Inputs and layers, up to the logits.
+void add_images(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
+  Graph& graph = model.graph;
+  const int classes = options.classes == 0 ? info.classes : options.classes;
+  const Shape& input = options.input.rank() == 0 ? info.input : options.input;
+  model.images =
+      graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
+  model.labels = graph.add_input("labels", {{options.batch}, DType::i32}, Initializer::integers(0, classes));
+  model.logits = info.generator != nullptr ? info.generator->build(builder, model.images, classes,
+                                                                   parameters_of(info, options.parameters))
+                                           : info.build(builder, model.images, classes);
+}
+
+void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
+  if (options.classes != 0)
+    fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary; give --vocabulary",
+         options.classes, info.name);
+  if (options.label_smoothing != 0)
+    fail(ErrorKind::usage, "label smoothing {}: network '{}' reads sequences, whose loss has none",
+         options.label_smoothing, info.name);
+  Graph& graph = model.graph;
+  const generator::Parameters parameters = parameters_of(info, options.parameters);
+  const auto [length, vocabulary] = info.generator->sequence(parameters);
+  const std::int64_t batch = options.batch;
+  model.tokens = graph.add_input("tokens", {{length + 1, batch}, DType::i32},
+                                 Initializer::integers(0, static_cast<double>(vocabulary)));
+  model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
+                                  Initializer::integers(1, static_cast<double>(length + 1)));
+  model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+  const ValueId ids = ops::slice(graph, "ids", model.tokens, {0, 0}, {length, batch});
+  model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
+}
+
+ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double label_smoothing) {
+  if (model.tokens != graph::kNone)
+    return ops::sequence_cross_entropy(model.graph, name, model.logits, model.labels, model.lengths);
+  return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing});
+}
+
 }  // namespace
 
 Model build_model(const ModelOptions& options) {
   check(options);
   const NetworkInfo info = find_network(options.network, options.parameters);
-  const int classes = options.classes == 0 ? info.classes : options.classes;
-  const Shape& input = options.input.rank() == 0 ? info.input : options.input;
   Model model;
   model.training = options.training;
   Graph& graph = model.graph;
-  model.images =
-      graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
-  model.labels = graph.add_input("labels", {{options.batch}, DType::i32}, Initializer::integers(0, classes));
   Builder builder(graph, options.training, options.dtype);
-  model.logits = info.generator != nullptr ? info.generator->build(builder, model.images, classes,
-                                                                   parameters_of(info, options.parameters))
-                                           : info.build(builder, model.images, classes);
+  if (info.reads_sequences())
+    add_sequences(model, builder, info, options);
+  else
+    add_images(model, builder, info, options);
 
   const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
-  const auto made = ops::softmax_cross_entropy(graph, penalised ? "cross_entropy" : "loss", model.logits,
-                                               model.labels, {options.label_smoothing});
+  const auto made = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   model.probabilities = made.probabilities;
   model.loss = made.loss;
   if (penalised) {

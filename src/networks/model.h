@@ -25,16 +25,20 @@ struct ModelOptions {
 struct Model {
   graph::Graph graph;
   bool training = true;
-  graph::ValueId images = graph::kNone;         // input "images" (N, ...)
-  graph::ValueId labels = graph::kNone;         // input "labels" (i32 N)
-  graph::ValueId logits = graph::kNone;         // output (N, classes)
-  graph::ValueId probabilities = graph::kNone;  // (N, classes)
+  // Inputs of a network on images: "images" (N, ...), "labels" (i32 N).
+  // Inputs of one on sequences: "tokens" (i32 length + 1, N), "lengths" (i32 N) from 1 to length; its labels
+  // are the tokens but the first (length, N): each step is to say the next token.
+  graph::ValueId images = graph::kNone, labels = graph::kNone;
+  graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
+  graph::ValueId logits = graph::kNone;         // output (N, classes), or (length * N, vocabulary)
+  graph::ValueId probabilities = graph::kNone;  // as the logits
   graph::ValueId loss = graph::kNone;           // output, scalar
   // Set by add_training_step, one for each parameter in the graph's order.
   std::vector<graph::ValueId> gradients, shadow_weights;
 };
 
-// The network with its loss: mean softmax cross-entropy and, in training, the L2 penalties. In inference
+// The network with its loss: mean softmax cross-entropy, of sequences over the steps within their lengths,
+// and, in training, the L2 penalties. In inference
 // there is no dropout and batch norm uses the running statistics; names and shapes of parameters and
 // statistics are those of training.
 Model build_model(const ModelOptions& options);

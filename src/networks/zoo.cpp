@@ -11,10 +11,10 @@ const std::vector<NetworkInfo>& all_networks() {
   static const std::vector<NetworkInfo> all = [] {
     std::vector<NetworkInfo> joined;
     for (const auto family :
-         {deepmnist_networks, lenet_networks, cifarnet_networks, fc_networks, cnn_networks, trivial_networks,
-          alexnet_networks, overfeat_networks, vgg_networks, googlenet_networks, inception3_networks,
-          inception4_networks, inception_resnet_networks, resnet_networks, resnet_cifar_networks,
-          densenet_networks, mobilenet_networks}) {
+         {deepmnist_networks, lenet_networks, cifarnet_networks, fc_networks, cnn_networks, rnn_networks,
+          trivial_networks, alexnet_networks, overfeat_networks, vgg_networks, googlenet_networks,
+          inception3_networks, inception4_networks, inception_resnet_networks, resnet_networks,
+          resnet_cifar_networks, densenet_networks, mobilenet_networks}) {
       std::vector<NetworkInfo> rows = family();
       joined.insert(joined.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     }
@@ -45,6 +45,8 @@ NetworkInfo find_network(std::string_view name, const generator::Given& given) {
   NetworkInfo info = find_network(name);
   const generator::Parameters parameters = parameters_of(info, given);
   if (info.generator != nullptr) info.input = info.generator->input(parameters);
+  if (info.reads_sequences())
+    info.classes = static_cast<int>(info.generator->sequence(parameters).vocabulary);
   return info;
 }
 

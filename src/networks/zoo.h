@@ -14,12 +14,14 @@ struct NetworkInfo {
   std::string name;
   std::string family;
   std::string description;
-  Shape input;  // (channel, row, column), or one dimension
-  int classes;
-  std::string preprocess;  // what turns an image of the data set into the input
+  Shape input;             // (channel, row, column), or one dimension; of sequences: their length
+  int classes;             // of sequences: the vocabulary
+  std::string preprocess;  // what turns an image of the data set into the input; empty: it reads no images
   // images (N, input) -> logits (N, classes); null: it is generated
   graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes) = nullptr;
   const generator::Generator* generator = nullptr;  // of a network that has parameters
+
+  bool reads_sequences() const { return generator != nullptr && generator->sequence != nullptr; }
 };
 
 const std::vector<NetworkInfo>& all_networks();

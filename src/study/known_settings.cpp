@@ -61,6 +61,10 @@ std::vector<KnownSetting> generator_settings() {
       {"filters", "--filters", "both", Form::count, {}},
       {"image", "--image", "both", Form::count, {}},
       {"pool", "--pool", "both", Form::choice, {"fixed", "adaptive"}},
+      {"cell", "--cell", "bench", Form::choice, {"rnn", "lstm", "gru"}},
+      {"hidden", "--hidden", "bench", Form::count, {}},
+      {"length", "--length", "bench", Form::count, {}},
+      {"vocabulary", "--vocabulary", "bench", Form::count, {}},
   };
 }
 

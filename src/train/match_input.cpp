@@ -9,6 +9,13 @@ constexpr std::int64_t kSyntheticBytes = std::int64_t{64} << 20;
 
 }  // namespace
 
+void want_images(const networks::NetworkInfo& network) {
+  if (network.reads_sequences())
+    fail(ErrorKind::usage,
+         "network '{}': reads sequences, and data sets hold images; bench and explain make sequences up",
+         network.name);
+}
+
 MatchedInput match_input(const networks::NetworkInfo& network, const data::Dataset& dataset,
                          const std::string& preprocess) {
   MatchedInput matched;

@@ -14,6 +14,9 @@ struct MatchedInput {
   data::Preprocess preprocess;
 };
 
+// Error (usage) for a network that reads no images, but sequences.
+void want_images(const networks::NetworkInfo& network);
+
 // The network's own rows and columns with the data set's channels; a network on flat input takes the whole
 // image as it comes. `preprocess` empty: the network's own. Error (config) when the preprocessing cannot
 // make that size.

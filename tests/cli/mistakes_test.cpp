@@ -46,6 +46,12 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("bench --network lenet --layers 3", 1, "network 'lenet' has sizes of its own");
   expect_failure("bench --network fc --width -1", 1, "--width -1: network 'fc' takes a whole number from 1");
   expect_failure("train --network fc --inputs 100", 1, "takes what the data set has");
+  expect_failure("bench --network rnn --cell lstn", 1, "did you mean 'lstm'");
+  expect_failure("bench --network rnn --hidden 0", 1,
+                 "--hidden 0: network 'rnn' takes a whole number from 1");
+  expect_failure("bench --network rnn --classes 3", 1, "network 'rnn' has those of its vocabulary");
+  expect_failure("bench --network rnn --label-smoothing 0.1", 1, "label smoothing 0.1: network 'rnn'");
+  expect_failure("train --network rnn", 1, "network 'rnn': reads sequences, and data sets hold images");
   expect_failure("probe --device cuda:x", 1, "unknown device 'cuda:x'");
   expect_failure("train --feed hots", 1, "did you mean 'host'");
   expect_failure("train --feed device", 1, "--feed device: wants a GPU");

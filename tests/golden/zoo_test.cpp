@@ -54,6 +54,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "densenet100_k12",
                                        "mobilenet_v1",
                                        "cnn",
+                                       "rnn",
                                        "fc"};
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), expected);
   EXPECT_EQ(all.size(), expected.size());
@@ -80,14 +81,20 @@ TEST_P(ZooTest, TrainsAndInfersWithTheSameState) {
   }
   for (const Model* model : std::initializer_list<const Model*>{&training, &inference}) {
     const NetworkInfo& info = find_network(GetParam());
-    EXPECT_EQ(model->graph.shape(model->logits), (Shape{2, info.classes}));
-    EXPECT_EQ(model->graph.shape(model->probabilities), (Shape{2, info.classes}));
+    const std::int64_t rows = info.reads_sequences() ? info.input[0] * 2 : 2;
+    EXPECT_EQ(model->graph.shape(model->logits), (Shape{rows, info.classes}));
+    EXPECT_EQ(model->graph.shape(model->probabilities), (Shape{rows, info.classes}));
     EXPECT_EQ(model->graph.shape(model->loss), Shape{});
     EXPECT_EQ(model->graph.value(model->loss).name, "loss:0");
     EXPECT_EQ(model->graph.value(model->logits).name, "logits:0");
     EXPECT_EQ(model->graph.outputs(), (std::vector<graph::ValueId>{model->loss, model->logits}));
     EXPECT_EQ(model->graph.find("images"), model->images);
-    EXPECT_EQ(model->graph.find("labels"), model->labels);
+    if (info.reads_sequences()) {
+      EXPECT_EQ(model->graph.find("tokens"), model->tokens);
+      EXPECT_EQ(model->graph.find("lengths"), model->lengths);
+    } else {
+      EXPECT_EQ(model->graph.find("labels"), model->labels);
+    }
   }
 }
 
