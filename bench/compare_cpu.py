@@ -15,14 +15,18 @@ from pathlib import Path
 from compare_tools import REPOSITORY, CannotCompare, at_least_one, check_program, log
 
 PEER_SCRIPT = REPOSITORY / "bench" / "peers" / "pytorch_train.py"
-OPTIMIZERS = {"deepmnist": "adam", "cifarnet": "sgd", "resnet20": "momentum", "fc": "adam"}
+OPTIMIZERS = {"deepmnist": "adam", "cifarnet": "sgd", "resnet20": "momentum", "fc": "adam",
+              "lstm": "sgd"}
+# What our side calls otherwise: a case may be one network of a generated family.
+OUR_NETWORKS = {"lstm": "rnn"}
 # The recipe of cifarnet keeps moving averages of the weights; the peer does so by default.
-OUR_OPTIONS = {"cifarnet": ["--ema", "0.9999"]}
+OUR_OPTIONS = {"cifarnet": ["--ema", "0.9999"],
+               "lstm": ["--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32"]}
 # Networks that PyTorch can run with channels last. Nobody gets that without asking, but it is its best.
 TUNABLE = {"deepmnist", "cifarnet", "resnet20"}
 # How many times faster than PyTorch as people write it we have to be.
 FLOORS = {"deepmnist:50": 2.2, "deepmnist:512": 1.6, "cifarnet:128": 2.0,
-          "resnet20:128": 1.4, "fc:128": 1.3}
+          "resnet20:128": 1.4, "fc:128": 1.3, "lstm:64": 1.3}
 PACKAGES = ["python3-torch", "libopenblas0-openmp"]
 INSTALL_HINT = ("install it with 'apt-get install " + " ".join(PACKAGES)
                 + "' or run 'bench/compare --install'")
@@ -165,11 +169,10 @@ def require_same_work(case, ours, theirs):
 def compare_case(args, python, network, batch):
     case = f"{network}:{batch}"
     optimizer = OPTIMIZERS[network]
-    same = ["--network", network, "--batch", str(batch), "--threads", str(args.threads),
-            "--optimizer", optimizer]
-    ours = Side("trainyard", [str(args.trainyard), "bench", *same, *OUR_OPTIONS.get(network, []),
-                              "--json"], "raw_step_seconds")
-    peer = [python, str(PEER_SCRIPT), *same, *args.peer_options.split()]
+    same = ["--batch", str(batch), "--threads", str(args.threads), "--optimizer", optimizer]
+    ours = Side("trainyard", [str(args.trainyard), "bench", "--network", OUR_NETWORKS.get(network, network),
+                              *same, *OUR_OPTIONS.get(network, []), "--json"], "raw_step_seconds")
+    peer = [python, str(PEER_SCRIPT), "--network", network, *same, *args.peer_options.split()]
     theirs = Side("pytorch", peer, "step_seconds")
     sides = [ours, theirs]
     if network in TUNABLE and "--channels-last" not in peer:

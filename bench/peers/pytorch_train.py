@@ -9,7 +9,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-from torch_networks import NETWORKS, CifarNet
+from torch_networks import NETWORKS, SEQUENCE_NETWORKS, CifarNet, sequence_batch
 
 POOL_BATCHES = 4
 
@@ -37,7 +37,7 @@ class WeightAverage:
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--network", choices=NETWORKS, required=True)
+    parser.add_argument("--network", choices=[*NETWORKS, *SEQUENCE_NETWORKS], required=True)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=20)
@@ -60,16 +60,19 @@ def main():
     torch.set_num_interop_threads(1)
     torch.manual_seed(args.seed)
 
-    build, shape, classes, default_optimizer = NETWORKS[args.network]
+    build, shape, classes, default_optimizer = (NETWORKS | SEQUENCE_NETWORKS)[args.network]
     optimizer_name = args.optimizer or default_optimizer
     model = (build(args.lrn_as_conv) if build is CifarNet else build()).train()
-    pool = [(torch.randn(args.batch, *shape), torch.randint(classes, (args.batch,)))
-            for _ in range(POOL_BATCHES)]
+    if args.network in SEQUENCE_NETWORKS:
+        pool = [sequence_batch(args.batch) for _ in range(POOL_BATCHES)]
+    else:
+        pool = [(torch.randn(args.batch, *shape), torch.randint(classes, (args.batch,)))
+                for _ in range(POOL_BATCHES)]
     if args.channels_last and len(shape) == 3:
         model = model.to(memory_format=torch.channels_last)
         pool = [(x.contiguous(memory_format=torch.channels_last), y) for x, y in pool]
 
-    parameters = list(model.parameters())
+    parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = make_optimizer(optimizer_name, parameters)
     penalty = getattr(model, "penalty", None)
     average = WeightAverage(parameters) if args.network == "cifarnet" and not args.no_ema else None

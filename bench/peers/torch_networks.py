@@ -128,6 +128,35 @@ def fc(layers=4, width=1024, inputs=1000, classes=100):
     return nn.Sequential(*made[:-1])
 
 
+class LanguageModel(nn.Module):
+    """An embedding, a stack of LSTM cells of its width, and a dense layer to the vocabulary at each step."""
+
+    def __init__(self, layers=2, hidden=512, vocabulary=1024):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, hidden)
+        self.cells = nn.LSTM(hidden, hidden, layers)  # time first: its fastest
+        self.dense = nn.Linear(hidden, vocabulary)
+        # Two biases that are only ever added are one; PyTorch's second stays zero and is not trained.
+        for name, parameter in self.cells.named_parameters():
+            if name.startswith("bias_hh"):
+                nn.init.zeros_(parameter).requires_grad_(False)
+
+    def forward(self, ids):
+        hidden, _ = self.cells(self.embedding(ids))
+        return self.dense(hidden.flatten(0, 1))
+
+
+SEQUENCE_LENGTH, VOCABULARY = 32, 1024
+
+
+def sequence_batch(batch):
+    """Ids, and as labels the next ones; beyond a random length they are what cross_entropy ignores."""
+    tokens = torch.randint(VOCABULARY, (SEQUENCE_LENGTH + 1, batch))
+    lengths = torch.randint(1, SEQUENCE_LENGTH + 1, (batch,))
+    masked = torch.arange(SEQUENCE_LENGTH)[:, None] >= lengths
+    return tokens[:-1].contiguous(), tokens[1:].masked_fill(masked, -100).flatten()
+
+
 # name: (builder, input shape, classes, default optimizer)
 NETWORKS = {
     "deepmnist": (deepmnist, (1, 28, 28), 10, "adam"),
@@ -135,4 +164,8 @@ NETWORKS = {
     "resnet20": (resnet20, (3, 32, 32), 10, "momentum"),
     "resnet50": (resnet50, (3, 224, 224), 1001, "momentum"),
     "fc": (fc, (1000,), 100, "adam"),
+}
+# The same on sequences of ids.
+SEQUENCE_NETWORKS = {
+    "lstm": (LanguageModel, (SEQUENCE_LENGTH,), VOCABULARY, "sgd"),
 }
