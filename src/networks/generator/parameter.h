@@ -39,7 +39,7 @@ class Parameters {
   const std::string& word(std::string_view name) const;
 
   // All of them as text, in the table's order.
-  const std::vector<std::pair<std::string, std::string>>& all() const { return values_; }
+  const std::vector<std::pair<std::string, std::string>>& all() const& { return values_; }
 
  private:
   std::vector<std::pair<std::string, std::string>> values_;
