@@ -16,6 +16,8 @@ using graph::Graph;
 using graph::Initializer;
 using graph::ValueId;
 
+constexpr int kMostSlots = 3;  // of any optimizer, per parameter
+
 void check(const ModelOptions& options) {
   if (options.batch < 1) fail(ErrorKind::usage, "batch {}: must be at least 1", options.batch);
   if (options.classes < 0)
@@ -24,6 +26,19 @@ void check(const ModelOptions& options) {
     fail(ErrorKind::usage, "label smoothing {}: must be at least 0 and below 1", options.label_smoothing);
   if (!(options.weight_decay >= 0))
     fail(ErrorKind::usage, "weight decay {}: must be at least 0", options.weight_decay);
+}
+
+// Costs are 64-bit numbers everywhere.
+void check_countable(const NetworkInfo& info, const ModelOptions& options) {
+  const int classes = options.classes == 0 ? info.classes : options.classes;
+  const generator::Counts counts =
+      info.generator->count(parameters_of(info, options.parameters), classes,
+                            {.batch = options.batch, .training = options.training, .slots = kMostSlots});
+  if (counts.flops() >= generator::kUncountable || counts.peak_bytes == generator::kUncountable ||
+      counts.compulsory_bytes == generator::kUncountable)
+    fail(ErrorKind::usage,
+         "network '{}': a step of batch {} in these sizes has more than {:.1e} operations or bytes",
+         info.name, options.batch, static_cast<double>(generator::kUncountable));
 }
 
 Shape batch_of(std::int64_t batch, const Shape& one) {
@@ -92,6 +107,7 @@ ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double l
 Model build_model(const ModelOptions& options) {
   check(options);
   const NetworkInfo info = find_network(options.network, options.parameters);
+  if (info.generator != nullptr) check_countable(info, options);
   Model model;
   model.training = options.training;
   Graph& graph = model.graph;

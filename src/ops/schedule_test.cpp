@@ -31,6 +31,18 @@ TEST(Schedule, ExponentialDecay) {
   EXPECT_NEAR(schedule.at(50000), 0.009409, 1e-15);
 }
 
+// Not in stairs. ParaDnn's CNNs and language models, which both begin with 0.1.
+TEST(Schedule, DecaysOfParaDnn) {
+  const Schedule cnn{.kind = Kind::exponential_decay, .rate = 0.1, .factor = 0.97, .decay_steps = 25000},
+      rnn{.kind = Kind::exponential_decay, .rate = 0.1, .factor = 0.9, .decay_steps = 10000};
+  EXPECT_DOUBLE_EQ(cnn.at(0), 0.1);
+  EXPECT_DOUBLE_EQ(cnn.at(25000), 0.1 * 0.97);
+  EXPECT_LT(cnn.at(1), 0.1);
+  EXPECT_DOUBLE_EQ(rnn.at(0), 0.1);
+  EXPECT_DOUBLE_EQ(rnn.at(10000), 0.1 * 0.9);
+  EXPECT_NEAR(rnn.at(25000), 0.1 * std::pow(0.9, 2.5), 1e-15);
+}
+
 TEST(Schedule, Cosine) {
   const Schedule schedule{.kind = Kind::cosine, .rate = 0.5, .decay_steps = 100, .final_rate = 0.1};
   EXPECT_DOUBLE_EQ(schedule.at(0), 0.5);

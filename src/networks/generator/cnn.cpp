@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "networks/families.h"
+#include "networks/generator/layer_counts.h"
 #include "networks/residual_block.h"
 
 namespace trainyard::networks {
@@ -31,6 +32,61 @@ ValueId build(Builder& b, ValueId images, int classes, const Parameters& paramet
   x = sizes.adaptive ? b.global_average_pool("last_pool", x)
                      : b.average_pool("last_pool", x, {.kernel = kCnnPool, .stride = 1});
   return b.logits(x, classes, {.init = WeightInit::normal(0.01)});
+}
+
+std::int64_t halved(std::int64_t side) { return (side + 1) / 2; }
+
+// A convolution with its norm, and ReLU.
+void count_conv(LayerCounts& layers, std::int64_t kernel, std::int64_t channels, std::int64_t filters,
+                std::int64_t in_side, std::int64_t out_side, bool relu) {
+  const std::int64_t elements = filters * out_side * out_side;
+  layers.conv(kernel, channels, filters, in_side, out_side, false);
+  layers.batch_norm(filters, elements);
+  if (relu) layers.relu(elements);
+}
+
+struct Stage {
+  std::int64_t channels, side;
+};
+
+Stage count_block(LayerCounts& layers, bool bottleneck, const Stage& in, std::int64_t width, bool first,
+                  bool halves) {
+  const Stage out{bottleneck ? kBottleneckGrowth * width : width, halves ? halved(in.side) : in.side};
+  const std::int64_t elements = out.channels * out.side * out.side;
+  if (first) count_conv(layers, 1, in.channels, out.channels, in.side, out.side, false);
+  if (bottleneck) {
+    count_conv(layers, 1, in.channels, width, in.side, in.side, true);
+    count_conv(layers, 3, width, width, in.side, out.side, true);
+    count_conv(layers, 1, width, out.channels, out.side, out.side, false);
+  } else {
+    count_conv(layers, 3, in.channels, width, in.side, out.side, true);
+    count_conv(layers, 3, width, width, out.side, out.side, false);
+  }
+  layers.add(elements, !first);
+  layers.relu(elements);
+  layers.sum_of_gradients(in.channels * in.side * in.side);  // two ways lead through a block
+  return out;
+}
+
+Counts count(const Parameters& parameters, int classes, const CountOptions& options) {
+  const CnnSizes sizes = cnn_sizes(parameters, classes);
+  const std::int64_t halfway = halved(sizes.image), filters = sizes.filters;
+  LayerCounts layers(options);
+  layers.input(3 * sizes.image * sizes.image);
+  layers.conv(7, 3, filters, sizes.image, halfway, true);
+  layers.batch_norm(filters, filters * halfway * halfway);
+  layers.relu(filters * halfway * halfway);
+  Stage stage{filters, halved(halfway)};
+  layers.max_pool(filters * halfway * halfway, filters * stage.side * stage.side);
+  for (std::size_t group = 0; group < sizes.blocks.size(); ++group)
+    for (std::int64_t i = 0; i < sizes.blocks[group]; ++i)
+      stage = count_block(layers, sizes.bottleneck, stage, filters << group, i == 0, group > 0 && i == 0);
+  const std::int64_t left = sizes.adaptive ? 1 : stage.side - kCnnPool + 1,
+                     features = stage.channels * left * left;
+  layers.average_pool(stage.channels * stage.side * stage.side, features);
+  layers.logits(features, sizes.classes);
+  layers.softmax_cross_entropy(sizes.classes);
+  return layers.finish();
 }
 
 void check(const Parameters& parameters) {
@@ -61,7 +117,8 @@ const Generator kCnn{
                     .choices = {"fixed", "adaptive"}}},
     .check = check,
     .input = input,
-    .build = build};
+    .build = build,
+    .count = count};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "networks/families.h"
+#include "networks/generator/layer_counts.h"
 
 namespace trainyard::networks {
 namespace generator {
@@ -20,6 +21,19 @@ ValueId build(Builder& b, ValueId images, int classes, const Parameters& paramet
   return b.logits(x, classes);
 }
 
+Counts count(const Parameters& parameters, int classes, const CountOptions& options) {
+  const FcSizes sizes = fc_sizes(parameters, classes);
+  LayerCounts layers(options);
+  layers.input(sizes.inputs);
+  for (std::int64_t layer = 1; layer <= sizes.layers; ++layer) {
+    layers.dense(layer == 1 ? sizes.inputs : sizes.width, sizes.width, layer == 1);
+    layers.relu(sizes.width);
+  }
+  layers.logits(sizes.width, sizes.classes);
+  layers.softmax_cross_entropy(sizes.classes);
+  return layers.finish();
+}
+
 Shape input(const Parameters& parameters) { return {parameters.number("inputs")}; }
 
 const Generator kFc{
@@ -27,7 +41,8 @@ const Generator kFc{
                    {"width", "outputs of each hidden layer", "1024", 1, kWidest},
                    {"inputs", "inputs of the first layer; train: as the data set has", "1000", 1, kWidest}},
     .input = input,
-    .build = build};
+    .build = build,
+    .count = count};
 
 }  // namespace
 

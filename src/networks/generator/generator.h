@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "networks/builder.h"
+#include "networks/generator/counts.h"
 #include "networks/generator/parameter.h"
 #include "tensor/shape.h"
 
@@ -23,6 +24,8 @@ struct Generator {
   // images (N, input) -> logits (N, classes); or ids (i32 length, N) -> logits (length * N, vocabulary),
   // where classes is the vocabulary
   graph::ValueId (*build)(Builder& builder, graph::ValueId input, int classes, const Parameters& parameters);
+  // What a step of it costs, by formulas; the graph is not built.
+  Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
   // Of a family that says the next token at each step; null: its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "networks/families.h"
+#include "networks/generator/layer_counts.h"
 #include "ops/reshape.h"
 
 namespace trainyard::networks {
@@ -19,6 +20,20 @@ ValueId build(Builder& b, ValueId ids, int, const Parameters& parameters) {
   const Shape& steps = b.graph().shape(x);
   const ValueId rows = ops::reshape(b.graph(), "steps", x, {steps[0] * steps[1], steps[2]});
   return b.logits(rows, static_cast<int>(sizes.vocabulary));
+}
+
+Counts count(const Parameters& parameters, int, const CountOptions& options) {
+  const RnnSizes sizes = rnn_sizes(parameters);
+  const LayerCounts::Cell cell{ops::gates_of(sizes.cell), sizes.cell != ops::Cell::rnn};
+  LayerCounts layers(options);
+  layers.tokens(sizes.length);
+  layers.embedding(sizes.vocabulary, sizes.hidden, sizes.length);
+  for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
+    layers.recurrent(cell, sizes.hidden, sizes.hidden, sizes.length);
+  layers.reshape(sizes.length * sizes.hidden);
+  layers.logits(sizes.hidden, sizes.vocabulary, sizes.length);
+  layers.sequence_cross_entropy(sizes.vocabulary, sizes.length);
+  return layers.finish();
 }
 
 Shape input(const Parameters& parameters) { return {parameters.number("length")}; }
@@ -38,6 +53,7 @@ const Generator kRnn{
                    {"vocabulary", "different tokens", "1024", 2, std::int64_t{1} << 24}},
     .input = input,
     .build = build,
+    .count = count,
     .sequence = sequence};
 
 }  // namespace
