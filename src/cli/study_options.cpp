@@ -36,12 +36,22 @@ bool is_of_type(const std::string& gpu, const std::string& type) {
   return in_lower_case(gpu).find(in_lower_case(type)) != std::string::npos;
 }
 
+networks::generator::Given parameters_in(const record::Settings& settings) {
+  networks::generator::Given given;
+  for (const networks::NetworkInfo& network : networks::all_networks())
+    if (network.generator != nullptr)
+      for (const networks::generator::Parameter& parameter : network.generator->parameters)
+        if (const auto found = settings.find(parameter.name); found != settings.end())
+          given[parameter.name] = record::to_text(found->second);
+  return given;
+}
+
 }  // namespace
 
 std::string impossible(const record::Settings& settings) {
   try {
     if (const std::string network = setting_text(settings, "network"); !network.empty())
-      networks::find_network(network);
+      networks::find_network(network, parameters_in(settings));
   } catch (const Error& error) {
     return error.what();
   }
@@ -91,6 +101,22 @@ void add_study_options(CLI::App& command, std::filesystem::path& file, std::file
   command.add_option("--set", overrides, "A setting in place of the file's; may be given several times")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+}
+
+void add_shard_option(CLI::App& command, std::string& shard) {
+  command
+      .add_option("--shard", shard,
+                  "The K-th of N equal shares of the cells, so that N machines can share the study")
+      ->type_name("K/N");
+}
+
+study::Plan share_of(study::Plan plan, const std::string& shard) {
+  if (shard.empty()) return plan;
+  study::Plan share = study::take_shard(plan, study::parse_shard(shard));
+  if (share.cells.empty())
+    fail(ErrorKind::usage, "--shard {}: the study has {} cells, so this share has none", shard,
+         plan.cells.size());
+  return share;
 }
 
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan) {

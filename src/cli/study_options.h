@@ -17,8 +17,12 @@ study::Spec read_study(const std::filesystem::path& file, const std::vector<std:
 void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
                        std::vector<std::string>& overrides);
 
-// What is known to be impossible before a run is started: a network that does not exist, a batch larger than
-// the training set, GPUs that no device of the run would use.
+// "2/8", for plans that several machines share; "": all of it.
+void add_shard_option(CLI::App& command, std::string& shard);
+study::Plan share_of(study::Plan plan, const std::string& shard);
+
+// What is known to be impossible before a run is started: a network that does not exist or cannot have the
+// sizes, a batch larger than the training set, GPUs that no device of the run would use.
 std::string impossible(const record::Settings& settings);
 
 // The same for this machine alone: also GPUs that it has not, and more than one node.

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
+  std::string shard;
   bool json = false;
 };
 
@@ -120,7 +121,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& co
 
 int plan_study(const Options& options) {
   const study::Spec spec = read_study(options.file, options.overrides);
-  const study::Plan plan = study::make_plan(spec, impossible);
+  const study::Plan plan = share_of(study::make_plan(spec, impossible), options.shard);
   const Cost cost = cost_of(spec, plan, folder_of(spec, options.out));
   if (options.json) {
     print_json(spec, plan, cost);
@@ -137,6 +138,7 @@ int plan_study(const Options& options) {
 std::function<int()> declare_study_plan(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   add_study_options(command, options->file, options->out, options->overrides);
+  add_shard_option(command, options->shard);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Exit code 1 when a cell can never run, such as one with a batch larger than the training set.\n\n"

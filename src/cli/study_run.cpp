@@ -24,7 +24,7 @@ constexpr int kIncomplete = 2, kInterrupted = 130;
 struct Options {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
-  std::string launcher = "local", retry;
+  std::string launcher = "local", retry, shard;
   bool skip_impossible = false, json = false, quiet = false;
 };
 
@@ -74,7 +74,8 @@ study::Progress run(const Options& options, const study::Spec& spec, const study
 
 int run_study_command(const Options& options) {
   const study::Spec spec = read_study(options.file, options.overrides);
-  const study::Plan plan = study::make_plan(spec, options.launcher == "local" ? impossible_here : impossible);
+  const study::Plan plan = share_of(
+      study::make_plan(spec, options.launcher == "local" ? impossible_here : impossible), options.shard);
   for (const std::string& remark : plan.remarks) fmt::print(stderr, "trainyard: {}\n", remark);
   if (report_impossible(spec, plan) > 0 && !options.skip_impossible)
     fail(ErrorKind::config,
@@ -99,6 +100,7 @@ int run_study_command(const Options& options) {
 std::function<int()> declare_study_run(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   add_study_options(command, options->file, options->out, options->overrides);
+  add_shard_option(command, options->shard);
   command.add_option("--launcher,-l", options->launcher, "Where runs go: local, or slurm for its queue")
       ->capture_default_str();
   command
@@ -111,7 +113,8 @@ std::function<int()> declare_study_run(CLI::App& command) {
   command.footer(
       "Done runs are skipped, so a study that was killed goes on where it stopped. Runs that crashed or "
       "were\n"
-      "cancelled are tried again. Exit code 2 when some run of the matrix is not done.\n\n"
+      "cancelled are tried again. Exit code 2 when some run of the matrix is not done.\n"
+      "With --shard only that share is expected and run; without it later, in the same folder, the rest.\n\n"
       "Examples:\n"
       "  trainyard study run studies/smoke.yaml\n"
       "  trainyard study run studies/smoke.yaml --retry timeout,oom --json");

@@ -96,6 +96,7 @@ std::vector<KnownSetting> run_settings() {
       {"no_fusion", "--no-fusion", "both", Form::truth, {}},
       {"feed", "--feed", "both", Form::choice, {"auto", "device", "host"}},
       {"steps", "--steps", "both", Form::count, {}},
+      {"mode", "--mode", "bench", Form::choice, {"train", "infer"}},
       {"warmup", "--warmup", "bench", Form::number, {}},
       {"until_width", "--until-width", "bench", Form::number, {}},
       {"max_seconds", "--max-seconds", "bench", Form::number, {}},

@@ -1,11 +1,16 @@
 #include "study/plan.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "study/sample.h"
+#include "study/shuffle.h"
 
 namespace trainyard::study {
 namespace {
@@ -29,27 +34,60 @@ std::string hash_of(const Spec& spec, const record::Settings& settings) {
   return content_hash(text);
 }
 
-// Fisher-Yates with counter-based draws.
-template <typename Iterator>
-void shuffle(Iterator begin, Iterator end, std::uint64_t seed, std::uint64_t stream) {
-  const Philox draws(seed, stream);
-  for (auto left = static_cast<std::uint64_t>(end - begin); left > 1; --left)
-    std::iter_swap(begin + static_cast<std::ptrdiff_t>(left - 1),
-                   begin + static_cast<std::ptrdiff_t>(draws.word(left) % left));
+[[noreturn]] void refuse_too_many(const Spec& spec) {
+  fail(ErrorKind::config, "{}: more than {} runs", spec.file, kMostRuns);
 }
 
-std::vector<record::Settings> all_points(const Spec& spec) {
-  std::vector<record::Settings> points{spec.settings};
-  for (const Axis& axis : spec.axes) {
-    if (static_cast<std::int64_t>(points.size() * axis.values.size()) * spec.replicates > kMostRuns)
-      fail(ErrorKind::config, "{}: more than {} runs", spec.file, kMostRuns);
-    std::vector<record::Settings> longer;
-    for (const record::Settings& point : points)
-      for (const record::Value& value : axis.values) {
-        longer.push_back(point);
-        longer.back()[axis.name] = value;
+record::Settings point_of(const Matrix& matrix, const GridPoint& place) {
+  record::Settings settings = matrix.settings;
+  for (std::size_t i = 0; i < place.size(); ++i)
+    settings[matrix.axes[i].name] = matrix.axes[i].values[place[i]];
+  return settings;
+}
+
+// Notes which exclusions were of use.
+class Excluded {
+ public:
+  explicit Excluded(const Matrix& matrix) : matrix_(matrix), used_(matrix.exclusions.size(), 0) {}
+
+  bool operator()(const record::Settings& settings) {
+    bool excluded = false;
+    for (std::size_t i = 0; i < used_.size(); ++i)
+      if (matches(matrix_.exclusions[i], settings)) {
+        ++used_[i];
+        excluded = true;
       }
-    points = std::move(longer);
+    return excluded;
+  }
+  bool used(std::size_t exclusion) const { return used_[exclusion] > 0; }
+
+ private:
+  const Matrix& matrix_;
+  std::vector<std::int64_t> used_;
+};
+
+// In nested order.
+std::vector<record::Settings> points_of(const Spec& spec, const Matrix& matrix, Excluded& excluded,
+                                        std::int64_t& left_out) {
+  std::vector<std::size_t> sizes;
+  for (const Axis& axis : matrix.axes) sizes.push_back(axis.values.size());
+  std::vector<GridPoint> places;
+  if (matrix.sample.points > 0) {
+    places = sample_grid(sizes, matrix.sample.points, matrix.sample.seed,
+                         [&](const GridPoint& place) { return !excluded(point_of(matrix, place)); });
+  } else {
+    std::int64_t count = spec.replicates;
+    for (const std::size_t size : sizes)
+      if ((count *= static_cast<std::int64_t>(size)) > kMostRuns) refuse_too_many(spec);
+    places = whole_grid(sizes);
+  }
+  std::vector<record::Settings> points;
+  for (const GridPoint& place : places) {
+    record::Settings settings = point_of(matrix, place);
+    if (matrix.sample.points == 0 && excluded(settings))
+      ++left_out;
+    else
+      points.push_back(std::move(settings));
   }
   return points;
 }
@@ -80,27 +118,55 @@ std::string content_hash(const std::string& text) {
 
 Plan make_plan(const Spec& spec, const CellCheck& check) {
   Plan plan;
-  std::vector<std::int64_t> used(spec.exclusions.size(), 0);
-  for (const record::Settings& settings : all_points(spec)) {
-    bool excluded = false;
-    for (std::size_t i = 0; i < used.size(); ++i)
-      if (matches(spec.exclusions[i], settings)) {
-        ++used[i];
-        excluded = true;
-      }
-    if (excluded)
-      ++plan.excluded;
-    else
-      plan.cells.push_back({hash_of(spec, settings), settings, check(settings)});
+  std::set<std::string> known;
+  std::map<int, bool> useful;  // exclusions by their line, of whatever part
+  for (const Matrix& matrix : matrices_of(spec)) {
+    Excluded excluded(matrix);
+    for (record::Settings& settings : points_of(spec, matrix, excluded, plan.excluded)) {
+      std::string hash = hash_of(spec, settings);
+      if (!known.insert(hash).second) continue;  // parts may overlap
+      std::string refused = check(settings);
+      plan.cells.push_back({std::move(hash), std::move(settings), std::move(refused)});
+    }
+    for (std::size_t i = 0; i < matrix.exclusions.size(); ++i)
+      useful[matrix.exclusions[i].line] |= excluded.used(i) || matrix.sample.points > 0;
   }
-  for (std::size_t i = 0; i < used.size(); ++i)
-    if (used[i] == 0)
-      plan.remarks.push_back(
-          fmt::format("{}:{}: this exclusion matches no cell", spec.file, spec.exclusions[i].line));
+  for (const auto& [line, used] : useful)
+    if (!used) plan.remarks.push_back(fmt::format("{}:{}: this exclusion matches no cell", spec.file, line));
   if (plan.cells.empty())
     fail(ErrorKind::config, "{}: no cell is left: all {} are excluded", spec.file, plan.excluded);
+  if (static_cast<std::int64_t>(plan.cells.size()) * spec.replicates > kMostRuns) refuse_too_many(spec);
   plan.runs = ordered_runs(spec, plan.cells);
   return plan;
+}
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  const std::size_t slash = text.find('/');
+  const auto read = [&](std::size_t from, std::size_t to, std::int64_t& number) {
+    const auto end = text.data() + to;
+    const auto result = std::from_chars(text.data() + from, end, number);
+    return result.ec == std::errc{} && result.ptr == end;
+  };
+  if (slash == std::string::npos || !read(0, slash, shard.number) ||
+      !read(slash + 1, text.size(), shard.of) || shard.number < 1 || shard.number > shard.of)
+    fail(ErrorKind::usage, "--shard {}: K/N expected, as in 2/8, with K from 1 to N", text);
+  return shard;
+}
+
+Plan take_shard(const Plan& plan, const Shard& shard) {
+  // Hashes are as good as random: in their order, every N-th cell is a fair sample of the matrix.
+  std::vector<std::string> order;
+  for (const Cell& cell : plan.cells) order.push_back(cell.hash);
+  std::sort(order.begin(), order.end());
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (static_cast<std::int64_t>(i) % shard.of == shard.number - 1) taken.insert(order[i]);
+  Plan part = plan;
+  std::erase_if(part.cells, [&](const Cell& cell) { return !taken.contains(cell.hash); });
+  std::erase_if(part.runs, [&](const store::PlannedRun& run) { return !taken.contains(run.cell); });
+  for (std::size_t i = 0; i < part.runs.size(); ++i) part.runs[i].position = static_cast<std::int64_t>(i);
+  return part;
 }
 
 }  // namespace trainyard::study

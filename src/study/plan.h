@@ -32,4 +32,13 @@ using CellCheck = std::function<std::string(const record::Settings&)>;
 // Error (config) when no cell is left, or there are more than can be meant.
 Plan make_plan(const Spec& spec, const CellCheck& check);
 
+// One of several equal shares of a plan's cells, for machines that share a study out: "2/8" is the second of
+// eight. Every cell is in exactly one; which one follows from the cell alone and how many there are, so that
+// neighbours, which cost about the same, are spread.
+struct Shard {
+  std::int64_t number = 1, of = 1;
+};
+Shard parse_shard(const std::string& text);  // Error (usage)
+Plan take_shard(const Plan& plan, const Shard& shard);
+
 }  // namespace trainyard::study

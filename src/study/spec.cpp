@@ -49,6 +49,7 @@ class SpecReader {
       root_.complain("'run: program' wants 'program: [WORD, ...]'");
     if (spec_.run != "program" && !spec_.program.empty())
       root_.complain(fmt::format("'program' is there, but 'run' is {}", spec_.run));
+    check_parts();
     check_exclusions();
   }
 
@@ -61,9 +62,8 @@ class SpecReader {
     if (key == "run") return;
     if (key == "program") return void(spec_.program = words(value));
     if (key == "environment") return read_environment(value);
-    if (key == "settings") return read_settings(value);
-    if (key == "axes") return read_axes(value);
-    if (key == "exclude") return read_exclusions(value);
+    if (key == "parts") return read_parts(value);
+    if (read_into(entry, spec_)) return;
     if (key == "replicates") return void(spec_.replicates = static_cast<int>(value.integer(1)));
     if (key == "order") return read_order(value);
     if (key == "seed") return void(spec_.seed = static_cast<std::uint64_t>(value.integer(0)));
@@ -72,8 +72,45 @@ class SpecReader {
     if (key == "at_once") return void(spec_.at_once = static_cast<int>(value.integer(1)));
     if (key == "sbatch") return void(spec_.sbatch = words(value));
     refuse_key(entry, "key",
-               {"study", "about", "run", "program", "environment", "settings", "axes", "exclude",
-                "replicates", "order", "seed", "time_limit", "memory_limit", "at_once", "sbatch"});
+               {"study", "about", "run", "program", "environment", "settings", "axes", "exclude", "sample",
+                "parts", "replicates", "order", "seed", "time_limit", "memory_limit", "at_once", "sbatch"});
+  }
+
+  // What a part may have, too.
+  bool read_into(const Entry& entry, Matrix& matrix) {
+    if (entry.key == "settings")
+      read_settings(entry.value, matrix);
+    else if (entry.key == "axes")
+      read_axes(entry.value, matrix);
+    else if (entry.key == "exclude")
+      read_exclusions(entry.value, matrix);
+    else if (entry.key == "sample")
+      read_sample(entry.value, matrix.sample);
+    else
+      return false;
+    return true;
+  }
+
+  void read_parts(const YamlReader& value) {
+    for (const YamlReader& item : value.items()) {
+      spec_.parts.emplace_back();
+      for (const Entry& entry : item.entries())
+        if (!read_into(entry, spec_.parts.back()))
+          refuse_key(entry, "key of a part", {"settings", "axes", "exclude", "sample"});
+    }
+    if (spec_.parts.empty()) value.complain("'parts' has none");
+  }
+
+  static void read_sample(const YamlReader& value, Sample& sample) {
+    for (const Entry& entry : value.entries()) {
+      if (entry.key == "points")
+        sample.points = entry.value.integer(1);
+      else if (entry.key == "seed")
+        sample.seed = static_cast<std::uint64_t>(entry.value.integer(0));
+      else
+        refuse_key(entry, "key of a sample", {"points", "seed"});
+    }
+    if (sample.points == 0) value.complain("'sample' wants 'points: COUNT'");
   }
 
   void read_name(const YamlReader& value) {
@@ -101,26 +138,26 @@ class SpecReader {
     return value;
   }
 
-  void read_settings(const YamlReader& value) {
+  void read_settings(const YamlReader& value, Matrix& matrix) {
     for (const Entry& entry : value.entries()) {
       check_name(entry, "setting");
       if (entry.value.is_sequence())
         entry.value.complain(fmt::format("'{}' has several values: that is an axis", entry.key));
-      spec_.settings[entry.key] = checked(entry.key, entry.value, entry.value.value());
+      matrix.settings[entry.key] = checked(entry.key, entry.value, entry.value.value());
     }
-    for (const Axis& axis : spec_.axes) refuse_both(value, axis.name);
+    for (const Axis& axis : matrix.axes) refuse_both(value, matrix, axis.name);
   }
 
-  void refuse_both(const YamlReader& at, const std::string& name) const {
-    if (spec_.settings.contains(name)) at.complain(fmt::format("'{}' is a setting and an axis", name));
+  static void refuse_both(const YamlReader& at, const Matrix& matrix, const std::string& name) {
+    if (matrix.settings.contains(name)) at.complain(fmt::format("'{}' is a setting and an axis", name));
   }
 
-  void read_axes(const YamlReader& value) {
+  void read_axes(const YamlReader& value, Matrix& matrix) {
     for (const Entry& entry : value.entries()) {
       check_name(entry, "axis");
-      spec_.axes.push_back({entry.key, {}});
-      refuse_both(entry.at_key, entry.key);
-      std::vector<record::Value>& values = spec_.axes.back().values;
+      matrix.axes.push_back({entry.key, {}});
+      refuse_both(entry.at_key, matrix, entry.key);
+      std::vector<record::Value>& values = matrix.axes.back().values;
       const auto items =
           entry.value.is_sequence() ? entry.value.items() : std::vector<YamlReader>{entry.value};
       for (const YamlReader& item : items) add_values(entry.key, item, values);
@@ -143,7 +180,7 @@ class SpecReader {
     }
   }
 
-  void read_exclusions(const YamlReader& value) {
+  void read_exclusions(const YamlReader& value, Matrix& matrix) {
     for (const YamlReader& item : value.items()) {
       Exclusion exclusion{{}, item.line()};
       for (const Entry& entry : item.entries()) {
@@ -153,13 +190,23 @@ class SpecReader {
         for (const YamlReader& one : items) add_values(entry.key, one, values);
       }
       excluded_keys_.push_back(item.entries());
-      spec_.exclusions.push_back(std::move(exclusion));
+      matrix.exclusions.push_back(std::move(exclusion));
     }
+  }
+
+  void check_parts() const {
+    for (const Matrix& part : spec_.parts)
+      for (const Axis& common : spec_.axes)
+        if (part.settings.contains(common.name) ||
+            std::any_of(part.axes.begin(), part.axes.end(),
+                        [&](const Axis& own) { return own.name == common.name; }))
+          root_.complain(fmt::format("axis '{}' of all parts is in one of them, too", common.name));
   }
 
   void check_exclusions() const {
     std::vector<std::string> names;
-    for (const Axis& axis : spec_.axes) names.push_back(axis.name);
+    for (const Matrix& matrix : matrices_of(spec_))
+      for (const Axis& axis : matrix.axes) names.push_back(axis.name);
     for (const std::vector<Entry>& entries : excluded_keys_)
       for (const Entry& entry : entries)
         if (std::find(names.begin(), names.end(), entry.key) == names.end()) refuse_key(entry, "axis", names);
@@ -178,6 +225,23 @@ class SpecReader {
 };
 
 }  // namespace
+
+std::vector<Matrix> matrices_of(const Spec& spec) {
+  if (spec.parts.empty()) return {spec};
+  std::vector<Matrix> matrices;
+  for (const Matrix& part : spec.parts) {
+    Matrix whole = spec;
+    for (const auto& [name, value] : part.settings) whole.settings[name] = value;
+    for (const Axis& axis : part.axes) {
+      whole.settings.erase(axis.name);  // a part's axis is in place of the setting of all
+      whole.axes.push_back(axis);
+    }
+    whole.exclusions.insert(whole.exclusions.end(), part.exclusions.begin(), part.exclusions.end());
+    if (part.sample.points > 0) whole.sample = part.sample;
+    matrices.push_back(std::move(whole));
+  }
+  return matrices;
+}
 
 Spec parse_spec(const std::string& text, const std::string& file_name) {
   Spec spec;
@@ -203,10 +267,15 @@ void override_setting(Spec& spec, const std::string& assignment) {
   if (known != nullptr)
     if (const std::string complaint = complaint_about(*known, value); !complaint.empty())
       fail(ErrorKind::usage, "'{}': {}", assignment, complaint);
-  std::erase_if(spec.axes, [&](const Axis& axis) { return axis.name == name; });
-  for (Exclusion& exclusion : spec.exclusions)
-    if (const auto match = exclusion.matches.find(name); match != exclusion.matches.end())
-      fail(ErrorKind::usage, "'{}': line {} of {} excludes by it", assignment, exclusion.line, spec.file);
+  const auto replace_in = [&](Matrix& matrix) {
+    std::erase_if(matrix.axes, [&](const Axis& axis) { return axis.name == name; });
+    matrix.settings.erase(name);
+    for (Exclusion& exclusion : matrix.exclusions)
+      if (exclusion.matches.contains(name))
+        fail(ErrorKind::usage, "'{}': line {} of {} excludes by it", assignment, exclusion.line, spec.file);
+  };
+  replace_in(spec);
+  for (Matrix& part : spec.parts) replace_in(part);
   spec.settings[name] = value;
 }
 

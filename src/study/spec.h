@@ -21,21 +21,34 @@ struct Exclusion {
   int line = 0;  // in the study's file
 };
 
+// Which cells of a matrix are run: all, or so many of them (sample.h says which).
+struct Sample {
+  std::int64_t points = 0;  // 0: all
+  std::uint64_t seed = 1;
+};
+
+// All combinations of the axes' values.
+struct Matrix {
+  record::Settings settings;  // the same in every cell
+  std::vector<Axis> axes;
+  std::vector<Exclusion> exclusions;
+  Sample sample;
+};
+
 // nested: as the axes are written, the last one fastest. shuffled: all runs at random. interleaved: one
 // replicate of every cell, at random, then the next; drift of the machine then meets all cells alike.
 enum class Order { nested, shuffled, interleaved };
 
-// A study's file, read and checked. docs/formats/study.md describes it.
-struct Spec {
+// A study's file, read and checked. docs/formats/study.md describes it. Its own matrix is the whole study, or
+// what all parts have in common.
+struct Spec : Matrix {
   std::string file;  // as the user named it
   std::string text;  // its content
   std::string name, about;
   std::string run = "bench";         // bench, train or program
   std::vector<std::string> program;  // argv with {setting} places, for `run: program`
   std::map<std::string, std::string> environment;
-  record::Settings settings;  // the same in every cell
-  std::vector<Axis> axes;
-  std::vector<Exclusion> exclusions;
+  std::vector<Matrix> parts;  // none: the study is one matrix
   int replicates = 1;
   Order order = Order::interleaved;
   std::uint64_t seed = 1;               // of the order
@@ -44,6 +57,9 @@ struct Spec {
   int at_once = 0;                      // runs that a cluster may have going; 0: no limit
   std::vector<std::string> sbatch;      // further options, word by word
 };
+
+// The matrices whose cells are the study's: its parts with what they have in common, or itself.
+std::vector<Matrix> matrices_of(const Spec& spec);
 
 // Error (config) with file, line and column.
 Spec read_spec(const std::filesystem::path& file);

@@ -122,6 +122,29 @@ TEST(Spec, AnExclusionNamesAnAxisAndSaysWhenItMatchesNothing) {
             "s.yaml:4: this exclusion matches no cell");
 }
 
+TEST(Spec, PartsShareWhatTheFileSays) {
+  const Plan plan = plan_of(
+      "study: a\nsettings: {steps: 3, network: fc}\naxes: {batch: [1, 2]}\n"
+      "parts:\n  - axes: {width: [8, 16]}\n    exclude: [{width: 16, batch: 2}]\n"
+      "  - settings: {network: cnn, steps: 5}\n    axes: {blocks: [1, '3,4,6,3']}\n"
+      "  - axes: {width: [16, 32]}\n");
+  ASSERT_EQ(plan.cells.size(), 3u + 4u + 3u);  // batch 1, width 16 is in two parts
+  EXPECT_EQ(plan.excluded, 1);
+  EXPECT_EQ(record::to_text(plan.cells[0].settings), "batch 1, network fc, steps 3, width 8");
+  EXPECT_EQ(record::to_text(plan.cells[4].settings), "batch 1, blocks 3,4,6,3, network cnn, steps 5");
+}
+
+TEST(Spec, MistakesOfPartsAndSamples) {
+  expect_complaint("study: a\nparts: []\n", "s.yaml:2:8: 'parts' has none");
+  expect_complaint("study: a\nparts:\n  - {axis: {batch: [1]}}\n",
+                   "unknown key of a part 'axis' (did you mean 'axes'?)");
+  expect_complaint("study: a\naxes: {batch: [1]}\nparts:\n  - {axes: {batch: [2]}}\n",
+                   "axis 'batch' of all parts is in one of them, too");
+  expect_complaint("study: a\naxes: {batch: [1]}\nsample: {seed: 1}\n", "'sample' wants 'points: COUNT'");
+  expect_complaint("study: a\naxes: {batch: [1]}\nsample: {points: 0}\n", "at least 1");
+  expect_complaint("study: a\naxes: {batch: [1]}\nsample: {point: 1}\n", "did you mean 'points'");
+}
+
 TEST(Spec, AProgramMayHaveAnyAxis) {
   const Plan plan =
       plan_of("study: a\nrun: program\nprogram: [echo, '{colour}']\naxes: {colour: [red, '1']}\n");
@@ -141,6 +164,60 @@ TEST(Spec, SettingsCanBeOverridden) {
   expect_error(ErrorKind::usage, "did you mean 'batch'", [&] { override_setting(spec, "bacth=8"); });
   expect_error(ErrorKind::usage, "at least 1", [&] { override_setting(spec, "batch=0"); });
   expect_error(ErrorKind::usage, "NAME=VALUE", [&] { override_setting(spec, "batch"); });
+}
+
+TEST(Spec, OverridesReachEveryPart) {
+  Spec spec = parse_spec(
+      "study: a\naxes: {batch: [1, 2]}\nparts:\n  - {axes: {width: [8, 16]}}\n  - {settings: {width: 9}}\n",
+      "s.yaml");
+  override_setting(spec, "width=4");
+  const Plan plan = make_plan(spec, kAllPossible);
+  ASSERT_EQ(plan.cells.size(), 2u);  // both parts are the same now
+  for (const Cell& cell : plan.cells) EXPECT_EQ(cell.settings.at("width"), record::Value(std::int64_t{4}));
+}
+
+TEST(Plan, ASampleIsOfItsSizeAndExcludesWhatIsExcluded) {
+  const std::string text =
+      "study: a\naxes: {batch: 1..64 x2, width: 1..64 x2, layers: 1..8 +1}\nexclude: [{batch: 1, width: 1}]\n"
+      "sample: {points: 40, seed: 7}\n";
+  const Plan plan = plan_of(text), again = plan_of(text);
+  ASSERT_EQ(plan.cells.size(), 40u);
+  for (std::size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(plan.cells[i].hash, again.cells[i].hash);
+    EXPECT_NE(record::to_text(plan.cells[i].settings.at("batch")) + "/" +
+                  record::to_text(plan.cells[i].settings.at("width")),
+              "1/1");
+  }
+}
+
+TEST(Plan, SharesAreDisjointCompleteAndBalanced) {
+  const Plan plan =
+      plan_of("study: a\nreplicates: 2\naxes: {batch: 1..64 x2, threads: [1, 2], seed: 1..11 +1}\n");
+  ASSERT_EQ(plan.cells.size(), 154u);
+  std::map<std::string, int> times;
+  for (std::int64_t k = 1; k <= 8; ++k) {
+    const Plan share = take_shard(plan, {k, 8});
+    EXPECT_GE(share.cells.size(), 154u / 8);
+    EXPECT_LE(share.cells.size(), 154u / 8 + 1);
+    EXPECT_EQ(share.runs.size(), 2 * share.cells.size());
+    EXPECT_EQ(share.runs.back().position, static_cast<std::int64_t>(share.runs.size()) - 1);
+    std::int64_t with_two_threads = 0;
+    for (const Cell& cell : share.cells) {
+      ++times[cell.hash];
+      with_two_threads += cell.settings.at("threads") == record::Value(std::int64_t{2}) ? 1 : 0;
+    }
+    // Neighbours are spread: no share has only one value of an axis.
+    EXPECT_GT(with_two_threads, 3);
+    EXPECT_LT(with_two_threads, 16);
+  }
+  EXPECT_EQ(times.size(), 154u);
+  for (const auto& [cell, count] : times) EXPECT_EQ(count, 1) << cell;
+}
+
+TEST(Plan, SharesThatAreNone) {
+  for (const char* text : {"", "1", "0/2", "3/2", "1/", "/2", "a/b", "1/2/3", "-1/2"})
+    expect_error(ErrorKind::usage, "K/N expected", [&] { parse_shard(text); });
+  EXPECT_EQ(parse_shard("2/8").number, 2);
 }
 
 TEST(Plan, CellsAreHashedByWhatTheyDo) {
