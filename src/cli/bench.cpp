@@ -19,6 +19,7 @@
 #include "data/synthetic.h"
 #include "engine/initialise.h"
 #include "train/feed.h"
+#include "train/host_batches.h"
 #include "train/match_input.h"
 #include "train/replicas.h"
 #include "train/timed_steps.h"
@@ -45,8 +46,8 @@ struct Images {
 std::optional<Images> images_for(const BenchOptions& options) {
   want_one_of("--feed", options.feed, train::feed_names());
   if (options.feed == "auto") return std::nullopt;
-  if (options.run.device == "cpu")
-    fail(ErrorKind::usage, "--feed {}: wants a GPU, --device cuda", options.feed);
+  if (options.feed == "device" && options.run.device == "cpu")
+    fail(ErrorKind::usage, "--feed device: wants a GPU, --device cuda");
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
   train::want_images(network);
   Images images;
@@ -55,12 +56,34 @@ std::optional<Images> images_for(const BenchOptions& options) {
   return images;
 }
 
-std::unique_ptr<train::HostFeed> feed(train::Session& session, const Images& images,
-                                      const std::string& wanted) {
-  const data::BatchStreamOptions stream{.preprocess = images.input.preprocess,
-                                        .batch = session.options().model.batch,
-                                        .seed = session.options().seed};
-  return train::feed_device(session, images.dataset, stream, *train::find_feed(wanted));
+// Whence the steps get their batches; null where a GPU makes them for itself.
+struct Feeds {
+  std::unique_ptr<train::HostFeed> of_gpu;
+  std::unique_ptr<train::HostBatches> of_host;
+};
+
+Feeds start_feeds(train::Replicas& replicas, const Images& images, const std::string& wanted) {
+  const auto stream_of = [&](int device) -> data::BatchStreamOptions {
+    const train::SessionOptions& session = replicas.session(device).options();
+    return {.preprocess = images.input.preprocess,
+            .batch = session.model.batch,
+            .seed = session.seed,
+            .worker = device,
+            .workers = replicas.size()};
+  };
+  train::Session& first = replicas.session(0);
+  if (first.executor().on_host())
+    return {nullptr, std::make_unique<train::HostBatches>(replicas, images.dataset, stream_of)};
+  return {train::feed_device(first, images.dataset, stream_of(0), *train::find_feed(wanted)), nullptr};
+}
+
+// Nothing is exchanged where nothing is learnt.
+void check_mode(const BenchOptions& options, const train::Deployment& deployment) {
+  const bool alone =
+      deployment.strategy == train::Strategy::single || deployment.strategy == train::Strategy::independent;
+  if (options.run.mode == "infer" && !alone)
+    fail(ErrorKind::usage, "--mode infer: --strategy {} exchanges gradients; single or independent do not",
+         deployment.strategy_name());
 }
 
 // Of device 0, after the timed ones.
@@ -78,6 +101,7 @@ int bench(const BenchOptions& options) {
   record::StoppingRule rule(to_limits(options.stopping, options.steps));
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions wanted = to_session(options.run);
+  check_mode(options, deployment);
   wanted.model.batch = deployment.batch_per_device(options.run.batch);
   const std::optional<Images> images = images_for(options);
   if (images) wanted.model.input = images->input.network;
@@ -90,7 +114,7 @@ int bench(const BenchOptions& options) {
     engine::initialise_inputs(replicas.session(device).executor(),
                               train::device_seed(options.run.seed, device));
   });
-  const auto fed = images ? feed(replicas.session(0), *images, options.feed) : nullptr;
+  const Feeds feeds = images ? start_feeds(replicas, *images, options.feed) : Feeds{};
 
   const auto tracer = make_tracer(options.trace);
   ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
@@ -100,7 +124,7 @@ int bench(const BenchOptions& options) {
                                      bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
                                      return done <= options.warmup_steps || !rule.add(seconds);
                                    },
-                                   fed.get(), tracer.get()});
+                                   feeds.of_gpu.get(), feeds.of_host.get(), tracer.get()});
   std::optional<engine::OpBreakdown> ops;
   if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
   const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted, threads));
@@ -138,14 +162,15 @@ int bench(const BenchOptions& options) {
 std::function<int()> declare_bench(CLI::App& command) {
   const auto options = std::make_shared<BenchOptions>();
   add_run_options(command, options->run);
+  add_mode_option(command, options->run);
   add_deployment_options(command, options->deployment);
   command.add_option("--steps,-s", options->steps, "Timed steps")->capture_default_str();
   command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")->capture_default_str();
   command
       .add_option(
           "--feed", options->feed,
-          "On a GPU: auto, the inputs stay as they are; device or host, each step gets a batch of synthetic "
-          "images, made by the GPU in its memory or by the host, which sends them ahead of the steps")
+          "auto, the inputs stay as they are; device or host, each step gets a batch of synthetic images, "
+          "made by a GPU in its memory or by threads of the host ahead of the steps")
       ->capture_default_str();
   add_stopping_options(command, options->stopping);
   add_trace_options(command, options->trace);

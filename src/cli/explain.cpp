@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/explain_counts.h"
 #include "cli/run_options.h"
 #include "engine/initialise.h"
 #include "graph/analysis.h"
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct ExplainOptions {
   RunOptions run;
-  bool time = false, declined = false;
+  bool time = false, declined = false, counts = false;
 };
 
 struct Explained {
@@ -66,7 +67,7 @@ Explained look_at(const ExplainOptions& options) {
     train::limit_threads(session_options.threads);
     const auto backend =
         backend::make_backend(session_options.backend, session_options.device, session_options.precision);
-    const plan::CompiledStep step = train::compile_training_step(session_options, *backend);
+    const plan::CompiledStep step = train::compile_step(session_options, *backend);
     result.plan = step.plan;
     result.parameters = graph::parameter_count(*step.graph);
     result.on_host = step.device->is_host();
@@ -181,13 +182,20 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
 std::function<int()> declare_explain(CLI::App& command) {
   const auto options = std::make_shared<ExplainOptions>();
   add_run_options(command, options->run, true);
+  add_mode_option(command, options->run);
   command.add_flag("--time", options->time, "Run the step and show each kernel's time");
   command.add_flag("--declined", options->declined, "Show candidates that declined or were slower");
+  command.add_flag("--counts", options->counts,
+                   "Only what a step costs: by formulas, by the graph and by the kernels");
   command.footer(
       "Examples:\n"
       "  trainyard explain deepmnist --batch 50 --declined\n"
-      "  trainyard explain resnet20 --batch 8 --backend null --json");
+      "  trainyard explain fc --layers 8 --width 256 --batch 64 --counts --json");
   return [options] {
+    if (options->counts) {
+      explain_counts(options->run);
+      return 0;
+    }
     const Explained explained = look_at(*options);
     if (options->run.json)
       fmt::print("{}\n", to_json(*options, explained).dump());

@@ -11,7 +11,7 @@ namespace {
 
 void record_failure(const std::string& command, const RunStart& start, const RunOptions& options,
                     const DeploymentOptions& deployment, int exit_code, const std::string& message) {
-  if (options.record.empty() || exit_code == kCallerCanMendIt) return;
+  if (options.record.empty()) return;
   record::RunRecord run = begin_record(command, start, options, to_deployment(deployment, options.batch));
   const study::EndStatus end = study::status_of_end({.exit_code = exit_code}, command, message, 0);
   run.status = end.status;
@@ -35,7 +35,9 @@ int recording_failure(const std::string& command, const RunOptions& options,
   try {
     return run();
   } catch (const Error& error) {
-    record(exit_code(error.kind()), error.what());
+    // What is mistyped never was a run; what this machine has not the memory for is one that was refused.
+    if (exit_code(error.kind()) != kCallerCanMendIt || error.kind() == ErrorKind::unsupported)
+      record(exit_code(error.kind()), error.what());
     throw;
   } catch (const std::bad_alloc&) {
     record(kRunFailed, "out of memory");

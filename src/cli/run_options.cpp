@@ -105,11 +105,19 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
   command.add_flag("--quiet,-q", options.quiet, "No progress bar");
 }
 
+void add_mode_option(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--mode", options.mode,
+                  "train, a step with its backward pass and update, or infer, the forward pass alone")
+      ->capture_default_str();
+}
+
 train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network, options.parameters);
   if (options.batch < 1) fail(ErrorKind::usage, "--batch {}: must be at least 1", options.batch);
   if (options.batch > kLargestBatch)
     fail(ErrorKind::usage, "--batch {}: must be at most {}", options.batch, kLargestBatch);
+  want_one_of("--mode", options.mode, {"train", "infer"});
   want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
   if (options.learning_rate < 0) fail(ErrorKind::usage, "--lr {}: must be positive", options.learning_rate);
   if (options.ema < 0 || options.ema >= 1) fail(ErrorKind::usage, "--ema {}: must be in [0, 1)", options.ema);
@@ -119,6 +127,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .batch = options.batch,
                    .classes = options.classes,
                    .parameters = options.parameters,
+                   .training = options.mode == "train",
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;

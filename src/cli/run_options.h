@@ -16,6 +16,7 @@ struct RunOptions {
   std::int64_t batch = 128;
   int classes = 0;  // 0: the network's own
   networks::generator::Given parameters;
+  std::string mode = "train";
   std::string backend = "auto", device = "cpu", precision = "f32";
   int threads = 0;
   std::uint64_t seed = 1;
@@ -35,6 +36,9 @@ void want_one_of(const char* option, const std::string& given, const std::vector
 
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);
+
+// Training or inference; not of `train`.
+void add_mode_option(CLI::App& command, RunOptions& options);
 
 // Checks what the parser cannot; Error (usage) names the option.
 train::SessionOptions to_session(const RunOptions& options);

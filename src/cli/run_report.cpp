@@ -46,6 +46,7 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"strategy", deployment.strategy_name()},
                          {"devices", std::int64_t{deployment.devices}}};
   add_parameters(asked, options);
+  if (options.mode != "train") asked["mode"] = options.mode;
   if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
   if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
   return asked;
@@ -117,6 +118,7 @@ record::RunRecord begin_record(const std::string& command, const RunStart& start
   run.wall_seconds = now_seconds() - start.steady;
   run.words = {{"network", options.network},
                {"precision", options.precision},
+               {"mode", options.mode},
                {"optimizer", options.optimizer},
                {"scaling", train::name(deployment.scaling)},
                {"strategy", deployment.strategy_name()}};
@@ -151,7 +153,7 @@ void print_report(const record::RunRecord& run) {
   const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
   const record::StepStatistics& steps = run.statistics;
   row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"),
-                             run.words.at("optimizer")));
+                             run.words.at("mode") == "infer" ? "inference" : run.words.at("optimizer")));
   row("runs on", fmt::format("{} {}, {:.0f} threads", run.words.at("backend"), run.words.at("precision"),
                              figure("threads")));
   if (figure("devices") > 1)

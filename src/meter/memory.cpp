@@ -1,8 +1,11 @@
 #include "meter/memory.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "meter/cgroup.h"
 
 namespace trainyard::meter {
 namespace {
@@ -21,6 +24,17 @@ std::int64_t status_bytes(const std::string& key) {
 }  // namespace
 
 std::int64_t peak_resident_bytes() { return status_bytes("VmHWM:"); }
+
+std::int64_t available_bytes(const SystemFiles& files) {
+  const auto kibibytes = keyed_integer(files.text("/proc/meminfo").value_or(""), "MemAvailable");
+  const auto limit = read_cgroup_limits(files).memory_bytes;
+  std::int64_t bytes = kibibytes.value_or(0) * 1024;
+  if (limit) {
+    const std::int64_t left = std::max<std::int64_t>(*limit - resident_bytes(), 1);
+    bytes = bytes == 0 ? left : std::min(bytes, left);
+  }
+  return bytes;
+}
 
 std::int64_t resident_bytes() { return status_bytes("VmRSS:"); }
 

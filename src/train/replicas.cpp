@@ -101,6 +101,7 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
   run([&](int device) {
     SessionOptions own = wanted;
     own.cores = cores[static_cast<std::size_t>(device)];
+    own.sessions = here();
     own.keep_gradients = exchanges(deployment_.strategy);
     own.optimizer_state = keeps_optimizer(deployment_.strategy, device);
     if (deployment_.strategy == Strategy::independent) own.seed = device_seed(options.seed, device);

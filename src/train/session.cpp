@@ -3,14 +3,15 @@
 #include "engine/initialise.h"
 #include "graph/analysis.h"
 #include "plan/compile.h"
+#include "train/memory_check.h"
 #include "train/thread_limit.h"
 
 namespace trainyard::train {
 namespace {
 
-networks::Model training_model(const SessionOptions& options) {
+networks::Model step_model(const SessionOptions& options) {
   networks::Model model = networks::build_model(options.model);
-  networks::add_training_step(model, options.update);
+  if (options.model.training) networks::add_training_step(model, options.update);
   return model;
 }
 
@@ -23,23 +24,26 @@ plan::CompileOptions compile_options(const SessionOptions& options) {
 
 }  // namespace
 
-plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend) {
-  return plan::compile(training_model(options).graph, backend, compile_options(options));
+plan::CompiledStep compile_step(const SessionOptions& options, const backend::Backend& backend) {
+  return plan::compile(step_model(options).graph, backend, compile_options(options));
 }
 
 Session::Session(const SessionOptions& options) : options_(options) {
   if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
   options_.threads = limit_to(options_.cores);
   backend_ = backend::make_backend(options_.backend, options_.device, options_.precision);
-  const networks::Model model = training_model(options_);
+  const networks::Model model = step_model(options_);
   parameters_ = graph::parameter_count(model.graph);
   TRAINYARD_CHECK(model.graph.value(model.loss).name == kLoss);
-  executor_ =
-      std::make_unique<engine::Executor>(plan::compile(model.graph, *backend_, compile_options(options_)));
+  check_memory(options_, model.graph, *backend_->device());
+  plan::CompiledStep step = plan::compile(model.graph, *backend_, compile_options(options_));
+  check_memory(options_, step.plan, *step.device);
+  executor_ = std::make_unique<engine::Executor>(std::move(step));
   executor_->mark_loss(kLoss);
   flops_per_step_ = graph::total_cost(executor_->graph()).flops;
   engine::initialise_state(*executor_, options_.seed);
-  if (options_.optimizer_state) engine::initialise_optimizer(*executor_, options_.seed);
+  if (options_.optimizer_state && options_.model.training)
+    engine::initialise_optimizer(*executor_, options_.seed);
 }
 
 float Session::loss() const {

@@ -22,10 +22,12 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   bool fuse = true;
   bool optimizer_state = true;  // false: it is kept elsewhere, and never becomes memory here
+  int sessions = 1;             // of this process, each of which needs as much memory
   bool keep_gradients = false;  // as plan::CompileOptions has it; to run gradients and update apart
 };
 
-// A network with its compiled training step and freshly initialised state. Limits the calling thread to its
+// A network with its compiled step, of training unless the model is for inference, and freshly initialised
+// state. Error (unsupported) when there is not the memory for it. Limits the calling thread to its
 // cores, and must be run by that thread.
 class Session {
  public:
@@ -61,6 +63,6 @@ class Session {
 };
 
 // The compiled step alone, for plans that are only looked at.
-plan::CompiledStep compile_training_step(const SessionOptions& options, const backend::Backend& backend);
+plan::CompiledStep compile_step(const SessionOptions& options, const backend::Backend& backend);
 
 }  // namespace trainyard::train

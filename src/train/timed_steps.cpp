@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <optional>
 
 #include "base/clock.h"
@@ -21,10 +22,15 @@ class Loop {
  public:
   explicit Loop(const TimingOptions& options) : options_(options) {}
 
+  int device = -1;  // whose steps these are; -1: of all together
+
   template <typename Take, typename Enough>
   void run(const Take& take, const Enough& enough) {
     for (std::int64_t step = 0; step < options_.warmup_steps + options_.steps; ++step) {
-      if (step == options_.warmup_steps) guard_.emplace();
+      if (step == options_.warmup_steps) {
+        guard_.emplace();
+        input_wait_seconds = -waited();
+      }
       if (is_traced(options_, step)) {
         take(step);
         continue;
@@ -37,6 +43,7 @@ class Loop {
       if (enough(step + 1, seconds)) break;
     }
     if (!guard_) return;
+    input_wait_seconds += waited();
     cpu = guard_->cpu_use();
     noise = guard_->finish();
   }
@@ -45,8 +52,14 @@ class Loop {
   std::vector<std::int64_t> step_images;
   meter::CpuUse cpu;
   std::vector<record::Warning> noise;
+  double input_wait_seconds = 0;
 
  private:
+  double waited() const {
+    if (options_.batches == nullptr) return 0;
+    return device < 0 ? options_.batches->longest_wait_seconds() : options_.batches->wait_seconds(device);
+  }
+
   const TimingOptions& options_;
   std::optional<meter::NoiseGuard> guard_;
 };
@@ -114,7 +127,10 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
     options.tracer->choose(0, 0, options.warmup_steps + options.steps);
   if (!replicas.session(0).executor().on_host())
     return time_on_device(replicas.session(0), replicas.session(0).options().seed, options);
-  const Replicas::Feed in_place = [&](int device) { return replicas.session(device).options().model.batch; };
+  const Replicas::Feed in_place = [&](int device) {
+    return options.batches != nullptr ? options.batches->fill(device, options.tracer)
+                                      : replicas.session(device).options().model.batch;
+  };
   const auto last = [&](std::int64_t done, double seconds) {
     return options.after_step != nullptr && !options.after_step(done, seconds);
   };
@@ -124,6 +140,7 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
   if (replicas.deployment().strategy == Strategy::independent) {
     std::atomic<std::int64_t> limit{options.warmup_steps + options.steps};  // device 0's, once it has enough
     replicas.run([&](int device) {
+      loops[static_cast<std::size_t>(device)].device = device;
       loops[static_cast<std::size_t>(device)].run(
           [&](std::int64_t step) { return replicas.take_part(device, step, in_place); },
           [&](std::int64_t done, double seconds) {
@@ -150,6 +167,9 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
   for (const Loop& loop : loops)
     for (std::size_t i = 0; i < std::min(loop.step_images.size(), timed.seconds.size()); ++i)
       timed.images_consumed += loop.step_images[i];
+  for (const Loop& loop : loops)
+    timed.input_wait_seconds = std::max(timed.input_wait_seconds, loop.input_wait_seconds);
+  timed.wall_seconds = std::accumulate(timed.seconds.begin(), timed.seconds.end(), 0.0);
   timed.cpu = first.cpu;
   timed.noise = first.noise;
   timed.cores_in_reach = cores_in_reach();

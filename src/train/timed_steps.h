@@ -5,6 +5,7 @@
 
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
+#include "train/host_batches.h"
 #include "train/host_feed.h"
 #include "train/replicas.h"
 
@@ -14,7 +15,8 @@ struct TimingOptions {
   std::int64_t warmup_steps = 5, steps = 50;
   // After each step, in device 0's thread, with the steps done so far; false: enough.
   std::function<bool(std::int64_t done, double seconds)> after_step;
-  HostFeed* feed = nullptr;  // of device 0, which is not the host
+  HostFeed* feed = nullptr;        // of device 0, which is not the host
+  HostBatches* batches = nullptr;  // of devices that are the host
   // Null: nobody traces. Steps that it traces are not among the timed ones; where nobody said which, they
   // come behind them. REQUIRES: devices that are not independent.
   StepTracer* tracer = nullptr;
@@ -28,12 +30,14 @@ struct TimedSteps {
   std::vector<record::Warning> noise;  // what disturbed them
   std::vector<int> cores_in_reach;     // of any thread, at their end
   // Where a device did them by itself: all of them between two events of its queue, and by the host's clock.
+  // On the host there is only the clock.
   double event_seconds = 0, wall_seconds = 0;
-  double input_wait_seconds = 0;  // of event_seconds; with a feed
+  double input_wait_seconds =
+      0;  // of wall_seconds, while no batch was ready; of the device that waited longest
   meter::GpuUse gpu;
 };
 
-// Steps on whatever the inputs hold, or with a feed on its batches. Independent devices take theirs without
+// Steps on whatever the inputs hold, or on the batches of a feed. Independent devices take theirs without
 // waiting for each other.
 TimedSteps time_steps(Replicas& replicas, const TimingOptions& options);
 

@@ -13,11 +13,11 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/progress.h"
-#include "data/batch_stream.h"
 #include "engine/checkpoint.h"
 #include "train/device_loop.h"
 #include "train/evaluate.h"
 #include "train/events.h"
+#include "train/host_batches.h"
 #include "train/rank_place.h"
 #include "train/run_identity.h"
 #include "train/stop_request.h"
@@ -113,8 +113,7 @@ class TrainingRun {
     result_.gpu.after = watch.sample();
     result_.cpu = guard.cpu_use();
     result_.cores_in_reach = cores_in_reach();
-    for (const auto& input : inputs_)
-      result_.input_wait_seconds = std::max(result_.input_wait_seconds, input->wait_seconds());
+    if (inputs_ != nullptr) result_.input_wait_seconds = inputs_->longest_wait_seconds();
     result_.noise = guard.finish(replicas_.ranks() == nullptr ? 0 : add_other_ranks());
   }
 
@@ -133,7 +132,7 @@ class TrainingRun {
   bool steps_by_host() const { return session_.executor().on_host() || replicas_.ranks() != nullptr; }
 
   void step_by_host() {
-    const Replicas::Feed feed = [this](int device) { return fill_inputs(device); };
+    const Replicas::Feed feed = [this](int device) { return inputs_->fill(device, options_.tracer); };
     const double began = now_seconds();
     const std::int64_t images = replicas_.step(header_.step, feed);
     const double seconds = now_seconds() - began;
@@ -199,20 +198,8 @@ class TrainingRun {
       result_.feed = feed_ == nullptr ? Feed::device : Feed::host;
       return;
     }
-    inputs_.resize(static_cast<std::size_t>(replicas_.here()));
-    replicas_.run([this](int device) {
-      inputs_[static_cast<std::size_t>(device)] =
-          std::make_unique<data::BatchStream>(dataset_, stream_of(device));
-    });
-  }
-
-  std::int64_t fill_inputs(int device) {
-    engine::Executor& executor = replicas_.session(device).executor();
-    const data::Batch& batch = inputs_[static_cast<std::size_t>(device)]->next();
-    if (options_.tracer != nullptr) options_.tracer->notes(device).came = now_seconds();
-    executor.write(Session::kImages, batch.images);
-    executor.write(Session::kLabels, batch.labels);
-    return batch.valid;
+    inputs_ =
+        std::make_unique<HostBatches>(replicas_, dataset_, [this](int device) { return stream_of(device); });
   }
 
   [[noreturn]] void fail_diverged(float loss, const std::string& whose) const {
@@ -272,8 +259,8 @@ class TrainingRun {
   std::int64_t saved_step_ = 0, evaluated_step_ = -1;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
-  std::vector<std::unique_ptr<data::BatchStream>> inputs_;  // one a device, on the host
-  std::unique_ptr<HostFeed> feed_;                          // of another device; null: it feeds itself
+  std::unique_ptr<HostBatches> inputs_;  // on the host
+  std::unique_ptr<HostFeed> feed_;       // of another device; null: it feeds itself
   std::array<double, TrainResult::kFinalLosses> losses_{};
   double first_began_ = 0;        // when the first step did
   double images_per_second_ = 0;  // of the last step

@@ -52,6 +52,69 @@ TEST_F(JsonTest, Bench) {
   EXPECT_EQ(json["feed"], "none");
 }
 
+TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
+  const std::string fc =
+      "bench --network fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --steps 3 --no-peak";
+  const Json training = object_from(fc + " --json"), inference = object_from(fc + " --mode infer --json");
+  for (const Json* run : {&training, &inference}) {
+    const Json& asked = (*run)["asked"];
+    EXPECT_EQ(asked["layers"], 3);
+    EXPECT_EQ(asked["width"], 40);
+    EXPECT_EQ(asked["inputs"], 30);
+    EXPECT_EQ(asked["classes"], 7);
+  }
+  const int weights = 2 * 40 * 40 + 40 * (30 + 7), parameters = weights + 3 * 40 + 7;
+  EXPECT_EQ(training["parameters"], parameters);
+  EXPECT_EQ(inference["parameters"], parameters);
+  EXPECT_EQ(training["mode"], "train");
+  EXPECT_EQ(inference["mode"], "infer");
+  EXPECT_EQ(inference["asked"]["mode"], "infer");
+  EXPECT_EQ(training["flops_per_step"], 6 * 4 * weights - 2 * 4 * 40 * 30);
+  EXPECT_EQ(inference["flops_per_step"], 2 * 4 * weights);
+}
+
+TEST_F(JsonTest, BenchFedByTheHost) {
+  const Json json = object_from(
+      "bench --network cnn --filters 2 --image 33 --pool adaptive --classes 5 --batch 4 --steps 8 --feed "
+      "host "
+      "--no-peak --json");
+  EXPECT_EQ(json["feed"], "host");
+  EXPECT_EQ(json["asked"]["feed"], "host");
+  EXPECT_GE(json["input_wait_seconds"].get<double>(), 0);
+  EXPECT_GE(json["input_wait_fraction"].get<double>(), 0);
+  EXPECT_LE(json["input_wait_fraction"].get<double>(), 1);
+}
+
+// A step of next to no work on large images does little but wait for the thread that makes them.
+TEST_F(JsonTest, BenchThatWaitsForItsInput) {
+  const Json json = object_from("bench --network trivial --batch 32 --steps 10 --feed host --no-peak --json");
+  EXPECT_GT(json["input_wait_fraction"].get<double>(), 0.2);
+}
+
+TEST_F(JsonTest, RefusedForWantOfMemory) {
+  const CommandResult result =
+      run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");
+  EXPECT_EQ(result.exit_code, 1);
+  const Json json = Json::parse(std::ifstream(work() / "refused.json"));
+  EXPECT_EQ(json["status"], "refused");
+  EXPECT_EQ(json["asked"]["width"], 10'000'000);
+  EXPECT_NE(json["reason"].get<std::string>().find(" of memory, this machine has "), std::string::npos)
+      << json["reason"];
+}
+
+TEST_F(JsonTest, CountsByFormulaGraphAndKernels) {
+  const CommandResult result = run(
+      "explain fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --optimizer adam --counts --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["formula"], json["graph"]);
+  const int weights = 2 * 40 * 40 + 40 * (30 + 7);
+  EXPECT_EQ(json["published"]["parameters"], weights);
+  EXPECT_EQ(json["published"]["flops"], 6 * 4 * weights);
+  EXPECT_EQ(json["kernels"]["backward_flops"], json["graph"]["backward_flops"]);
+  EXPECT_LE(json["kernels"]["compulsory_bytes"], json["graph"]["compulsory_bytes"]);
+}
+
 TEST_F(JsonTest, TrainAndItsRecord) {
   const Json json = object_from(
       "train --network lenet --batch 16 --steps 6 --eval-every 3 --seed 5 --optimizer adam --json --out run");

@@ -55,7 +55,7 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("probe --device cuda:x", 1, "unknown device 'cuda:x'");
   expect_failure("train --feed hots", 1, "did you mean 'host'");
   expect_failure("train --feed device", 1, "--feed device: wants a GPU");
-  expect_failure("bench --feed host", 1, "--feed host: wants a GPU");
+  expect_failure("bench --feed device", 1, "--feed device: wants a GPU");
   expect_failure("train --no-such-option", 1, "--no-such-option");
   expect_failure("tran", 1, "did you mean 'train'");
   expect_failure("", 1, "see trainyard --help");
@@ -71,6 +71,42 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("train --network lenet --classes 3 --data mnist --from " + mnist().string(), 1,
                  "data set 'mnist' has 10");
   expect_failure("train --network resnet20 --data mnist --from " + mnist().string(), 1, "cannot be made of");
+}
+
+TEST_F(MistakesTest, SizesOfGeneratedNetworks) {
+  expect_failure("bench --network cnn --image 192", 1,
+                 "--image 192: network 'cnn' with --pool fixed takes at least 193");
+  expect_failure("bench --network cnn --image 16 --pool adaptive", 1,
+                 "--image 16: network 'cnn' takes a whole number from 32");
+  expect_failure("bench --network fc --width 0", 1, "--width 0: network 'fc' takes a whole number from 1 to");
+  expect_failure("bench --network fc --width wide", 1, "--width wide: network 'fc' takes a whole number");
+  expect_failure("bench --network fc --layers 99999999999999999999", 1, "network 'fc' takes a whole number");
+  expect_failure("bench --network fc --classes 0", 1, "--classes 0: must be from 1 to");
+  expect_failure("bench --network fc --batch 99999999999", 1, "--batch 99999999999: must be at most");
+  expect_failure("bench --network cnn --block residul", 1,
+                 "--block residul (did you mean 'residual'?): network 'cnn' takes residual or bottleneck");
+  expect_failure("bench --network cnn --blocks 1,2,3", 1, "one whole number or 4 with commas");
+  expect_failure("bench --network cnn --width 5", 1, "network 'cnn' has no such parameter, but --block");
+  expect_failure("train --network lenet --image 200", 1, "network 'lenet' has sizes of its own");
+  expect_failure("bench --mode inference", 1, "--mode 'inference'");
+  expect_failure("bench --mode infer --strategy allreduce --devices 2", 1,
+                 "--strategy allreduce exchanges gradients");
+}
+
+// Neither of them is ever allocated, or runs into a number that is too long for its variable.
+TEST_F(MistakesTest, NetworksThatNoMachineHolds) {
+  for (const char* what :
+       {"bench --network fc --width 10000000 --steps 1",
+        "bench --network fc --width 16777216 --layers 64 --inputs 16777216 --mode infer --steps 1",
+        "bench --network cnn --image 65536 --batch 4096 --steps 1",
+        "bench --network vgg16 --batch 1073741824 --steps 1"}) {
+    expect_failure(what, 1, " of memory, this machine has ");
+    expect_failure(what, 1, ": needs ");
+  }
+  expect_failure("bench --network fc --width 16777216 --layers 4096 --batch 1073741824 --steps 1", 1,
+                 "more than 9.2e+18 operations or bytes");
+  expect_failure("explain fc --width 16777216 --layers 4096 --batch 1073741824 --counts", 1,
+                 "more than 9.2e+18 operations or bytes");
 }
 
 TEST_F(MistakesTest, Folders) {

@@ -38,6 +38,48 @@ class StudyTest : public CliTest {
   }
 };
 
+// A point that cannot fit is a row, and the next one runs.
+TEST_F(StudyTest, WhatDoesNotFitIsRefusedAndTheRestRuns) {
+  write("sizes.yaml",
+        "study: sizes\nsettings: {network: fc, layers: 1, inputs: 8, batch: 2, steps: 2, warmup: 0, no_peak: "
+        "true}\n"
+        "axes: {width: [8, 10000000, 16]}\norder: nested\n");
+  const CommandResult result = run("study run sizes.yaml");
+  EXPECT_EQ(result.exit_code, 2);
+  const Json found = status("results/sizes");
+  EXPECT_EQ(found["expected"], 3);
+  EXPECT_EQ(found["done"], 2);
+  EXPECT_NE(result.err.find("refused"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("needs "), std::string::npos) << result.err;
+}
+
+TEST_F(StudyTest, SizesThatAreNotAllowedAreNamedBeforeAnythingRuns) {
+  write("small.yaml",
+        "study: small\nsettings: {network: cnn, steps: 1, batch: 1}\naxes: {image: [100, 200]}\n");
+  const CommandResult result = run("study plan small.yaml");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(
+      result.err.find("--image 100: network 'cnn' with --pool fixed takes at least 193; any with --pool "
+                      "adaptive: 1 of 2 cells can never run"),
+      std::string::npos)
+      << result.err;
+}
+
+TEST_F(StudyTest, SharesTogetherAreTheStudy) {
+  write("shared.yaml",
+        "study: shared\nrun: program\nprogram: [sh, -c, 'echo {cell} >> done.txt']\naxes: {cell: 1..7 +1}\n");
+  for (const char* share : {"1/3", "2/3", "3/3"})
+    EXPECT_EQ(run(std::string("study run shared.yaml --shard ") + share).exit_code, 0) << share;
+  std::multiset<std::string> done;
+  std::ifstream file(work() / "done.txt");
+  for (std::string line; std::getline(file, line);) done.insert(line);
+  EXPECT_EQ(done, (std::multiset<std::string>{"1", "2", "3", "4", "5", "6", "7"}));
+  EXPECT_EQ(run("study run shared.yaml").exit_code, 0);
+  EXPECT_EQ(status("results/shared")["done"], 7);
+  expect_failure("study run shared.yaml --shard 4/3", 1, "--shard 4/3: K/N expected");
+  expect_failure("study run shared.yaml --shard 9/9", 1, "the study has 7 cells, so this share has none");
+}
+
 TEST_F(StudyTest, KilledFiveTimesAtRandomItEndsComplete) {
   write("killed.yaml",
         "study: killed\nrun: program\nprogram: [sh, -c, 'sleep 0.05; echo {cell} {part} >> done.txt']\n"

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "data/batch_stream.h"
+#include "train/replicas.h"
+#include "train/step_tracer.h"
+
+namespace trainyard::train {
+
+// Batches that threads make ahead of the steps of devices that are the host: a stream for each, on its cores.
+class HostBatches {
+ public:
+  using OptionsOf = std::function<data::BatchStreamOptions(int device)>;
+
+  // The replicas and the data set must outlive it.
+  HostBatches(Replicas& replicas, const data::Dataset& dataset, const OptionsOf& options_of);
+
+  // Writes the next batch where the device's step reads it, in its thread; returns the images that count. Tells
+  // `tracer`, which may be null, when the batch came.
+  std::int64_t fill(int device, StepTracer* tracer);
+
+  // So far, while no batch was ready.
+  double wait_seconds(int device) const { return streams_[static_cast<std::size_t>(device)]->wait_seconds(); }
+  double longest_wait_seconds() const;  // of all devices
+
+ private:
+  Replicas& replicas_;
+  std::vector<std::unique_ptr<data::BatchStream>> streams_;
+};
+
+}  // namespace trainyard::train
