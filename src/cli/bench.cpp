@@ -92,11 +92,29 @@ backend::StepContext next_step(const BenchOptions& options, const train::TimedSt
           static_cast<std::int64_t>(timed.warmup_seconds.size() + timed.seconds.size())};
 }
 
-int bench(const BenchOptions& options) {
-  const RunStart start;
+void check_steps(const BenchOptions& options) {
   if (options.steps < 1) fail(ErrorKind::usage, "--steps {}: must be at least 1", options.steps);
   if (options.warmup_steps < 0)
     fail(ErrorKind::usage, "--warmup {}: must be at least 0", options.warmup_steps);
+}
+
+Measurement measurement_of(const train::TimedSteps& timed) {
+  return {.warmup_seconds = timed.warmup_seconds,
+          .step_seconds = timed.seconds,
+          .images_consumed = timed.images_consumed,
+          .counted_steps = static_cast<std::int64_t>(timed.seconds.size()),
+          .cpu = timed.cpu,
+          .noise = timed.noise,
+          .cores_in_reach = timed.cores_in_reach,
+          .event_seconds = timed.event_seconds,
+          .wall_seconds = timed.wall_seconds,
+          .input_wait_seconds = timed.input_wait_seconds,
+          .gpu = timed.gpu};
+}
+
+int bench(const BenchOptions& options) {
+  const RunStart start;
+  check_steps(options);
   check(options.trace, options.deployment);
   record::StoppingRule rule(to_limits(options.stopping, options.steps));
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
@@ -127,21 +145,10 @@ int bench(const BenchOptions& options) {
                                    feeds.of_gpu.get(), feeds.of_host.get(), tracer.get()});
   std::optional<engine::OpBreakdown> ops;
   if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
-  const double peak = options.no_peak ? 0 : 0.5 * (peak_before + measure_peak(wanted, threads));
-  record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(),
-                                      {.warmup_seconds = timed.warmup_seconds,
-                                       .step_seconds = timed.seconds,
-                                       .images_consumed = timed.images_consumed,
-                                       .counted_steps = static_cast<std::int64_t>(timed.seconds.size()),
-                                       .cpu = timed.cpu,
-                                       .noise = timed.noise,
-                                       .cores_in_reach = timed.cores_in_reach,
-                                       .peak_flops_per_second = peak,
-                                       .event_seconds = timed.event_seconds,
-                                       .wall_seconds = timed.wall_seconds,
-                                       .feed = images ? options.feed.c_str() : "none",
-                                       .input_wait_seconds = timed.input_wait_seconds,
-                                       .gpu = timed.gpu});
+  Measurement measured = measurement_of(timed);
+  if (!options.no_peak) measured.peak_flops_per_second = 0.5 * (peak_before + measure_peak(wanted, threads));
+  measured.feed = images ? options.feed.c_str() : "none";
+  record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(), measured);
   if (!options.no_peak) add_bandwidth_roofs(run, wanted, threads);
   run.asked["steps"] = options.steps;
   if (images) run.asked["feed"] = options.feed;

@@ -165,14 +165,17 @@ const graph::OpDef dense_chain_op{.name = "dense_chain",
                                   .gradient = gradient,
                                   .cases = cases,
                                   .describe = describe,
-                                  .lowering = graph::Lowering::computes};
+                                  .lowering = graph::Lowering::computes,
+                                  .category = graph::Category::gemm};
 const graph::OpDef dense_chain_d_src_op{.name = "dense_chain_d_src",
                                         .infer = infer_d_src,
                                         .cost = cost_d_src,
-                                        .lowering = graph::Lowering::computes};
+                                        .lowering = graph::Lowering::computes,
+                                        .category = graph::Category::gemm};
 const graph::OpDef dense_chain_d_weight_op{.name = "dense_chain_d_weight",
                                            .infer = infer_d_weight,
                                            .cost = cost_d_weight,
-                                           .lowering = graph::Lowering::computes};
+                                           .lowering = graph::Lowering::computes,
+                                           .category = graph::Category::gemm};
 
 }  // namespace trainyard::ops

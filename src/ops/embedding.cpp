@@ -77,11 +77,13 @@ const graph::OpDef embedding_op{.name = "embedding",
                                 .cost = cost,
                                 .gradient = gradient,
                                 .cases = cases,
-                                .lowering = graph::Lowering::computes};
+                                .lowering = graph::Lowering::computes,
+                                .category = graph::Category::copy};
 const graph::OpDef embedding_d_table_op{.name = "embedding_d_table",
                                         .infer = infer_d_table,
                                         .cost = cost_d_table,
-                                        .lowering = graph::Lowering::computes};
+                                        .lowering = graph::Lowering::computes,
+                                        .category = graph::Category::copy};
 
 ValueId embedding(Graph& graph, const std::string& name, ValueId table, ValueId ids) {
   return graph.add(embedding_op, name, {table, ids});

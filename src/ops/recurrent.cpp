@@ -170,12 +170,14 @@ const graph::OpDef recurrent_op{.name = "recurrent",
                                 .gradient = gradient,
                                 .cases = cases,
                                 .describe = describe,
-                                .lowering = graph::Lowering::computes};
+                                .lowering = graph::Lowering::computes,
+                                .category = graph::Category::rnn};
 const graph::OpDef recurrent_grad_op{.name = "recurrent_grad",
                                      .infer = infer_grad,
                                      .cost = cost_grad,
                                      .describe = describe_grad,
-                                     .lowering = graph::Lowering::computes};
+                                     .lowering = graph::Lowering::computes,
+                                     .category = graph::Category::rnn};
 
 const char* name(Cell cell) {
   switch (cell) {

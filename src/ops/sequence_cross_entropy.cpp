@@ -80,11 +80,13 @@ const graph::OpDef sequence_cross_entropy_op{.name = "sequence_cross_entropy",
                                              .cost = cost,
                                              .gradient = gradient,
                                              .cases = cases,
-                                             .lowering = graph::Lowering::mixed};
+                                             .lowering = graph::Lowering::mixed,
+                                             .category = graph::Category::loss};
 const graph::OpDef sequence_cross_entropy_grad_op{.name = "sequence_cross_entropy_grad",
                                                   .infer = infer_grad,
                                                   .cost = cost_grad,
-                                                  .lowering = graph::Lowering::mixed};
+                                                  .lowering = graph::Lowering::mixed,
+                                                  .category = graph::Category::loss};
 
 LossAndProbabilities sequence_cross_entropy(Graph& graph, const std::string& name, ValueId logits,
                                             ValueId labels, ValueId lengths) {

@@ -18,8 +18,8 @@ class HostBatches {
   // The replicas and the data set must outlive it.
   HostBatches(Replicas& replicas, const data::Dataset& dataset, const OptionsOf& options_of);
 
-  // Writes the next batch where the device's step reads it, in its thread; returns the images that count. Tells
-  // `tracer`, which may be null, when the batch came.
+  // Writes the next batch where the device's step reads it, in its thread; returns the images that count.
+  // Tells `tracer`, which may be null, when the batch came.
   std::int64_t fill(int device, StepTracer* tracer);
 
   // So far, while no batch was ready.

@@ -141,7 +141,9 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GeneratorCountsTest, testing::Values(random_fc, random_cnn, random_rnn),
-                         [](const auto& row) { return std::array{"Fc", "Cnn", "Rnn"}[row.index]; });
+                         [](const auto& row) {
+                           return std::array{"Fc", "Cnn", "Rnn"}[row.index];
+                         });
 
 TEST(GeneratorCounts, SizesThatNoCounterHoldsAreRefused) {
   try {
