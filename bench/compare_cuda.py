@@ -20,9 +20,13 @@ from compare_tools import REPOSITORY, CannotCompare, at_least_one, check_program
 PEERS = {"pytorch": "pytorch_cuda.py", "jax": "jax_cuda.py"}
 MODES = ("pytorch:eager", "pytorch:fused", "pytorch:graph", "pytorch:compile",
          "jax:jit", "jax:loop", "jax:tuned")
-# By network: the modes that may decide its floor, which are run before all others.
+# By case, or by network: the modes that may decide its floor, which are run before all others.
 FIRST = {"deepmnist": ("jax:loop", "jax:tuned"), "cifarnet": ("pytorch:graph",),
-         "resnet50": ("pytorch:compile",), "fc": ("pytorch:compile",)}
+         "resnet50": ("pytorch:compile",), "fc": ("pytorch:compile",), "fc:64": ("pytorch:graph",),
+         "lstm": ("pytorch:graph",)}
+# What our side calls otherwise: a case may be one network of a generated family.
+OUR_NETWORKS = {"lstm": "rnn"}
+PYTORCH = tuple(mode for mode in MODES if mode.startswith("pytorch"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Case:
     sizes: tuple = ()  # options that both sides take
 
     def first_modes(self):
-        return FIRST[self.network]
+        return FIRST.get(f"{self.network}:{self.batch}") or FIRST[self.network]
 
     def other_modes(self):
         return tuple(mode for mode in self.modes if mode not in self.first_modes())
@@ -63,6 +67,11 @@ CASES = {
                           ("--lr", "0.1", "--ema", "0.9999")),
     "resnet50:256": resnet50(256, 1.0, 30),
     "resnet50:64": resnet50(64, 1.1, 80),
+    "fc:64": Case("fc", 64, ("tf32", "bf16"), "sgd", 2.0, "pytorch:graph", 3000,
+                  tuple(mode for mode in MODES if mode != "jax:tuned"), ("--lr", "0.001"),
+                  ("--layers", "128", "--width", "32", "--inputs", "2000", "--classes", "1000")),
+    "lstm:64": Case("lstm", 64, ("bf16",), "sgd", 1.0, "pytorch:graph", 1000, PYTORCH,
+                    ("--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32")),
     "fc:16384": Case("fc", 16384, ("bf16",), "sgd", 0.85, "peak", 6,
                      tuple(mode for mode in MODES if mode != "jax:tuned"), ("--lr", "0.001"),
                      ("--layers", "63", "--width", "8192", "--inputs", "8192", "--classes", "8192")),
@@ -154,9 +163,13 @@ class Measured:
     peers: list = field(default_factory=list)  # what the peers printed, failures included
     peak_flops_per_second: float = 0
 
-    def options(self):
-        return ["--network", self.case.network, "--batch", str(self.case.batch), "--optimizer",
-                self.case.optimizer, *self.case.sizes]
+    def options(self, network):
+        return ["--network", network, "--batch", str(self.case.batch), "--optimizer", self.case.optimizer,
+                *self.case.sizes]
+
+    def our_options(self):
+        network = self.case.network
+        return [*self.options(OUR_NETWORKS.get(network, network)), *self.case.our_options]
 
     def our_seconds(self, precision):
         return statistics.median(self.ours[precision]) if self.ours.get(precision) else None
@@ -175,7 +188,7 @@ class Measured:
 def run_ours(args, measured):
     for precision in measured.precisions:
         command = [str(args.trainyard), "bench", "--device", "cuda", "--precision", precision,
-                   *measured.options(), *measured.case.our_options, "--steps", str(measured.case.our_steps),
+                   *measured.our_options(), "--steps", str(measured.case.our_steps),
                    "--warmup", str(max(5, measured.case.our_steps // 10)), "--no-peak", "--quiet", "--json"]
         text, problem = run(command, args.peer_seconds)
         record = next(json_lines(text), {})
@@ -195,7 +208,7 @@ def run_ours(args, measured):
 def run_peer(args, measured, framework, modes):
     if not modes:
         return
-    command = [args.python, str(REPOSITORY / "bench/peers" / PEERS[framework]), *measured.options(),
+    command = [args.python, str(REPOSITORY / "bench/peers" / PEERS[framework]), *measured.options(measured.case.network),
                "--modes", ",".join(modes), "--precisions", ",".join(measured.precisions),
                "--repeats", str(args.repeats), "--burst-seconds", str(args.burst_seconds)]
     if framework == "pytorch":

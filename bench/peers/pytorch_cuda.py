@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from gpu_peer import (EMA_DECAY, POOL_BATCHES, check_arguments, emit, finite, learning_rate, make_parser,
                       measure, one_line)
-from torch_networks import NETWORKS
+from torch_networks import NETWORKS, SEQUENCE_NETWORKS, sequence_batch
 
 # The compiled one last: it is tried only with the memory format that was best before, and keeps its memory.
 MODES = ("eager", "fused", "graph", "compile")
@@ -23,15 +23,20 @@ CAPTURE_WARMUP = 3
 
 
 def build_model(args):
-    build = NETWORKS[args.network][0]
+    build = (NETWORKS | SEQUENCE_NETWORKS)[args.network][0]
     if args.network == "fc":
         return build(args.layers, args.width, args.inputs, args.classes)
     return build(args.lrn_as_conv) if args.network == "cifarnet" else build()
 
 
-def input_of(args):
+def make_batch(args, memory_format):
+    if args.network in SEQUENCE_NETWORKS:
+        return tuple(tensor.cuda() for tensor in sequence_batch(args.batch))
     _, shape, classes, _ = NETWORKS[args.network]
-    return ((args.inputs,), args.classes) if args.network == "fc" else (shape, classes)
+    if args.network == "fc":
+        shape, classes = (args.inputs,), args.classes
+    return (torch.randn(args.batch, *shape, device="cuda").contiguous(memory_format=FORMATS[memory_format]),
+            torch.randint(classes, (args.batch,), device="cuda"))
 
 
 def make_optimizer(args, parameters, mode):
@@ -53,12 +58,9 @@ class Training:
             self.model = build_model(args).train()
         if memory_format == "channels_last":
             self.model = self.model.to(memory_format=torch.channels_last)
-        shape, classes = input_of(args)
-        self.pool = [(torch.randn(args.batch, *shape, device="cuda")
-                      .contiguous(memory_format=FORMATS[memory_format]),
-                      torch.randint(classes, (args.batch,), device="cuda")) for _ in range(POOL_BATCHES)]
+        self.pool = [make_batch(args, memory_format) for _ in range(POOL_BATCHES)]
         self.penalised = hasattr(self.model, "penalty")
-        parameters = list(self.model.parameters())
+        parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.parameters = sum(p.numel() for p in parameters)
         self.optimizer = make_optimizer(args, parameters, mode)
         self.weights = [p.detach() for p in parameters]
@@ -153,20 +155,20 @@ def time_one(args, mode, precision, memory_format):
 
 
 def parse_arguments():
-    parser = make_parser(__doc__, NETWORKS, MODES)
+    parser = make_parser(__doc__, [*NETWORKS, *SEQUENCE_NETWORKS], MODES)
     parser.add_argument("--formats", default=None, help="channels_last,contiguous (default: both, "
                         "resnet50 channels_last); the compiled mode takes the best of them")
     parser.add_argument("--lrn-as-conv", action="store_true",
                         help="cifarnet: a hand-made response norm, faster than nn.LocalResponseNorm")
     args = parser.parse_args()
     check_arguments(parser, args)
-    formats = args.formats or ("contiguous" if args.network == "fc" else
+    formats = args.formats or ("contiguous" if args.network in ("fc", *SEQUENCE_NETWORKS) else
                                "channels_last" if args.network == "resnet50" else
                                "channels_last,contiguous")
     args.formats = formats.split(",")
     if any(name not in FORMATS for name in args.formats):
         parser.error(f"--formats '{formats}': of {', '.join(FORMATS)}")
-    args.optimizer = args.optimizer or NETWORKS[args.network][3]
+    args.optimizer = args.optimizer or (NETWORKS | SEQUENCE_NETWORKS)[args.network][3]
     return args
 
 
