@@ -57,8 +57,8 @@ TEST_F(AnalyzeTest, ExplainsASweep) {
 
   const CommandResult table = run("study analyze gpu --peak-flops 1e14");
   EXPECT_EQ(table.exit_code, 0) << table.err;
-  for (const char* part : {"18 points: 16 ok, 2 oom", "R2", "width \\ batch", "limited by", "best use"})
-    EXPECT_NE(table.out.find(part), std::string::npos) << part << "\n" << table.out;
+  for (const char* wanted : {"18 points: 16 ok, 2 oom", "R2", "width \\ batch", "limited by", "best use"})
+    EXPECT_NE(table.out.find(wanted), std::string::npos) << wanted << "\n" << table.out;
 }
 
 TEST_F(AnalyzeTest, SetsTwoStudiesAgainstEachOther) {

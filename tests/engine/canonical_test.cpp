@@ -158,7 +158,7 @@ class OnOtherDevice final : public backend::Backend {
 
 TEST(CanonicalArray, IsTheSameOnAnotherDevice) {
   train::Session session(options_for("reference"));
-  Executor &host = session.executor(), device(train::compile_training_step(options_for(""), OnOtherDevice()));
+  Executor &host = session.executor(), device(train::compile_step(options_for(""), OnOtherDevice()));
   auto arrays = state_of(device), wanted = state_of(host);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     EXPECT_FALSE(arrays[i].is_native());
@@ -182,7 +182,7 @@ TEST(CanonicalArray, WidensRoundedGradients) {
   train::SessionOptions options = options_for("");
   options.model.weight_decay = 0;
   options.precision = backend::Precision::bf16;
-  Executor executor(train::compile_training_step(options, *backend::make_reference_backend()));
+  Executor executor(train::compile_step(options, *backend::make_reference_backend()));
   const CanonicalArray gradients = CanonicalArray::gradients(executor);
   EXPECT_FALSE(gradients.is_native());
   std::vector<float> want;

@@ -96,8 +96,7 @@ std::unique_ptr<engine::Executor> trained(bool fuse) {
   options.model = {.network = "fc", .batch = 3};
   options.update.schedule.rate = 0.1;
   options.fuse = fuse;
-  auto executor =
-      std::make_unique<engine::Executor>(train::compile_training_step(options, ChainingBackend()));
+  auto executor = std::make_unique<engine::Executor>(train::compile_step(options, ChainingBackend()));
   engine::initialise_state(*executor, 3);
   engine::initialise_optimizer(*executor, 3);
   for (int step = 0; step < 2; ++step) {

@@ -47,7 +47,7 @@ class FuseUpdates : public testing::Test {
     const JoiningBackend backend;
     train::SessionOptions options = lenet();
     options.fuse = fuse;
-    auto executor = std::make_unique<engine::Executor>(train::compile_training_step(options, backend));
+    auto executor = std::make_unique<engine::Executor>(train::compile_step(options, backend));
     engine::initialise_state(*executor, 3);
     engine::initialise_optimizer(*executor, 3);
     for (int step = 0; step < 3; ++step) {
@@ -80,7 +80,7 @@ TEST_F(FuseUpdates, ParametersAndTheirStateBecomeTheSame) {
 
 TEST_F(FuseUpdates, OnlyWhatIsLargeJoins) {
   const JoiningBackend backend;
-  const plan::CompiledStep step = train::compile_training_step(lenet(), backend);
+  const plan::CompiledStep step = train::compile_step(lenet(), backend);
   EXPECT_EQ(nodes_of(*step.graph, ops::dense_update_op), 1);
   const auto rest = std::find_if(step.graph->nodes().begin(), step.graph->nodes().end(),
                                  [](const graph::Node& node) { return node.op == &ops::update_op; });
@@ -92,15 +92,15 @@ TEST_F(FuseUpdates, NotWhereGradientsAreKept) {
   const JoiningBackend backend;
   train::SessionOptions options = lenet();
   options.keep_gradients = true;
-  const plan::CompiledStep step = train::compile_training_step(options, backend);
+  const plan::CompiledStep step = train::compile_step(options, backend);
   EXPECT_EQ(nodes_of(*step.graph, ops::dense_update_op), 0);
   EXPECT_TRUE(engine::GradientSchedule(step).complete());
-  EXPECT_FALSE(engine::GradientSchedule(train::compile_training_step(lenet(), backend)).complete());
+  EXPECT_FALSE(engine::GradientSchedule(train::compile_step(lenet(), backend)).complete());
 }
 
 TEST_F(FuseUpdates, NotWhereTheBackendHasOnlySimpleLoops) {
   const auto backend = backend::make_reference_backend();
-  const plan::CompiledStep step = train::compile_training_step(lenet(), *backend);
+  const plan::CompiledStep step = train::compile_step(lenet(), *backend);
   EXPECT_EQ(nodes_of(*step.graph, ops::dense_update_op), 0);
   EXPECT_EQ(std::count_if(step.plan.fusions.begin(), step.plan.fusions.end(),
                           [](const std::string& note) {

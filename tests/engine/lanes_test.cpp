@@ -121,7 +121,7 @@ TEST_P(Lanes, NobodyOvertakesWhoTouchesItsMemory) {
   options.model = {.network = network, .batch = 1};
   options.update.rule = ops::Rule::adam;
   const OnLanes backend(device, joins);
-  plan::CompiledStep compiled = train::compile_training_step(options, backend);
+  plan::CompiledStep compiled = train::compile_step(options, backend);
   std::vector<std::vector<Piece>> pieces;
   std::size_t late = 0;
   for (const plan::Step& step : compiled.plan.steps) {
@@ -154,7 +154,7 @@ TEST(Watched, TellsOfEveryKernelOnceInTheirOrder) {
   train::SessionOptions options;
   options.model = {.network = "lenet", .batch = 1};
   const OnLanes backend(device, false);
-  engine::Executor executor(train::compile_training_step(options, backend));
+  engine::Executor executor(train::compile_step(options, backend));
   for (std::int64_t step = 0; step < 2; ++step) {
     double last = 0;
     std::size_t next = 0;

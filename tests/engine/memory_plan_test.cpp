@@ -23,7 +23,7 @@ train::SessionOptions options_for(const std::string& network, std::int64_t batch
 }
 
 plan::CompiledStep compile(const std::string& network, std::int64_t batch, const std::string& backend) {
-  return train::compile_training_step(options_for(network, batch, backend), *backend::make_backend(backend));
+  return train::compile_step(options_for(network, batch, backend), *backend::make_backend(backend));
 }
 
 std::string range(const Buffer& b) {
