@@ -78,12 +78,17 @@ double Point::key(const std::string& name) const {
   return found == keys.end() ? kUnknown : record::number_or(found->second, kUnknown);
 }
 
+record::Settings keys_of(const RunRecord& run) {
+  record::Settings keys = record::envelope(run);
+  keys.erase("command");
+  return keys;
+}
+
 std::vector<Point> make_points(std::span<const RunRecord> runs) {
   std::vector<Gathered> gathered;
   std::map<record::Settings, std::size_t> places;
   for (const RunRecord& run : runs) {
-    record::Settings keys = record::envelope(run);
-    keys.erase("command");
+    record::Settings keys = keys_of(run);
     const auto [place, is_new] = places.emplace(keys, gathered.size());
     if (is_new) {
       gathered.emplace_back();

@@ -29,6 +29,9 @@ struct Point {
   double key(const std::string& name) const;     // kUnknown when it is none, or no number
 };
 
+// What a run agrees in with the others of its point.
+record::Settings keys_of(const record::RunRecord& run);
+
 // In the order of their first runs.
 std::vector<Point> make_points(std::span<const record::RunRecord> runs);
 

@@ -61,6 +61,23 @@ Sides split(const Runs& runs, const std::string& text) {
   return sides;
 }
 
+// Only the runs of points that are on both sides: what has no partner is not asked for one.
+Runs runs_at(const Runs& runs, const std::set<record::Settings>& points) {
+  Runs kept;
+  for (const record::RunRecord& run : runs)
+    if (points.contains(analyze::keys_of(run))) kept.push_back(run);
+  return kept;
+}
+
+record::Comparison verdicts_of(const Sides& sides, const analyze::SystemComparison& comparison) {
+  std::set<record::Settings> in_a, in_b;
+  for (const analyze::JoinedPoint& point : comparison.joined) {
+    in_a.insert(point.a->keys);
+    in_b.insert(point.b->keys);
+  }
+  return record::compare_cells(runs_at(sides.a, in_a), runs_at(sides.b, in_b), comparison.across);
+}
+
 std::set<std::string> names_of(const std::vector<std::string>& across) {
   std::set<std::string> names;
   for (const std::string& text : across) names.insert(text.substr(0, text.find('=')));
@@ -84,7 +101,7 @@ int analyze_study(const Options& options) {
     const std::vector<analyze::Point> a = analyze::make_points(sides.a), b = analyze::make_points(sides.b);
     const analyze::SystemComparison comparison =
         analyze::compare_systems(a, b, options.speed, names_of(options.across));
-    const record::Comparison verdicts = record::compare_cells(sides.a, sides.b, comparison.across);
+    const record::Comparison verdicts = verdicts_of(sides, comparison);
     if (options.json)
       json["comparison"] = comparison_json(comparison, verdicts);
     else

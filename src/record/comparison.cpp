@@ -23,10 +23,13 @@ Cells cells_of(std::span<const RunRecord> runs, int& without_speed) {
   return cells;
 }
 
-bool match(const Settings& a, const Settings& b, const std::set<std::string>& across) {
-  const auto different = differences(a, b);
-  return std::all_of(different.begin(), different.end(),
-                     [&](const SettingDifference& difference) { return across.contains(difference.name); });
+// What has to agree, as text: 2 and 2.0 are alike, and so are a setting that is absent and an empty one.
+std::map<std::string, std::string> agreeing(const Settings& envelope, const std::set<std::string>& across) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : envelope)
+    if (std::string text = to_text(value); !across.contains(name) && !text.empty())
+      texts[name] = std::move(text);
+  return texts;
 }
 
 UnmatchedCell unmatched(const Settings& envelope, const Cells& others, bool only_in_a) {
@@ -68,16 +71,20 @@ Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord
                          const std::set<std::string>& across, const VerdictOptions& options) {
   Comparison result;
   const Cells cells_a = cells_of(a, result.without_speed_a), cells_b = cells_of(b, result.without_speed_b);
+  std::map<std::map<std::string, std::string>, std::vector<Cells::const_iterator>> by_agreeing;
+  for (auto cell = cells_b.begin(); cell != cells_b.end(); ++cell)
+    by_agreeing[agreeing(cell->first, across)].push_back(cell);
   std::set<Settings> matched_b;
   for (const auto& [envelope_a, runs_a] : cells_a) {
-    bool found = false;
-    for (const auto& [envelope_b, runs_b] : cells_b) {
-      if (!match(envelope_a, envelope_b, across)) continue;
-      result.cells.push_back({envelope_a, envelope_b, compare_runs(runs_a, runs_b, options)});
-      matched_b.insert(envelope_b);
-      found = true;
+    const auto found = by_agreeing.find(agreeing(envelope_a, across));
+    if (found == by_agreeing.end()) {
+      result.unmatched.push_back(unmatched(envelope_a, cells_b, true));
+      continue;
     }
-    if (!found) result.unmatched.push_back(unmatched(envelope_a, cells_b, true));
+    for (const Cells::const_iterator cell : found->second) {
+      result.cells.push_back({envelope_a, cell->first, compare_runs(runs_a, cell->second, options)});
+      matched_b.insert(cell->first);
+    }
   }
   for (const auto& [envelope_b, runs_b] : cells_b)
     if (!matched_b.contains(envelope_b)) result.unmatched.push_back(unmatched(envelope_b, cells_a, false));
