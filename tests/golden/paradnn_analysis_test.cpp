@@ -146,7 +146,7 @@ TEST_F(PublishedTest, TpuOverGpu) {
 
 TEST_F(PublishedTest, A100OverT4) {
   const std::vector<Point> a100 = points(kA100);
-  // The published figures take every row of the join, duplicates of T4 last.
+  // A point that was measured twice on the T4 counts by the median of both.
   const std::vector<Point> t4 = points(kT4);
   const std::vector<JoinedPoint> joined = analyze::join_points(t4, a100, "images_per_second", {"device"});
   ASSERT_EQ(joined.size(), 7470u);
