@@ -17,6 +17,7 @@ std::vector<CategoryShare> shares_of(const std::vector<const Point*>& points) {
   std::map<std::string, Sums> sums;
   for (const Point* point : points)
     for (const OpCategory& category : point->ops) {
+      if (category.name == kLoopCategory) continue;
       Sums& sum = sums[category.name];
       sum.time_fraction += or_zero(category.time_fraction);
       sum.flops += or_zero(category.flops);

@@ -7,6 +7,9 @@
 
 namespace trainyard::analyze {
 
+// A category of published op profiles that holds others: what it took they took.
+inline constexpr const char* kLoopCategory = "while";
+
 // What the ops of one kind took of a step, whoever measured it. NaN: not known.
 struct OpCategory {
   std::string name;

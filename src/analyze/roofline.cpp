@@ -6,8 +6,6 @@
 namespace trainyard::analyze {
 namespace {
 
-constexpr const char* kLoop = "while";
-
 bool can_be_drawn(double flops_per_byte, double peak_fraction) {
   return std::isfinite(flops_per_byte) && flops_per_byte > 0 && std::isfinite(peak_fraction) &&
          peak_fraction > 0;
@@ -38,7 +36,7 @@ std::vector<RooflinePoint> op_roofline(std::span<const Point> points, const Roof
   if (!are_known(roofs)) return placed;
   for (const Point& point : points)
     for (const OpCategory& category : point.ops) {
-      if (category.name == kLoop || !(category.time_fraction >= least_time)) continue;
+      if (category.name == kLoopCategory || !(category.time_fraction >= least_time)) continue;
       const double intensity = category.flops / category.bytes;
       const double used = std::isfinite(category.peak_fraction)
                               ? category.peak_fraction
