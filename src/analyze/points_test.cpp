@@ -134,7 +134,8 @@ TEST(OpBreakdown, AveragesSharesOverPoints) {
   std::vector<Point> points{make_point({{"batch", 1}}, {}), make_point({{"batch", 2}}, {}),
                             make_point({{"batch", 3}}, {})};
   points[0].ops = {{"a", 0.2, 0.1, 1, 1, 0.5, 1}, {"b", 0.8, 0.4, 2, 2, kUnknown, 1}};
-  points[1].ops = {{"a", 1, 0.4, 4, 4, 0.7, 1}, {"while", 1, 0.4, 4, 4, 7, 1}};  // a loop, of which a is a part
+  points[1].ops = {{"a", 1, 0.4, 4, 4, 0.7, 1},
+                   {"while", 1, 0.4, 4, 4, 7, 1}};  // a loop, of which a is a part
   const std::vector<CategoryShare> shares = break_down(points);
   ASSERT_EQ(shares.size(), 2u);
   EXPECT_EQ(shares[0].category, "a");
