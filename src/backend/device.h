@@ -57,7 +57,8 @@ class Device {
   // In the order of the queue. `from` may be changed when write() returns; `to` is filled when read() does.
   virtual void write(std::byte* to, const void* from, std::size_t bytes) = 0;
   virtual void read(const std::byte* from, void* to, std::size_t bytes) = 0;
-  virtual void wait() = 0;  // for all that was started
+  virtual void clear(std::byte* to, std::size_t bytes);  // zeros
+  virtual void wait() = 0;                               // for all that was started
   // Copies beside what runs, from so many bytes of the host; Error as allocate()'s. Null: write() alone.
   virtual std::unique_ptr<CopyQueue> make_copy_queue(int /*places*/, std::size_t /*host_bytes*/) {
     return nullptr;

@@ -1,11 +1,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "backend/device.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/philox.h"
 #include "base/units.h"
 
@@ -52,6 +54,12 @@ class HostDevice final : public Device {
   void read(const std::byte* from, void* to, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
+  void clear(std::byte* to, std::size_t bytes) override {
+    constexpr std::int64_t kChunk = 1 << 20;
+    parallel_chunks(static_cast<std::int64_t>(bytes), kChunk, [&](std::int64_t begin, std::int64_t end, int) {
+      std::memset(to + begin, 0, static_cast<std::size_t>(end - begin));
+    });
+  }
   void wait() override {}
   void fill_random(std::byte* to, std::size_t elements, DType dtype) override {
     const Philox random(1, 0);
@@ -92,6 +100,13 @@ class OneByOne final : public Timeline {
 };
 
 }  // namespace
+
+void Device::clear(std::byte* to, std::size_t bytes) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  static constexpr std::byte kZeros[kPiece] = {};
+  for (std::size_t done = 0; done < bytes; done += kPiece)
+    write(to + done, kZeros, std::min(kPiece, bytes - done));
+}
 
 std::unique_ptr<Timeline> Device::make_timeline(const Works& works) {
   return std::make_unique<OneByOne>(*this, works);

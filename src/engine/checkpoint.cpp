@@ -176,12 +176,13 @@ void read_tensors(const fs::path& path, const CheckpointManifest& manifest, Exec
          bytes < manifest.tensors_bytes ? "truncated" : "too long", bytes, manifest.tensors_bytes);
   std::ifstream file(path, std::ios::binary);
   const AlignedBuffer chunk(static_cast<std::size_t>(kChunkBytes));
+  AlignedBuffer staging;
   for (const StoredTensor& tensor : manifest.tensors) {
     const auto id = static_cast<std::size_t>(executor.plan().find_buffer(tensor.name));
     const plan::Buffer& buffer = executor.plan().buffers[id];
     const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);
     std::uint32_t sum = 0;
-    executor.edit(
+    executor.make(
         buffer,
         [&](std::byte* memory) {
           in_chunks(buffer.type, [&](std::int64_t begin, std::int64_t end, std::size_t wanted) {
@@ -191,7 +192,7 @@ void read_tensors(const fs::path& path, const CheckpointManifest& manifest, Exec
             order.scatter(chunk.data(), begin, end, memory);
           });
         },
-        true);
+        staging);
     if (sum != tensor.crc32c)
       fail(ErrorKind::config, "'{}' is damaged: checksum mismatch in tensor '{}'", path.string(),
            tensor.name);

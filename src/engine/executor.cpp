@@ -301,16 +301,29 @@ void Executor::look(const plan::Buffer& buffer, const std::function<void(const s
   see(copy.data());
 }
 
-void Executor::edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change, bool fresh) {
+void Executor::edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change) {
   stale_ = true;
   if (on_host()) return change(data(buffer));
   const AlignedBuffer copy(buffer.bytes);
-  if (fresh)
-    std::fill_n(copy.data(), buffer.bytes, std::byte{0});
-  else
-    step_.device->read(data(buffer), copy.data(), buffer.bytes);
+  step_.device->read(data(buffer), copy.data(), buffer.bytes);
   change(copy.data());
   step_.device->write(data(buffer), copy.data(), buffer.bytes);
+}
+
+void Executor::make(const plan::Buffer& buffer, const std::function<void(std::byte*)>& make,
+                    AlignedBuffer& staging) {
+  stale_ = true;
+  if (on_host()) return make(data(buffer));
+  if (staging.bytes() < buffer.bytes) staging = AlignedBuffer(buffer.bytes);
+  // Blocked layouts have places that no number belongs to.
+  if (!buffer.layout.is_plain()) std::fill_n(staging.data(), buffer.bytes, std::byte{0});
+  make(staging.data());
+  step_.device->write(data(buffer), staging.data(), buffer.bytes);
+}
+
+void Executor::clear(const plan::Buffer& buffer) {
+  stale_ = true;
+  step_.device->clear(data(buffer), buffer.bytes);
 }
 
 HostTensor Executor::read(const std::string& value_name) const {

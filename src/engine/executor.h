@@ -97,9 +97,13 @@ class Executor {
   void parameters_changed() { stale_ = true; }
 
   // Hands the buffer's bytes, as its layout has them, to the caller; a copy of them where the device is not
-  // the host. edit() takes them back; `fresh`: what was there before does not matter.
+  // the host. edit() takes them back.
   void look(const plan::Buffer& buffer, const std::function<void(const std::byte*)>& see) const;
-  void edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change, bool fresh = false);
+  void edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change);
+  // The same where what was there before does not matter: `make` writes all numbers. Where the device is not
+  // the host it writes them into `staging`, which grows as needed and serves for many buffers.
+  void make(const plan::Buffer& buffer, const std::function<void(std::byte*)>& make, AlignedBuffer& staging);
+  void clear(const plan::Buffer& buffer);
 
  private:
   struct Counter;  // the step in device memory, and what the device notes of each

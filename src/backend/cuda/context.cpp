@@ -134,6 +134,10 @@ void Context::read(const std::byte* from, void* to, std::size_t bytes) {
   wait();
 }
 
+void Context::clear(std::byte* to, std::size_t bytes) {
+  if (bytes > 0) TRAINYARD_CUDA(cudaMemsetAsync(to, 0, bytes, stream_));
+}
+
 void Context::fill_random(std::byte* to, std::size_t elements, DType dtype) {
   device::fill_random(stream_, to, elements, dtype == DType::bf16 ? 2 : static_cast<int>(size_of(dtype)),
                       dtype == DType::f32 || dtype == DType::bf16);

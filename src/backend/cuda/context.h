@@ -44,6 +44,7 @@ class Context final : public Device {
   void release(std::byte* memory, std::size_t bytes) noexcept override;
   void write(std::byte* to, const void* from, std::size_t bytes) override;
   void read(const std::byte* from, void* to, std::size_t bytes) override;
+  void clear(std::byte* to, std::size_t bytes) override;
   void fill_random(std::byte* to, std::size_t elements, DType dtype) override;
   void wait() override;
   std::unique_ptr<CopyQueue> make_copy_queue(int places, std::size_t host_bytes) override;
