@@ -85,12 +85,6 @@ TEST_F(JsonTest, BenchFedByTheHost) {
   EXPECT_LE(json["input_wait_fraction"].get<double>(), 1);
 }
 
-// A step of next to no work on large images does little but wait for the thread that makes them.
-TEST_F(JsonTest, BenchThatWaitsForItsInput) {
-  const Json json = object_from("bench --network trivial --batch 32 --steps 10 --feed host --no-peak --json");
-  EXPECT_GT(json["input_wait_fraction"].get<double>(), 0.2);
-}
-
 TEST_F(JsonTest, RefusedForWantOfMemory) {
   const CommandResult result =
       run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");

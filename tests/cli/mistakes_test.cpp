@@ -89,7 +89,7 @@ TEST_F(MistakesTest, SizesOfGeneratedNetworks) {
   expect_failure("bench --network cnn --width 5", 1, "network 'cnn' has no such parameter, but --block");
   expect_failure("train --network lenet --image 200", 1, "network 'lenet' has sizes of its own");
   expect_failure("bench --mode inference", 1, "--mode 'inference'");
-  expect_failure("bench --mode infer --strategy allreduce --devices 2", 1,
+  expect_failure("bench --mode infer --strategy allreduce --devices 2 --scaling weak", 1,
                  "--strategy allreduce exchanges gradients");
 }
 

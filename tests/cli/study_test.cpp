@@ -41,7 +41,7 @@ class StudyTest : public CliTest {
 // A point that cannot fit is a row, and the next one runs.
 TEST_F(StudyTest, WhatDoesNotFitIsRefusedAndTheRestRuns) {
   write("sizes.yaml",
-        "study: sizes\nsettings: {network: fc, layers: 1, inputs: 8, batch: 2, steps: 2, warmup: 0, no_peak: "
+        "study: sizes\nsettings: {network: fc, layers: 2, inputs: 8, batch: 2, steps: 2, warmup: 0, no_peak: "
         "true}\n"
         "axes: {width: [8, 10000000, 16]}\norder: nested\n");
   const CommandResult result = run("study run sizes.yaml");
