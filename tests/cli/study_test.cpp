@@ -211,25 +211,24 @@ TEST_F(StudyTest, WhatThisMachineHasNotIsNamedBeforeAnythingStarts) {
 }
 
 TEST_F(StudyTest, ABatchThatNoMemoryHoldsIsARowWithTheBytes) {
-  expect_failure("bench --network vgg16 --batch 100000000 --no-peak --quiet --record alone.json", 2,
-                 "cpu: out of memory: ");
+  expect_failure("bench --network vgg16 --batch 100000000 --no-peak --quiet --record alone.json", 1,
+                 "network 'vgg16' at batch 100000000: needs ");
   const record::RunRecord alone = record::read_run_record(work() / "alone.json");
-  EXPECT_EQ(alone.status, record::Status::oom);
-  EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_TRUE(alone.reason.starts_with("cpu: out of memory: 3.")) << alone.reason;
+  EXPECT_EQ(alone.status, record::Status::refused);
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_NE(alone.reason.find(" of memory, this machine has "), std::string::npos) << alone.reason;
   write(
       "huge.yaml",
       "study: huge\nrun: bench\nsettings: {network: vgg16, threads: 1, steps: 1, warmup: 0, no_peak: true}\n"
       "axes: {batch: [100000000]}\n");
   EXPECT_EQ(run("study run huge.yaml --quiet").exit_code, 2);
-  EXPECT_EQ(status("results/huge")["failed"]["oom"], 1);
+  EXPECT_EQ(status("results/huge")["failed"]["refused"], 1);
   const store::Store store(work() / "results/huge" / store::Store::file_name(), store::Store::Access::read);
   const std::vector<record::RunRecord> runs = store.runs();
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].status, record::Status::oom);
-  EXPECT_TRUE(runs[0].reason.starts_with("cpu: out of memory: 3.")) << runs[0].reason;
-  EXPECT_NE(runs[0].reason.find(" PiB asked"), std::string::npos) << runs[0].reason;
-  EXPECT_TRUE(runs[0].reason.ends_with(" free")) << runs[0].reason;
+  EXPECT_EQ(runs[0].status, record::Status::refused);
+  EXPECT_TRUE(runs[0].reason.starts_with("network 'vgg16' at batch 100000000: needs ")) << runs[0].reason;
+  EXPECT_NE(runs[0].reason.find("iB of memory, this machine has "), std::string::npos) << runs[0].reason;
 }
 
 TEST_F(StudyTest, TwoStudiesInOneFolderAndAFolderThatIsTaken) {
