@@ -20,7 +20,7 @@ class HostBatches {
 
   // Writes the next batch where the device's step reads it, in its thread; returns the images that count.
   // Tells `tracer`, which may be null, when the batch came.
-  std::int64_t fill(int device, StepTracer* tracer);
+  std::int64_t fill(int device, StepTracer* tracer = nullptr);
 
   // So far, while no batch was ready.
   double wait_seconds(int device) const { return streams_[static_cast<std::size_t>(device)]->wait_seconds(); }
