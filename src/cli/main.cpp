@@ -3,7 +3,7 @@
 #include <map>
 #include <new>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
@@ -50,24 +50,44 @@ int report(const char* message, int code) {
   return code;
 }
 
+// What is wrong with the command line: a word that names no command where one must stand, or what the parser
+// says.
+std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
+  CLI::App* level = &app;
+  std::string path = "trainyard";
+  for (int i = 1;; ++i) {
+    std::vector<std::string> names;
+    CLI::App* next = nullptr;
+    for (CLI::App* below : level->get_subcommands([](CLI::App*) { return true; })) {
+      names.push_back(below->get_name());
+      if (i < argc && names.back() == argv[i]) next = below;
+    }
+    if (names.empty() || (i < argc && argv[i][0] == '-')) break;
+    if (i < argc && next == nullptr)
+      return fmt::format("'{}' is no command of {}{}; one of {}; see {} --help", argv[i], path,
+                         did_you_mean(argv[i], names), fmt::join(names, ", "), path);
+    if (next == nullptr)
+      return fmt::format("{} wants a command: one of {}; see {} --help", path, fmt::join(names, ", "), path);
+    level = next;
+    path += " " + next->get_name();
+  }
+  return fmt::format("{}; see {} --help", error.what(), path);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Trainyard: a laboratory for the performance of DNN training", "trainyard");
   app.require_subcommand(1);
   app.set_version_flag("--version", "trainyard " TRAINYARD_VERSION);
   std::map<const CLI::App*, std::function<int()>> runs;
-  std::vector<std::string> names;
   for (const Row& row : kCommands) {
     CLI::App* command = app.add_subcommand(row.name, row.summary);
     runs[command] = row.declare(*command);
-    names.emplace_back(row.name);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
-    const std::string hint = unknown ? did_you_mean(argv[1], names) : "";
-    return report(fmt::format("{}{}; see trainyard --help", error.what(), hint).c_str(), kCallerCanMendIt);
+    return report(mistake(app, argc, argv, error).c_str(), kCallerCanMendIt);
   }
   return runs.at(app.get_subcommands().front())();
 }

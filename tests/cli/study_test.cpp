@@ -297,7 +297,7 @@ TEST_F(StudyTest, PublishedOutputsAreImportedOnceWithTheirFailures) {
   log("2018-06-05-k80:1:local", "   Gres=gpu:k80:1 Reservation=(null)\n\n" + result);
   log("2018-06-04-p100:2:scratch",
       "   Gres=gpu:p100:2 Reservation=(null)\npython: can't open file 'CNN_MNIST.py'\n");
-  for (const char* message : {"3 of 3 job outputs were new", "0 of 3 job outputs were new"}) {
+  for (const char* message : {"3 of 3 published runs were new", "0 of 3 published runs were new"}) {
     const CommandResult imported = run("study import results/psc --from psc");
     EXPECT_EQ(imported.exit_code, 0) << imported.err;
     EXPECT_NE(imported.out.find(message), std::string::npos) << imported.out;

@@ -128,7 +128,9 @@ TEST_F(TraceTest, MistakesAreOneLine) {
   expect_failure("trace summarize idle.json", 1, "nothing computes");
   write("deep.json", std::string(1 << 20, '['));
   expect_failure("trace summarize deep.json", 1, "nested deeper");
-  expect_failure("trace sumarize", 1, "trace");
+  expect_failure("trace sumarize", 1,
+                 "'sumarize' is no command of trainyard trace (did you mean 'summarize'?)");
+  expect_failure("trace", 1, "trainyard trace wants a command: one of summarize, diff");
 }
 
 TEST_F(TraceTest, OpsOfAStepAreInTheRecord) {
