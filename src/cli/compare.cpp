@@ -20,7 +20,7 @@ namespace {
 
 using Runs = std::vector<record::RunRecord>;
 
-struct Options {
+struct CompareOptions {
   std::filesystem::path a, b;
   std::vector<std::string> across;
   record::VerdictOptions verdict;
@@ -90,7 +90,7 @@ Runs with_value(const Runs& runs, const Across& across, std::size_t index) {
 }
 
 // Inside one study: the first value against every other one.
-ComparedSides sides_in_one(const Options& options) {
+ComparedSides sides_in_one(const CompareOptions& options) {
   if (options.across.size() != 1)
     fail(ErrorKind::usage, "compare: with one study, --across KEY says what to compare in it");
   const Runs runs = read_runs(options.a);
@@ -110,7 +110,7 @@ ComparedSides sides_in_one(const Options& options) {
   return sides;
 }
 
-ComparedSides sides_in_two(const Options& options) {
+ComparedSides sides_in_two(const CompareOptions& options) {
   ComparedSides sides{options.a.string(), options.b.string(), read_runs(options.a), read_runs(options.b), {}};
   for (const std::string& text : options.across) {
     const Across across = parse_across(text);
@@ -124,7 +124,7 @@ ComparedSides sides_in_two(const Options& options) {
   return sides;
 }
 
-int compare(const Options& options) {
+int compare(const CompareOptions& options) {
   const ComparedSides sides = options.b.empty() ? sides_in_one(options) : sides_in_two(options);
   const record::Comparison comparison =
       record::compare_cells(sides.runs_a, sides.runs_b, sides.across, options.verdict);
@@ -139,7 +139,7 @@ int compare(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_compare(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   command.add_option("a", options->a, "Before: a study's folder, its store, or a run's record")
       ->required()
       ->type_name("A");

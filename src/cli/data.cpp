@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DataOptions {
   data::GetOptions get;
   bool json = false;
 };
@@ -42,7 +42,7 @@ Json to_json(const data::CacheEntry& entry) {
           {"test_images", entry.test_images}};
 }
 
-int run_get(const Options& options) {
+int run_get(const DataOptions& options) {
   const double began = now_seconds();
   const data::GetResult result = data::get_dataset(options.get);
   const double seconds = now_seconds() - began;
@@ -61,7 +61,7 @@ int run_get(const Options& options) {
   return 0;
 }
 
-int run_list(const Options& options) {
+int run_list(const DataOptions& options) {
   const std::filesystem::path cache = options.get.cache.empty() ? default_cache_folder() : options.get.cache;
   Json list = Json::array();
   std::string table = fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  {}\n", "dataset", "training", "test",
@@ -87,7 +87,7 @@ int run_list(const Options& options) {
   return 0;
 }
 
-void add_common(CLI::App& command, Options& options) {
+void add_common(CLI::App& command, DataOptions& options) {
   command.add_option("--cache", options.get.cache, "Cache folder (default: ~/.cache/trainyard)")
       ->type_name("DIR");
   command.add_flag("--json", options.json, "Print one JSON object");
@@ -96,7 +96,7 @@ void add_common(CLI::App& command, Options& options) {
 }  // namespace
 
 std::function<int()> declare_data(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DataOptions>();
   command.description("Get datasets, and say which are there");
   command.require_subcommand(1);
   command.footer("Examples:\n  trainyard data list\n  trainyard data get mnist");

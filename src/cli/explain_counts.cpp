@@ -19,17 +19,17 @@ using Json = nlohmann::ordered_json;
 using networks::generator::Counts;
 using networks::generator::PublishedCounts;
 
-struct Row {
+struct CountsRow {
   const char *key, *label;
   std::int64_t Counts::*count;
 };
 
-constexpr std::array kRows = {Row{"parameters", "parameters", &Counts::parameters},
-                              Row{"forward_flops", "forward flops", &Counts::forward_flops},
-                              Row{"backward_flops", "backward flops", &Counts::backward_flops},
-                              Row{"compulsory_bytes", "bytes moved", &Counts::compulsory_bytes},
-                              Row{"saved_bytes", "saved activations", &Counts::saved_bytes},
-                              Row{"peak_bytes", "peak memory", &Counts::peak_bytes}};
+constexpr std::array kRows = {CountsRow{"parameters", "parameters", &Counts::parameters},
+                              CountsRow{"forward_flops", "forward flops", &Counts::forward_flops},
+                              CountsRow{"backward_flops", "backward flops", &Counts::backward_flops},
+                              CountsRow{"compulsory_bytes", "bytes moved", &Counts::compulsory_bytes},
+                              CountsRow{"saved_bytes", "saved activations", &Counts::saved_bytes},
+                              CountsRow{"peak_bytes", "peak memory", &Counts::peak_bytes}};
 
 struct CountedSteps {
   std::optional<Counts> by_formula;  // of generated networks
@@ -77,7 +77,7 @@ CountedSteps count(const RunOptions& options, const train::SessionOptions& sessi
 
 void print_table(const RunOptions& options, const CountedSteps& counted) {
   TextTable table({"", "formula", "graph", "kernels"});
-  for (const Row& row : kRows)
+  for (const CountsRow& row : kRows)
     table.add({row.label, counted.by_formula ? fmt::format("{}", (*counted.by_formula).*row.count) : "",
                fmt::format("{}", counted.by_graph.*row.count),
                fmt::format("{}", counted.by_kernels.*row.count)});
@@ -90,7 +90,7 @@ void print_table(const RunOptions& options, const CountedSteps& counted) {
 
 Json to_json(const Counts& counts) {
   Json json;
-  for (const Row& row : kRows) json[row.key] = counts.*row.count;
+  for (const CountsRow& row : kRows) json[row.key] = counts.*row.count;
   return json;
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ReportOptions {
   std::filesystem::path study, out, charts;
   std::string format = "svg";
   report::LibraryOptions libraries;
@@ -37,7 +37,7 @@ void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-int get_libraries(const Options& options) {
+int get_libraries(const ReportOptions& options) {
   Json list = Json::array();
   for (const report::Library& library : report::get_libraries(options.libraries)) {
     list.push_back({{"name", library.name}, {"version", library.version}, {"file", library.file.string()}});
@@ -78,7 +78,7 @@ Json describe(const report::StudyView& view, const std::vector<report::Chart>& c
           {"left_out", left_out}};
 }
 
-int write_report(const Options& options) {
+int write_report(const ReportOptions& options) {
   if (options.study.empty()) fail(ErrorKind::usage, "report: a study's folder is required");
   const report::StudyView view = open_study(options.study);
   const std::vector<report::Chart> charts = report::make_charts(view);
@@ -113,7 +113,7 @@ int write_report(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_report(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   command.description(
       "Write a study's results as one HTML file that needs no network, and its charts as files");
   command.add_option("study", options->study, "Folder of the study")->type_name("DIR");

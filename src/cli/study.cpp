@@ -8,12 +8,12 @@
 namespace trainyard::cli {
 namespace {
 
-struct Row {
+struct StudyCommand {
   const char *name, *summary;
   std::function<int()> (*declare)(CLI::App&);
 };
 
-constexpr Row kCommands[] = {
+constexpr StudyCommand kStudyCommands[] = {
     {"plan", "Print a study's cells and what they may cost; run nothing", declare_study_plan},
     {"run", "Run what a study expects and is not done yet", declare_study_run},
     {"status", "Expected, done, failed and missing runs of a study", declare_study_status},
@@ -31,7 +31,7 @@ constexpr Row kCommands[] = {
 std::function<int()> declare_study(CLI::App& command) {
   command.require_subcommand(1);
   const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
-  for (const Row& row : kCommands) {
+  for (const StudyCommand& row : kStudyCommands) {
     CLI::App* below = command.add_subcommand(row.name, row.summary);
     (*runs)[below] = row.declare(*below);
   }

@@ -17,7 +17,7 @@ namespace {
 
 using Runs = std::vector<record::RunRecord>;
 
-struct Options {
+struct StudyAnalyzeOptions {
   std::filesystem::path study, other;
   std::vector<std::string> across;
   analyze::AnalysisOptions analysis;
@@ -84,7 +84,7 @@ std::set<std::string> names_of(const std::vector<std::string>& across) {
   return names;
 }
 
-int analyze_study(const Options& options) {
+int analyze_study(const StudyAnalyzeOptions& options) {
   Runs runs = read_runs(options.study);
   Sides sides;
   const bool compares = !options.other.empty() || !options.across.empty();
@@ -114,7 +114,7 @@ int analyze_study(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_analyze(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyAnalyzeOptions>();
   command.add_option("study", options->study, "Folder of the study, or its file")
       ->required()
       ->type_name("PATH");

@@ -9,12 +9,12 @@
 namespace trainyard::cli {
 namespace {
 
-struct Options {
+struct StudyCancelOptions {
   std::filesystem::path folder;
   bool json = false;
 };
 
-int cancel(const Options& options) {
+int cancel(const StudyCancelOptions& options) {
   const int runs = study::slurm::cancel(existing_folder(options.folder));
   if (options.json)
     fmt::print("{{\"cancelled\":{}}}\n", runs);
@@ -26,7 +26,7 @@ int cancel(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_cancel(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyCancelOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(

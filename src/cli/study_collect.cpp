@@ -11,12 +11,12 @@
 namespace trainyard::cli {
 namespace {
 
-struct Options {
+struct StudyCollectOptions {
   std::filesystem::path folder;
   bool json = false;
 };
 
-int collect(const Options& options) {
+int collect(const StudyCollectOptions& options) {
   const study::Folder folder = existing_folder(options.folder);
   const int made = study::slurm::make_missing_records(folder);
   store::Store store(folder.store(), store::Store::Access::write);
@@ -39,7 +39,7 @@ int collect(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_collect(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyCollectOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(

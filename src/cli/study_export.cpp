@@ -13,12 +13,12 @@
 namespace trainyard::cli {
 namespace {
 
-struct Options {
+struct StudyExportOptions {
   std::filesystem::path folder, out;
   std::string format = "csv";
 };
 
-int export_study(const Options& options) {
+int export_study(const StudyExportOptions& options) {
   if (options.format != "csv" && options.format != "jsonl")
     fail(ErrorKind::usage, "--format '{}'{}: csv or jsonl", options.format,
          did_you_mean(options.format, {"csv", "jsonl"}));
@@ -37,7 +37,7 @@ int export_study(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_export(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyExportOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_option("--format,-f", options->format, "csv or jsonl")->capture_default_str();
   command.add_option("--out,-o", options->out, "File to write (default: standard output)")->type_name("FILE");

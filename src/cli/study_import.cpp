@@ -11,7 +11,7 @@
 namespace trainyard::cli {
 namespace {
 
-struct Options {
+struct StudyImportOptions {
   std::filesystem::path folder;
   std::vector<std::filesystem::path> from;
   std::string name;
@@ -20,7 +20,7 @@ struct Options {
 // Cells that people still read one by one.
 constexpr std::int64_t kMostRows = 200;
 
-int import(const Options& options) {
+int import(const StudyImportOptions& options) {
   const std::vector<record::RunRecord> runs = study::import_published(options.from);
   if (runs.empty())
     fail(ErrorKind::config, "no job output of PSC, JSON of ParaDnn or CSV of its re-make in '{}'",
@@ -40,7 +40,7 @@ int import(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_import(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyImportOptions>();
   command.add_option("folder", options->folder, "Folder for the imported study")
       ->required()
       ->type_name("DIR");

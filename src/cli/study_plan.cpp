@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct StudyPlanOptions {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
   std::string shard;
@@ -119,7 +119,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& co
   fmt::print("{}\n", json.dump());
 }
 
-int plan_study(const Options& options) {
+int plan_study(const StudyPlanOptions& options) {
   const study::Spec spec = read_study(options.file, options.overrides);
   const study::Plan plan = share_of(study::make_plan(spec, impossible), options.shard);
   const Cost cost = cost_of(spec, plan, folder_of(spec, options.out));
@@ -136,7 +136,7 @@ int plan_study(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_plan(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyPlanOptions>();
   add_study_options(command, options->file, options->out, options->overrides);
   add_shard_option(command, options->shard);
   command.add_flag("--json", options->json, "One JSON object on standard output");

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kIncomplete = 2, kInterrupted = 130;
 
-struct Options {
+struct StudyRunOptions {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
   std::string launcher = "local", retry, shard;
@@ -36,7 +36,7 @@ void print_run(const record::RunRecord& run) {
              run.warnings.empty() ? "" : fmt::format("  ({} warnings)", run.warnings.size()));
 }
 
-std::unique_ptr<study::Launcher> make_launcher(const Options& options, const study::Spec& spec,
+std::unique_ptr<study::Launcher> make_launcher(const StudyRunOptions& options, const study::Spec& spec,
                                                const study::Folder& folder, const study::Watcher& watcher) {
   if (options.launcher == "local") return std::make_unique<study::LocalLauncher>(folder);
   if (options.launcher != "slurm")
@@ -48,7 +48,7 @@ std::unique_ptr<study::Launcher> make_launcher(const Options& options, const stu
   return std::make_unique<study::slurm::SlurmLauncher>(folder, slurm);
 }
 
-study::Progress run(const Options& options, const study::Spec& spec, const study::Plan& plan,
+study::Progress run(const StudyRunOptions& options, const study::Spec& spec, const study::Plan& plan,
                     const study::Folder& folder) {
   const bool bar_visible = ::isatty(STDERR_FILENO) != 0 && !options.quiet;
   std::unique_ptr<ProgressBar> bar;
@@ -72,7 +72,7 @@ study::Progress run(const Options& options, const study::Spec& spec, const study
                    watcher);
 }
 
-int run_study_command(const Options& options) {
+int run_study_command(const StudyRunOptions& options) {
   const study::Spec spec = read_study(options.file, options.overrides);
   const study::Plan plan = share_of(
       study::make_plan(spec, options.launcher == "local" ? impossible_here : impossible), options.shard);
@@ -98,7 +98,7 @@ int run_study_command(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_run(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyRunOptions>();
   add_study_options(command, options->file, options->out, options->overrides);
   add_shard_option(command, options->shard);
   command.add_option("--launcher,-l", options->launcher, "Where runs go: local, or slurm for its queue")

@@ -10,12 +10,12 @@
 namespace trainyard::cli {
 namespace {
 
-struct Options {
+struct StudyStatusOptions {
   std::filesystem::path folder;
   bool json = false;
 };
 
-int status(const Options& options) {
+int status(const StudyStatusOptions& options) {
   const study::Progress progress = study::progress_of(existing_folder(options.folder));
   if (options.json)
     fmt::print("{}\n", progress_json(progress).dump());
@@ -27,7 +27,7 @@ int status(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_study_status(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyStatusOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(

@@ -8,12 +8,12 @@
 namespace trainyard::cli {
 namespace {
 
-struct Row {
+struct TraceCommand {
   const char *name, *summary;
   std::function<int()> (*declare)(CLI::App&);
 };
 
-constexpr Row kCommands[] = {
+constexpr TraceCommand kTraceCommands[] = {
     {"summarize", "Time by category and op, causes of idle time, share of the infeed",
      declare_trace_summarize},
     {"diff", "What a step takes in one trace and in another, by category and op", declare_trace_diff},
@@ -24,7 +24,7 @@ constexpr Row kCommands[] = {
 std::function<int()> declare_trace(CLI::App& command) {
   command.require_subcommand(1);
   const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
-  for (const Row& row : kCommands) {
+  for (const TraceCommand& row : kTraceCommands) {
     CLI::App* below = command.add_subcommand(row.name, row.summary);
     (*runs)[below] = row.declare(*below);
   }

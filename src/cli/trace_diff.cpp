@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct TraceDiffOptions {
   std::filesystem::path a, b;
   std::size_t ops = 20;
   bool json = false;
@@ -80,7 +80,7 @@ void print(const char* title, const std::vector<Pair>& rows, std::size_t most) {
   if (most < rows.size()) fmt::print("and {} more\n", rows.size() - most);
 }
 
-int diff(const Options& options) {
+int diff(const TraceDiffOptions& options) {
   const trace::Summary a = read(options.a), b = read(options.b);
   const std::size_t steps_a = a.steps.size(), steps_b = b.steps.size();
   const Pair whole{"step", a.all.seconds / static_cast<double>(steps_a),
@@ -104,7 +104,7 @@ int diff(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_trace_diff(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TraceDiffOptions>();
   command.add_option("a", options->a, "Before: a trace")->required()->type_name("A");
   command.add_option("b", options->b, "After: a trace")->required()->type_name("B");
   command.add_option("--top", options->ops, "Ops to print; --json has all")->capture_default_str();

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct TraceSummarizeOptions {
   std::filesystem::path file;
   std::size_t ops = 20;
   bool json = false;
@@ -107,7 +107,7 @@ void print_people(const trace::Trace& trace, const trace::Summary& summary) {
                100 * summary.overhead(), summary.plain_step_seconds.size());
 }
 
-int summarize(const Options& options) {
+int summarize(const TraceSummarizeOptions& options) {
   const trace::Trace trace = trace::read_chrome_file(options.file);
   const trace::Summary summary = trace::summarise(trace, options.file.string());
   if (options.json) {
@@ -124,7 +124,7 @@ int summarize(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_trace_summarize(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TraceSummarizeOptions>();
   command.add_option("file", options->file, "A trace: Chrome's JSON, ours or PyTorch's")
       ->required()
       ->type_name("FILE");

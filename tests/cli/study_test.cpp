@@ -185,7 +185,7 @@ TEST_F(StudyTest, Mistakes) {
   expect_failure("study plan syntax.yaml", 1, "syntax.yaml:");
   expect_failure("study plan nowhere.yaml", 1, "nowhere.yaml");
   expect_failure("study status nowhere", 1, "'nowhere' is not the folder of a study");
-  expect_failure("study", 1, "see trainyard --help");
+  expect_failure("study", 1, "trainyard study wants a command: one of plan, run");
   write("program.yaml", "study: a\nrun: program\nprogram: ['true']\n");
   expect_failure("study run program.yaml --retry soon", 1, "'soon'");
 }
