@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "curve.h"
 #include "engine/initialise.h"
@@ -67,17 +66,22 @@ TEST_F(CanonicalOnGpu, StateIsTheCpusBitByBit) {
   EXPECT_EQ(gathered(CanonicalArray::slot(a, 0)), gathered(CanonicalArray::slot(b, 0)));
 }
 
-// After parameters came from outside, too. The middle one of five batches: where an activation is zero but
-// for rounding, its ReLU passes on one device and not on the other, and that alone moves the gradient of a
-// deep network by some thousandths (so it does on one device when the weights move by their last bit). Batch
-// norm of eight images makes of bf16 more than a rounding.
+// After parameters came from outside, too. In resnet20 the middle one of five batches: where an activation is
+// zero but for rounding, its ReLU passes on one device and not on the other, and that alone moves the
+// gradient of so deep a network by some thousandths (so it does on one device when the weights move by their
+// last bit). Batch norm of eight images makes of bf16 more than a rounding.
 TEST_F(CanonicalOnGpu, GradientsAreTheCpus) {
-  const std::tuple<const char*, Precision, double> cases[] = {{"deepmnist", Precision::f32, 1e-3},
-                                                              {"lenet", Precision::f32, 1e-3},
-                                                              {"resnet20", Precision::f32, 1e-4},
-                                                              {"deepmnist", Precision::bf16, 0.2},
-                                                              {"lenet", Precision::bf16, 0.2}};
-  for (const auto& [network, precision, allowed] : cases) {
+  struct Case {
+    const char* network;
+    Precision precision;
+    double middle, worst;
+  };
+  const Case cases[] = {{"deepmnist", Precision::f32, 1e-3, 1e-3},
+                        {"lenet", Precision::f32, 1e-3, 1e-3},
+                        {"resnet20", Precision::f32, 1e-4, 0.02},
+                        {"deepmnist", Precision::bf16, 0.2, 0.2},
+                        {"lenet", Precision::bf16, 0.2, 0.2}};
+  for (const auto& [network, precision, middle, worst] : cases) {
     SCOPED_TRACE(std::string(network) + " " + backend::name(precision));
     const auto gpu = session_on("cuda", network, precision), cpu = session_on("cpu", network);
     auto there = CanonicalArray::parameters(gpu->executor()),
@@ -94,8 +98,8 @@ TEST_F(CanonicalOnGpu, GradientsAreTheCpus) {
       EXPECT_EQ(gathered(there), weights);
     }
     std::sort(distances.begin(), distances.end());
-    EXPECT_LT(distances[2], allowed);
-    EXPECT_LT(distances[4], std::max(allowed, 0.02));
+    EXPECT_LT(distances[2], middle);
+    EXPECT_LT(distances[4], worst);
   }
 }
 
