@@ -203,8 +203,9 @@ class SocketClient final : public Client, public Link::Owner {
         stop_when_closed();
       });
     log_(fmt::format("server {} ({}) is lost: {}", server, options_.servers[server].to_string(), reason));
-    // What was under way is dropped by all servers alike.
+    // What was under way is dropped by all servers alike, and what others still send is of no use.
     pushed_ = computing_ = false;
+    breaking_ = true;
     if (final) {
       give_up(fmt::format("server {}: {}", server, reason));
       return loop_.post([this, server] {
@@ -217,6 +218,7 @@ class SocketClient final : public Client, public Link::Owner {
     joined_or_joining_ = false;
     loop_.post([this, reason] {
       for (auto& old : links_) old.reset();
+      breaking_ = false;
       if (ending_) return stop_when_closed();  // since it was lost
       {
         // Weights come right behind a welcome: not while the worker still computes with those it has.
@@ -231,7 +233,7 @@ class SocketClient final : public Client, public Link::Owner {
 
   template <typename Condition>
   bool all_links(const Condition& condition) const {
-    return std::all_of(links_.begin(), links_.end(), [&](const std::unique_ptr<Link>& link) {
+    return !breaking_ && std::all_of(links_.begin(), links_.end(), [&](const std::unique_ptr<Link>& link) {
       return link != nullptr && condition(*link);
     });
   }
@@ -335,6 +337,7 @@ class SocketClient final : public Client, public Link::Owner {
   double lost_since_ = 0, looked_ = now_seconds();
   bool joined_or_joining_ = true, ending_ = false;
   bool computing_ = false, pushed_ = false;  // keys of this gradient may be sent; all of them were
+  bool breaking_ = false;                    // a link was lost, and all of them will go
 
   mutable std::mutex mutex_;  // of what both threads touch
   std::condition_variable changed_;

@@ -21,7 +21,7 @@ namespace {
 
 namespace transport = comm::transport;
 
-constexpr std::int64_t kElements = 50'000;
+constexpr std::int64_t kExchangeElements = 50'000;
 
 class Lines {
  public:
@@ -91,7 +91,7 @@ class ServerThread {
 class Exchange : public testing::Test {
  protected:
   void serve(const std::string& mode, int workers, int servers, bool bf16 = false, double lease_seconds = 3) {
-    keys_ = make_keys(kElements, servers, 16 << 10);
+    keys_ = make_keys(kExchangeElements, servers, 16 << 10);
     for (int s = 0; s < servers; ++s) {
       servers_.push_back(std::make_unique<ServerThread>(ServerOptions{.server = s,
                                                                       .servers = servers,
@@ -112,14 +112,14 @@ class Exchange : public testing::Test {
   // Pushes so many gradients of `value`, backwards and in pieces as a backward pass would; returns the
   // weights that came last.
   std::vector<float> work(int worker, int steps, float value, bool bf16 = false) {
-    std::vector<float> parameters(kElements, -1.0f), gradients(kElements);
+    std::vector<float> parameters(kExchangeElements, -1.0f), gradients(kExchangeElements);
     const auto client =
         make_client(client_options(worker, bf16), keys_, &key_, parameters, gradients, lines_.log());
     client->wait_for_weights();
     for (int step = 0; step < steps; ++step) {
       std::fill(gradients.begin(), gradients.end(), value);
       constexpr std::int64_t kPiece = 7000;
-      for (std::int64_t end = kElements; end > 0; end -= kPiece)
+      for (std::int64_t end = kExchangeElements; end > 0; end -= kPiece)
         client->ready(std::max<std::int64_t>(0, end - kPiece), std::min(end, kPiece));
       client->wait_for_weights();
     }
@@ -224,12 +224,12 @@ TEST_F(Exchange, WhoJoinsLaterTakesPart) {
     work(1, 2, 10);
     joined = true;
   });
-  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   const auto client = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   int steps = 0;
   while (!joined) {
-    client->ready(0, kElements);
+    client->ready(0, kExchangeElements);
     client->wait_for_weights();
     ++steps;
   }
@@ -238,9 +238,9 @@ TEST_F(Exchange, WhoJoinsLaterTakesPart) {
 }
 
 TEST_F(Exchange, NobodyThereIsSaidAfterAWhile) {
-  keys_ = make_keys(kElements, 1);
+  keys_ = make_keys(kExchangeElements, 1);
   addresses_ = {transport::Address::parse("tcp:127.0.0.1:1")};
-  std::vector<float> parameters(kElements), gradients(kElements);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(3);
   options.give_up_seconds = 0.3;
   const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
@@ -265,7 +265,7 @@ TEST_F(Exchange, AnotherArrayIsRefused) {
 
 TEST_F(Exchange, StallsAreReported) {
   serve("bsp", 2, 1);
-  std::vector<float> parameters(kElements), gradients(kElements);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(0);
   options.stall_seconds = 0.2;
   const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
@@ -282,18 +282,18 @@ TEST_F(Exchange, StallsAreReported) {
 // was not taken. What it then pushes again counts once.
 TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
   serve("bsp:sum", 1, 1, false, 0.2);
-  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 100;
   const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  client->ready(0, kElements);
+  client->ready(0, kExchangeElements);
   Client::Weights weights = client->wait_for_weights();
   EXPECT_FALSE(weights.counted);
   EXPECT_EQ(weights.updates, 0);
   EXPECT_TRUE(lines_.has("it said nothing for 0.2 s"));
-  client->ready(0, kElements);
+  client->ready(0, kExchangeElements);
   weights = client->wait_for_weights();
   EXPECT_TRUE(weights.counted);
   EXPECT_EQ(weights.updates, 1);
@@ -305,7 +305,7 @@ TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
 // Leases last as long as heartbeats come, however long nothing else is said.
 TEST_F(Exchange, WhoOnlyWaitsIsNotTakenForDead) {
   serve("bsp", 2, 2, false, 0.2);
-  std::vector<float> parameters(kElements), gradients(kElements);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 0.05;
   options.lease_seconds = 0.2;
@@ -333,8 +333,8 @@ TEST_F(Exchange, AServerThatIsSilentIsCalledAgain) {
       [](const std::string&, const std::string&) {});
   std::thread thread([&] { loop.run(); });
   addresses_ = {listener->address()};
-  keys_ = make_keys(kElements, 1);
-  std::vector<float> parameters(kElements), gradients(kElements);
+  keys_ = make_keys(kExchangeElements, 1);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 0.05;
   options.lease_seconds = 0.2;
@@ -351,18 +351,18 @@ TEST_F(Exchange, AServerThatIsSilentIsCalledAgain) {
 // writes into its parameters, though it is lost meanwhile and others go on.
 TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
   serve("asp", 1, 1, false, 0.2);
-  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 100;
   const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
-  client->ready(0, kElements);
+  client->ready(0, kExchangeElements);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(client->wait_for_weights().counted);
   work(1, 5, 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   for (const float value : parameters) ASSERT_EQ(value, 1);
-  client->ready(0, kElements);
+  client->ready(0, kExchangeElements);
   EXPECT_FALSE(client->wait_for_weights().counted);
   for (const float value : parameters) ASSERT_EQ(value, 6);
   EXPECT_EQ(client->counts().gradients, 1);
@@ -372,7 +372,7 @@ TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
 // It ends between the loss of its server and what follows from that: nothing is left to wait for.
 TEST_F(Exchange, WhoEndsWhenItsServerIsLostEndsAtOnce) {
   serve("bsp", 1, 1);
-  std::vector<float> parameters(kElements), gradients(kElements);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   std::atomic<bool> lost = false;
   auto client =
       make_client(client_options(0), keys_, &key_, parameters, gradients, [&](const std::string& line) {
@@ -393,7 +393,7 @@ class HalfAWorker final : public transport::Receiver {
  public:
   HalfAWorker(const transport::Address& server, const std::vector<Key>& keys, const transport::JobKey& key,
               int number)
-      : keys_(keys), gradient_(kElements, 1000.0f), room_(kElements) {
+      : keys_(keys), gradient_(kExchangeElements, 1000.0f), room_(kExchangeElements) {
     const auto call = transport::call(
         loop_, server, &key, {.role = 1, .id = static_cast<std::uint32_t>(number)}, {},
         [this](std::unique_ptr<transport::Connection> peer) {
@@ -445,11 +445,11 @@ TEST_F(Exchange, NothingOfHalfAGradientIsEverSeen) {
 // A process that comes again in the place of one that is thought to live.
 TEST_F(Exchange, TheNewerOfTwoWithOneNumberStays) {
   serve("asp", 1, 1);
-  std::vector<float> parameters(kElements), gradients(kElements, 1.0f);
+  std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   const auto old = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
   old->wait_for_weights();
   work(0, 3, 1);
-  old->ready(0, kElements);
+  old->ready(0, kExchangeElements);
   EXPECT_THROW(old->wait_for_weights(), Error);
   EXPECT_EQ(servers_[0]->counts().gradients, 3);
 }

@@ -1,5 +1,6 @@
 #include "ps/messages.h"
 
+#include <array>
 #include <cstring>
 #include <sstream>
 
@@ -26,9 +27,9 @@ class Writer {
  private:
   template <typename Number>
   void add_one(Number number) {
-    const std::size_t at = bytes_.size();
-    bytes_.resize(at + sizeof(Number));
-    comm::transport::put(bytes_.data() + at, number);
+    std::array<std::byte, sizeof(Number)> place;
+    comm::transport::put(place.data(), number);
+    add_bytes(place);
   }
 
   Bytes bytes_;

@@ -15,13 +15,13 @@
 namespace trainyard::ps {
 namespace {
 
-constexpr std::int64_t kElements = 3;
+constexpr std::int64_t kModeElements = 3;
 
 // Parameters that gradients are taken off, and what becomes of workers.
 class Board final : public Mode::Host {
  public:
   explicit Board(const std::string& mode)
-      : mode_(make_mode(ModeName::parse(mode), *this, kElements)), parameters_(kElements, 0.0f) {}
+      : mode_(make_mode(ModeName::parse(mode), *this, kModeElements)), parameters_(kModeElements, 0.0f) {}
 
   void apply(std::span<const float> gradient, int) override {
     for (std::size_t i = 0; i < gradient.size(); ++i) parameters_[i] += gradient[i];
@@ -52,7 +52,7 @@ class Board final : public Mode::Host {
     owned->buffer.values = owned->numbers;
     mode_->commit(worker, Mode::Gradient(owned, &owned->buffer));
   }
-  void commit(int worker, float value) { commit(worker, std::vector<float>(kElements, value)); }
+  void commit(int worker, float value) { commit(worker, std::vector<float>(kModeElements, value)); }
 
   bool runs(int worker) const { return running_.contains(worker); }
   std::int64_t weights_of(int worker) const { return running_.at(worker); }  // their version

@@ -11,12 +11,12 @@
 namespace trainyard::ps {
 namespace {
 
-constexpr std::int64_t kElements = 100;
+constexpr std::int64_t kReplicaElements = 100;
 
 class ReplicaModes : public testing::TestWithParam<const char*> {
  protected:
   ReplicaModes() {
-    const std::vector<float> zeros(kElements);
+    const std::vector<float> zeros(kReplicaElements);
     replica_.begin(zeros, {}, {});
   }
 
@@ -38,7 +38,8 @@ class ReplicaModes : public testing::TestWithParam<const char*> {
 
   comm::transport::Loop loop_;
   Adder adder_;
-  Replica replica_{loop_, {.mode = ModeName::parse(GetParam())}, make_keys(kElements, 1), adder_, [](int) {}};
+  Replica replica_{
+      loop_, {.mode = ModeName::parse(GetParam())}, make_keys(kReplicaElements, 1), adder_, [](int) {}};
   std::optional<Shard::Copy> snapshot_;
   LedgerStart start_;
 };
@@ -52,7 +53,7 @@ TEST_P(ReplicaModes, GivesASnapshotWhenHistoryBringsItsMoment) {
   replica_.take_history({{.update = 0, .batch = 0, .clock = 0, .worker = 0}});
   ASSERT_TRUE(snapshot_.has_value());
   EXPECT_EQ(snapshot_->updates, 1);
-  EXPECT_EQ(snapshot_->parameters, std::vector<float>(kElements, 1.0f));
+  EXPECT_EQ(snapshot_->parameters, std::vector<float>(kReplicaElements, 1.0f));
   EXPECT_EQ(start_.next_batch, 1);
 }
 

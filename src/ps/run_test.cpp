@@ -19,10 +19,10 @@ namespace {
 namespace transport = comm::transport;
 using News = Coordinator::News;
 
-constexpr std::int64_t kElements = 20'000;
-
 class Runs : public testing::Test {
  protected:
+  static constexpr std::int64_t kElements = 20'000;
+
   // `missing`: of the servers, so many are not started.
   void begin(const std::string& mode, int workers, int servers, std::int64_t batches, int missing = 0) {
     workers_ = workers;

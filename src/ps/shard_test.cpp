@@ -101,14 +101,14 @@ TEST(Shard, AVersionTakesThePlaceOfTheLastAtOnce) {
 
 // Nothing but whole numbers is promised; with one thread a place nothing is lost either.
 TEST(Shard, RacingUpdatesOfDifferentPlacesAreAllThere) {
-  constexpr std::size_t kElements = 4096;
-  const auto shard = shard_of(kElements, 0, Sharing::racing);
+  constexpr std::size_t elements = 4096;
+  const auto shard = shard_of(elements, 0, Sharing::racing);
   std::vector<std::thread> threads;
   for (std::size_t thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
       Adder adder;
-      std::vector<float> gradient(kElements);
-      for (std::size_t i = thread; i < kElements; i += 4) gradient[i] = 1;
+      std::vector<float> gradient(elements);
+      for (std::size_t i = thread; i < elements; i += 4) gradient[i] = 1;
       for (int update = 0; update < 200; ++update) shard->apply(adder, gradient, 1);
     });
   for (std::thread& thread : threads) thread.join();
@@ -123,12 +123,12 @@ TEST(Shard, RacingUpdatesOfDifferentPlacesAreAllThere) {
 class SharedBetweenThreads : public testing::TestWithParam<Sharing> {};
 
 TEST_P(SharedBetweenThreads, NobodyReadsHalfAnUpdate) {
-  constexpr std::size_t kElements = 4096;
-  const auto shard = shard_of(kElements, 0, GetParam());
+  constexpr std::size_t elements = 4096;
+  const auto shard = shard_of(elements, 0, GetParam());
   std::atomic<bool> done = false;
   std::thread writer([&] {
     Adder adder;
-    const std::vector<float> gradient(kElements, 1.0f);
+    const std::vector<float> gradient(elements, 1.0f);
     for (int update = 0; update < 3000; ++update) shard->apply(adder, gradient, 1);
     done = true;
   });
