@@ -13,9 +13,9 @@
 namespace trainyard::record {
 namespace {
 
-constexpr std::array kNoPart = {"account",    "constraint", "epochs",      "from",      "max_seconds",
-                                "memory_mib", "no_eval",    "ops",         "partition", "staging_folder",
-                                "seed",       "steps",      "until_width", "warmup"};
+constexpr std::array kNoPart = {"account",    "constraint",     "epochs",  "from",        "max_seconds",
+                                "memory_mib", "no_eval",        "no_peak", "ops",         "partition",
+                                "seed",       "staging_folder", "steps",   "until_width", "warmup"};
 
 // Settings that a record also has as results: what really ran.
 constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device",  "devices",

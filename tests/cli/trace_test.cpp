@@ -47,8 +47,10 @@ TEST_F(TraceTest, OfABenchKeepsTheRulesAndAddsUpToTheStep) {
   EXPECT_EQ(summary["facts"]["network"], "lenet");
   ASSERT_EQ(summary["steps"].size(), 9u);
   std::vector<double> steps;
+  double least_idle = 1;
   for (const Json& step : summary["steps"]) {
     steps.push_back(sum(step["by_category"]));
+    least_idle = std::min(least_idle, step["by_category"]["idle"]["share"].get<double>());
     EXPECT_NEAR(steps.back(), step["seconds"].get<double>(), 1e-9);
   }
   // Against steps that were timed by another clock's readings, without a trace. Wide: tests share a machine.
@@ -56,7 +58,7 @@ TEST_F(TraceTest, OfABenchKeepsTheRulesAndAddsUpToTheStep) {
   const double ratio = steps[4] / record["step_seconds"]["median"].get<double>();
   EXPECT_GT(ratio, 0.25);
   EXPECT_LT(ratio, 4);
-  EXPECT_LT(summary["by_category"]["idle"]["share"].get<double>(), 0.5);
+  EXPECT_LT(least_idle, 0.02);  // but for the others on the machine, ops are all of a step
   double flops = 0;
   for (const Json& op : summary["by_op"]) flops += op["flops"].get<double>();
   EXPECT_EQ(flops, 9 * record["flops_per_step"].get<double>());

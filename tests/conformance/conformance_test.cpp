@@ -21,11 +21,11 @@ struct Subject {
 };
 
 std::unique_ptr<backend::Backend> make_cuda() {
-  return backend::make_cuda_backend(0, backend::Precision::f32);
+  return backend::make_cuda_backend(0, backend::Precision::f32, backend::Effort::full);
 }
 
 std::unique_ptr<backend::Backend> make_cuda_tf32() {
-  return backend::make_cuda_backend(0, backend::Precision::tf32);
+  return backend::make_cuda_backend(0, backend::Precision::tf32, backend::Effort::full);
 }
 
 std::vector<Subject> subjects() {

@@ -18,7 +18,7 @@ namespace {
 using plan::Region;
 
 // resnet20 has statistics, momentum with shadow weights two slots, and 3 and 10 channels give padding.
-train::SessionOptions options_for(const std::string& backend, const std::string& network = "resnet20") {
+train::SessionOptions with_all_state(const std::string& backend, const std::string& network = "resnet20") {
   train::SessionOptions options;
   options.model = {.network = network, .batch = 2, .weight_decay = 1e-3};
   options.update.rule = ops::Rule::momentum;
@@ -52,7 +52,7 @@ class Canonical : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Canonical, EqualsTheReferencesOfTheSameSeed) {
-  train::Session session(options_for(GetParam())), reference(options_for("reference"));
+  train::Session session(with_all_state(GetParam())), reference(with_all_state("reference"));
   const auto arrays = state_of(session.executor()), wanted = state_of(reference.executor());
   for (std::size_t i = 0; i < arrays.size(); ++i) EXPECT_EQ(gathered(arrays[i]), gathered(wanted[i])) << i;
   EXPECT_EQ(arrays[0].elements(), session.parameters());
@@ -60,7 +60,7 @@ TEST_P(Canonical, EqualsTheReferencesOfTheSameSeed) {
 }
 
 TEST_P(Canonical, GoesOutAndBackAndLeavesPaddingAlone) {
-  train::Session session(options_for(GetParam()));
+  train::Session session(with_all_state(GetParam()));
   Executor& executor = session.executor();
   for (CanonicalArray& array : state_of(executor)) {
     std::vector<float> numbers(static_cast<std::size_t>(array.elements()));
@@ -80,7 +80,7 @@ TEST_P(Canonical, GoesOutAndBackAndLeavesPaddingAlone) {
 }
 
 TEST_P(Canonical, GradientsLeaveEarlyToo) {
-  train::Session session(options_for(GetParam()));
+  train::Session session(with_all_state(GetParam()));
   Executor& executor = session.executor();
   const CanonicalArray gradients = CanonicalArray::gradients(executor);
   ASSERT_EQ(gradients.elements(), session.parameters());
@@ -99,7 +99,7 @@ TEST_P(Canonical, GradientsLeaveEarlyToo) {
   EXPECT_GT(calls, 10);
   EXPECT_EQ(as_told, gathered(gradients));
 
-  train::Session reference(options_for("reference"));
+  train::Session reference(with_all_state("reference"));
   initialise_inputs(reference.executor(), 1);
   reference.executor().run_gradients({11, 0});
   const std::vector<float> want = gathered(CanonicalArray::gradients(reference.executor()));
@@ -111,18 +111,18 @@ INSTANTIATE_TEST_SUITE_P(Backends, Canonical, testing::Values("reference", "oned
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(CanonicalArray, IsNativeWherePlainTensorsFollowEachOther) {
-  train::Session session(options_for("reference"));
+  train::Session session(with_all_state("reference"));
   const CanonicalArray array = CanonicalArray::parameters(session.executor());
   ASSERT_TRUE(array.is_native());
   EXPECT_EQ(std::vector<float>(array.floats().begin(), array.floats().end()), gathered(array));
   // Nothing may be an array, too: lenet has no statistics.
-  train::Session lenet(options_for("reference", "lenet"));
+  train::Session lenet(with_all_state("reference", "lenet"));
   EXPECT_TRUE(gathered(CanonicalArray::statistics(lenet.executor())).empty());
   // Twelve channels end amid a cache line.
-  train::Session gaps(options_for("reference", "densenet40_k12"));
+  train::Session gaps(with_all_state("reference", "densenet40_k12"));
   EXPECT_FALSE(CanonicalArray::parameters(gaps.executor()).is_native());
   if (backend::make_onednn_backend() == nullptr) return;
-  train::Session blocks(options_for("onednn"));
+  train::Session blocks(with_all_state("onednn"));
   EXPECT_FALSE(CanonicalArray::parameters(blocks.executor()).is_native());
 }
 
@@ -157,8 +157,8 @@ class OnOtherDevice final : public backend::Backend {
 };
 
 TEST(CanonicalArray, IsTheSameOnAnotherDevice) {
-  train::Session session(options_for("reference"));
-  Executor &host = session.executor(), device(train::compile_step(options_for(""), OnOtherDevice()));
+  train::Session session(with_all_state("reference"));
+  Executor &host = session.executor(), device(train::compile_step(with_all_state(""), OnOtherDevice()));
   auto arrays = state_of(device), wanted = state_of(host);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     EXPECT_FALSE(arrays[i].is_native());
@@ -179,7 +179,7 @@ TEST(CanonicalArray, IsTheSameOnAnotherDevice) {
 
 // Where activations are bf16, gradients of weights are as well.
 TEST(CanonicalArray, WidensRoundedGradients) {
-  train::SessionOptions options = options_for("");
+  train::SessionOptions options = with_all_state("");
   options.model.weight_decay = 0;
   options.precision = backend::Precision::bf16;
   Executor executor(train::compile_step(options, *backend::make_reference_backend()));

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "data/batch_maker.h"
+#include "data/image_batches.h"
 #include "engine/checkpoint.h"
 #include "jobs/job_fixture.h"
 #include "networks/zoo.h"
@@ -35,8 +35,8 @@ class EqualTest : public JobTest {
     options.threads = 1;
     options.keep_gradients = true;
     train::Session session(options);
-    const data::BatchMaker maker(dataset(),
-                                 {.preprocess = input.preprocess, .batch = kBatch, .seed = options.seed});
+    const data::ImageBatches maker(dataset(),
+                                   {.preprocess = input.preprocess, .batch = kBatch, .seed = options.seed});
     for (std::int64_t step = 0; step < kSteps; ++step) one_update(session, maker, step, workers);
     engine::CheckpointHeader header = train::run_identity(options, dataset(), input.preprocess, workers);
     header.step = kSteps;
@@ -56,13 +56,12 @@ class EqualTest : public JobTest {
   static void one_update(train::Session& session, const data::BatchMaker& maker, std::int64_t step,
                          int workers) {
     engine::Executor& executor = session.executor();
-    const Shape image = maker.image_shape();
-    HostTensor images({kBatch, image[0], image[1], image[2]}, DType::f32), labels({kBatch}, DType::i32);
+    HostTensor images(maker.input_shape(), DType::f32), labels({kBatch}, DType::i32);
     data::BatchMaker::Scratch scratch = maker.scratch();
     std::vector<float> sum;
     for (int worker = 0; worker < workers; ++worker) {
       const std::int64_t batch = step * workers + worker;
-      maker.make(batch, images.as<float>().data(), labels.as<std::int32_t>().data(), scratch);
+      maker.make(batch, images.data(), labels.as<std::int32_t>().data(), scratch);
       executor.write(train::Session::kImages, images);
       executor.write(train::Session::kLabels, labels);
       executor.run_gradients({maker.options().seed, batch});

@@ -17,8 +17,6 @@
 namespace trainyard::jobs_test {
 namespace {
 
-constexpr int kSteps = 150, kBatch = 8;
-
 // User and system, of all its threads; proc(5).
 double cpu_seconds(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -33,6 +31,8 @@ double cpu_seconds(pid_t pid) {
 
 class JobFaultsTest : public JobTest {
  protected:
+  static constexpr int kSteps = 150, kBatch = 8;
+
   static std::string job(const std::string& rest, int steps = kSteps) {
     return fmt::format(
         "--network lenet --batch {} --workers 2 --servers 2 --mode bsp --threads 2 --steps {} --no-eval "

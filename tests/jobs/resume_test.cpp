@@ -80,7 +80,7 @@ TEST_F(JobResumeTest, InterruptedAndKilled) {
 TEST_F(JobResumeTest, SeedBugHalfCheckpoints) {
   const Json trained = record_of(
       "--data synthetic --network resnet20 --batch 2 --workers 2 --servers 3 --mode bsp "
-      "--optimizer momentum --steps 3 --out run");
+      "--optimizer momentum --steps 3 --lease 30 --out run");
   EXPECT_EQ(trained["exchange"]["servers"].size(), 3u);
   // Two devices in one process take it up as their own, and find the same accuracy.
   const Json loaded = record_of(

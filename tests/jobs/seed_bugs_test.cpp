@@ -15,15 +15,16 @@ namespace {
 class SeedBug : public JobTest {
  protected:
   static std::string job(int workers, int servers, const std::string& mode, int steps) {
-    return fmt::format("--network lenet --batch 4 --workers {} --servers {} --mode {} --steps {} --no-eval",
-                       workers, servers, mode, steps);
+    return fmt::format(
+        "--network lenet --batch 4 --workers {} --servers {} --mode {} --steps {} --lease 30 --no-eval",
+        workers, servers, mode, steps);
   }
 };
 
 // A flag said that all gradients are here, and was cleared by who read it: with luck a worker took part in
 // one round twice, and another not at all.
 TEST_F(SeedBug, SyncFlagRace) {
-  const Json record = record_of(job(3, 2, "bsp", 40) + " --lease 30");
+  const Json record = record_of(job(3, 2, "bsp", 40));
   for (const auto& [worker, count] : record["exchange"]["gradients_by_worker"].items())
     EXPECT_EQ(count, 40) << "worker " << worker;
   for (const Json& server : record["exchange"]["servers"]) {

@@ -21,9 +21,10 @@
 #include "base/error.h"
 
 namespace trainyard::net_test {
-namespace {
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+namespace {
 
 struct ProcessStat {
   std::string name;

@@ -10,6 +10,8 @@
 
 namespace trainyard::net_test {
 
+void sleep_for(double seconds);
+
 struct Exit {
   int code = 0;
   int signal = 0;  // that ended it; then there is no code

@@ -1,4 +1,5 @@
 #include "net/relay.h"
+#include "net/process.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,9 +18,7 @@ namespace trainyard::net_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using Kind = Fault::Kind;
-
-void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+using FaultKind = Fault::Kind;
 
 double cpu_seconds() {
   rusage used{};
@@ -128,8 +127,8 @@ TEST_F(Relays, WhoDoesNotReadHoldsUpWhoWrites) {
 }
 
 TEST_F(Relays, ACutIsSeenByBothEndsBehindExactlySoManyBytes) {
-  for (const Kind kind : {Kind::rst, Kind::fin}) {
-    SCOPED_TRACE(kind == Kind::rst ? "rst" : "fin");
+  for (const FaultKind kind : {FaultKind::rst, FaultKind::fin}) {
+    SCOPED_TRACE(kind == FaultKind::rst ? "rst" : "fin");
     open({.plan = only_to_target({{}, {{.kind = kind, .at_byte = 12'345}}})});
     ASSERT_TRUE(target_.write(noise(2, 100)));
     Bytes answer(100);
@@ -138,7 +137,7 @@ TEST_F(Relays, ACutIsSeenByBothEndsBehindExactlySoManyBytes) {
     const Bytes came = at_target(50'000);
     // What a reset overtakes is lost at the receiver, as it is in a network.
     EXPECT_LE(came.size(), 12'345u);
-    EXPECT_TRUE(kind == Kind::rst || came.size() == 12'345u);
+    EXPECT_TRUE(kind == FaultKind::rst || came.size() == 12'345u);
     EXPECT_TRUE(std::equal(came.begin(), came.end(), noise(1, 50'000).begin()));
     EXPECT_TRUE(target_.wait_for_end());
     EXPECT_TRUE(caller_.wait_for_end());
@@ -151,7 +150,7 @@ TEST_F(Relays, AreCutWhenTheTestSaysSo) {
   open();
   ASSERT_TRUE(caller_.write(noise(1, 100)));
   EXPECT_EQ(at_target(100).size(), 100u);
-  relay_->cut_all(Kind::fin);
+  relay_->cut_all(FaultKind::fin);
   EXPECT_TRUE(target_.wait_for_end());
   EXPECT_TRUE(caller_.wait_for_end());
   connect();
@@ -173,7 +172,7 @@ TEST_F(Relays, StandStillForATime) {
   EXPECT_EQ(at_target(100, 0.1).size(), 0u);
   EXPECT_EQ(at_target(100), noise(1, 100));
   EXPECT_GE(now_seconds() - began, 0.3);
-  relay_->order({.kind = Kind::stall, .at_byte = 10, .seconds = 0.2}, Way::to_target);
+  relay_->order({.kind = FaultKind::stall, .at_byte = 10, .seconds = 0.2}, Way::to_target);
   ASSERT_TRUE(caller_.write(noise(1, 100)));
   EXPECT_EQ(at_target(100, 0.1).size(), 10u);
   EXPECT_EQ(at_target(90).size(), 90u);
@@ -181,9 +180,9 @@ TEST_F(Relays, StandStillForATime) {
 
 TEST_F(Relays, GarbageIsWhatWasSaid) {
   open({.plan = only_to_target({{},
-                                {{.kind = Kind::flip, .at_byte = 1000, .bit = 3},
-                                 {.kind = Kind::insert, .at_byte = 1000, .seed = 5, .bytes = 77},
-                                 {.kind = Kind::flip, .at_byte = 4095, .bit = 7}}})});
+                                {{.kind = FaultKind::flip, .at_byte = 1000, .bit = 3},
+                                 {.kind = FaultKind::insert, .at_byte = 1000, .seed = 5, .bytes = 77},
+                                 {.kind = FaultKind::flip, .at_byte = 4095, .bit = 7}}})});
   Bytes expected = noise(1, 5000);
   ASSERT_TRUE(caller_.write(expected));
   expected[1000] ^= std::byte{1 << 3};

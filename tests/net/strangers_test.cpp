@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/transport/listener.h"
+#include "net/process.h"
 #include "net/relay.h"
 
 namespace trainyard::net_test {
@@ -25,8 +26,6 @@ using Bytes = std::vector<std::byte>;
 
 constexpr transport::ConnectionLimits kLimits{
     .most_payload_bytes = 1 << 20, .handshake_seconds = 1, .most_strangers = 64};
-
-void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 bool until(const std::function<bool()>& reached, double seconds = 10) {
   const double deadline = now_seconds() + seconds;
