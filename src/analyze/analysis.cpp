@@ -120,7 +120,7 @@ Analysis analyse(std::vector<Point> points, const AnalysisOptions& options) {
     analysis.parts.push_back(make_part(name, members, analysis, options));
   analysis.steps = model_roofline(analysis.points, analysis.roofs);
   analysis.ops = op_roofline(analysis.points, analysis.roofs);
-  analysis.categories = break_down(analysis.points);
+  analysis.categories = break_down(analysis.points, analysis.roofs);
   analysis.limits = find_limits(analysis.points, analysis.roofs);
   return analysis;
 }

@@ -22,6 +22,7 @@ bool has_seconds(const Point& point) { return point.metric("step_seconds") > 0; 
 
 // A step of which most is none of these is limited by what takes longest.
 Limit limit_of(const StepParts& parts) {
+  if (parts.input > parts.launch && parts.input > parts.device()) return Limit::host;
   if (parts.launch >= parts.device()) return Limit::launch;
   if (parts.compute >= parts.bandwidth && parts.compute >= parts.latency) return Limit::compute;
   return parts.bandwidth >= parts.latency ? Limit::bandwidth : Limit::launch;

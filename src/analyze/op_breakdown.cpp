@@ -13,7 +13,7 @@ struct Sums {
 
 double or_zero(double value) { return std::isfinite(value) ? value : 0; }
 
-std::vector<CategoryShare> shares_of(const std::vector<const Point*>& points) {
+std::vector<CategoryShare> shares_of(const std::vector<const Point*>& points, const Roofs& roofs) {
   std::map<std::string, Sums> sums;
   for (const Point* point : points)
     for (const OpCategory& category : point->ops) {
@@ -23,8 +23,9 @@ std::vector<CategoryShare> shares_of(const std::vector<const Point*>& points) {
       sum.flops += or_zero(category.flops);
       sum.bytes += or_zero(category.bytes);
       ++sum.points;
-      if (!std::isfinite(category.peak_fraction)) continue;
-      sum.peak_fraction += category.peak_fraction;
+      const double used = peak_fraction_of(category, roofs.flops_per_second);
+      if (!std::isfinite(used)) continue;
+      sum.peak_fraction += used;
       ++sum.with_peak;
     }
   std::vector<CategoryShare> shares;
@@ -40,21 +41,21 @@ std::vector<CategoryShare> shares_of(const std::vector<const Point*>& points) {
 
 }  // namespace
 
-std::vector<CategoryShare> break_down(std::span<const Point> points) {
+std::vector<CategoryShare> break_down(std::span<const Point> points, const Roofs& roofs) {
   std::vector<const Point*> broken;
   for (const Point& point : points)
     if (!point.ops.empty()) broken.push_back(&point);
-  return shares_of(broken);
+  return shares_of(broken, roofs);
 }
 
 std::map<double, std::vector<CategoryShare>> break_down_by(std::span<const Point> points,
-                                                           const std::string& dimension) {
+                                                           const std::string& dimension, const Roofs& roofs) {
   std::map<double, std::vector<const Point*>> groups;
   for (const Point& point : points)
     if (const double value = point.key(dimension); !point.ops.empty() && std::isfinite(value))
       groups[value].push_back(&point);
   std::map<double, std::vector<CategoryShare>> shares;
-  for (const auto& [value, group] : groups) shares[value] = shares_of(group);
+  for (const auto& [value, group] : groups) shares[value] = shares_of(group, roofs);
   return shares;
 }
 

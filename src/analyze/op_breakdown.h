@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/point.h"
+#include "analyze/roofs.h"
 
 namespace trainyard::analyze {
 
@@ -19,10 +19,11 @@ struct CategoryShare {
 };
 
 // By time, the longest first. Empty when no point has a breakdown.
-std::vector<CategoryShare> break_down(std::span<const Point> points);
+std::vector<CategoryShare> break_down(std::span<const Point> points, const Roofs& roofs = {});
 
 // The same apart for every value of a dimension.
 std::map<double, std::vector<CategoryShare>> break_down_by(std::span<const Point> points,
-                                                           const std::string& dimension);
+                                                           const std::string& dimension,
+                                                           const Roofs& roofs = {});
 
 }  // namespace trainyard::analyze

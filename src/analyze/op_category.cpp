@@ -18,6 +18,12 @@ double number_at(const Json& object, const char* key) {
 
 }  // namespace
 
+double peak_fraction_of(const OpCategory& category, double roof) {
+  if (std::isfinite(category.peak_fraction)) return category.peak_fraction;
+  const bool can_be_told = roof > 0 && category.flops > 0 && category.seconds > 0;
+  return can_be_told ? category.flops / category.seconds / roof : std::numeric_limits<double>::quiet_NaN();
+}
+
 std::vector<OpCategory> op_categories_of(const record::RunRecord& run) {
   const auto detail = run.details.find("ops");
   if (detail == run.details.end()) return {};

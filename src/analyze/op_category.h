@@ -20,6 +20,10 @@ struct OpCategory {
   double kernels = 0;
 };
 
+// Of a roof in flops a second, while these ops ran: as a profile says it, else by their flops. NaN: not
+// known.
+double peak_fraction_of(const OpCategory& category, double roof);
+
 // From `ops` of a record (docs/formats/run-record.md), in its order; empty without it. A record that says
 // shares of time and no seconds has these of its step.
 std::vector<OpCategory> op_categories_of(const record::RunRecord& run);

@@ -143,6 +143,7 @@ TEST(OpBreakdown, AveragesSharesOverPoints) {
   EXPECT_DOUBLE_EQ(shares[0].peak_fraction, 0.6);
   EXPECT_DOUBLE_EQ(shares[1].time_fraction, 0.4);
   EXPECT_TRUE(std::isnan(shares[1].peak_fraction));
+  EXPECT_DOUBLE_EQ(break_down(points, {50, 0})[1].peak_fraction, 0.1);  // 2 in 0.4 s
   EXPECT_EQ(break_down_by(points, "batch").at(1)[0].category, "b");
   EXPECT_EQ(break_down_by(points, "batch").size(), 2u);
 }

@@ -38,9 +38,7 @@ std::vector<RooflinePoint> op_roofline(std::span<const Point> points, const Roof
     for (const OpCategory& category : point.ops) {
       if (category.name == kLoopCategory || !(category.time_fraction >= least_time)) continue;
       const double intensity = category.flops / category.bytes;
-      const double used = std::isfinite(category.peak_fraction)
-                              ? category.peak_fraction
-                              : category.flops / category.seconds / roofs.flops_per_second;
+      const double used = peak_fraction_of(category, roofs.flops_per_second);
       if (can_be_drawn(intensity, used))
         placed.push_back({&point, category.name, intensity, used, intensity < roofs.ridge()});
     }

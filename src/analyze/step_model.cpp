@@ -17,25 +17,28 @@ constexpr double kTolerated = 0.1;
 // weighs against the samples.
 constexpr double kPriorDeviation = 1.5;
 constexpr double kPriorSamples = 0.01;  // of the samples' number
+// What the loss must fall below, as a share of the loss without it, for the input to be part of the model.
+constexpr double kWorthItsConstant = 0.7;
 
 using Logarithms = std::vector<double>;
 
-constexpr std::array kMembers = {
-    &StepModel::fixed_seconds,     &StepModel::seconds_per_launch,        &StepModel::host_exponent,
-    &StepModel::seconds_per_flop,  &StepModel::seconds_per_byte,          &StepModel::seconds_per_parameter,
-    &StepModel::seconds_per_inner, &StepModel::device_seconds_per_launch, &StepModel::sharpness};
-constexpr std::size_t kConstants = kMembers.size();
+constexpr std::array kMembers = {&StepModel::fixed_seconds,     &StepModel::seconds_per_launch,
+                                 &StepModel::host_exponent,     &StepModel::seconds_per_flop,
+                                 &StepModel::seconds_per_byte,  &StepModel::seconds_per_parameter,
+                                 &StepModel::seconds_per_inner, &StepModel::device_seconds_per_launch,
+                                 &StepModel::sharpness,         &StepModel::seconds_per_image};
 
 StepModel model_of(const Logarithms& logarithms) {
   StepModel model;
-  for (std::size_t i = 0; i < kConstants; ++i)
+  for (std::size_t i = 0; i < logarithms.size(); ++i)
     model.*kMembers[i] = std::exp(std::clamp(logarithms[i], -80.0, 5.0));
   return model;
 }
 
 Logarithms logarithms_of(const StepModel& model) {
   Logarithms result;
-  for (const auto member : kMembers) result.push_back(std::log(model.*member));
+  for (const auto member : kMembers)
+    if (model.*member > 0) result.push_back(std::log(model.*member));
   return result;
 }
 
@@ -62,29 +65,18 @@ StepModel first_guess(std::span<const StepSample> samples, const Roofs& roofs) {
   return model;
 }
 
-}  // namespace
-
-StepParts StepModel::parts(const StepWork& work) const {
-  return {fixed_seconds + std::pow(work.launches, host_exponent) * seconds_per_launch,
-          work.flops * seconds_per_flop,
-          work.bytes * seconds_per_byte + work.parameters * seconds_per_parameter,
-          work.inner * seconds_per_inner + work.launches * device_seconds_per_launch};
+// The host never made them faster than in the step that had most a second.
+double least_seconds_per_image(std::span<const StepSample> samples) {
+  double least = 0;
+  for (const StepSample& sample : samples)
+    if (const double one = sample.seconds / sample.work.images;
+        sample.work.images > 0 && (least == 0 || one < least))
+      least = one;
+  return least;
 }
 
-double StepModel::predict(const StepWork& work) const {
-  const StepParts all = parts(work);
-  const double longer = std::max(all.launch, all.device()), shorter = std::min(all.launch, all.device());
-  return longer * std::pow(1 + std::pow(shorter / longer, sharpness), 1 / sharpness);
-}
-
-double StepModel::host_share(const StepWork& work) const {
-  const StepParts all = parts(work);
-  return 1 / (1 + std::pow(all.device() / all.launch, sharpness));
-}
-
-StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs) {
-  TRAINYARD_CHECK(!samples.empty());
-  const Logarithms start = logarithms_of(first_guess(samples, roofs));
+RobustFit fit_from(const StepModel& guess, std::span<const StepSample> samples) {
+  const Logarithms start = logarithms_of(guess);
   const double knowledge =
       std::sqrt(kPriorSamples * static_cast<double>(samples.size())) * kTolerated / kPriorDeviation;
   const auto residuals_by = [&](const auto& error) {
@@ -93,15 +85,47 @@ StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs
       residuals.clear();
       for (const StepSample& sample : samples)
         residuals.push_back(error(model.predict(sample.work) / sample.seconds));
-      for (std::size_t i = 0; i < kConstants; ++i) residuals.push_back(knowledge * (at[i] - start[i]));
+      for (std::size_t i = 0; i < start.size(); ++i) residuals.push_back(knowledge * (at[i] - start[i]));
     };
   };
   // Logarithms lead there from afar; what is judged is the relative error.
   const RobustFit near =
       fit_robustly(start, kTolerated, residuals_by([](double ratio) { return std::log(ratio); }));
-  const RobustFit there =
-      fit_robustly(near.parameters, kTolerated, residuals_by([](double ratio) { return ratio - 1; }));
-  return model_of(there.parameters);
+  return fit_robustly(near.parameters, kTolerated, residuals_by([](double ratio) { return ratio - 1; }));
+}
+
+}  // namespace
+
+StepParts StepModel::parts(const StepWork& work) const {
+  return {fixed_seconds + std::pow(work.launches, host_exponent) * seconds_per_launch,
+          work.flops * seconds_per_flop,
+          work.bytes * seconds_per_byte + work.parameters * seconds_per_parameter,
+          work.inner * seconds_per_inner + work.launches * device_seconds_per_launch,
+          work.images * seconds_per_image};
+}
+
+double StepModel::predict(const StepWork& work) const {
+  const StepParts all = parts(work);
+  const double longest = std::max({all.launch, all.device(), all.input});
+  double sum = 0;
+  for (const double part : {all.launch, all.device(), all.input}) sum += std::pow(part / longest, sharpness);
+  return longest * std::pow(sum, 1 / sharpness);
+}
+
+double StepModel::host_share(const StepWork& work) const {
+  const StepParts all = parts(work);
+  return 1 /
+         (1 + std::pow(all.device() / all.launch, sharpness) + std::pow(all.input / all.launch, sharpness));
+}
+
+StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs) {
+  TRAINYARD_CHECK(!samples.empty());
+  StepModel guess = first_guess(samples, roofs);
+  const RobustFit without = fit_from(guess, samples);
+  guess.seconds_per_image = least_seconds_per_image(samples);
+  if (guess.seconds_per_image == 0) return model_of(without.parameters);
+  const RobustFit with = fit_from(guess, samples);
+  return model_of(with.loss < kWorthItsConstant * without.loss ? with.parameters : without.parameters);
 }
 
 double mean_relative_error(std::span<const double> predicted, std::span<const double> measured) {

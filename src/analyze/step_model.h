@@ -13,14 +13,16 @@ struct StepParts {
   double compute = 0;    // arithmetic at the rate that large products reach
   double bandwidth = 0;  // moving operands, activations and the optimizer's state
   double latency = 0;    // of kernels too small to fill the device: their inner loops, start and end
+  double input = 0;      // of the host, which makes the next batch and sends it
 
   double device() const { return compute + bandwidth + latency; }
 };
 
-// The host starts kernels while the device works: a step takes as long as the slower of the two, and a little
-// more where they are alike:  seconds = (host^s + device^s)^(1/s)
+// The host starts kernels and makes batches while the device works: a step takes as long as the slowest of
+// the three, and a little more where they are alike:  seconds = (host^s + device^s + input^s)^(1/s)
 //   host   = fixed + launches^host_exponent * seconds_per_launch; long rows of like launches are cheaper each
 //   device = flops * .. + bytes * .. + parameters * .. + inner * .. + launches * ..
+//   input  = images * seconds_per_image, where the samples cannot be told without it; else 0
 struct StepModel {
   double fixed_seconds = 0, seconds_per_launch = 0;
   double host_exponent = 1;
@@ -30,10 +32,11 @@ struct StepModel {
   double seconds_per_inner = 0;
   double device_seconds_per_launch = 0;
   double sharpness = 1;  // s
+  double seconds_per_image = 0;
 
   StepParts parts(const StepWork& work) const;
   double predict(const StepWork& work) const;     // seconds
-  double host_share(const StepWork& work) const;  // 0: the device decides, 1: the host does
+  double host_share(const StepWork& work) const;  // of launches; 0: another decides, 1: the host does
 };
 
 struct StepSample {

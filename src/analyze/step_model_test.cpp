@@ -28,7 +28,7 @@ std::vector<Point> sweep(const StepModel& model, double noise) {
             {{"layers", layers}, {"width", width}, {"batch", batch}, {"inputs", 2000}, {"classes", 10}},
             {{"flops_per_step", 6 * b * l * n * n},
              {"bytes_per_step", 4 * (8 * b * n * l + 10 * l * n * n)},
-             {"parameters", l * n * n}});
+             {"parameters", l * (n * n + n) + n * 2001 + 10 * (n + 1)}});
         point.keys["network"] = std::string("fc");
         const double off = noise * (2 * to_unit_float(draws.word(points.size())) - 1);
         point.metrics["step_seconds"] = model.predict(*work_of(point)) * std::exp(off);
@@ -67,6 +67,20 @@ TEST(StepModel, FewWildPointsDoNotLeadIt) {
   EXPECT_NEAR(found.seconds_per_flop / 1e-13, 1, 0.2);
   for (const StepSample& sample : samples_of(sweep(device(1), 0)))
     EXPECT_NEAR(found.predict(sample.work) / sample.seconds, 1, 0.2);
+}
+
+TEST(StepModel, FindsAHostThatCannotMakeBatchesFastEnough) {
+  StepModel fed = device(1);
+  fed.seconds_per_image = 3e-5;
+  const StepModel found = fit_step_model(samples_of(sweep(fed, 0.05)));
+  EXPECT_NEAR(found.seconds_per_image / 3e-5, 1, 0.1);
+  EXPECT_EQ(fit_step_model(samples_of(sweep(device(1), 0.05))).seconds_per_image, 0);
+  std::map<Limit, std::size_t> counts = count_limits(find_limits(sweep(fed, 0)));
+  EXPECT_GT(counts[Limit::host], 10u);
+  EXPECT_GT(counts[Limit::launch], 0u);
+  std::vector<Point> known = sweep(fed, 0);  // that nothing waited
+  for (Point& point : known) point.metrics["input_wait_fraction"] = 0;
+  EXPECT_EQ(count_limits(find_limits(known))[Limit::host], 0u);
 }
 
 TEST(Transfer, CarriesOverWhatTheSourceFoundUnusual) {

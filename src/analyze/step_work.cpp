@@ -7,11 +7,14 @@ namespace {
 
 double or_else(double value, double otherwise) { return std::isfinite(value) ? value : otherwise; }
 
-// Forward, d_src and d_weight of every layer; the input has no gradient.
+// Forward, d_src and d_weight of every layer; the input has no gradient. Families that count their layers
+// differently have parameters in common: hidden matrices of width x width, with biases.
 double inner_of_fc(const Point& point) {
-  const double layers = point.key("layers"), width = point.key("width"), inputs = point.key("inputs"),
-               classes = point.key("classes"), batch = point.key("batch");
-  const double sum = inputs + (2 * layers + 1) * width + classes + (layers + 2) * batch;
+  const double width = point.key("width"), inputs = point.key("inputs"), classes = point.key("classes"),
+               batch = point.key("batch");
+  const double outer = width * (inputs + 1) + classes * (width + 1);
+  const double hidden = std::round((point.metric("parameters") - outer) / (width * width + width));
+  const double sum = inputs + (2 * hidden + 1) * width + classes + (hidden + 2) * batch;
   return or_else(sum, 0);
 }
 
@@ -27,6 +30,7 @@ std::optional<StepWork> work_of(const Point& point) {
   const auto network = point.keys.find("network");
   if (network != point.keys.end() && network->second == record::Value(std::string("fc")))
     work.inner = inner_of_fc(point);
+  if (!std::isfinite(point.metric("input_wait_fraction"))) work.images = or_else(point.key("batch"), 0);
   return work;
 }
 

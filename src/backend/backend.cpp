@@ -47,7 +47,8 @@ int ordinal_of(std::string_view device) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device, Precision precision) {
+std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device, Precision precision,
+                                      Effort tuning) {
   const std::vector<std::string> names = backend_names();
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(ErrorKind::usage, "unknown backend '{}'{}: one of {}", name, did_you_mean(name, names),
@@ -64,7 +65,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view de
            backend::name(precision));
     return make_cpu_backend(name);
   }
-  auto backend = make_cuda_backend(ordinal, precision);
+  auto backend = make_cuda_backend(ordinal, precision, tuning);
   if (backend == nullptr)
     fail(ErrorKind::unsupported,
          "device '{}': this build has no CUDA (build again where the toolkit, cuDNN and a GPU are)", device);

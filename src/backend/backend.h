@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/effort.h"
 #include "backend/input_batch.h"
 #include "backend/input_ring.h"
 #include "backend/kernel.h"
@@ -68,12 +69,12 @@ std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_onednn_backend();
 std::unique_ptr<Backend> make_null_backend();
 // Error (unsupported) when the machine has no such GPU.
-std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision);
+std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision, Effort tuning);
 
 // "reference", "onednn", "cuda", "null", or "auto": the fastest one this build has for the device.
 // `device`: "cpu", "cuda" or "cuda:1". Error (usage, unsupported) says what does not go together.
 std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device = "cpu",
-                                      Precision precision = Precision::f32);
+                                      Precision precision = Precision::f32, Effort tuning = Effort::full);
 std::vector<std::string> backend_names();
 
 }  // namespace trainyard::backend

@@ -98,7 +98,8 @@ Json model_json(const analyze::StepModel& model) {
           {"seconds_per_parameter", model.seconds_per_parameter},
           {"seconds_per_inner", model.seconds_per_inner},
           {"device_seconds_per_launch", model.device_seconds_per_launch},
-          {"sharpness", model.sharpness}};
+          {"sharpness", model.sharpness},
+          {"seconds_per_image", model.seconds_per_image}};
 }
 
 Json limits_json(const std::vector<analyze::LimitedGroup>& groups) {
@@ -113,7 +114,8 @@ Json limits_json(const std::vector<analyze::LimitedGroup>& groups) {
                     {"launch_seconds", one.parts.launch},
                     {"compute_seconds", one.parts.compute},
                     {"bandwidth_seconds", one.parts.bandwidth},
-                    {"latency_seconds", one.parts.latency}});
+                    {"latency_seconds", one.parts.latency},
+                    {"input_seconds", one.parts.input}});
       points.push_back(std::move(row));
     }
     for (const auto& [limit, count] : analyze::count_limits({&group, 1}))

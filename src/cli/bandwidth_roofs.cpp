@@ -26,11 +26,14 @@ void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& op
         meter::read_bytes_per_second(kSeconds, kCacheBytesPerThread * threads);
     return;
   }
-  double best = 0;
+  double memory = 0, cache = 0;
   for (const backend::DevicePeak& peak :
-       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds))
-    if (peak.group == "memory_bytes_per_second") best = std::max(best, peak.value);
-  if (best > 0) run.figures["peak_bytes_per_second"] = best;
+       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds)) {
+    if (peak.group == "memory_bytes_per_second") memory = std::max(memory, peak.value);
+    if (peak.group == "cache_bytes_per_second") cache = std::max(cache, peak.value);
+  }
+  if (memory > 0) run.figures["peak_bytes_per_second"] = memory;
+  if (cache > 0) run.figures["peak_cache_bytes_per_second"] = cache;
 }
 
 }  // namespace trainyard::cli

@@ -16,7 +16,9 @@
 #include "cli/run_report.h"
 #include "cli/stopping_options.h"
 #include "cli/trace_options.h"
+#include "data/image_batches.h"
 #include "data/synthetic.h"
+#include "data/token_batches.h"
 #include "engine/initialise.h"
 #include "train/feed.h"
 #include "train/host_batches.h"
@@ -37,23 +39,38 @@ struct BenchOptions {
   bool no_peak = false, ops = false;
 };
 
-// Where --feed asks for batches: images made for the network.
-struct Images {
-  data::Dataset dataset;
+// Where --feed asks for batches: images made for the network, or for one that reads sequences the size of
+// these.
+struct Fed {
+  data::Dataset images;
   train::MatchedInput input;
+  std::optional<data::TokenOptions> tokens;
+
+  std::shared_ptr<const data::BatchMaker> make(const data::BatchStreamOptions& options) const {
+    if (tokens) return std::make_shared<data::TokenBatches>(*tokens, options);
+    return std::make_shared<data::ImageBatches>(images, options);
+  }
 };
 
-std::optional<Images> images_for(const BenchOptions& options) {
+std::optional<Fed> feed_for(const BenchOptions& options) {
   want_one_of("--feed", options.feed, train::feed_names());
   if (options.feed == "auto") return std::nullopt;
   if (options.feed == "device" && options.run.device == "cpu")
     fail(ErrorKind::usage, "--feed device: wants a GPU, --device cuda");
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
-  train::want_images(network);
-  Images images;
-  images.dataset = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
-  images.input = train::match_input(network, images.dataset, "");
-  return images;
+  Fed fed;
+  if (network.reads_sequences()) {
+    if (options.feed == "device")
+      fail(ErrorKind::usage,
+           "--feed device: network '{}' reads sequences, which the host makes (--feed host)", network.name);
+    const auto [length, vocabulary] =
+        network.generator->sequence(networks::parameters_of(network, options.run.parameters));
+    fed.tokens = {length, vocabulary};
+    return fed;
+  }
+  fed.images = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
+  fed.input = train::match_input(network, fed.images, "");
+  return fed;
 }
 
 // Whence the steps get their batches; null where a GPU makes them for itself.
@@ -62,10 +79,10 @@ struct Feeds {
   std::unique_ptr<train::HostBatches> of_host;
 };
 
-Feeds start_feeds(train::Replicas& replicas, const Images& images, const std::string& wanted) {
+Feeds start_feeds(train::Replicas& replicas, const Fed& fed, const std::string& wanted) {
   const auto stream_of = [&](int device) -> data::BatchStreamOptions {
     const train::SessionOptions& session = replicas.session(device).options();
-    return {.preprocess = images.input.preprocess,
+    return {.preprocess = fed.input.preprocess,
             .batch = session.model.batch,
             .seed = session.seed,
             .worker = device,
@@ -73,8 +90,11 @@ Feeds start_feeds(train::Replicas& replicas, const Images& images, const std::st
   };
   train::Session& first = replicas.session(0);
   if (first.executor().on_host())
-    return {nullptr, std::make_unique<train::HostBatches>(replicas, images.dataset, stream_of)};
-  return {train::feed_device(first, images.dataset, stream_of(0), *train::find_feed(wanted)), nullptr};
+    return {nullptr, std::make_unique<train::HostBatches>(
+                         replicas, [&](int device) { return fed.make(stream_of(device)); })};
+  if (fed.tokens)
+    return {train::feed_from_host(first, fed.make(train::host_options(first, stream_of(0)))), nullptr};
+  return {train::feed_device(first, fed.images, stream_of(0), *train::find_feed(wanted)), nullptr};
 }
 
 // Nothing is exchanged where nothing is learnt.
@@ -121,8 +141,8 @@ int bench(const BenchOptions& options) {
   train::SessionOptions wanted = to_session(options.run);
   check_mode(options, deployment);
   wanted.model.batch = deployment.batch_per_device(options.run.batch);
-  const std::optional<Images> images = images_for(options);
-  if (images) wanted.model.input = images->input.network;
+  const std::optional<Fed> fed = feed_for(options);
+  if (fed && !fed->tokens) wanted.model.input = fed->input.network;
   // Shared machines drift: the roof is the mean of what it was on either side of the run.
   const int threads = deployment.devices *
                       static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());
@@ -132,7 +152,7 @@ int bench(const BenchOptions& options) {
     engine::initialise_inputs(replicas.session(device).executor(),
                               train::device_seed(options.run.seed, device));
   });
-  const Feeds feeds = images ? start_feeds(replicas, *images, options.feed) : Feeds{};
+  const Feeds feeds = fed ? start_feeds(replicas, *fed, options.feed) : Feeds{};
 
   const auto tracer = make_tracer(options.trace);
   ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
@@ -147,11 +167,11 @@ int bench(const BenchOptions& options) {
   if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
   Measurement measured = measurement_of(timed);
   if (!options.no_peak) measured.peak_flops_per_second = 0.5 * (peak_before + measure_peak(wanted, threads));
-  measured.feed = images ? options.feed.c_str() : "none";
+  measured.feed = fed ? options.feed.c_str() : "none";
   record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(), measured);
   if (!options.no_peak) add_bandwidth_roofs(run, wanted, threads);
   run.asked["steps"] = options.steps;
-  if (images) run.asked["feed"] = options.feed;
+  if (fed) run.asked["feed"] = options.feed;
   if (ops) add_ops(run, *ops);
   if (tracer != nullptr) keep_trace(*tracer, options.trace.file, options.run, run);
   run.words["stopped_by"] = record::name(rule.state());
@@ -176,7 +196,8 @@ std::function<int()> declare_bench(CLI::App& command) {
   command
       .add_option(
           "--feed", options->feed,
-          "auto, the inputs stay as they are; device or host, each step gets a batch of synthetic images, "
+          "auto, the inputs stay as they are; device or host, each step gets a batch of synthetic images "
+          "or sequences, "
           "made by a GPU in its memory or by threads of the host ahead of the steps")
       ->capture_default_str();
   add_stopping_options(command, options->stopping);

@@ -65,8 +65,8 @@ Explained look_at(const ExplainOptions& options) {
     result.peak_bytes = static_cast<std::size_t>(meter::peak_resident_bytes());
   } else {
     train::limit_threads(session_options.threads);
-    const auto backend =
-        backend::make_backend(session_options.backend, session_options.device, session_options.precision);
+    const auto backend = backend::make_backend(session_options.backend, session_options.device,
+                                               session_options.precision, session_options.tuning);
     const plan::CompiledStep step = train::compile_step(session_options, *backend);
     result.plan = step.plan;
     result.parameters = graph::parameter_count(*step.graph);

@@ -70,7 +70,8 @@ CountedSteps count(const RunOptions& options, const train::SessionOptions& sessi
   if (session.model.training) networks::add_training_step(model, session.update);
   counted.by_graph = networks::generator::count_graph(model.graph);
   train::limit_threads(session.threads);
-  const auto backend = backend::make_backend(session.backend, session.device, session.precision);
+  const auto backend =
+      backend::make_backend(session.backend, session.device, session.precision, session.tuning);
   counted.by_kernels = count_kernels(train::compile_step(session, *backend), counted.by_graph.parameters);
   return counted;
 }

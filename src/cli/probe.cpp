@@ -104,6 +104,7 @@ void print_peaks(const Json& report, const ProbeOptions& options) {
   const auto bandwidth = [](double rate) { return fmt::format("{:.1f} GB/s", rate / 1e9); };
   const Group groups[] = {{"fma_flops_per_second", "multiply-add", format_rate},
                           {"memory_bytes_per_second", "memory", bandwidth},
+                          {"cache_bytes_per_second", "cache", bandwidth},
                           {"launch_seconds", "launch", format_seconds},
                           {"transfer_bytes_per_second", "transfer", bandwidth}};
   fmt::print("{}, best of {} each\n",

@@ -82,6 +82,10 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
       .add_option("--precision", options.precision,
                   "f32, tf32 or bf16 (with f32 master weights); the last two on cuda")
       ->capture_default_str();
+  command
+      .add_option("--tuning", options.tuning,
+                  "How hard a GPU's libraries are searched for the fastest way: full, or quick, for sweeps")
+      ->capture_default_str();
   command.add_option("--threads", options.threads, "CPU threads (default: all cores)");
   command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
   command.add_option("--optimizer", options.optimizer, "sgd, momentum, nesterov, rmsprop, adam or adamw")
@@ -119,6 +123,7 @@ train::SessionOptions to_session(const RunOptions& options) {
     fail(ErrorKind::usage, "--batch {}: must be at most {}", options.batch, kLargestBatch);
   want_one_of("--mode", options.mode, {"train", "infer"});
   want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
+  want_one_of("--tuning", options.tuning, {"full", "quick"});
   if (options.learning_rate < 0) fail(ErrorKind::usage, "--lr {}: must be positive", options.learning_rate);
   if (options.ema < 0 || options.ema >= 1) fail(ErrorKind::usage, "--ema {}: must be in [0, 1)", options.ema);
   train::SessionOptions session;
@@ -135,6 +140,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.precision = options.precision == "tf32"   ? backend::Precision::tf32
                       : options.precision == "bf16" ? backend::Precision::bf16
                                                     : backend::Precision::f32;
+  session.tuning = options.tuning == "quick" ? backend::Effort::quick : backend::Effort::full;
   session.threads = options.threads;
   session.seed = options.seed;
   session.fuse = !options.no_fusion;

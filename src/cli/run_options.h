@@ -17,7 +17,7 @@ struct RunOptions {
   int classes = 0;  // 0: the network's own
   networks::generator::Given parameters;
   std::string mode = "train";
-  std::string backend = "auto", device = "cpu", precision = "f32";
+  std::string backend = "auto", device = "cpu", precision = "f32", tuning = "full";
   int threads = 0;
   std::uint64_t seed = 1;
   std::string optimizer = "sgd";

@@ -47,6 +47,7 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"devices", std::int64_t{deployment.devices}}};
   add_parameters(asked, options);
   if (options.mode != "train") asked["mode"] = options.mode;
+  if (options.tuning != "full") asked["tuning"] = options.tuning;
   if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
   if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
   return asked;
@@ -75,11 +76,9 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
     run.figures["wall_seconds_per_step"] = measured.wall_seconds / steps;
   }
   run.words["feed"] = measured.feed;
-  if (run.words["feed"] != "none") {
-    run.figures["input_wait_seconds"] = measured.input_wait_seconds;
-    run.figures["input_wait_fraction"] =
-        measured.wall_seconds > 0 ? measured.input_wait_seconds / measured.wall_seconds : none;
-  }
+  run.figures["input_wait_seconds"] = measured.input_wait_seconds;
+  run.figures["input_wait_fraction"] =
+      measured.wall_seconds > 0 ? measured.input_wait_seconds / measured.wall_seconds : none;
   run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
   run.figures["peak_fraction"] =
       measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
@@ -141,6 +140,7 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.words["backend"] = facts.backend;
   run.figures["parameters"] = static_cast<double>(facts.parameters);
   run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
+  run.figures["bytes_per_step"] = static_cast<double>(facts.bytes_per_step);
   add_steps(run, facts, deployment, measured);
   add_resources(run, facts, measured);
   return run;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "meter/nvml.h"
 #include "networks/zoo.h"
+#include "study/make_store.h"
 
 namespace trainyard::cli {
 namespace {
@@ -140,6 +141,8 @@ study::Folder folder_of(const study::Spec& spec, const std::filesystem::path& ou
 
 study::Folder existing_folder(const std::filesystem::path& path) {
   const study::Folder folder{std::filesystem::absolute(path).lexically_normal()};
+  if (!std::filesystem::exists(folder.store()) && std::filesystem::exists(folder.spec()))
+    study::make_store(folder);
   if (!std::filesystem::exists(folder.store()))
     fail(ErrorKind::usage, "'{}' is not the folder of a study: there is no {} in it", path.string(),
          folder.store().filename().string());

@@ -1,12 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
 #include <vector>
 
-#include "base/sample_order.h"
 #include "data/augment.h"
 #include "data/dataset.h"
 
@@ -34,29 +32,29 @@ struct BatchStreamOptions {
 // not on threads, depth or first_step. Used by any number of threads at once.
 class BatchMaker {
  public:
-  // `dataset` must outlive it. Error (config) for options that do not fit it.
-  BatchMaker(const Dataset& dataset, const BatchStreamOptions& options);
+  virtual ~BatchMaker() = default;
 
   const BatchStreamOptions& options() const { return options_; }
-  Shape image_shape() const { return augment_.output(); }  // C, h, w
-  std::int64_t steps() const { return steps_; }  // of an evaluation pass; a training pass has no end
+  // Of a whole batch. Beside it there is an i32 for each sample: its label, or its length.
+  virtual Shape input_shape() const = 0;
+  virtual DType input_type() const = 0;
+  virtual std::int64_t steps() const = 0;
 
-  // Room for one image of bytes while a batch is made.
+  // Room that a batch needs while it is made.
   using Scratch = std::vector<std::uint8_t>;
-  Scratch scratch() const { return Scratch(static_cast<std::size_t>(augment_.input().elements())); }
-  // f32 (batch, C, h, w) and i32 (batch). Returns the images that count: fewer than the batch only at the end
-  // of an evaluation pass.
-  std::int64_t make(std::int64_t step, float* images, std::int32_t* labels, Scratch& scratch) const;
+  virtual Scratch scratch() const { return {}; }
+  // Returns the samples that count: fewer than the batch only at the end of an evaluation pass.
+  std::int64_t make(std::int64_t step, std::byte* inputs, std::int32_t* labels, Scratch& scratch) const;
+
+ protected:
+  // Error (config) for options that no batch can have.
+  explicit BatchMaker(const BatchStreamOptions& options);
 
  private:
-  std::int64_t fill(std::int64_t step, float* images, std::int32_t* labels, Scratch& scratch) const;
+  virtual std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
+                            Scratch& scratch) const = 0;
 
   const BatchStreamOptions options_;
-  const std::shared_ptr<const ImageSource> images_;
-  const std::span<const std::int32_t> labels_;
-  const Augment augment_;
-  const SampleOrder order_;
-  const std::int64_t steps_;
 };
 
 }  // namespace trainyard::data

@@ -36,12 +36,12 @@ void expect_same(const Batch& a, const Batch& b) {
 
 TEST(BatchStream, GivesTheSameForAnyDepthAndThreads) {
   BatchStream plain(small_set(), options_with(0, 0, 1));
-  EXPECT_EQ(plain.image_shape(), (Shape{3, 24, 24}));
   BatchStream one(small_set(), options_with(0, 3, 1)), two(small_set(), options_with(0, 4, 2));
   BatchStream tight(small_set(), options_with(0, 1, 2));
   for (std::int64_t step = 0; step < 60; ++step) {
     const Batch& batch = plain.next();
     EXPECT_EQ(batch.step, step);
+    EXPECT_EQ(batch.images.shape(), (Shape{8, 3, 24, 24}));
     EXPECT_EQ(batch.valid, 8);
     expect_same(batch, one.next());
     expect_same(batch, two.next());

@@ -13,10 +13,10 @@
 namespace trainyard::data {
 namespace {
 
-constexpr std::int64_t kRecords = 3;
+constexpr std::int64_t kMadeRecords = 3;
 
 struct Records {
-  HostTensor images{{kRecords, 3, 32, 32}, DType::u8}, labels{{kRecords}, DType::i32};
+  HostTensor images{{kMadeRecords, 3, 32, 32}, DType::u8}, labels{{kMadeRecords}, DType::i32};
 };
 
 std::uint8_t pixel(std::int64_t record, std::int64_t channel, std::int64_t i) {
@@ -25,7 +25,7 @@ std::uint8_t pixel(std::int64_t record, std::int64_t channel, std::int64_t i) {
 
 std::string binary_records(char first_label = '\6') {
   std::string content;
-  for (std::int64_t record = 0; record < kRecords; ++record) {
+  for (std::int64_t record = 0; record < kMadeRecords; ++record) {
     content += static_cast<char>(first_label + record);
     for (std::int64_t channel = 0; channel < 3; ++channel)
       for (std::int64_t i = 0; i < 1024; ++i) content += static_cast<char>(pixel(record, channel, i));
@@ -36,7 +36,7 @@ std::string binary_records(char first_label = '\6') {
 void write_png(const std::filesystem::path& path, unsigned width = 1024,
                png_uint_32 format = PNG_FORMAT_RGB) {
   std::vector<std::uint8_t> rows;
-  for (std::int64_t record = 0; record < kRecords; ++record)
+  for (std::int64_t record = 0; record < kMadeRecords; ++record)
     for (std::int64_t i = 0; i < width; ++i)
       for (std::int64_t channel = 0; channel < static_cast<std::int64_t>(PNG_IMAGE_SAMPLE_CHANNELS(format));
            ++channel)
@@ -45,7 +45,7 @@ void write_png(const std::filesystem::path& path, unsigned width = 1024,
   std::memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;
   image.width = width;
-  image.height = kRecords;
+  image.height = kMadeRecords;
   image.format = format;
   ASSERT_NE(0, png_image_write_to_file(&image, path.c_str(), 0, rows.data(), 0, nullptr)) << image.message;
 }
@@ -62,10 +62,10 @@ void expect_pixels(const HostTensor& images, std::int64_t first) {
 TEST(CifarBinary, ReadsPlanesAndLabels) {
   const TestFolder folder;
   const Records records;
-  read_cifar_binary(folder.write("a.bin", binary_records()), kRecords, records.images, records.labels, 0);
+  read_cifar_binary(folder.write("a.bin", binary_records()), kMadeRecords, records.images, records.labels, 0);
   EXPECT_EQ(records.labels.as<std::int32_t>()[2], 8);
   expect_pixels(records.images, 0);
-  write_cifar_binary(folder.path() / "b.bin", kRecords, records.images, records.labels, 0);
+  write_cifar_binary(folder.path() / "b.bin", kMadeRecords, records.images, records.labels, 0);
   EXPECT_EQ(read_file(folder.path() / "a.bin"), read_file(folder.path() / "b.bin"));
 }
 
@@ -75,7 +75,7 @@ TEST(CifarBinary, RefusesWrongSizesAndLabels) {
     const Records records;
     const std::filesystem::path path = folder.write("bad.bin", content);
     expect_error(ErrorKind::config, part,
-                 [&] { read_cifar_binary(path, kRecords, records.images, records.labels, 0); });
+                 [&] { read_cifar_binary(path, kMadeRecords, records.images, records.labels, 0); });
   };
   refused("", "bad.bin': 0 bytes found, 9219 expected (3 records of 3073 bytes");
   refused(binary_records().substr(1), "9218 bytes found");
@@ -87,7 +87,7 @@ TEST(CifarPng, ReadsOneImageARow) {
   const TestFolder folder;
   const Records records;
   write_png(folder.path() / "a.png");
-  read_cifar_png(folder.path() / "a.png", kRecords, records.images, 0);
+  read_cifar_png(folder.path() / "a.png", kMadeRecords, records.images, 0);
   expect_pixels(records.images, 0);
 }
 
@@ -96,7 +96,7 @@ TEST(CifarPng, RefusesOtherFiles) {
   const Records records;
   const std::filesystem::path path = folder.path() / "bad.png";
   const auto refused = [&](const std::string& part) {
-    expect_error(ErrorKind::config, part, [&] { read_cifar_png(path, kRecords, records.images, 0); });
+    expect_error(ErrorKind::config, part, [&] { read_cifar_png(path, kMadeRecords, records.images, 0); });
   };
   refused("bad.png");
   folder.write("bad.png", "no PNG at all");
@@ -136,20 +136,20 @@ TEST(Cifar10, BinaryAndPngFormsGiveTheSame) {
   write_png(png.path() / "test_batch.png");
   png.write("train_lables.json", "[" + labels + "]");
   png.write("test_lables.json", "[6,7,8]");
-  const Dataset dataset = load_cifar10(png.path(), ReadMode::memory, kRecords);
+  const Dataset dataset = load_cifar10(png.path(), ReadMode::memory, kMadeRecords);
   EXPECT_EQ(dataset.size(Split::train), 15);
   EXPECT_EQ(dataset.size(Split::test), 3);
   expect_pixels(dataset.train.images, 12);
 
   std::filesystem::create_directory(binary.path() / "cifar-10-batches-bin");
-  EXPECT_EQ(store_cifar10(dataset, binary.path() / "cifar-10-batches-bin", kRecords).size(), 6u);
-  const Dataset again = load_cifar10(binary.path(), ReadMode::memory, kRecords);
+  EXPECT_EQ(store_cifar10(dataset, binary.path() / "cifar-10-batches-bin", kMadeRecords).size(), 6u);
+  const Dataset again = load_cifar10(binary.path(), ReadMode::memory, kMadeRecords);
   EXPECT_EQ(
       0, std::memcmp(dataset.train.images.data(), again.train.images.data(), dataset.train.images.bytes()));
   EXPECT_EQ(
       0, std::memcmp(dataset.train.labels.data(), again.train.labels.data(), dataset.train.labels.bytes()));
   expect_error(ErrorKind::config, "no 'data_batch_1.bin'",
-               [&] { load_cifar10(binary.path() / "x", ReadMode::memory, kRecords); });
+               [&] { load_cifar10(binary.path() / "x", ReadMode::memory, kMadeRecords); });
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void expect_near(const std::vector<float>& got, const std::vector<float>& expect
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 2e-6) << what << " at " << i;
 }
 
-std::vector<std::uint8_t> random_image(const Shape& shape, std::uint64_t seed) {
+std::vector<std::uint8_t> image_at(const Shape& shape, std::uint64_t seed) {
   std::vector<std::uint8_t> image(static_cast<std::size_t>(shape.elements()));
   for (std::size_t i = 0; i < image.size(); ++i)
     image[i] = static_cast<std::uint8_t>(Philox(seed, 0).word(i));
@@ -73,7 +73,7 @@ TEST(Recipe, DescriptionMakesWhatAugmentMakes) {
       const PlaneSize from{in[1], in[2]}, to{out[1], out[2]};
       std::vector<float> got(static_cast<std::size_t>(out.elements()));
       for (std::int64_t position = 0; position < 20; ++position) {
-        const auto image = random_image(in, static_cast<std::uint64_t>(position));
+        const auto image = image_at(in, static_cast<std::uint64_t>(position));
         const Philox::Block draws = image_draws(7, position);
         const ImageRecipe& recipe = augment.recipe();
         const Executor train{recipe, in, out, image.data(), training_place(recipe, from, to, draws)};

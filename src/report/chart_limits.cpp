@@ -63,7 +63,8 @@ Chart make_limits_chart(const analyze::Analysis& analysis) {
   }
   if (panels.values.size() > 1) panels.field = "panel";
   chart.explanation = fmt::format(
-      "By a model of launches, bandwidth and arithmetic that was fitted to these points; its mean error is "
+      "By a model of launches, bandwidth, arithmetic and input that was fitted to these points; its mean "
+      "error is "
       "{}.",
       errors);
   chart.spec = finish_spec(fill_spec(kView, {}), rows, panels, {2, 380, 80});

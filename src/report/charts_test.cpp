@@ -13,12 +13,9 @@ namespace {
 using nlohmann::json;
 using record::Value;
 
-Value word(const char* text) { return std::string(text); }
 std::vector<Value> numbers(std::initializer_list<std::int64_t> values) {
   return {values.begin(), values.end()};
 }
-
-StudyView view_of(const TestStudy& study) { return make_study_view(study.name, study.planned, study.runs); }
 
 // The chart's data rows of a kind.
 std::vector<json> rows(const Chart& chart, const std::string& kind) {

@@ -60,7 +60,7 @@ std::string program_in_script(std::string_view program) {
   // "!".
   std::string result = replace_all(program, "<!--", "<\\!--");
   for (std::size_t at = 0; (at = result.find("</", at)) != std::string::npos; at += 2)
-    if (is_script(std::string_view(result).substr(at + 2))) result.insert(at + 1, "\\");
+    if (is_script(std::string_view(result).substr(at + 2))) result.insert(at + 1, 1, '\\');
   constexpr std::string_view kSourceMap = "//# sourceMappingURL=";
   if (const std::size_t at = result.rfind(kSourceMap); at != std::string::npos)
     result.erase(at, result.find('\n', at) - at);

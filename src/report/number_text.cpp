@@ -12,7 +12,7 @@ namespace {
 // "-1234567" to "-1,234,567".
 std::string grouped(std::string digits) {
   const std::size_t first = digits.starts_with('-') ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 

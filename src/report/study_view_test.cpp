@@ -11,10 +11,7 @@ namespace {
 
 using record::Value;
 
-Value word(const char* text) { return std::string(text); }
 Value number(std::int64_t value) { return value; }
-
-StudyView view_of(const TestStudy& study) { return make_study_view(study.name, study.planned, study.runs); }
 
 TEST(StudyView, FindsWhatVariesAndSortsCellsByIt) {
   TestStudy study = make_test_study(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "record/run_record.h"
+#include "report/study_view.h"
 #include "store/store.h"
 
 namespace trainyard::report {
@@ -35,5 +36,11 @@ void describe_network(record::RunRecord& run);
 void fail_run(record::RunRecord& run, record::Status status, const std::string& reason);
 // Takes a run away: planned, never seen.
 void lose_run(TestStudy& study, std::size_t cell, int replicate);
+
+inline StudyView view_of(const TestStudy& study) {
+  return make_study_view(study.name, study.planned, study.runs);
+}
+
+inline record::Value word(const char* text) { return std::string(text); }
 
 }  // namespace trainyard::report

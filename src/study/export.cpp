@@ -81,14 +81,15 @@ std::string to_csv(const std::vector<record::RunRecord>& runs) {
     for (const auto& [name, value] : run.asked) settings.insert(name);
   std::string text = legacy_csv_head();
   for (const Column& column : kColumns) text += fmt::format(",{}", column.name);
-  for (const std::string& name : settings) text += "," + quoted("asked_" + name);
+  for (const std::string& name : settings) text += fmt::format(",{}", quoted("asked_" + name));
   text += "\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     text += legacy_csv_row(i, runs[i]);
-    for (const Column& column : kColumns) text += "," + quoted(column.text(runs[i]));
+    for (const Column& column : kColumns) text += fmt::format(",{}", quoted(column.text(runs[i])));
     for (const std::string& name : settings) {
       const auto found = runs[i].asked.find(name);
-      text += "," + (found == runs[i].asked.end() ? "" : quoted(record::to_text(found->second)));
+      text += ',';
+      if (found != runs[i].asked.end()) text += quoted(record::to_text(found->second));
     }
     text += "\n";
   }

@@ -18,7 +18,7 @@ using record::Status;
 
 // The form of PSC's job outputs, with the figures of the jobs named in each test
 // (github.com/asakhare/Tensoflow-Benchmarking-with-CNN_DL_MNIST).
-struct Job {
+struct PscJob {
   std::string id = "3072349", node = "gpu006", gres = "gpu:k80:1", partition = "GPU-shared",
               script = "gpuJob.slurm";
   int cpus = 7, tasks = 7;
@@ -59,7 +59,7 @@ std::string setting(const RunRecord& run, const char* name) {
 
 TEST(ImportPsc, ReadsAResult) {
   const RunRecord run = import_psc_output("2018-06-04-k80:1:local",
-                                          Job{.script = "gpuJob_local.slurm", .output = kResult}.text());
+                                          PscJob{.script = "gpuJob_local.slurm", .output = kResult}.text());
   EXPECT_EQ(run.status, Status::ok) << run.reason;
   EXPECT_EQ(run.id, "psc-3072349");
   EXPECT_EQ(run.node, "gpu006");
@@ -88,22 +88,23 @@ TEST(ImportPsc, ReadsAResult) {
 }
 
 TEST(ImportPsc, KnowsOtherWaysToPrint) {
-  const RunRecord early = import_psc_output(
-      "2018-05-31-k80:1", Job{.output = "Mean Time : 0.0100046540141\nMean Speed : 4997.67407543\n"}.text());
+  const RunRecord early =
+      import_psc_output("2018-05-31-k80:1",
+                        PscJob{.output = "Mean Time : 0.0100046540141\nMean Speed : 4997.67407543\n"}.text());
   EXPECT_EQ(early.status, Status::ok);
   EXPECT_EQ(early.statistics.legacy.mean_seconds, 0.0100046540141);
   EXPECT_EQ(setting(early, "batch"), "50");
   EXPECT_EQ(setting(early, "staging"), "in-place");
   const RunRecord small = import_psc_output(
       "2018-07-01-GPU-p100:1:16:scratch",
-      Job{.output = "graMean Time Per Step : 9e-05\nMean Speed : 1.777e+05 Images/Sec\n"}.text());
+      PscJob{.output = "graMean Time Per Step : 9e-05\nMean Speed : 1.777e+05 Images/Sec\n"}.text());
   EXPECT_EQ(small.statistics.legacy.mean_seconds, 9e-05);
   EXPECT_EQ(small.statistics.legacy.mean_speed, 177700);
 }
 
 TEST(ImportPsc, CountsTheImagesOfEveryTower) {
   // 22 June, two K80: B 1024 printed, 2048 taken. 0.14502 is 297 of 2048 and no number of 1024.
-  Job job{.gres = "gpu:k80:2", .python = "CNN_MNIST_PS.py"};
+  PscJob job{.gres = "gpu:k80:2", .python = "CNN_MNIST_PS.py"};
   const std::string figures = "Mean Time Per Step : 0.0886924197197\nMean Speed : 11545.518808 Images/Sec\n";
   job.output = "step 0, training accuracy 0.14502\nstep 100, training accuracy 0.936523\n" + figures;
   const RunRecord run = import_psc_output("2018-06-22-GPU-k80:2:scratch:PS", job.text());
@@ -131,7 +132,7 @@ TEST(ImportPsc, CountsTheImagesOfEveryTower) {
 
 TEST(ImportPsc, WarnsOfLabelsCoresAndIdleDevices) {
   // 5 July: 8 cores asked, 28 allotted, (289m54.259s + 492m49.834s) / 28m12.133s used.
-  Job job{
+  PscJob job{
       .node = "r560", .gres = "(null)", .partition = "RM", .script = "cpuJob.slurm", .cpus = 28, .tasks = 8};
   job.before_run = "Model name:            Intel(R) Xeon(R) CPU E5-2695 v3 @ 2.30GHz\n";
   job.python = "CNN_MNIST_CPU_ONLY.py 64";
@@ -146,14 +147,14 @@ TEST(ImportPsc, WarnsOfLabelsCoresAndIdleDevices) {
   EXPECT_EQ(setting(run, "batch"), "64");
   EXPECT_EQ(setting(run, "gpus"), "");
   const RunRecord idle =
-      import_psc_output("2018-06-04-k80:4:local", Job{.gres = "gpu:k80:4", .output = kResult}.text());
+      import_psc_output("2018-06-04-k80:4:local", PscJob{.gres = "gpu:k80:4", .output = kResult}.text());
   EXPECT_TRUE(has_warning(idle, "devices", "4 GPUs allotted, one used"));
 }
 
 TEST(ImportPsc, SaysWhyThereIsNoResult) {
   const auto expect = [](const std::string& output, Status status, const std::string& part) {
     const RunRecord run =
-        import_psc_output("2018-07-05-CPU-RM:E5-2695-V2:4:4096:scratch", Job{.output = output}.text());
+        import_psc_output("2018-07-05-CPU-RM:E5-2695-V2:4:4096:scratch", PscJob{.output = output}.text());
     EXPECT_EQ(run.status, status) << output << run.reason;
     EXPECT_NE(run.reason.find(part), std::string::npos) << run.reason;
     EXPECT_FALSE(run.images_per_second);
@@ -188,10 +189,10 @@ TEST(ImportPsc, TakesOutputsFromAFolderOnceAndNumbersReplicates) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("trainyard-psc-{}", ::getpid());
   fs::create_directories(folder / "archived");
   const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
-  write("2018-06-04-k80:1:local", Job{.output = kResult}.text());
-  write("archived/2018-06-04-k80:1:local", Job{.output = kResult}.text());
-  write("2018-06-05-k80:1:local", Job{.id = "3072350", .output = kResult}.text());
-  write("slurm-3072351.out", Job{.id = "3072351", .output = kResult}.text());
+  write("2018-06-04-k80:1:local", PscJob{.output = kResult}.text());
+  write("archived/2018-06-04-k80:1:local", PscJob{.output = kResult}.text());
+  write("2018-06-05-k80:1:local", PscJob{.id = "3072350", .output = kResult}.text());
+  write("slurm-3072351.out", PscJob{.id = "3072351", .output = kResult}.text());
   write("2018-06-05:TF_PERFORMANCE_RESULTS.csv", ",mean_speed\n0,8732.9\n");
   write("2018-06-05:K80-LOCAL.png", "\x89PNG");
   const std::vector<RunRecord> runs = import_psc({folder});

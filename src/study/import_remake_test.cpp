@@ -15,7 +15,7 @@ constexpr const char* kTable =
     "Tesla T4, f32, 4, 32, 64, 2000, 200, 73472, 0.5, 0.005\r\n"
     "Tesla T4, f16, 128, 8192, 64, 2000, 200, 73472, 0, 0\n\n";
 
-std::string message_of(const std::string& row) {
+std::string message_of_row(const std::string& row) {
   try {
     import_remake("t.csv", kTable + row);
   } catch (const Error& error) {
@@ -44,14 +44,14 @@ TEST(ImportRemake, ReadsRowsReplicatesAndMemoryThatRanOut) {
 }
 
 TEST(ImportRemake, NamesTheLineThatIsDamaged) {
-  EXPECT_EQ(message_of("Tesla T4, f32, 4\n"), "'t.csv' line 6: 3 fields, 10 are needed");
-  EXPECT_EQ(message_of("Tesla T4, f32, 4, 32, 64, 2000, 200, 7, 0.2, 0.1, 5\n"),
+  EXPECT_EQ(message_of_row("Tesla T4, f32, 4\n"), "'t.csv' line 6: 3 fields, 10 are needed");
+  EXPECT_EQ(message_of_row("Tesla T4, f32, 4, 32, 64, 2000, 200, 7, 0.2, 0.1, 5\n"),
             "'t.csv' line 6: 11 fields, 10 are needed");
-  EXPECT_EQ(message_of("Tesla T4, f32, four, 32, 64, 2000, 200, 7, 0.2, 0.1\n"),
+  EXPECT_EQ(message_of_row("Tesla T4, f32, four, 32, 64, 2000, 200, 7, 0.2, 0.1\n"),
             "'t.csv' line 6: layers is 'four', not a number from 1");
-  EXPECT_EQ(message_of("Tesla T4, f32, 4, 32, 64, 2000, 200, 7, nan, 0.1\n"),
+  EXPECT_EQ(message_of_row("Tesla T4, f32, 4, 32, 64, 2000, 200, 7, nan, 0.1\n"),
             "'t.csv' line 6: duration is 'nan', not a number from 0");
-  EXPECT_EQ(message_of("Tesla T4, f32, 4, 0, 64, 2000, 200, 7, 1, 0.1\n"),
+  EXPECT_EQ(message_of_row("Tesla T4, f32, 4, 0, 64, 2000, 200, 7, 1, 0.1\n"),
             "'t.csv' line 6: nodes is '0', not a number from 1");
   EXPECT_THROW(import_remake("t.csv", "device,input_type,layers\n"), Error);
 }

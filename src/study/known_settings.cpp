@@ -77,6 +77,7 @@ std::vector<KnownSetting> run_settings() {
       {"device", "--device", "both", Form::word, {}},
       {"threads", "--threads", "both", Form::count, {}},
       {"precision", "--precision", "both", Form::choice, {"f32", "tf32", "bf16"}},
+      {"tuning", "--tuning", "both", Form::choice, {"full", "quick"}},
       {"seed", "--seed", "both", Form::number, {}},
       {"optimizer",
        "--optimizer",

@@ -9,6 +9,7 @@
 
 #include "base/test_folder.h"
 #include "study/local_launcher.h"
+#include "study/make_store.h"
 
 namespace trainyard::study {
 namespace {
@@ -127,6 +128,10 @@ TEST_F(RunStudyTest, AStoreThatWasLostIsMadeAgainFromTheRecords) {
   const Progress progress = run(study);
   EXPECT_EQ(started_, 0);
   EXPECT_EQ(progress.done(), 3);
+  std::filesystem::remove(folder().store());  // or was never there: those who only read make it, too
+  make_store(folder());
+  EXPECT_EQ(progress_of(folder()).done(), 3);
+  EXPECT_EQ(progress_of(folder()).study, study.name);
 }
 
 TEST_F(RunStudyTest, AFolderHoldsOneStudyAndNothingElse) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "data/image_batches.h"
 #include "train/resident_data.h"
 
 namespace trainyard::train {
@@ -22,20 +23,28 @@ bool fits(const backend::Device& device, const data::SplitData& split) {
   return free == 0 || bytes + std::min(bytes, kSpareBytes) <= free;
 }
 
-std::unique_ptr<HostFeed> feed_from_host(Session& session, const data::Dataset& dataset,
-                                         data::BatchStreamOptions options) {
+}  // namespace
+
+data::BatchStreamOptions host_options(const Session& session, data::BatchStreamOptions options) {
+  // One core stays with the thread that starts the steps.
+  options.threads = std::clamp(session.options().threads - 1, 1, kMostThreads);
+  options.depth = std::max<std::int64_t>(options.threads, kPlaces);
+  return options;
+}
+
+std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const data::BatchMaker> maker) {
   engine::Executor& executor = session.executor();
   const auto buffer = [&](const char* name) -> const plan::Buffer& {
     return executor.plan().buffers[static_cast<std::size_t>(executor.plan().find_buffer(name))];
   };
-  const plan::Buffer &images = buffer(Session::kImages), &labels = buffer(Session::kLabels);
+  const plan::Buffer &images = buffer(session.input_names().inputs),
+                     &labels = buffer(session.input_names().labels);
   const backend::InputRing ring{.places = kPlaces,
                                 .image_bytes = static_cast<std::size_t>(images.type.bytes()),
                                 .label_bytes = static_cast<std::size_t>(labels.type.bytes()),
                                 .begins = engine::Executor::kMarks};
-  const data::Augment augment(options.preprocess, dataset.image_shape);
-  TRAINYARD_CHECK(images.type.dtype == DType::f32 && labels.type.dtype == DType::i32 &&
-                  images.type.shape.elements() == options.batch * augment.output().elements());
+  TRAINYARD_CHECK(images.type.dtype == maker->input_type() && labels.type.dtype == DType::i32 &&
+                  images.type.shape.elements() == maker->input_shape().elements());
   auto kernel = session.backend().make_input_ring(ring);
   TRAINYARD_CHECK(kernel != nullptr);
   const std::shared_ptr<backend::Device> device = session.backend().device();
@@ -46,13 +55,8 @@ std::unique_ptr<HostFeed> feed_from_host(Session& session, const data::Dataset& 
   backend::Binding binding{.inputs = {kept[0].data()},
                            .outputs = {executor.data(images), executor.data(labels), kept[1].data()}};
   executor.set_prologue(std::move(kernel), std::move(binding), std::move(kept));
-  // One core stays with the thread that starts the steps.
-  options.threads = std::clamp(session.options().threads - 1, 1, kMostThreads);
-  options.depth = std::max<std::int64_t>(options.threads, kPlaces);
-  return std::make_unique<HostFeed>(device, ring, memory, dataset, options);
+  return std::make_unique<HostFeed>(device, ring, memory, std::move(maker));
 }
-
-}  // namespace
 
 const char* name(Feed feed) {
   switch (feed) {
@@ -86,7 +90,8 @@ std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dat
     if (made.accepted()) return nullptr;
     if (feed == Feed::device) fail(ErrorKind::usage, "--feed device: {}", made.reason);
   }
-  return feed_from_host(session, dataset, options);
+  return feed_from_host(session,
+                        std::make_shared<data::ImageBatches>(dataset, host_options(session, options)));
 }
 
 }  // namespace trainyard::train

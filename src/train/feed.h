@@ -19,9 +19,16 @@ const char* name(Feed feed);  // "auto", "device", "host"
 std::vector<std::string> feed_names();
 std::optional<Feed> find_feed(const std::string& name);
 
-// Lets the device take a batch at the beginning of each step: those that a BatchStream of these options
-// makes. Null: the device makes them by itself. Error (usage) when it is asked to and cannot, Error (device)
-// when memory is short. REQUIRES: the device is not the host, no step was run yet.
+// The options with which the host makes a device's batches: ahead, by threads of the session's.
+data::BatchStreamOptions host_options(const Session& session, data::BatchStreamOptions options);
+
+// Lets the device take at the beginning of each step what the host makes. Error (device) when memory is
+// short. REQUIRES: the device is not the host, no step was run yet.
+std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const data::BatchMaker> maker);
+
+// The same of images: those that a BatchStream of these options makes. Null: the device makes them by itself.
+// Error (usage) when it is asked to and cannot, Error (device) when memory is short. REQUIRES: the device is
+// not the host, no step was run yet.
 std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dataset,
                                       const data::BatchStreamOptions& options, Feed feed);
 

@@ -6,20 +6,19 @@
 
 namespace trainyard::train {
 
-HostBatches::HostBatches(Replicas& replicas, const data::Dataset& dataset, const OptionsOf& options_of)
+HostBatches::HostBatches(Replicas& replicas, const MakerOf& maker_of)
     : replicas_(replicas), streams_(static_cast<std::size_t>(replicas.here())) {
   replicas_.run([&](int device) {
-    streams_[static_cast<std::size_t>(device)] =
-        std::make_unique<data::BatchStream>(dataset, options_of(device));
+    streams_[static_cast<std::size_t>(device)] = std::make_unique<data::BatchStream>(maker_of(device));
   });
 }
 
 std::int64_t HostBatches::fill(int device, StepTracer* tracer) {
-  engine::Executor& executor = replicas_.session(device).executor();
+  Session& session = replicas_.session(device);
   const data::Batch& batch = streams_[static_cast<std::size_t>(device)]->next();
   if (tracer != nullptr) tracer->notes(device).came = now_seconds();
-  executor.write(Session::kImages, batch.images);
-  executor.write(Session::kLabels, batch.labels);
+  session.executor().write(session.input_names().inputs, batch.images);
+  session.executor().write(session.input_names().labels, batch.labels);
   return batch.valid;
 }
 

@@ -13,10 +13,10 @@ namespace trainyard::train {
 // Batches that threads make ahead of the steps of devices that are the host: a stream for each, on its cores.
 class HostBatches {
  public:
-  using OptionsOf = std::function<data::BatchStreamOptions(int device)>;
+  using MakerOf = std::function<std::shared_ptr<const data::BatchMaker>(int device)>;
 
-  // The replicas and the data set must outlive it.
-  HostBatches(Replicas& replicas, const data::Dataset& dataset, const OptionsOf& options_of);
+  // The replicas must outlive it.
+  HostBatches(Replicas& replicas, const MakerOf& maker_of);
 
   // Writes the next batch where the device's step reads it, in its thread; returns the images that count.
   // Tells `tracer`, which may be null, when the batch came.

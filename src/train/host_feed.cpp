@@ -19,17 +19,16 @@ std::unique_ptr<backend::CopyQueue> copy_queue(backend::Device& device, int plac
 }  // namespace
 
 HostFeed::HostFeed(std::shared_ptr<backend::Device> device, const backend::InputRing& ring,
-                   const Memory& memory, const data::Dataset& dataset,
-                   const data::BatchStreamOptions& options)
+                   const Memory& memory, std::shared_ptr<const data::BatchMaker> maker)
     : device_(std::move(device)),
       ring_(ring),
       memory_(memory),
-      maker_(dataset, options),
-      sent_(options.first_step),
-      scratch_(slots_of(ring, options), maker_.scratch()),
-      queue_(copy_queue(*device_, ring.places, slots_of(ring, options) * ring.place_bytes())),
+      maker_(std::move(maker)),
+      sent_(maker_->options().first_step),
+      scratch_(slots_of(ring, maker_->options()), maker_->scratch()),
+      queue_(copy_queue(*device_, ring.places, scratch_.size() * ring.place_bytes())),
       made_(
-          options.depth, options.threads, options.first_step, maker_.steps(),
+          maker_->options().depth, maker_->options().threads, sent_, maker_->steps(),
           [this](std::int64_t slot, std::int64_t step) { make(slot, step); }, ring.places) {
   // What the device still does with fresh memory comes before the first copy into it.
   for (int place = 0; place < ring_.places; ++place) queue_->give_back(place);
@@ -37,9 +36,8 @@ HostFeed::HostFeed(std::shared_ptr<backend::Device> device, const backend::Input
 
 void HostFeed::make(std::int64_t slot, std::int64_t step) {
   std::byte* memory = this->slot(slot);
-  maker_.make(step, reinterpret_cast<float*>(memory),
-              reinterpret_cast<std::int32_t*>(memory + ring_.labels_at()),
-              scratch_[static_cast<std::size_t>(slot)]);
+  maker_->make(step, memory, reinterpret_cast<std::int32_t*>(memory + ring_.labels_at()),
+               scratch_[static_cast<std::size_t>(slot)]);
 }
 
 void HostFeed::before(std::int64_t step) {

@@ -21,12 +21,12 @@ class HostFeed {
     const std::byte* begins;  // InputRing::begins times, which the steps note
   };
 
-  // The device's memory and the data set must outlive it. Makes options.depth batches ahead of those on their
-  // way. REQUIRES: the device has a copy queue. Error (device) when memory is short.
+  // The device's memory must outlive it. Makes as many batches ahead of those on their way as the maker's
+  // depth says. REQUIRES: the device has a copy queue. Error (device) when memory is short.
   HostFeed(std::shared_ptr<backend::Device> device, const backend::InputRing& ring, const Memory& memory,
-           const data::Dataset& dataset, const data::BatchStreamOptions& options);
+           std::shared_ptr<const data::BatchMaker> maker);
 
-  // Right before and right after a step is started. Steps go on one by one from options.first_step.
+  // Right before and right after a step is started. Steps go on one by one from the maker's first_step.
   void before(std::int64_t step);
   void after(std::int64_t step) { queue_->give_back(ring_.place_of(step)); }
 
@@ -48,7 +48,7 @@ class HostFeed {
   const std::shared_ptr<backend::Device> device_;
   const backend::InputRing ring_;
   const Memory memory_;
-  const data::BatchMaker maker_;
+  const std::shared_ptr<const data::BatchMaker> maker_;
   std::int64_t sent_;  // steps below it have their batches on the way
   std::vector<data::BatchMaker::Scratch> scratch_;
   std::unique_ptr<backend::CopyQueue> queue_;

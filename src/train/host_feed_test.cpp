@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "data/batch_stream.h"
+#include "data/image_batches.h"
 #include "data/synthetic.h"
 
 namespace trainyard::train {
@@ -120,7 +121,8 @@ TEST_P(HostFeedTest, EveryStepFindsItsBatch) {
   std::vector<std::byte> ring(ring_.bytes());
   std::vector<std::vector<std::byte>> found;
   {
-    HostFeed feed(device_, ring_, {ring.data(), nullptr}, dataset_, options_);
+    HostFeed feed(device_, ring_, {ring.data(), nullptr},
+                  std::make_shared<data::ImageBatches>(dataset_, options_));
     for (std::int64_t step = kFirst; step < kFirst + kSteps; ++step) {
       feed.before(step);
       device_->start([&, step] {
@@ -147,7 +149,7 @@ TEST_P(HostFeedTest, TellsWhenTheLastStepsBegan) {
   std::vector<std::byte> ring(ring_.bytes());
   std::vector<std::int64_t> begins(static_cast<std::size_t>(ring_.begins));
   const HostFeed feed(device_, ring_, {ring.data(), reinterpret_cast<const std::byte*>(begins.data())},
-                      dataset_, options_);
+                      std::make_shared<data::ImageBatches>(dataset_, options_));
   for (std::int64_t step = 30; step < 40; ++step)
     begins[static_cast<std::size_t>(step % ring_.begins)] = step;
   EXPECT_EQ(feed.begins(31, 3), (std::vector<std::int64_t>{31, 32, 33}));

@@ -6,10 +6,8 @@ namespace trainyard::train {
 namespace {
 
 LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
-  const Shape image = maker.image_shape();
-  const std::int64_t batch = maker.options().batch;
-  return {.images = HostTensor({batch, image[0], image[1], image[2]}, DType::f32),
-          .labels = HostTensor({batch}, DType::i32)};
+  return {.images = HostTensor(maker.input_shape(), maker.input_type()),
+          .labels = HostTensor({maker.options().batch}, DType::i32)};
 }
 
 }  // namespace
@@ -55,8 +53,7 @@ void LeasedBatches::prepare(std::int64_t number) {
 
 void LeasedBatches::make(Batch& batch, std::int64_t number) {
   data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
-  batch.valid =
-      maker_.make(number, batch.images.as<float>().data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.valid = maker_.make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
   batch.number = number;
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "data/batch_maker.h"
+#include "data/image_batches.h"
 #include "tensor/host_tensor.h"
 
 namespace trainyard::train {
@@ -32,7 +32,7 @@ class LeasedBatches {
   void make(Batch& batch, std::int64_t number);
   void run();
 
-  const data::BatchMaker maker_;
+  const data::ImageBatches maker_;
   Batch used_, ahead_;
   data::BatchMaker::Scratch scratch_, scratch_ahead_;
   std::mutex mutex_;

@@ -96,7 +96,8 @@ class PsTrainingRun {
     result_.facts.backend = session_.backend().name();
     result_.facts.threads = session_.options().threads * ps_.workers;
     result_.facts.parameters = session_.parameters();
-    result_.facts.flops_per_step = session_.flops_per_step() * per_update();
+    result_.facts.flops_per_step = session_.work_per_step().flops * per_update();
+    result_.facts.bytes_per_step = session_.work_per_step().bytes_moved * per_update();
     exchange = std::move(exchange_);
     return std::move(result_);
   }

@@ -138,7 +138,8 @@ RunFacts Replicas::facts() const {
   return {first.backend().name(),
           first.options().threads * size(),
           first.parameters(),
-          first.flops_per_step() * size(),
+          first.work_per_step().flops * size(),
+          first.work_per_step().bytes_moved * size(),
           deployment_.strategy == Strategy::allreduce ? collective_ : "",
           ranks_ == nullptr ? 1 : ranks_->size()};
 }

@@ -18,7 +18,7 @@ namespace trainyard::train {
 struct RunFacts {
   std::string backend;
   int threads = 0;
-  std::int64_t parameters = 0, flops_per_step = 0;
+  std::int64_t parameters = 0, flops_per_step = 0, bytes_per_step = 0;
   std::string collective;  // by which devices exchange: "local", "mpi", "nccl"; "": they do not
   int ranks = 1;           // processes
 };

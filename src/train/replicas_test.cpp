@@ -11,6 +11,7 @@
 #include "base/test_folder.h"
 #include "engine/initialise.h"
 #include "train/independent.h"
+#include "train/test_dataset.h"
 
 namespace trainyard::train {
 namespace {
@@ -18,11 +19,6 @@ namespace {
 using plan::Region;
 
 constexpr int kSteps = 6;
-
-data::Dataset small_dataset() {
-  return data::make_synthetic(
-      {.image_shape = {1, 12, 12}, .classes = 4, .train_images = 60, .test_images = 10, .seed = 5});
-}
 
 SessionOptions session_of(const std::string& network, std::int64_t batch) {
   SessionOptions options;

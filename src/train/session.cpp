@@ -31,16 +31,18 @@ plan::CompiledStep compile_step(const SessionOptions& options, const backend::Ba
 Session::Session(const SessionOptions& options) : options_(options) {
   if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
   options_.threads = limit_to(options_.cores);
-  backend_ = backend::make_backend(options_.backend, options_.device, options_.precision);
+  backend_ = backend::make_backend(options_.backend, options_.device, options_.precision, options_.tuning);
   const networks::Model model = step_model(options_);
   parameters_ = graph::parameter_count(model.graph);
+  input_names_ =
+      model.tokens == graph::kNone ? InputNames{kImages, kLabels} : InputNames{"tokens", "lengths"};
   TRAINYARD_CHECK(model.graph.value(model.loss).name == kLoss);
   check_memory(options_, model.graph, *backend_->device());
   plan::CompiledStep step = plan::compile(model.graph, *backend_, compile_options(options_));
   check_memory(options_, step.plan, *step.device);
   executor_ = std::make_unique<engine::Executor>(std::move(step));
   executor_->mark_loss(kLoss);
-  flops_per_step_ = graph::total_cost(executor_->graph()).flops;
+  work_per_step_ = graph::total_cost(executor_->graph());
   engine::initialise_state(*executor_, options_.seed);
   if (options_.optimizer_state && options_.model.training)
     engine::initialise_optimizer(*executor_, options_.seed);

@@ -17,6 +17,7 @@ struct SessionOptions {
   std::string backend = "auto";
   std::string device = "cpu";  // or "cuda", "cuda:1"
   backend::Precision precision = backend::Precision::f32;
+  backend::Effort tuning = backend::Effort::full;
   int threads = 0;         // 0: every core this process may use
   std::vector<int> cores;  // one per thread; empty: the first that this process may use
   std::uint64_t seed = 1;
@@ -38,7 +39,7 @@ class Session {
   const backend::Backend& backend() const { return *backend_; }
   const SessionOptions& options() const { return options_; }
   std::int64_t parameters() const { return parameters_; }
-  std::int64_t flops_per_step() const { return flops_per_step_; }
+  const graph::Cost& work_per_step() const { return work_per_step_; }
 
   // Of the last step; on a device, waits for it.
   float loss() const;
@@ -50,6 +51,12 @@ class Session {
   // of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
 
+  // Of what a step reads: images and labels, or tokens and lengths.
+  struct InputNames {
+    const char *inputs, *labels;
+  };
+  InputNames input_names() const { return input_names_; }
+
   static constexpr const char* kImages = "images";
   static constexpr const char* kLabels = "labels";
   static constexpr const char* kLogits = "logits:0";
@@ -59,7 +66,9 @@ class Session {
   SessionOptions options_;
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_;
-  std::int64_t parameters_ = 0, flops_per_step_ = 0;
+  std::int64_t parameters_ = 0;
+  graph::Cost work_per_step_;
+  InputNames input_names_;
 };
 
 // The compiled step alone, for plans that are only looked at.

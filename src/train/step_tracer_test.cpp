@@ -12,6 +12,7 @@
 #include "trace/chrome_writer.h"
 #include "trace/summary.h"
 #include "trace/test_rules.h"
+#include "train/test_dataset.h"
 #include "train/timed_steps.h"
 #include "train/training.h"
 
@@ -22,7 +23,7 @@ using Kind = StepTracer::Kind;
 
 const std::vector<std::string> kNothing;
 
-SessionOptions small_session() {
+SessionOptions traced_session() {
   SessionOptions options;
   options.model = {.network = "lenet", .batch = 8, .classes = 4, .input = {1, 12, 12}};
   options.update.schedule.rate = 0.01;
@@ -83,7 +84,7 @@ TEST(StepTracer, ChoosesWhichStepsToNote) {
 }
 
 TEST(StepTracer, EveryKernelOfATimedStepIsInTheTrace) {
-  Replicas replicas(small_session(), {});
+  Replicas replicas(traced_session(), {});
   engine::initialise_inputs(replicas.session(0).executor(), 1);
   StepTracer tracer({.count = 4});
   const TimedSteps timed = time_steps(replicas, {.warmup_steps = 2, .steps = 5, .tracer = &tracer});
@@ -103,11 +104,11 @@ TEST(StepTracer, EveryKernelOfATimedStepIsInTheTrace) {
   EXPECT_GT(summary.all.category("gemm"), 0);
   std::int64_t flops = 0;
   for (const trace::OpTime& op : summary.ops) flops += op.flops;
-  EXPECT_EQ(flops, 4 * replicas.session(0).flops_per_step());
+  EXPECT_EQ(flops, 4 * replicas.session(0).work_per_step().flops);
 }
 
 TEST(StepTracer, StepsInTheMiddleAreNotAmongTheTimedOnes) {
-  Replicas replicas(small_session(), {});
+  Replicas replicas(traced_session(), {});
   engine::initialise_inputs(replicas.session(0).executor(), 1);
   StepTracer tracer({.first = 4, .count = 2});
   const TimedSteps timed = time_steps(replicas, {.warmup_steps = 1, .steps = 9, .tracer = &tracer});
@@ -119,11 +120,6 @@ TEST(StepTracer, StepsInTheMiddleAreNotAmongTheTimedOnes) {
   EXPECT_THROW(time_steps(replicas, {.warmup_steps = 1, .steps = 9, .tracer = &beyond}), Error);
 }
 
-data::Dataset small_dataset() {
-  return data::make_synthetic(
-      {.image_shape = {1, 12, 12}, .classes = 4, .train_images = 60, .test_images = 10, .seed = 5});
-}
-
 TrainOptions loop_of(StepTracer* tracer) {
   return {
       .steps = 8, .preprocess = {"lenet", {1, 12, 12}}, .evaluate = false, .quiet = true, .tracer = tracer};
@@ -131,7 +127,7 @@ TrainOptions loop_of(StepTracer* tracer) {
 
 TEST(StepTracer, TrainingIsTheSameAndItsInputIsSeen) {
   const data::Dataset dataset = small_dataset();
-  Replicas plain(small_session(), {}), traced(small_session(), {});
+  Replicas plain(traced_session(), {}), traced(traced_session(), {});
   StepTracer tracer({.count = 3});
   const TrainResult expected = run_training(plain, dataset, loop_of(nullptr), nullptr);
   const TrainResult result = run_training(traced, dataset, loop_of(&tracer), nullptr);
@@ -157,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, TracedDevices,
 TEST_P(TracedDevices, EachIsAProcessAndExchangesAreSeen) {
   if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
   const data::Dataset dataset = small_dataset();
-  Replicas replicas(small_session(), {GetParam(), 2, Scaling::weak});
+  Replicas replicas(traced_session(), {GetParam(), 2, Scaling::weak});
   StepTracer tracer({.count = 2});
   run_training(replicas, dataset, loop_of(&tracer), nullptr);
   const trace::Trace trace = tracer.noted();

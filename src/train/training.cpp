@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/progress.h"
+#include "data/image_batches.h"
 #include "engine/checkpoint.h"
 #include "train/device_loop.h"
 #include "train/evaluate.h"
@@ -198,8 +199,9 @@ class TrainingRun {
       result_.feed = feed_ == nullptr ? Feed::device : Feed::host;
       return;
     }
-    inputs_ =
-        std::make_unique<HostBatches>(replicas_, dataset_, [this](int device) { return stream_of(device); });
+    inputs_ = std::make_unique<HostBatches>(replicas_, [this](int device) {
+      return std::make_shared<data::ImageBatches>(dataset_, stream_of(device));
+    });
   }
 
   [[noreturn]] void fail_diverged(float loss, const std::string& whose) const {

@@ -10,14 +10,10 @@
 #include "engine/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/match_input.h"
+#include "train/test_dataset.h"
 
 namespace trainyard::train {
 namespace {
-
-data::Dataset small_dataset() {
-  return data::make_synthetic(
-      {.image_shape = {1, 12, 12}, .classes = 4, .train_images = 60, .test_images = 10, .seed = 5});
-}
 
 SessionOptions small_session() {
   SessionOptions options;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "analyze/bottleneck.h"
 #include "analyze/heat_map.h"
 #include "analyze/log_regression.h"
 #include "analyze/logistic.h"
@@ -299,6 +300,22 @@ TEST_F(PublishedTest, LaunchFloor) {
   EXPECT_NEAR(milliseconds(a100, 128), 30.3, 0.05);
   EXPECT_NEAR(milliseconds(t4, 4), 2.46, 0.005);
   EXPECT_NEAR(milliseconds(t4, 128), 35.9, 0.05);
+}
+
+// The host made its batches, 30 us an image: small networks with large batches wait for that, whatever they
+// are.
+TEST_F(PublishedTest, TheGpuWaitedForItsHost) {
+  const std::vector<Point> gpu = points(kGpu);
+  const std::vector<analyze::LimitedGroup> groups = analyze::find_limits(gpu);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].fitted, 176u);
+  EXPECT_LT(groups[0].mean_relative_error, 0.06);
+  EXPECT_NEAR(groups[0].model.seconds_per_image, 30e-6, 2e-6);
+  for (const analyze::LimitedPoint& one : groups[0].points) {
+    const Point& point = *one.point;
+    if (point.key("width") > 512 || point.key("layers") > 16 || point.key("batch") < 1024) continue;
+    EXPECT_EQ(one.limit, analyze::Limit::host) << record::to_text(point.keys);
+  }
 }
 
 TEST_F(PublishedTest, RepeatedPointsOfTheT4) {

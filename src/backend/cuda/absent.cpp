@@ -2,6 +2,6 @@
 
 namespace trainyard::backend {
 
-std::unique_ptr<Backend> make_cuda_backend(int, Precision) { return nullptr; }
+std::unique_ptr<Backend> make_cuda_backend(int, Precision, Effort) { return nullptr; }
 
 }  // namespace trainyard::backend

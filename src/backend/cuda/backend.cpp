@@ -21,8 +21,8 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int ordinal, Precision precision)
-      : context_(std::make_shared<Context>(ordinal, precision)), candidates_(all_candidates()) {}
+  CudaBackend(int ordinal, Precision precision, Effort tuning)
+      : context_(std::make_shared<Context>(ordinal, precision, tuning)), candidates_(all_candidates()) {}
 
   std::string name() const override { return "cuda"; }
   std::shared_ptr<Device> device() const override { return context_; }
@@ -74,8 +74,8 @@ class CudaBackend final : public Backend {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision) {
-  return std::make_unique<cuda::CudaBackend>(ordinal, precision);
+std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision, Effort tuning) {
+  return std::make_unique<cuda::CudaBackend>(ordinal, precision, tuning);
 }
 
 }  // namespace trainyard::backend

@@ -46,7 +46,7 @@ cudaGraph_t captured(cudaStream_t stream, const std::function<void()>& enqueue) 
 
 }  // namespace
 
-Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precision_(precision) {
+Context::Context(int ordinal, Precision precision, Effort tuning) : ordinal_(ordinal), precision_(precision) {
   int devices = 0;
   const cudaError_t found = cudaGetDeviceCount(&devices);
   if (found != cudaSuccess || devices == 0)
@@ -70,8 +70,8 @@ Context::Context(int ordinal, Precision precision) : ordinal_(ordinal), precisio
   TRAINYARD_CUDA(cudnnCreate(&cudnn_));
   TRAINYARD_CUDA(cudnnSetStream(cudnn_, stream_));
   TRAINYARD_CUDA(cublasLtCreate(&cublas_lt_));
-  tuning_ = std::make_unique<Tuning>(tuning_file(
-      properties_.name, fmt::format("cudnn {} cublaslt {}", cudnnGetVersion(), cublasLtGetVersion())));
+  const std::string versions = fmt::format("cudnn {} cublaslt {}", cudnnGetVersion(), cublasLtGetVersion());
+  tuning_ = std::make_unique<Tuning>(tuning_file(properties_.name, versions), tuning);
   convolutions_ = std::make_unique<Convolutions>();
   matmuls_ = std::make_unique<Matmuls>();
 }

@@ -9,6 +9,7 @@
 
 #include "backend/cuda/event_clock.h"
 #include "backend/device.h"
+#include "backend/effort.h"
 #include "backend/kernel.h"
 #include "backend/precision.h"
 
@@ -22,7 +23,7 @@ class Matmuls;
 class Context final : public Device {
  public:
   // Error (unsupported) when there is no such device, with the reason.
-  Context(int ordinal, Precision precision);
+  Context(int ordinal, Precision precision, Effort tuning);
   ~Context() override;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -11,7 +11,7 @@ namespace trainyard::backend::cuda {
 namespace {
 
 constexpr std::int64_t kSrc = 1, kWeight = 2, kDst = 3;
-constexpr std::size_t kMostEngines = 12;
+constexpr std::size_t kMostEngines = 12, kMostQuickEngines = 3;
 
 struct OperationNames {
   cudnnBackendDescriptorType_t type;
@@ -92,8 +92,8 @@ Contest measure_plans(Context& context, const ConvolutionProblem& problem,
                         workspace = scratch_memory(context, workspace_bytes);
     const Descriptor memory = ExecutionPlan::variant_pack(
         {kSrc, kWeight, kDst}, {src.get(), weight.get(), dst.get()}, workspace.get());
-    const Contest contest =
-        find_fastest(context, ways, [&](std::size_t i) { plans[i].run(context, memory); });
+    const auto launch = [&](std::size_t i) { plans[i].run(context, memory); };
+    const Contest contest = find_fastest(context, ways, launch, context.tuning().effort());
     context.wait();
     return contest;
   } catch (const Error& error) {
@@ -121,7 +121,8 @@ std::shared_ptr<const PlannedConvolution> plan_convolution(Context& context,
   const std::string key = fmt::format("cudnn {} {}", name(context.precision()), problem.to_string());
   if (auto known = known_plan(graph, context.tuning().find(key)))
     return std::make_shared<const PlannedConvolution>(std::move(*known));
-  std::vector<ExecutionPlan> plans = graph.plans(kMostEngines);
+  std::vector<ExecutionPlan> plans =
+      graph.plans(context.tuning().effort() == Effort::full ? kMostEngines : kMostQuickEngines);
   if (plans.empty()) return nullptr;
   Contest contest = measure_plans(context, problem, plans);
   if (contest.winner < 0) return nullptr;

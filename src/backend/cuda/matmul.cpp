@@ -15,7 +15,7 @@ namespace trainyard::backend::cuda {
 namespace {
 
 constexpr std::size_t kMostWorkspaceBytes = std::size_t{64} << 20;
-constexpr int kMostAlgorithms = 16;
+constexpr int kMostAlgorithms = 16, kMostQuickAlgorithms = 4;
 
 cudaDataType_t cublas_type(DType dtype) {
   TRAINYARD_CHECK(dtype == DType::f32 || dtype == DType::bf16);
@@ -99,12 +99,13 @@ std::string describe(const cublasLtMatmulAlgo_t& algorithm) {
 std::vector<cublasLtMatmulHeuristicResult_t> algorithms(Context& context,
                                                         const MatmulDescription& description) {
   const Preference preference;
-  std::vector<cublasLtMatmulHeuristicResult_t> results(kMostAlgorithms);
+  const int most = context.tuning().effort() == Effort::full ? kMostAlgorithms : kMostQuickAlgorithms;
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
   int count = 0;
   // "Not supported" is a normal answer.
   if (cublasLtMatmulAlgoGetHeuristic(context.cublas_lt(), description.operation, description.first,
                                      description.second, description.dst, description.dst, preference.handle,
-                                     kMostAlgorithms, results.data(), &count) != CUBLAS_STATUS_SUCCESS)
+                                     most, results.data(), &count) != CUBLAS_STATUS_SUCCESS)
     return {};
   results.resize(static_cast<std::size_t>(count));
   std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
@@ -135,10 +136,11 @@ Contest measure_algorithms(Context& context, const MatmulProblem& problem, Matmu
                         bias = random_memory(context, std::max(problem.m, problem.n), DType::f32),
                         workspace = scratch_memory(context, workspace_bytes);
     if (has_bias(problem.epilogue)) description.set_bias(bias.get());
-    const Contest contest = find_fastest(context, ways, [&](std::size_t i) {
+    const auto launch = [&](std::size_t i) {
       multiply(context, description, results[i].algo, a.get(), b.get(), dst.get(), workspace.get(),
                results[i].workspaceSize);
-    });
+    };
+    const Contest contest = find_fastest(context, ways, launch, context.tuning().effort());
     context.wait();
     return contest;
   } catch (const Error& error) {

@@ -50,6 +50,22 @@ void add_memory(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context>& 
   peaks.push_back({"memory_bytes_per_second", "copy", 2 * bytes / std::min(own, driver)});
 }
 
+// Of the cache that all of the GPU shares, by an array that it holds with room to spare.
+void add_cache(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context>& context, double seconds) {
+  constexpr int kPasses = 50;
+  const auto bytes = static_cast<std::size_t>(context->properties().l2CacheSize) / 4;
+  const DeviceMemory from(context, bytes), sink(context, sizeof(std::uint32_t));
+  context->fill_random(from.data(), bytes / sizeof(float), DType::f32);
+  std::size_t read = 0;
+  const double took = least(seconds, [&] {
+    return context->time([&] {
+      read = device::reread_bytes(context->stream(), from.data(), bytes, kPasses,
+                                  reinterpret_cast<std::uint32_t*>(sink.data()));
+    });
+  });
+  peaks.push_back({"cache_bytes_per_second", "read", static_cast<double>(read) / took});
+}
+
 void add_launches(std::vector<DevicePeak>& peaks, Context& context, double seconds) {
   const cudaStream_t stream = context.stream();
   const auto many = [&] {
@@ -100,6 +116,7 @@ void add_transfers(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context
 std::vector<DevicePeak> measure_device_peaks(const std::shared_ptr<Context>& context, double seconds) {
   std::vector<DevicePeak> peaks;
   add_memory(peaks, context, seconds);
+  add_cache(peaks, context, seconds);
   add_launches(peaks, *context, seconds);
   add_transfers(peaks, context, seconds);
   return peaks;

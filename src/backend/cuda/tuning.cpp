@@ -1,11 +1,13 @@
 #include "backend/cuda/tuning.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 
@@ -15,7 +17,6 @@
 #include "backend/measure.h"
 #include "base/cache_folder.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/units.h"
 
 namespace trainyard::backend::cuda {
@@ -48,52 +49,49 @@ std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line)
   }
 }
 
+// Behind a line whose writer was stopped, on one of its own. Processes take turns, so that no line looks so
+// because another is just writing it.
+void append_line(const std::filesystem::path& path, std::string line) {
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (descriptor < 0) return;
+  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  char last = '\n';
+  const off_t end = ::lseek(descriptor, 0, SEEK_END);
+  if (end > 0 && ::pread(descriptor, &last, 1, end - 1) == 1 && last != '\n') line.insert(0, 1, '\n');
+  [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
+  ::close(descriptor);
+}
+
 }  // namespace
 
 std::string Tuned::to_string() const {
   return seconds > 0 ? fmt::format("{}, {}", name, format_seconds(seconds)) : name + ", not measured";
 }
 
-Tuning::Tuning(std::filesystem::path file) : file_(std::move(file)) {
+Tuning::Tuning(std::filesystem::path file, Effort effort) : file_(std::move(file)), effort_(effort) {
   if (file_.empty() || !std::filesystem::exists(file_)) return;
   std::ifstream stream(file_);
-  bool damaged = false;
-  for (std::string line; std::getline(stream, line);) {
-    if (auto entry = parse_line(line))
-      known_[entry->first] = std::move(entry->second);
-    else
-      damaged = true;
-    if (stream.eof()) damaged = true;  // a line whose writer was stopped, even if it can be read
-  }
-  if (damaged) rewrite();
+  for (std::string line; std::getline(stream, line) && !stream.eof();)
+    if (auto entry = parse_line(line)) known_[entry->first] = std::move(entry->second);
+}
+
+std::string Tuning::kept_as(const std::string& key) const {
+  return effort_ == Effort::full ? key : fmt::format("{} {}", name(effort_), key);
 }
 
 const Tuned* Tuning::find(const std::string& key) const {
-  const auto found = known_.find(key);
+  const auto found = known_.find(kept_as(key));
   return found == known_.end() ? nullptr : &found->second;
 }
 
 void Tuning::put(const std::string& key, Tuned tuned) {
-  const std::string line = to_line(key, tuned);
-  known_[key] = std::move(tuned);
+  const std::string kept = kept_as(key), line = to_line(kept, tuned);
+  known_[kept] = std::move(tuned);
   if (file_.empty()) return;
-  std::error_code ignored;
-  std::filesystem::create_directories(file_.parent_path(), ignored);
-  const int descriptor = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor < 0) return;
-  // One write to the end: lines of several processes do not mix.
-  [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
-  ::close(descriptor);
-}
-
-void Tuning::rewrite() const {
-  try {
-    AtomicFile file(file_);
-    for (const auto& [key, tuned] : known_) file.write(to_line(key, tuned));
-    file.commit();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::io) throw;
-  }
+  append_line(file_, line);
 }
 
 std::filesystem::path tuning_file(const std::string& device, const std::string& versions) {
@@ -158,14 +156,16 @@ void compete_lastingly(Device& device, std::vector<Timed>& sorted,
 }  // namespace
 
 Contest find_fastest(Device& device, const std::vector<Way>& ways,
-                     const std::function<void(std::size_t)>& launch) {
+                     const std::function<void(std::size_t)>& launch, Effort effort) {
+  constexpr double kOnceIsEnough = 1e-3;
   std::vector<Timed> results;
   Contest contest;
   double best = kNeverHopeless;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     try {
       const double seconds = measure_seconds(
-          device, [&] { launch(i); }, hopeless_against(best));
+          device, [&] { launch(i); },
+          effort == Effort::full ? hopeless_against(best) : std::min(kOnceIsEnough, hopeless_against(best)));
       results.push_back({i, seconds});
       best = std::min(best, seconds);
     } catch (const Error& error) {
@@ -175,7 +175,7 @@ Contest find_fastest(Device& device, const std::vector<Way>& ways,
   }
   if (results.empty()) return contest;
   std::stable_sort(results.begin(), results.end(), faster);
-  compete_lastingly(device, results, launch);
+  if (effort == Effort::full) compete_lastingly(device, results, launch);
   const Timed& winner = results.front();
   contest.winner = static_cast<int>(winner.way);
   std::vector<Alternative> slower;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/effort.h"
 #include "backend/kernel.h"
 
 namespace trainyard::backend::cuda {
@@ -25,9 +26,11 @@ struct Tuned {
 // Kept in a file, one line of JSON each (docs/formats/tuning.md): several processes may add to it at once.
 class Tuning {
  public:
-  // Without a file it remembers only as long as it lives. Lines that cannot be read are dropped, and the file
-  // is written anew without them.
-  explicit Tuning(std::filesystem::path file = {});
+  // Without a file it remembers only as long as it lives. Lines that cannot be read are passed over. What was
+  // found with little effort is kept apart.
+  explicit Tuning(std::filesystem::path file = {}, Effort effort = Effort::full);
+
+  Effort effort() const { return effort_; }
 
   // Null when it was never measured.
   const Tuned* find(const std::string& key) const;
@@ -35,9 +38,10 @@ class Tuning {
   void put(const std::string& key, Tuned tuned);
 
  private:
-  void rewrite() const;
+  std::string kept_as(const std::string& key) const;
 
   std::filesystem::path file_;
+  Effort effort_;
   std::map<std::string, Tuned> known_;
 };
 
@@ -57,6 +61,6 @@ struct Contest {
   Tuned tuned;
 };
 Contest find_fastest(Device& device, const std::vector<Way>& ways,
-                     const std::function<void(std::size_t)>& launch);
+                     const std::function<void(std::size_t)>& launch, Effort effort = Effort::full);
 
 }  // namespace trainyard::backend::cuda
