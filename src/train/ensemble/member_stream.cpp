@@ -1,0 +1,82 @@
+#include "train/ensemble/member_stream.h"
+
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "train/ensemble/shared_stream.h"
+
+namespace trainyard::train::ensemble {
+namespace {
+
+class PassedStream final : public MemberStream {
+ public:
+  PassedStream(Design design, Sharing sharing, comm::collective::Job& job,
+               const BoundedQueue<OwnedBlock>::Limits& ahead)
+      : ahead_(ahead) {
+    sharing.deliver = [this](OwnedBlock block) {
+      const auto bytes = static_cast<std::int64_t>(block->bytes().size());
+      return ahead_.push(std::move(block), bytes);
+    };
+    thread_ = std::jthread([this, design, sharing = std::move(sharing), &job] {
+      try {
+        share(design, sharing, job);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+      ahead_.close();
+    });
+  }
+  ~PassedStream() override { ahead_.abandon(); }
+
+  const SampleBlock* next() override {
+    block_ = ahead_.pop();
+    if (block_) return &**block_;
+    thread_.join();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return nullptr;
+  }
+  void release() override { block_.reset(); }
+  double wait_seconds() const override { return ahead_.fill().pop_wait_seconds; }
+
+ private:
+  BoundedQueue<OwnedBlock> ahead_;
+  std::optional<OwnedBlock> block_;
+  std::exception_ptr failure_;  // the thread's, until it has ended
+  std::jthread thread_;
+};
+
+class StreamInPlace final : public MemberStream {
+ public:
+  StreamInPlace(const std::string& address, int member, double patience_seconds)
+      : reader_(address, member), patience_seconds_(patience_seconds) {}
+
+  const SampleBlock* next() override {
+    block_ = reader_.next(patience_seconds_);
+    return block_ ? &*block_ : nullptr;
+  }
+  void release() override {
+    block_.reset();
+    reader_.release();
+  }
+  double wait_seconds() const override { return reader_.wait_seconds(); }
+
+ private:
+  SharedReader reader_;
+  double patience_seconds_;
+  std::optional<SampleBlock> block_;
+};
+
+}  // namespace
+
+std::unique_ptr<MemberStream> take_part(Design design, Sharing sharing, comm::collective::Job& job,
+                                        const BoundedQueue<OwnedBlock>::Limits& ahead) {
+  return std::make_unique<PassedStream>(design, std::move(sharing), job, ahead);
+}
+
+std::unique_ptr<MemberStream> read_in_place(const std::string& address, int member, double patience_seconds) {
+  return std::make_unique<StreamInPlace>(address, member, patience_seconds);
+}
+
+}  // namespace trainyard::train::ensemble

@@ -1,0 +1,58 @@
+#include "train/ensemble/sample_block.h"
+
+#include "base/error.h"
+
+namespace trainyard::train::ensemble {
+namespace {
+
+constexpr std::size_t kTagsAt = 64;
+
+std::size_t pixels_at(const SampleBlock::Sizes& sizes) {
+  return kTagsAt + align_up(static_cast<std::size_t>(sizes.capacity) * sizeof(SampleTag));
+}
+
+}  // namespace
+
+std::size_t SampleBlock::Sizes::used_bytes(std::int64_t samples) const {
+  return pixels_at(*this) + static_cast<std::size_t>(samples * sample_bytes);
+}
+
+std::size_t SampleBlock::Sizes::block_bytes() const { return align_up(used_bytes(capacity)); }
+
+SampleBlock::SampleBlock(const Sizes& sizes, std::byte* memory) : sizes_(sizes), memory_(memory) {
+  TRAINYARD_CHECK(sizes.capacity > 0 && sizes.sample_bytes > 0 && memory != nullptr);
+}
+
+SampleTag* SampleBlock::tags() const { return reinterpret_cast<SampleTag*>(memory_ + kTagsAt); }
+
+std::uint8_t* SampleBlock::first_pixel() const {
+  return reinterpret_cast<std::uint8_t*>(memory_ + pixels_at(sizes_));
+}
+
+std::uint8_t* SampleBlock::add(const SampleTag& tag) {
+  TRAINYARD_CHECK(!full());
+  const std::int64_t at = head().count++;
+  tags()[at] = tag;
+  return first_pixel() + at * sizes_.sample_bytes;
+}
+
+bool SampleBlock::is_sound() const { return count() >= 0 && count() <= sizes_.capacity; }
+
+OwnedBlock BlockPool::take() {
+  AlignedBuffer memory;
+  {
+    const std::lock_guard lock(free_->mutex);
+    if (!free_->memory.empty()) {
+      memory = std::move(free_->memory.back());
+      free_->memory.pop_back();
+    }
+  }
+  if (memory.data() == nullptr) memory = AlignedBuffer(sizes_.block_bytes());
+  return {sizes_, {new AlignedBuffer(std::move(memory)), [free = free_](AlignedBuffer* used) {
+                     const std::lock_guard lock(free->mutex);
+                     free->memory.push_back(std::move(*used));
+                     delete used;
+                   }}};
+}
+
+}  // namespace trainyard::train::ensemble
