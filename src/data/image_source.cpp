@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "data/mapped_file.h"
+#include "base/mapped_file.h"
 
 namespace trainyard::data {
 namespace {

@@ -17,10 +17,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/mapped_file.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "data/dataset.h"
-#include "data/mapped_file.h"
 #include "fetch/sha256.h"
 
 namespace trainyard::data {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace trainyard::data {
+namespace trainyard {
 
 // A whole file mapped for reading: its pages come from the page cache or the disk when they are touched.
 // Error (config) when it cannot be read. A file that is cut short later ends the process (SIGBUS).
@@ -26,4 +26,4 @@ class MappedFile {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace trainyard::data
+}  // namespace trainyard

@@ -1,4 +1,4 @@
-#include "data/mapped_file.h"
+#include "base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-namespace trainyard::data {
+namespace trainyard {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -51,4 +51,4 @@ std::int64_t MappedFile::resident_bytes() const {
   return found;
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard
