@@ -147,9 +147,9 @@ struct Part {
   double peak_flops_per_second = 0;         // of all ranks at once
 };
 
-double measure_peak(comm::collective::Collective& ranks, const train::SessionOptions& own) {
+double measure_peak_of_all(comm::collective::Collective& ranks, const train::SessionOptions& own) {
   ranks.barrier();
-  std::array<float, 1> peak{static_cast<float>(cli::measure_peak(own, own.threads))};
+  std::array<float, 1> peak{static_cast<float>(measure_peak(own, own.threads))};
   ranks.all_reduce_mean(peak);
   return static_cast<double>(peak[0]) * ranks.size();
 }
@@ -173,7 +173,7 @@ Part train_all(const TrainCommand& options, const train::SessionOptions& wanted,
                                                part.folders.empty() ? nullptr : part.folders.front().get()));
   }
   if (ranks != nullptr && !part.results.front().interrupted)
-    part.peak_flops_per_second = measure_peak(*ranks, own);
+    part.peak_flops_per_second = measure_peak_of_all(*ranks, own);
   return part;
 }
 
