@@ -4,26 +4,24 @@
 #include <unistd.h>
 
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 
 #include <fmt/core.h>
 
 #include "base/clock.h"
-#include "base/crc32c.h"
 #include "base/error.h"
+#include "records/frame.h"
+#include "records/wire.h"
 
 namespace trainyard::train {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "records and protobuf are little-endian");
+using records::append_frame, records::put_bytes, records::put_key, records::put_raw, records::put_varint,
+    records::Wire;
 
 constexpr std::size_t kFlushBytes = 32 << 10, kReservedBytes = 64 << 10;
 constexpr double kFlushSeconds = 2;
-
-// Protobuf's wire types.
-enum Wire : unsigned { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
 // Field numbers of tensorflow/core/util/event.proto and framework/summary.proto.
 enum EventField : unsigned { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
@@ -32,37 +30,11 @@ enum ValueField : unsigned { kTag = 1, kSimpleValue = 2 };
 enum SessionLogField : unsigned { kStatus = 1 };
 constexpr std::uint64_t kStatusStart = 1;
 
-template <typename T>
-void put_raw(std::string& out, const T& value) {
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  out.append(bytes, sizeof value);
-}
-
-void put_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-void put_key(std::string& out, unsigned field, Wire wire) { put_varint(out, field << 3 | wire); }
-
-void put_bytes(std::string& out, unsigned field, std::string_view content) {
-  put_key(out, field, kLengthDelimited);
-  put_varint(out, content.size());
-  out.append(content);
-}
-
-// As TFRecord stores it: a sum of data that holds sums would be weak.
-std::uint32_t masked_sum(const void* data, std::size_t bytes) {
-  const std::uint32_t crc = crc32c(data, bytes);
-  return std::rotr(crc, 15) + 0xA282EAD8u;
-}
-
 void begin_event(std::string& event, std::int64_t step) {
   event.clear();
-  put_key(event, kWallTime, kFixed64);
+  put_key(event, kWallTime, Wire::fixed64);
   put_raw(event, wall_seconds());
-  put_key(event, kStep, kVarint);
+  put_key(event, kStep, Wire::varint);
   put_varint(event, static_cast<std::uint64_t>(step));
 }
 
@@ -88,7 +60,7 @@ EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_ste
   put_bytes(event_, kFileVersion, "brain.Event:2");
   append_record();
   begin_event(event_, first_step);
-  put_key(value_, kStatus, kVarint);
+  put_key(value_, kStatus, Wire::varint);
   put_varint(value_, kStatusStart);
   put_bytes(event_, kSessionLog, value_);
   append_record();
@@ -107,7 +79,7 @@ void EventFile::add(std::int64_t step, std::span<const Scalar> scalars) {
   for (const Scalar& scalar : scalars) {
     value_.clear();
     put_bytes(value_, kTag, scalar.tag);
-    put_key(value_, kSimpleValue, kFixed32);
+    put_key(value_, kSimpleValue, Wire::fixed32);
     put_raw(value_, scalar.value);
     put_bytes(summary_, kValue, value_);
   }
@@ -117,13 +89,7 @@ void EventFile::add(std::int64_t step, std::span<const Scalar> scalars) {
   if (pending_.size() >= kFlushBytes || now_seconds() - flushed_seconds_ >= kFlushSeconds) flush();
 }
 
-void EventFile::append_record() {
-  const auto length = static_cast<std::uint64_t>(event_.size());
-  put_raw(pending_, length);
-  put_raw(pending_, masked_sum(&length, sizeof length));
-  pending_ += event_;
-  put_raw(pending_, masked_sum(event_.data(), event_.size()));
-}
+void EventFile::append_record() { append_frame(pending_, event_); }
 
 void EventFile::flush() {
   flushed_seconds_ = now_seconds();
