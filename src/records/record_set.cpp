@@ -1,0 +1,75 @@
+#include "records/record_set.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "records/shard_name.h"
+
+namespace trainyard::records {
+
+RecordSet::RecordSet(const std::vector<std::filesystem::path>& files) : first_ids_{0} {
+  shards_.reserve(files.size());
+  for (const std::filesystem::path& file : files) {
+    shards_.emplace_back(file);
+    first_ids_.push_back(first_ids_.back() + shards_.back().records());
+  }
+}
+
+std::shared_ptr<const RecordSet> RecordSet::open(const std::filesystem::path& path, const std::string& split,
+                                                 Damage damage) {
+  const std::vector<std::filesystem::path> files = find_shards(path, split);
+  const std::shared_ptr<RecordSet> set(new RecordSet(files));
+  // One file of several may be all that is wanted.
+  if (std::filesystem::is_directory(path)) set->missing_ = missing_shards(files);
+  const auto broken = std::find_if(set->shards_.begin(), set->shards_.end(),
+                                   [](const Shard& shard) { return shard.lost_bytes() > 0; });
+  if (broken != set->shards_.end() && (damage == Damage::refuse || set->size() == 0))
+    fail(ErrorKind::config, "{}", broken->damage());
+  if (set->size() == 0) fail(ErrorKind::config, "'{}': no records in {} files", path.string(), files.size());
+  if (damage == Damage::refuse && !set->missing_.empty())
+    fail(ErrorKind::config, "'{}': {} shards are missing, the first is '{}'", path.string(),
+         set->missing_.size(), set->missing_.front());
+  return set;
+}
+
+std::int64_t RecordSet::lost_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Shard& shard : shards_) bytes += shard.lost_bytes();
+  return bytes;
+}
+
+std::optional<ImageExample> RecordSet::example(std::int64_t id, bool verify, std::string& why) const {
+  TRAINYARD_CHECK(id >= 0 && id < size());
+  const auto after = std::upper_bound(first_ids_.begin(), first_ids_.end(), id);
+  const auto place = static_cast<std::size_t>(after - first_ids_.begin()) - 1;
+  const Shard& shard = shards_[place];
+  const std::int64_t record = id - first_ids_[place];
+  const std::optional<Frame> frame = shard.frame(record);
+  std::optional<ImageExample> found;
+  if (!frame)
+    why = "it has changed since the file was opened";
+  else if (verify && !frame->sound())
+    why = "its content does not agree with its checksum";
+  else
+    found = parse_image_example(frame->payload, why);
+  if (!found)
+    why = fmt::format("'{}': record at byte {}: {}", shard.path().string(), shard.offset(record), why);
+  return found;
+}
+
+std::optional<Record> RecordSet::try_read(std::int64_t id, std::string& why) const {
+  const std::optional<ImageExample> found = example(id, true, why);
+  if (!found) return std::nullopt;
+  return Record{id, 0, found->label, std::as_bytes(std::span(found->encoded))};
+}
+
+Record RecordSet::read(std::int64_t id) const {
+  std::string why;
+  const std::optional<Record> record = try_read(id, why);
+  if (!record) fail(ErrorKind::config, "{}", why);
+  return *record;
+}
+
+}  // namespace trainyard::records

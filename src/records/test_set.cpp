@@ -1,0 +1,38 @@
+#include "records/test_set.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "records/record_writer.h"
+
+namespace trainyard::records {
+
+std::string from_hex(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16));
+  return bytes;
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ostringstream content;
+  content << std::ifstream(file, std::ios::binary).rdbuf();
+  return content.str();
+}
+
+void overwrite(const std::filesystem::path& file, const std::string& content) {
+  std::ofstream(file, std::ios::binary) << content;
+}
+
+std::string made_up_image(std::int64_t i) {
+  return std::to_string(100'000'000 + i).substr(1) + std::string(static_cast<std::size_t>(i * 13 % 33), '#');
+}
+
+void write_made_up_set(const std::filesystem::path& folder, std::int64_t records, int shards) {
+  RecordWriter writer({folder, "made-up", "train", shards, records});
+  for (std::int64_t i = 0; i < records; ++i)
+    writer.add({static_cast<std::int32_t>(i % 7), 4 + i % 3, 5, "png", made_up_image(i)});
+  writer.finish();
+}
+
+}  // namespace trainyard::records
