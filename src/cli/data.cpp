@@ -12,6 +12,7 @@
 #include "base/cache_folder.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "cli/data_commands.h"
 #include "data/cache.h"
 #include "data/dataset.h"
 #include "data/get.h"
@@ -97,7 +98,7 @@ void add_common(CLI::App& command, DataOptions& options) {
 
 std::function<int()> declare_data(CLI::App& command) {
   const auto options = std::make_shared<DataOptions>();
-  command.description("Get datasets, and say which are there");
+  command.description("Get datasets, say which are there, and pack images into record files");
   command.require_subcommand(1);
   command.footer("Examples:\n  trainyard data list\n  trainyard data get mnist");
 
@@ -114,7 +115,15 @@ std::function<int()> declare_data(CLI::App& command) {
   list->footer("Examples:\n  trainyard data list\n  trainyard data list --json");
   add_common(*list, *options);
 
-  return [options, get] { return get->parsed() ? run_get(*options) : run_list(*options); };
+  CLI::App* pack = command.add_subcommand("pack", "Write images as a set of record files");
+  CLI::App* info = command.add_subcommand("info", "Say what is in a set of record files");
+  const std::function<int()> run_pack = declare_data_pack(*pack), run_info = declare_data_info(*info);
+
+  return [=] {
+    if (pack->parsed()) return run_pack();
+    if (info->parsed()) return run_info();
+    return get->parsed() ? run_get(*options) : run_list(*options);
+  };
 }
 
 }  // namespace trainyard::cli

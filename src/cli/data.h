@@ -8,7 +8,8 @@ class App;
 
 namespace trainyard::cli {
 
-// Declares `get` and `list` on the command; the closure runs the chosen one and returns the exit code.
+// Declares `get`, `list`, `pack` and `info` on the command; the closure runs the chosen one and returns the
+// exit code.
 std::function<int()> declare_data(CLI::App& command);
 
 }  // namespace trainyard::cli

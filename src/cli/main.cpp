@@ -32,7 +32,7 @@ struct Row {
 
 const Row kCommands[] = {
     {"networks", "List the networks, with their sizes and costs", declare_networks},
-    {"data", "Get and list data sets", declare_data},
+    {"data", "Get and list data sets, pack images into record files", declare_data},
     {"train", "Train a network, with checkpoints and evaluation", declare_train},
     {"worker", "One of the processes that `train --workers` starts", declare_worker},
     {"serve-params", "Be one parameter server of a training", declare_serve_params},

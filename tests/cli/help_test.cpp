@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/cli_fixture.h"
+#include "cli/image_folder.h"
 #include "cli/made_up_sweep.h"
 
 namespace trainyard::cli_test {
@@ -30,7 +31,8 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, a published job output, a published sweep, a trace.
+  // What the examples speak of: our studies, a published job output, a published sweep, a trace,
+  // images.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");
@@ -43,6 +45,7 @@ class HelpTest : public CliTest {
         << R"([{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":0,"ts":0,"dur":5}])";
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
+    make_image_folder(work() / "flowers");
   }
 };
 

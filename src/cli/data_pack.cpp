@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "base/units.h"
+#include "cli/data_commands.h"
+#include "pack/pack.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DataPackOptions {
+  std::string source, split, name, pixels = "256..500";
+  std::filesystem::path to, cache;
+  pack::PhotoOptions photos;
+  int shards = 0;
+  bool json = false, quiet = false;
+};
+
+// What was asked for, and what was left out of it.
+struct DataPackResult {
+  std::vector<pack::PackedSet> sets;
+  std::vector<std::filesystem::path> left_out;
+};
+
+void read_pixels(const std::string& text, pack::PhotoOptions& photos) {
+  const std::size_t dots = text.find("..");
+  const std::string least = text.substr(0, dots),
+                    most = dots == std::string::npos ? least : text.substr(dots + 2);
+  const auto number = [&](const std::string& part) {
+    int value = 0;
+    const char* end = part.data() + part.size();
+    const std::from_chars_result result = std::from_chars(part.data(), end, value);
+    if (result.ec != std::errc() || result.ptr != end)
+      fail(ErrorKind::usage, "--pixels '{}': two numbers as in 256..500, or one, expected", text);
+    return value;
+  };
+  photos.min_pixels = number(least);
+  photos.max_pixels = number(most);
+}
+
+pack::PackOptions options_for(const DataPackOptions& options, const std::string& name,
+                              const std::string& split) {
+  return {options.to, options.name.empty() ? name : options.name,
+          options.split.empty() ? split : options.split, options.shards, options.quiet || options.json};
+}
+
+DataPackResult pack_known(const DataPackOptions& options) {
+  DataPackResult result;
+  const std::string& split = options.split;
+  if (!split.empty() && split != "train" && split != "test")
+    fail(ErrorKind::usage, "--split '{}': data set '{}' has train and test", split, options.source);
+  const data::Dataset dataset = data::load_dataset({.name = options.source, .cache = options.cache});
+  for (const auto& [which, word] :
+       {std::pair{data::Split::train, "train"}, std::pair{data::Split::test, "test"}})
+    if (split.empty() || split == word)
+      result.sets.push_back(pack::pack_dataset(dataset, which, options_for(options, options.source, word)));
+  return result;
+}
+
+// The last word of a path, also of one that ends with a slash.
+std::string last_part(const std::filesystem::path& path) {
+  const std::filesystem::path normal = std::filesystem::absolute(path).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+}
+
+DataPackResult pack_source(const DataPackOptions& options) {
+  const std::vector<std::string>& known = data::file_dataset_names();
+  if (std::find(known.begin(), known.end(), options.source) != known.end()) return pack_known(options);
+  if (options.source == "synthetic")
+    return {{pack::pack_photos(options.photos, options_for(options, "photos", "train"))}, {}};
+  if (!std::filesystem::is_directory(options.source)) {
+    std::vector<std::string> names = known;
+    names.emplace_back("synthetic");
+    fail(ErrorKind::config, "'{}' is neither a folder nor one of {}{}", options.source,
+         fmt::join(names, ", "), did_you_mean(options.source, names));
+  }
+  pack::PackedFolder packed = pack::pack_folder(options.source, options.photos.seed,
+                                                options_for(options, last_part(options.source), "train"));
+  return {{packed.set}, packed.left_out};
+}
+
+void print_packed_json(const DataPackOptions& options, const DataPackResult& result, double seconds) {
+  Json sets = Json::array(), left_out = Json::array();
+  for (const pack::PackedSet& set : result.sets)
+    sets.push_back({{"name", set.name},
+                    {"split", set.split},
+                    {"shards", set.shards},
+                    {"records", set.records},
+                    {"classes", set.classes},
+                    {"bytes", set.bytes}});
+  for (const std::filesystem::path& path : result.left_out) left_out.push_back(path.string());
+  const Json json{
+      {"folder", options.to.string()}, {"sets", sets}, {"left_out", left_out}, {"seconds", seconds}};
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int run_data_pack(DataPackOptions options) {
+  read_pixels(options.pixels, options.photos);
+  const double began = now_seconds();
+  const DataPackResult result = pack_source(options);
+  const double seconds = now_seconds() - began;
+  if (options.json) {
+    print_packed_json(options, result, seconds);
+    return 0;
+  }
+  for (const pack::PackedSet& set : result.sets)
+    fmt::print("{}-{}: {} records of {} classes in {} shards, {} in {}\n", set.name, set.split, set.records,
+               set.classes, set.shards, format_bytes(set.bytes), options.to.string());
+  if (!result.left_out.empty())
+    fmt::print("left out: {} files that are neither JPEG nor PNG, the first is '{}'\n",
+               result.left_out.size(), result.left_out.front().string());
+  fmt::print("took {}\n", format_seconds(seconds));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_data_pack(CLI::App& command) {
+  const auto options = std::make_shared<DataPackOptions>();
+  command
+      .add_option("source", options->source,
+                  "A folder with one folder of images a class; mnist, cifar10; synthetic")
+      ->required()
+      ->type_name("SOURCE");
+  command.add_option("--to", options->to, "Folder for the record files")->required()->type_name("DIR");
+  command.add_option("--shards", options->shards, "Files of a split (default: one for every 10000 records)")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--split", options->split,
+                  "train, validation, test (default: train; both of mnist and cifar10)")
+      ->type_name("NAME");
+  command.add_option("--name", options->name, "First part of the files' names (default: that of the source)")
+      ->type_name("NAME");
+  command.add_option("--images", options->photos.images, "Of synthetic: how many")->capture_default_str();
+  command.add_option("--classes", options->photos.classes, "Of synthetic: how many")->capture_default_str();
+  command.add_option("--pixels", options->pixels, "Of synthetic: least and largest side")
+      ->type_name("N..M")
+      ->capture_default_str();
+  command.add_option("--seed", options->photos.seed, "Of synthetic, and of the order of a folder's images")
+      ->capture_default_str();
+  command.add_option("--cache", options->cache, "Cache folder (default: ~/.cache/trainyard)")
+      ->type_name("DIR");
+  command.add_flag("--quiet", options->quiet, "No progress bar");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
+      "The files are TFRecords of tf.train.Example (docs/formats/records.md). Images of folders are kept "
+      "byte for\n"
+      "byte, those of mnist and cifar10 become PNGs, synthetic ones are JPEGs.\n\n"
+      "Examples:\n"
+      "  trainyard data pack synthetic --to photos --images 200 --classes 5\n"
+      "  trainyard data pack flowers --to records --shards 2");
+  return [options] { return run_data_pack(*options); };
+}
+
+}  // namespace trainyard::cli
