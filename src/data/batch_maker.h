@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "data/augment.h"
@@ -56,5 +57,8 @@ class BatchMaker {
 
   const BatchStreamOptions options_;
 };
+
+// Makers of one source, by what is wanted of it.
+using MakeBatches = std::function<std::shared_ptr<const BatchMaker>(const BatchStreamOptions& options)>;
 
 }  // namespace trainyard::data

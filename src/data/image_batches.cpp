@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/error.h"
+
 namespace trainyard::data {
 namespace {
 
@@ -48,6 +50,15 @@ std::int64_t ImageBatches::fill(std::int64_t step, std::byte* inputs, std::int32
       augment_.evaluate(image, place);
   }
   return training ? o.batch : std::min(o.batch, size - first);
+}
+
+MakeBatches batches_of(const Dataset& dataset) {
+  return [&dataset](const BatchStreamOptions& options) {
+    if (dataset.size(options.split) == 0)
+      fail(ErrorKind::config, "data set '{}' has no {}", dataset.name,
+           options.split == Split::train ? "training images" : "test images: give --no-eval");
+    return std::make_shared<ImageBatches>(dataset, options);
+  };
 }
 
 }  // namespace trainyard::data

@@ -32,4 +32,7 @@ class ImageBatches final : public BatchMaker {
   const std::int64_t steps_;
 };
 
+// `dataset` must outlive what it makes.
+MakeBatches batches_of(const Dataset& dataset);
+
 }  // namespace trainyard::data

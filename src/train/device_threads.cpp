@@ -67,7 +67,8 @@ void DeviceThreads::rethrow() {
   std::fill(errors_.begin(), errors_.end(), nullptr);
   auto chosen = std::find_if(errors.begin(), errors.end(), is_cause);
   if (chosen == errors.end()) chosen = std::find_if(errors.begin(), errors.end(), is_error);
-  if (std::all_of(errors.begin(), errors.end(), is_cause)) std::rethrow_exception(*chosen);
+  if (errors.size() == 1 || std::all_of(errors.begin(), errors.end(), is_cause))
+    std::rethrow_exception(*chosen);
   try {
     std::rethrow_exception(*chosen);
   } catch (const Error& error) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
+#include "data/image_batches.h"
 #include "engine/checkpoint.h"
 #include "meter/noise.h"
 #include "ps/coordinator.h"
@@ -69,7 +70,8 @@ class PsTrainingRun {
         header_(run_identity(session_.options(), dataset, options.preprocess, ps.workers)),
         bar_("train " + session.model.network, options.steps, options.quiet) {
     if (folder_ != nullptr && options_.resume) resume();
-    if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
+    if (options_.evaluate)
+      evaluator_ = std::make_unique<Evaluator>(session_, data::batches_of(dataset), options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     exchange_.layout = layout_of(session_, ps);
     coordinator_ = ps::make_coordinator(

@@ -36,10 +36,11 @@ class TrainingRun {
         session_(replicas.keeper()),
         dataset_(dataset),
         options_(options),
+        batches_(options.batches ? options.batches : data::batches_of(dataset)),
         folder_(folder),
         header_(run_identity(session_.options(), dataset, options.preprocess, replicas.size())) {
     if (options_.resume) resume();
-    if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, dataset, options.preprocess);
+    if (options_.evaluate) evaluator_ = std::make_unique<Evaluator>(session_, batches_, options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     result_.step_seconds.reserve(
         static_cast<std::size_t>(std::min(options_.steps - header_.step, kReservedSteps)));
@@ -195,13 +196,13 @@ class TrainingRun {
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
   void start_inputs() {
     if (!steps_by_host()) {
-      feed_ = feed_device(session_, dataset_, stream_of(0), options_.feed);
+      feed_ = options_.batches ? feed_from_host(session_, batches_(host_options(session_, stream_of(0))))
+                               : feed_device(session_, dataset_, stream_of(0), options_.feed);
       result_.feed = feed_ == nullptr ? Feed::device : Feed::host;
       return;
     }
-    inputs_ = std::make_unique<HostBatches>(replicas_, [this](int device) {
-      return std::make_shared<data::ImageBatches>(dataset_, stream_of(device));
-    });
+    inputs_ =
+        std::make_unique<HostBatches>(replicas_, [this](int device) { return batches_(stream_of(device)); });
   }
 
   [[noreturn]] void fail_diverged(float loss, const std::string& whose) const {
@@ -247,6 +248,7 @@ class TrainingRun {
   void save() {
     if (folder_ == nullptr) return;
     events_->flush();
+    if (options_.input_place) header_.reached = {{kInputPlace, options_.input_place(header_.step)}};
     result_.checkpoint =
         engine::save_checkpoint(session_.executor(), header_, {folder_->path(), options_.keep});
     saved_step_ = header_.step;
@@ -256,6 +258,7 @@ class TrainingRun {
   Session& session_;  // whose state is saved and evaluated
   const data::Dataset& dataset_;
   const TrainOptions& options_;
+  const data::MakeBatches batches_;
   const RunFolder* folder_;
   engine::CheckpointHeader header_;  // its step: how many are done
   std::int64_t saved_step_ = 0, evaluated_step_ = -1;

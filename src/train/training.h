@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/augment.h"
@@ -16,7 +18,10 @@
 namespace trainyard::train {
 
 struct TrainOptions {
-  std::int64_t steps = 100;  // of the whole run, counted from step 0 also when it is resumed
+  std::int64_t steps = 100;             // of the whole run, counted from step 0 also when it is resumed
+  data::MakeBatches batches = nullptr;  // of both splits, made by the host; null: the data set's images
+  // Where the batches stood after so many steps; kept in checkpoints. Null: the step says it all.
+  std::function<std::string(std::int64_t steps)> input_place = nullptr;
   data::Preprocess preprocess;
   Feed feed = Feed::automatic;  // of a device that is not the host
   bool evaluate = true;         // on the test split, at the end
@@ -51,6 +56,9 @@ struct TrainResult {
 
   static constexpr std::int64_t kFinalLosses = 10;
 };
+
+// The name under which a checkpoint has the input's place.
+inline constexpr const char* kInputPlace = "input";
 
 // Trains on all devices together; device 0's thread is the calling one, and each device has one more thread
 // that prepares its batches, several where the host feeds a GPU. `folder` may be null: then nothing is kept.

@@ -140,7 +140,7 @@ TEST(Evaluator, CountsEveryTestImageOnce) {
   double sum = 0;
   for (std::int32_t label = 0; label < 4; ++label) {
     for (std::int32_t& each : dataset.test.labels.as<std::int32_t>()) each = label;
-    sum += Evaluator(session, dataset, {"lenet", {1, 12, 12}}).accuracy();
+    sum += Evaluator(session, data::batches_of(dataset), {"lenet", {1, 12, 12}}).accuracy();
   }
   EXPECT_NEAR(sum, 1.0, 1e-12);
 }
