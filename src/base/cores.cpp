@@ -66,9 +66,23 @@ std::vector<int> thread_ids() {
 
 }  // namespace
 
-const std::vector<int>& process_cores() {
-  static const std::vector<int> cores = physical_cores_first();
+namespace {
+
+std::vector<int>& known_cores() {
+  static std::vector<int> cores = physical_cores_first();
   return cores;
+}
+
+}  // namespace
+
+const std::vector<int>& process_cores() { return known_cores(); }
+
+void limit_process_cores(int cores) {
+  std::vector<int>& known = known_cores();
+  if (cores < 1 || cores > static_cast<int>(known.size()))
+    fail(ErrorKind::usage, "--cores {}: this process may use {}", cores, known.size());
+  known.resize(static_cast<std::size_t>(cores));
+  pin_thread(known);
 }
 
 void pin_thread(std::span<const int> cores) {

@@ -9,6 +9,10 @@ namespace trainyard {
 // does not count. Physical cores come first, their further hardware threads afterwards.
 const std::vector<int>& process_cores();
 
+// Leaves this process, and those it starts, only the first so many of them: as if it had been started so.
+// Error (usage) when there are fewer. REQUIRES: the calling thread is the only one.
+void limit_process_cores(int cores);
+
 // The calling thread, and every thread it starts from now on, runs on these cores only.
 // Error (device) when the system refuses.
 void pin_thread(std::span<const int> cores);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::meter {
+
+// What `mpstat -P ALL SECONDS` printed: every core's percentages, block by block.
+struct MpstatLog {
+  struct Block {
+    double seconds = 0;              // since the first, also across midnight
+    std::vector<double> user, busy;  // percent of each core: %usr, and all but %idle
+  };
+  std::vector<Block> blocks;
+  int dropped = 0;  // blocks that were cut, or have another number of cores than the first
+
+  int cores() const { return blocks.empty() ? 0 : static_cast<int>(blocks.front().user.size()); }
+};
+
+// Clocks of 12 and of 24 hours, decimal points and commas. Error (config) when there is no block.
+MpstatLog parse_mpstat(std::string_view text);
+
+// Percent-seconds of an average core, by the rule of trapezoids; cores / 100 times it are core-seconds.
+enum class CpuPart { user, busy };
+double integrate_use(const MpstatLog& log, CpuPart part);
+
+}  // namespace trainyard::meter
