@@ -44,6 +44,7 @@ std::optional<Record> RecordReader::next() {
     if (!position) return std::nullopt;
     std::optional<Record> record = set_->try_read(order_.id(*position), why);
     if (record) {
+      record->position = *position;
       record->epoch = static_cast<std::int32_t>(*position / order_.size());
       return record;
     }

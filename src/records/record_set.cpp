@@ -62,7 +62,7 @@ std::optional<ImageExample> RecordSet::example(std::int64_t id, bool verify, std
 std::optional<Record> RecordSet::try_read(std::int64_t id, std::string& why) const {
   const std::optional<ImageExample> found = example(id, true, why);
   if (!found) return std::nullopt;
-  return Record{id, 0, found->label, std::as_bytes(std::span(found->encoded))};
+  return Record{.id = id, .label = found->label, .encoded = std::as_bytes(std::span(found->encoded))};
 }
 
 Record RecordSet::read(std::int64_t id) const {

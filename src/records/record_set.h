@@ -19,8 +19,9 @@ namespace trainyard::records {
 enum class Damage : std::uint8_t { skip, refuse };
 
 struct Record {
-  std::int64_t id = 0;     // its place in the set: unique, the same in every epoch and for every reader
-  std::int32_t epoch = 0;  // from 0
+  std::int64_t id = 0;        // its place in the set: unique, the same in every epoch and for every reader
+  std::int64_t position = 0;  // of a reader's common order over all epochs
+  std::int32_t epoch = 0;     // from 0
   std::int32_t label = 0;
   std::span<const std::byte> encoded;  // of the image; lives as long as the set
 };

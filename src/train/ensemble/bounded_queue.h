@@ -15,6 +15,7 @@ namespace trainyard::train::ensemble {
 // How full a queue is, and what waiting for it cost so far.
 struct QueueFill {
   std::int64_t items = 0, bytes = 0;
+  std::int64_t most_items = 0, most_bytes = 0;  // that fit; bytes 0: any number
   std::int64_t pushed = 0, popped = 0;
   double push_wait_seconds = 0, pop_wait_seconds = 0;  // of all threads together
 };
@@ -27,7 +28,10 @@ class BoundedQueue {
     std::int64_t items = 0, bytes = 0;  // bytes 0: any number
   };
 
-  explicit BoundedQueue(const Limits& limits) : limits_(limits) {}
+  explicit BoundedQueue(const Limits& limits) : limits_(limits) {
+    fill_.most_items = limits.items;
+    fill_.most_bytes = limits.bytes;
+  }
   BoundedQueue(const BoundedQueue&) = delete;
   BoundedQueue& operator=(const BoundedQueue&) = delete;
 

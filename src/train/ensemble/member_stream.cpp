@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "meter/thread_times.h"
 #include "train/ensemble/shared_stream.h"
 
 namespace trainyard::train::ensemble {
@@ -20,6 +21,7 @@ class PassedStream final : public MemberStream {
       return ahead_.push(std::move(block), bytes);
     };
     thread_ = std::jthread([this, design, sharing = std::move(sharing), &job] {
+      meter::name_thread("share");
       try {
         share(design, sharing, job);
       } catch (...) {
@@ -38,7 +40,11 @@ class PassedStream final : public MemberStream {
     return nullptr;
   }
   void release() override { block_.reset(); }
-  double wait_seconds() const override { return ahead_.fill().pop_wait_seconds; }
+  void leave() override {
+    block_.reset();
+    ahead_.abandon();
+  }
+  QueueFill fill() const override { return ahead_.fill(); }
 
  private:
   BoundedQueue<OwnedBlock> ahead_;
@@ -60,7 +66,11 @@ class StreamInPlace final : public MemberStream {
     block_.reset();
     reader_.release();
   }
-  double wait_seconds() const override { return reader_.wait_seconds(); }
+  void leave() override {
+    block_.reset();
+    reader_.leave();
+  }
+  QueueFill fill() const override { return reader_.fill(); }
 
  private:
   SharedReader reader_;

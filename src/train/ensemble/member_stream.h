@@ -17,7 +17,12 @@ class MemberStream {
   virtual const SampleBlock* next() = 0;
   virtual void release() = 0;
 
-  virtual double wait_seconds() const = 0;  // in next(), so far
+  // Wants no more, and keeps nobody waiting; what others need is still passed on. By the thread of next().
+  virtual void leave() = 0;
+
+  // Of what lies ready, in blocks. By any thread.
+  virtual QueueFill fill() const = 0;
+  double wait_seconds() const { return fill().pop_wait_seconds; }  // in next(), so far
 };
 
 // Takes part in a design from a thread of its own, which goes on while the member computes, until `ahead`

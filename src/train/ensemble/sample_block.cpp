@@ -1,5 +1,7 @@
 #include "train/ensemble/sample_block.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace trainyard::train::ensemble {
@@ -34,6 +36,20 @@ std::uint8_t* SampleBlock::add(const SampleTag& tag) {
   const std::int64_t at = head().count++;
   tags()[at] = tag;
   return first_pixel() + at * sizes_.sample_bytes;
+}
+
+void SampleBlock::keep(const std::vector<char>& kept) {
+  TRAINYARD_CHECK(static_cast<std::int64_t>(kept.size()) == count());
+  std::int64_t to = 0;
+  for (std::int64_t from = 0; from < count(); ++from) {
+    if (kept[static_cast<std::size_t>(from)] == 0) continue;
+    if (to != from) {
+      tags()[to] = tags()[from];
+      std::copy_n(pixels(from), sizes_.sample_bytes, first_pixel() + to * sizes_.sample_bytes);
+    }
+    ++to;
+  }
+  head().count = to;
 }
 
 bool SampleBlock::is_sound() const { return count() >= 0 && count() <= sizes_.capacity; }

@@ -14,10 +14,10 @@ namespace trainyard::train::ensemble {
 
 // What a sample is besides its pixels.
 struct SampleTag {
-  std::int64_t id = 0;     // unique in the data set
-  std::int32_t epoch = 0;  // in which this is seen, from 0
+  std::int64_t id = 0;        // unique in the data set
+  std::int64_t position = 0;  // in the order of the whole run, all epochs: no two samples have the same
+  std::int32_t epoch = 0;     // in which this is seen, from 0
   std::int32_t label = 0;
-  std::uint64_t draws = 0;  // seeds what is random about it, so that all who get it agree
 
   bool operator==(const SampleTag&) const = default;
 };
@@ -44,6 +44,8 @@ class SampleBlock {
   void clear() { head() = {}; }
   // Makes room for a sample and returns its place. REQUIRES: it is not full.
   std::uint8_t* add(const SampleTag& tag);
+  // Drops the samples that are not kept; the others move up. REQUIRES: one a sample.
+  void keep(const std::vector<char>& kept);
   // REQUIRES: 0 <= i < count().
   const SampleTag& tag(std::int64_t i) const { return tags()[i]; }
   const std::uint8_t* pixels(std::int64_t i) const { return first_pixel() + i * sizes_.sample_bytes; }

@@ -188,7 +188,9 @@ SharedReader::SharedReader(const std::string& address, int reader) : reader_(rea
   own.process = ::getpid();
 }
 
-SharedReader::~SharedReader() {
+SharedReader::~SharedReader() { leave(); }
+
+void SharedReader::leave() {
   control_->cursor(reader_).state = gone;
   control_->tell(control_->returned);
 }
@@ -208,8 +210,21 @@ std::optional<SampleBlock> SharedReader::next(double patience_seconds) {
            patience_seconds);
     wait_while(control_->published, seen, kLookSeconds);
   }
-  wait_seconds_ += now_seconds() - began;
+  wait_seconds_.store(wait_seconds_ + (now_seconds() - began));
   return control_->block(own.taken);
+}
+
+QueueFill SharedReader::fill() const {
+  const std::uint64_t taken = control_->cursor(reader_).taken, written = control_->written;
+  const auto block_bytes = static_cast<std::int64_t>(control_->sizes.block_bytes());
+  const auto items = static_cast<std::int64_t>(written - taken);
+  return {.items = items,
+          .bytes = items * block_bytes,
+          .most_items = control_->slots,
+          .most_bytes = control_->slots * block_bytes,
+          .pushed = static_cast<std::int64_t>(written),
+          .popped = static_cast<std::int64_t>(taken),
+          .pop_wait_seconds = wait_seconds_};
 }
 
 void SharedReader::release() {

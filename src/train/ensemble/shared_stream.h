@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "train/ensemble/bounded_queue.h"
 #include "train/ensemble/sample_block.h"
 
 namespace trainyard::train::ensemble {
@@ -66,13 +68,14 @@ class SharedReader {
   // writer is gone, or after so many seconds without a block, or when this reader was dropped.
   std::optional<SampleBlock> next(double patience_seconds);
   void release();
+  void leave();  // no block is taken any more
 
-  double wait_seconds() const { return wait_seconds_; }
+  QueueFill fill() const;  // by any thread
 
  private:
   std::shared_ptr<SharedControl> control_;
   int reader_;
-  double wait_seconds_ = 0;
+  std::atomic<double> wait_seconds_ = 0;
 };
 
 }  // namespace trainyard::train::ensemble

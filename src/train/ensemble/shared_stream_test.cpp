@@ -43,8 +43,9 @@ void write_samples(SharedStream& stream, std::int64_t first, std::int64_t count,
   for (std::int64_t id = first; id < first + count;) {
     SampleBlock block = stream.next(patience, kSilent);
     for (; id < first + count && !block.full(); ++id)
-      std::fill_n(block.add({.id = id, .epoch = 1, .label = static_cast<std::int32_t>(id % 7), .draws = 9}),
-                  kSizes.sample_bytes, static_cast<std::uint8_t>(id));
+      std::fill_n(
+          block.add({.id = id, .position = 9, .epoch = 1, .label = static_cast<std::int32_t>(id % 7)}),
+          kSizes.sample_bytes, static_cast<std::uint8_t>(id));
     stream.publish();
   }
 }
@@ -55,7 +56,7 @@ int read_all(const std::string& address, int reader, std::int64_t count, double 
   std::int64_t next = 0;
   while (const std::optional<SampleBlock> block = in.next(20)) {
     for (std::int64_t i = 0; i < block->count(); ++i, ++next)
-      if (block->tag(i) != SampleTag{next, 1, static_cast<std::int32_t>(next % 7), 9} ||
+      if (block->tag(i) != SampleTag{next, 9, 1, static_cast<std::int32_t>(next % 7)} ||
           block->pixels(i)[kSizes.sample_bytes - 1] != static_cast<std::uint8_t>(next))
         return 1;
     std::this_thread::sleep_for(std::chrono::duration<double>(pause_seconds));

@@ -36,7 +36,7 @@ class TestMaker {
         ++epoch_;
         continue;
       }
-      const SampleTag tag{.id = next_, .epoch = epoch_, .label = 1, .draws = 2};
+      const SampleTag tag{.id = next_, .position = epoch_ * kTestIds + next_, .epoch = epoch_, .label = 1};
       std::fill_n(block.add(tag), kTestSizes.sample_bytes, test_pixel(tag));
       ++made_;
     }

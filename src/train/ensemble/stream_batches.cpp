@@ -1,0 +1,116 @@
+#include "train/ensemble/stream_batches.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/philox.h"
+
+namespace trainyard::train::ensemble {
+namespace {
+
+constexpr std::size_t kPlacesKept = 64;  // more than batches are ever made ahead
+
+// Of one image, by a seed.
+bool draws_mirror(std::uint64_t seed, std::int64_t position) {
+  constexpr std::uint64_t kStream = stream_of("member mirror");
+  return (Philox(seed, kStream).block(static_cast<std::uint64_t>(position))[0] >> 31) != 0;
+}
+
+data::BatchStreamOptions by_one_thread(data::BatchStreamOptions options) {
+  options.threads = 1;
+  return options;
+}
+
+}  // namespace
+
+StreamPlace::StreamPlace(int shares) {
+  for (int share = 0; share < shares; ++share) next_.push_back(share);
+}
+
+StreamPlace StreamPlace::parse(const std::string& text, int shares) {
+  StreamPlace place(shares);
+  std::istringstream words(text);
+  std::size_t count = 0;
+  for (std::int64_t position; words >> position; ++count)
+    if (count < place.next_.size()) place.next_[count] = position;
+  if (count != place.next_.size())
+    fail(ErrorKind::config, "the checkpoint stands at places of {} preprocessors, and there are {} now",
+         count, shares);
+  return place;
+}
+
+std::string StreamPlace::text() const { return fmt::format("{}", fmt::join(next_, " ")); }
+
+void StreamPlace::see(std::int64_t position) {
+  next_[share_of(position)] = position + static_cast<std::int64_t>(next_.size());
+}
+
+StreamBatches::StreamBatches(std::shared_ptr<MemberStream> stream, const How& how, const StreamPlace& place,
+                             data::BatchStreamOptions options)
+    : BatchMaker(by_one_thread(std::move(options))),
+      stream_(std::move(stream)),
+      how_(how),
+      next_step_(this->options().first_step),
+      place_(place),
+      places_{place} {}
+
+Shape StreamBatches::input_shape() const {
+  const Shape& image = how_.preprocessor->options().output;
+  return {options().batch, image[0], image[1], image[2]};
+}
+
+StreamPlace StreamBatches::place_after(std::int64_t steps) const {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t back = next_step_ - steps;
+  TRAINYARD_CHECK(back >= 0 && back < static_cast<std::int64_t>(places_.size()));
+  return places_[places_.size() - 1 - static_cast<std::size_t>(back)];
+}
+
+std::int64_t StreamBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
+                                 Scratch& scratch) const {
+  TRAINYARD_CHECK(step == next_step_);
+  const std::int64_t batch = options().batch, image_floats = how_.preprocessor->options().output.elements();
+  float* place = reinterpret_cast<float*>(inputs);
+  for (std::int64_t i = 0; i < batch;) {
+    if (block_ == nullptr) {
+      block_ = stream_->next();
+      next_in_block_ = 0;
+      if (block_ == nullptr)
+        fail(ErrorKind::peer, "the stream of samples ended before step {} was through", step);
+    }
+    if (next_in_block_ == block_->count()) {
+      stream_->release();
+      block_ = nullptr;
+      continue;
+    }
+    const std::int64_t at = next_in_block_++;
+    const SampleTag& tag = block_->tag(at);
+    if (place_.has_seen(tag.position)) continue;
+    place_.see(tag.position);
+    how_.preprocessor->normalise(mirrored(block_->pixels(at), tag.position, scratch), place);
+    place += image_floats;
+    labels[i++] = tag.label;
+  }
+  const std::lock_guard lock(mutex_);
+  ++next_step_;
+  places_.push_back(place_);
+  if (places_.size() > kPlacesKept) places_.pop_front();
+  return batch;
+}
+
+const std::uint8_t* StreamBatches::mirrored(const std::uint8_t* pixels, std::int64_t position,
+                                            Scratch& scratch) const {
+  if (!how_.mirror_seed || !draws_mirror(*how_.mirror_seed, position)) return pixels;
+  const Shape& image = how_.preprocessor->options().output;
+  const std::int64_t channels = image[0], height = image[1], width = image[2];
+  std::uint8_t* to = scratch.data();
+  for (std::int64_t row = 0; row < height; ++row, pixels += width * channels)
+    for (std::int64_t column = width; column-- > 0;)
+      to = std::copy_n(pixels + column * channels, channels, to);
+  return scratch.data();
+}
+
+}  // namespace trainyard::train::ensemble

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch_maker.h"
+#include "image/preprocess.h"
+#include "train/ensemble/member_stream.h"
+
+namespace trainyard::train::ensemble {
+
+// How far a member got in the common order: of each share, the first position that it has not seen. Shares
+// come in unlike order in some designs, so that one number would not do.
+class StreamPlace {
+ public:
+  explicit StreamPlace(int shares);
+  // What text() wrote. Error (config) when it is of another number of shares.
+  static StreamPlace parse(const std::string& text, int shares);
+  std::string text() const;
+
+  bool has_seen(std::int64_t position) const { return position < next_[share_of(position)]; }
+  void see(std::int64_t position);
+  const std::vector<std::int64_t>& next() const { return next_; }
+
+ private:
+  std::size_t share_of(std::int64_t position) const {
+    return static_cast<std::size_t>(position) % next_.size();
+  }
+  std::vector<std::int64_t> next_;
+};
+
+// Batches of what a member's stream brings, in its order: one pass, step by step, so by one thread. What
+// the member has seen before is left out.
+class StreamBatches final : public data::BatchMaker {
+ public:
+  struct How {
+    std::shared_ptr<const image::Preprocessor> preprocessor;
+    // Mirrors half of the images, by a seed of the member's own; none: they stay as all members get them.
+    std::optional<std::uint64_t> mirror_seed;
+    std::int64_t steps = 0;  // of the run: batches behind them are not made
+  };
+
+  StreamBatches(std::shared_ptr<MemberStream> stream, const How& how, const StreamPlace& place,
+                data::BatchStreamOptions options);
+
+  Shape input_shape() const override;
+  DType input_type() const override { return DType::f32; }
+  std::int64_t steps() const override { return how_.steps; }
+  Scratch scratch() const override {
+    return Scratch(static_cast<std::size_t>(how_.preprocessor->sample_bytes()));
+  }
+
+  // After so many steps. REQUIRES: the batch of the last of them was made, not long ago.
+  StreamPlace place_after(std::int64_t steps) const;
+
+ private:
+  std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
+                    Scratch& scratch) const override;
+  const std::uint8_t* mirrored(const std::uint8_t* pixels, std::int64_t position, Scratch& scratch) const;
+
+  const std::shared_ptr<MemberStream> stream_;
+  const How how_;
+  // Making a batch takes it from the stream.
+  mutable std::mutex mutex_;
+  mutable const SampleBlock* block_ = nullptr;
+  mutable std::int64_t next_in_block_ = 0, next_step_;
+  mutable StreamPlace place_;
+  mutable std::deque<StreamPlace> places_;  // after the last steps, the newest last
+};
+
+}  // namespace trainyard::train::ensemble

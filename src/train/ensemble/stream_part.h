@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "train/ensemble/made_ahead.h"
+#include "train/ensemble/member_stream.h"
+#include "train/ensemble/shared_stream.h"
+#include "train/ensemble/stream_batches.h"
+
+namespace trainyard::train::ensemble {
+
+// How samples are made and passed on; the same in all processes of an ensemble.
+struct StreamOptions {
+  Design design = Design::shared_memory;
+  int members = 1, preprocessors = 1;
+  SampleSource source;  // without share and first position
+  int threads = 1;      // of each that preprocesses
+  std::int64_t block = 32;
+  BoundedQueue<OwnedBlock>::Limits made{.items = 16}, ahead{.items = 16};  // in blocks
+  Patience patience;
+
+  SampleBlock::Sizes sizes() const { return {block, source.preprocessor->sample_bytes()}; }
+  // Into how many the common order is shared; a member's place has as many numbers.
+  int shares() const { return design == Design::baseline ? 1 : preprocessors; }
+};
+
+// A member's part in a stream that processes of a job pass on, with what it makes for the others.
+class StreamPart {
+ public:
+  // Called by all ranks of the job, each a member. `place`: where this one stands; what is made begins where
+  // the first of them stands.
+  StreamPart(const StreamOptions& options, comm::collective::Job& job, const StreamPlace& place);
+  ~StreamPart();
+
+  MemberStream& stream() { return *stream_; }
+  // Of what it makes itself; none where it makes nothing.
+  std::optional<QueueFill> made() const;
+  std::int64_t images_made() const;  // those that nobody gets among them
+  std::int64_t images_skipped() const;
+
+ private:
+  std::unique_ptr<SampleMaker> maker_, waster_;
+  std::unique_ptr<MadeAhead> made_ahead_;
+  std::mutex wasting_;
+  std::unique_ptr<MemberStream> stream_;  // last: its thread uses the above
+};
+
+// Makes samples into memory that members of this machine read, until none of them reads on or `stopped` says
+// so. `announce` is told the address.
+struct WrittenSamples {
+  std::int64_t made = 0, skipped = 0;
+};
+WrittenSamples write_in_place(const StreamOptions& options, std::int64_t first_position,
+                              const std::function<void(const std::string& address)>& announce,
+                              const std::function<void(const std::string& remark)>& remark,
+                              const std::function<bool()>& stopped);
+
+}  // namespace trainyard::train::ensemble
