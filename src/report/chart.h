@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analyze/analysis.h"
+#include "analyze/ensemble.h"
 #include "report/study_view.h"
 
 namespace trainyard::report {
@@ -45,5 +46,15 @@ Chart make_ops_chart(const analyze::Analysis& analysis);
 Chart make_limits_chart(const analyze::Analysis& analysis);
 // One system over the other, where the study has two: by dimension, and against parameters.
 std::vector<Chart> make_speedup_charts(const StudyView& view);
+
+// Of studies that run ensembles.
+// A member's pace, and the CPU that sharing saves with the model's curve, against the number of members.
+Chart make_ensemble_peak_chart(const std::vector<analyze::EnsembleRun>& runs);
+Chart make_ensemble_reduction_chart(const std::vector<analyze::EnsembleRun>& runs);
+// How much faster members are that share, against cores.
+Chart make_ensemble_cores_chart(const std::vector<analyze::EnsembleRun>& runs);
+// How full the queues of each process were, over time.
+Chart make_ensemble_queues_chart(const StudyView& view);
+Chart make_ensemble_power_chart(const StudyView& view);
 
 }  // namespace trainyard::report

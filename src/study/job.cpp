@@ -26,7 +26,9 @@ std::vector<std::string> command_of(const Spec& spec, const record::Settings& se
     for (const std::string& word : spec.program) command.push_back(filled_in(word, settings));
     return command;
   }
-  command = {trainyard.string(), spec.run, "--quiet"};
+  command = {trainyard.string(), spec.run};
+  if (spec.run == "ensemble") command.emplace_back("run");
+  command.emplace_back("--quiet");
   for (const auto& [name, value] : settings) {
     const KnownSetting* known = find_known_setting(name, spec.run);
     TRAINYARD_CHECK(known != nullptr);  // the spec was checked

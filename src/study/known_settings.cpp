@@ -68,6 +68,29 @@ std::vector<KnownSetting> generator_settings() {
   };
 }
 
+// Of ensembles: their file, and what `ensemble run` takes instead of what it says.
+std::vector<KnownSetting> ensemble_settings() {
+  return {
+      {"ensemble", "--file", "ensemble", Form::word, {}},
+      {"design",
+       "--design",
+       "ensemble",
+       Form::choice,
+       {"baseline", "all-shared", "single-broadcast", "multi-broadcast", "multi-broadcast-asbuilt",
+        "shared-memory"}},
+      {"members", "--members", "ensemble", Form::count, {}},
+      {"preprocessors", "--preprocessors", "ensemble", Form::count, {}},
+      {"threads", "--threads", "ensemble", Form::count, {}},
+      {"cores", "--cores", "ensemble", Form::count, {}},
+      {"rate", "--rate", "ensemble", Form::number, {}},
+      {"seconds", "--seconds", "ensemble", Form::number, {}},
+      {"idle_seconds", "--idle-seconds", "ensemble", Form::number, {}},
+      {"steps", "--steps", "ensemble", Form::count, {}},
+      {"epochs", "--epochs", "ensemble", Form::number, {}},
+      {"no_eval", "--no-eval", "ensemble", Form::truth, {}},
+  };
+}
+
 std::vector<KnownSetting> run_settings() {
   return {
       {"network", "--network", "both", Form::word, {}},
@@ -121,7 +144,8 @@ std::vector<KnownSetting> run_settings() {
 const std::vector<KnownSetting>& all() {
   static const std::vector<KnownSetting> kAll = [] {
     std::vector<KnownSetting> joined = run_settings();
-    for (const auto& more : {generator_settings(), deployment_settings(), job_settings()})
+    for (const auto& more :
+         {generator_settings(), deployment_settings(), ensemble_settings(), job_settings()})
       joined.insert(joined.end(), more.begin(), more.end());
     return joined;
   }();
@@ -129,8 +153,8 @@ const std::vector<KnownSetting>& all() {
 }
 
 bool belongs_to(const KnownSetting& setting, const std::string& run) {
-  return setting.is_resource() ||
-         (run != "program" && (std::string_view(setting.runs) == "both" || setting.runs == run));
+  const bool of_both = std::string_view(setting.runs) == "both" && (run == "bench" || run == "train");
+  return setting.is_resource() || of_both || setting.runs == run;
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 
 namespace trainyard::study {
 
-// A setting that `bench` and `train` take as an option, or that asks a cluster for something.
+// A setting that `bench`, `train` and `ensemble run` take as an option, or that asks a cluster for something.
 struct KnownSetting {
   enum class Form { word, choice, count, counts, number, truth };  // counts: 2, or 3,4,6,3
 
   const char* name;
   const char* option;  // of the command; nullptr: a resource, for the launcher
-  const char* runs;    // "bench", "train" or "both"
+  const char* runs;    // "bench", "train", "both" of these, or "ensemble"
   Form form;
   std::vector<std::string> choices;  // of a choice
 

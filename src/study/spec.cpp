@@ -42,7 +42,7 @@ class SpecReader {
     const std::vector<Entry> entries = root_.entries();
     // What kind of run decides which settings there are, so that comes first wherever it stands.
     for (const Entry& entry : entries)
-      if (entry.key == "run") spec_.run = entry.value.one_of({"bench", "train", "program"});
+      if (entry.key == "run") spec_.run = entry.value.one_of({"bench", "train", "ensemble", "program"});
     for (const Entry& entry : entries) read(entry);
     if (spec_.name.empty()) root_.complain("no 'study: NAME'");
     if (spec_.run == "program" && spec_.program.empty())

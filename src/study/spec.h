@@ -45,7 +45,7 @@ struct Spec : Matrix {
   std::string file;  // as the user named it
   std::string text;  // its content
   std::string name, about;
-  std::string run = "bench";         // bench, train or program
+  std::string run = "bench";         // bench, train, ensemble or program
   std::vector<std::string> program;  // argv with {setting} places, for `run: program`
   std::map<std::string, std::string> environment;
   std::vector<Matrix> parts;  // none: the study is one matrix

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/chart.h"
+#include "report/spec.h"
+
+namespace trainyard::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostPanels = 8;
+
+constexpr const char* kView = R"json({
+  "height": 160,
+  "layer": [
+    {"mark": {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after"},
+     "encoding": {
+       "x": {"field": "seconds", "type": "quantitative", "title": "seconds"},
+       "y": {"field": "fill", "type": "quantitative", "title": "full", "axis": {"format": "%"}, "scale": {"domain": [0, 1]}},
+       "color": {"field": "series", "type": "nominal", "title": null}
+     }}
+  ]
+})json";
+
+// What one run's processes noted of their queues.
+void add_queues(const record::RunRecord& run, const std::string& panel, std::vector<Row>& rows) {
+  const auto found = run.details.find("members");
+  if (found == run.details.end()) return;
+  int number = 0;
+  for (const Json& member : Json::parse(found->second)) {
+    const int member_number = number++;
+    const Json queues = member.value("queues", Json::object());
+    const Json names = queues.value("names", Json::array());
+    for (const Json& sample : queues.value("samples", Json::array()))
+      for (std::size_t i = 0; i < names.size() && i + 2 < sample.size(); ++i)
+        rows.push_back(
+            {{"panel", panel},
+             {"seconds", sample[0].get<double>()},
+             {"fill", sample[i + 2].get<double>()},
+             {"series", fmt::format("member {}: {}", member_number, names[i].get<std::string>())}});
+  }
+}
+
+}  // namespace
+
+Chart make_ensemble_queues_chart(const StudyView& view) {
+  Chart chart{"ensemble-queues", "How full the queues were",
+              "Of every member: what is made and not yet passed on, and what waits for its steps. Empty "
+              "before a stage: it waits "
+              "for samples; full: those who make them wait for it.",
+              "", ""};
+  std::vector<Row> rows;
+  std::vector<std::string> panels;
+  for (const Cell& cell : view.cells) {
+    if (cell.done.empty() || panels.size() == kMostPanels) continue;
+    const std::size_t before = rows.size();
+    add_queues(*cell.done.front(), cell.label, rows);
+    if (rows.size() > before) panels.push_back(cell.label);
+  }
+  if (rows.empty())
+    chart.left_out = "no run noted its queues";
+  else
+    chart.spec = finish_spec(kView, rows, {"panel", panels, {"x"}}, {2, 320, 76});
+  return chart;
+}
+
+}  // namespace trainyard::report
