@@ -5,7 +5,7 @@
 namespace trainyard::cli {
 
 // What a shell or a study can tell apart.
-inline constexpr int kCallerCanMendIt = 1, kRunFailed = 2;
+inline constexpr int kCallerCanMendIt = 1, kRunFailed = 2, kInterrupted = 130;
 
 inline int exit_code(ErrorKind kind) {
   switch (kind) {

@@ -11,6 +11,7 @@
 #include "cli/bench.h"
 #include "cli/compare.h"
 #include "cli/data.h"
+#include "cli/ensemble.h"
 #include "cli/exit_code.h"
 #include "cli/explain.h"
 #include "cli/networks.h"
@@ -36,6 +37,7 @@ const Row kCommands[] = {
     {"train", "Train a network, with checkpoints and evaluation", declare_train},
     {"worker", "One of the processes that `train --workers` starts", declare_worker},
     {"serve-params", "Be one parameter server of a training", declare_serve_params},
+    {"ensemble", "Train many networks from one stream of samples", declare_ensemble},
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},

@@ -72,7 +72,7 @@ class Output {
     if (!std::regex_search(line, found, tag)) {
       keep("mpirun.log", line);
       if (lost_.empty() && std::regex_search(line, found, lost))
-        lost_ = fmt::format("worker {} was ended by {}", found[1].str(), found[2].str());
+        lost_ = fmt::format("{} {} was ended by {}", job_.rank_name, found[1].str(), found[2].str());
       return;
     }
     const std::string text = found.suffix();

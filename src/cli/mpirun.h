@@ -12,6 +12,7 @@ struct MpiJob {
   std::vector<std::string> words;
   std::filesystem::path logs;  // folder for what each rank and mpirun print; empty: nowhere
   bool quiet = false;          // else what rank 0 prints on standard error is shown
+  const char* rank_name = "worker";
 };
 
 struct MpiJobEnd {

@@ -13,8 +13,6 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr int kInterrupted = 130;
-
 std::string read_json(const std::filesystem::path& file) {
   const std::vector<std::byte> bytes = read_file(file);
   std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

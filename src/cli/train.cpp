@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/exit_code.h"
 #include "cli/failure_record.h"
 #include "cli/run_report.h"
 #include "cli/start_workers.h"
@@ -27,8 +28,6 @@ namespace trainyard::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kInterrupted = 130;
 
 std::string text_of(const std::optional<std::filesystem::path>& path) { return path ? path->string() : ""; }
 

@@ -11,6 +11,7 @@
 #include "base/cores.h"
 #include "base/file.h"
 #include "cli/cli_fixture.h"
+#include "cli/process_tree.h"
 #include "engine/checkpoint.h"
 
 namespace trainyard::cli_test {
@@ -21,13 +22,6 @@ using Json = nlohmann::json;
 
 const std::string kTrain = "train --network lenet --batch 4 --no-eval --checkpoint-every 3 --json ";
 const std::string kTwo = kTrain + "--workers 2 --collective mpi ";
-
-std::vector<pid_t> children_of(pid_t parent) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", parent));
-  std::vector<pid_t> children;
-  for (pid_t child = 0; file >> child;) children.push_back(child);
-  return children;
-}
 
 class WorkersTest : public CliTest {
  protected:

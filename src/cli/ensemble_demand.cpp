@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/cores.h"
+#include "base/units.h"
+#include "cli/ensemble_commands.h"
+#include "cli/ensemble_options.h"
+#include "meter/cpu.h"
+#include "train/ensemble/sample_maker.h"
+#include "train/timed_steps.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using train::ensemble::BlockPool;
+using train::ensemble::OwnedBlock;
+using train::ensemble::SampleMaker;
+using train::ensemble::StreamOptions;
+
+struct DemandOptions {
+  EnsembleOptions ensemble;
+  std::vector<int> cores;  // for which preprocessing is timed
+};
+
+struct Demand {
+  std::string network, device;
+  std::int64_t batch = 0;
+  double images_per_second = 0;
+};
+
+// Of a network whose batches are there.
+Demand measure_demand(const MemberSpec& member, const EnsembleSpec& spec, double seconds) {
+  train::SessionOptions session = to_session(member.run);
+  session.model.input = spec.preprocess.output;
+  train::Replicas replicas(session, {});
+  const double began = now_seconds();
+  train::TimingOptions timing{.warmup_steps = 3, .steps = 1000};
+  timing.after_step = [&](std::int64_t done, double) { return done < 5 || now_seconds() - began < seconds; };
+  const train::TimedSteps timed = train::time_steps(replicas, timing);
+  std::vector<double> sorted = timed.seconds;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
+                   sorted.end());
+  return {member.run.network, member.run.device, member.run.batch,
+          static_cast<double>(member.run.batch) / sorted[sorted.size() / 2]};
+}
+
+struct Supply {
+  int cores = 0;
+  double images_per_second = 0, cpu_seconds_per_image = 0;
+};
+
+// Of one preprocessor with a thread on each of so many cores.
+Supply measure_supply(const StreamOptions& stream, int cores, double seconds) {
+  pin_thread(std::span(process_cores()).first(static_cast<std::size_t>(cores)));
+  SampleMaker maker(stream.source, cores);
+  OwnedBlock block = BlockPool(stream.sizes()).take();
+  maker.make(*block);  // pages and tables
+  const std::int64_t before = maker.made();
+  const meter::CpuSnapshot cpu = meter::read_cpu();
+  const double began = now_seconds();
+  while (now_seconds() - began < seconds) {
+    block->clear();
+    maker.make(*block);
+  }
+  const auto images = static_cast<double>(maker.made() - before);
+  return {cores, images / (now_seconds() - began), meter::read_cpu().since(cpu).cpu_seconds() / images};
+}
+
+int run_demand(const DemandOptions& options) {
+  const EnsembleSpec spec = to_ensemble(options.ensemble);
+  const StreamOptions stream = to_stream(spec);
+  const double seconds = options.ensemble.seconds > 0 ? options.ensemble.seconds : 3;
+  std::vector<int> cores = options.cores;
+  for (int count = 1; options.cores.empty() && count <= static_cast<int>(process_cores().size()); count *= 2)
+    cores.push_back(count);
+  std::vector<Supply> supplies;
+  for (const int count : cores) {
+    if (count < 1 || count > static_cast<int>(process_cores().size()))
+      fail(ErrorKind::usage, "--supply-cores {}: this process may use {}", count, process_cores().size());
+    supplies.push_back(measure_supply(stream, count, seconds));
+  }
+  pin_thread(process_cores());
+  std::vector<Demand> demands;
+  for (const MemberSpec& member : spec.members) {
+    const bool known = std::any_of(demands.begin(), demands.end(), [&](const Demand& demand) {
+      return demand.network == member.run.network && demand.device == member.run.device &&
+             demand.batch == member.run.batch;
+    });
+    if (!known && !member.is_timed()) demands.push_back(measure_demand(member, spec, seconds));
+  }
+  const double supply = supplies.empty() ? 0 : supplies.back().images_per_second;
+  if (options.ensemble.json) {
+    Json json{{"demand", Json::array()}, {"supply", Json::array()}};
+    for (const Demand& demand : demands)
+      json["demand"].push_back({{"network", demand.network},
+                                {"device", demand.device},
+                                {"batch", demand.batch},
+                                {"images_per_second", demand.images_per_second},
+                                {"preprocessors", std::ceil(demand.images_per_second / supply)}});
+    for (const Supply& one : supplies)
+      json["supply"].push_back({{"cores", one.cores},
+                                {"images_per_second", one.images_per_second},
+                                {"cpu_seconds_per_image", one.cpu_seconds_per_image}});
+    fmt::print("{}\n", json.dump(2));
+    return 0;
+  }
+  fmt::print("{:<24} {:>8} {:>6} {:>10} {:>14}\n", "network", "device", "batch", "images/s", "preprocessors");
+  for (const Demand& demand : demands)
+    fmt::print("{:<24} {:>8} {:>6} {:>10.1f} {:>14.0f}\n", demand.network, demand.device, demand.batch,
+               demand.images_per_second, std::ceil(demand.images_per_second / supply));
+  fmt::print("\n{:<24} {:>6} {:>10} {:>13}\n", "one preprocessor", "cores", "images/s", "CPU an image");
+  for (const Supply& one : supplies)
+    fmt::print("{:<24} {:>6} {:>10.1f} {:>13}\n", spec.preprocess.name, one.cores, one.images_per_second,
+               format_seconds(one.cpu_seconds_per_image));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_ensemble_demand(CLI::App& command) {
+  const auto options = std::make_shared<DemandOptions>();
+  add_ensemble_options(command, options->ensemble);
+  command
+      .add_option("--supply-cores", options->cores,
+                  "Cores for which preprocessing is timed (default: 1, 2, 4 ...)")
+      ->delimiter(',');
+  command.footer(
+      "Times each network of the file on batches that are there, and one preprocessor by cores: how many of "
+      "them\n"
+      "the network needs.\n\n"
+      "Examples:\n"
+      "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 1\n"
+      "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 1 --supply-cores 1 --json");
+  return [options] {
+    if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
+    return run_demand(*options);
+  };
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,232 @@
+#include "cli/ensemble_job.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/exit_code.h"
+#include "cli/job_process.h"
+#include "cli/mpirun.h"
+#include "study/end_status.h"
+#include "train/stop_request.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr double kEndSeconds = 10;  // that the others have to save what they have
+constexpr double kToldSeconds = 1;  // that a preprocessor has to say what a member complains of
+// `ensemble NAME ...` with the words of this process behind it.
+std::vector<std::string> words_of(const char* name, const EnsembleOptions& options,
+                                  const std::filesystem::path& results) {
+  std::vector<std::string> words{"ensemble", name, options.file.string(), "--results", results.string()};
+  const auto add = [&](const char* option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (!options.design.empty()) add("--design", options.design);
+  if (!options.lost.empty()) add("--lost", options.lost);
+  if (options.members > 0) add("--members", std::to_string(options.members));
+  if (options.preprocessors > 0) add("--preprocessors", std::to_string(options.preprocessors));
+  if (options.threads > 0) add("--threads", std::to_string(options.threads));
+  if (options.steps > 0) add("--steps", std::to_string(options.steps));
+  if (options.epochs > 0) add("--epochs", fmt::format("{}", options.epochs));
+  if (options.patience > 0) add("--patience", fmt::format("{}", options.patience));
+  if (options.rate >= 0) add("--rate", fmt::format("{}", options.rate));
+  if (options.seconds > 0) add("--seconds", fmt::format("{}", options.seconds));
+  if (!options.out.empty()) add("--out", options.out.string());
+  if (options.resume) words.emplace_back("--resume");
+  if (options.overwrite) words.emplace_back("--overwrite");
+  if (options.no_eval) words.emplace_back("--no-eval");
+  return words;
+}
+
+std::string last_words(const std::filesystem::path& log) {
+  const std::string last = study::last_line_of(log), prefix = "trainyard: ";
+  return last.starts_with(prefix) ? last.substr(prefix.size()) : last;
+}
+
+std::string how_it_ended(int code, const std::string& words) {
+  if (code > 128) return fmt::format("was ended by signal {} ({})", code - 128, ::strsignal(code - 128));
+  return words.empty() ? fmt::format("ended with exit code {}", code) : "says: " + words;
+}
+
+// A preprocessor and the members that read what it writes.
+class InPlaceJob {
+ public:
+  InPlaceJob(const EnsembleOptions& options, const EnsembleSpec& spec, const std::filesystem::path& results,
+             const std::filesystem::path& logs)
+      : options_(options), spec_(spec), results_(results), logs_(logs) {}
+
+  bool run() {
+    const train::StopRequest guard;
+    start_preprocessor();
+    const std::string address = wait_for_address();
+    for (std::size_t i = 0; i < spec_.members.size(); ++i)
+      members_.push_back(start("member", fmt::format("member {} ({})", i, spec_.members[i].name()),
+                               fmt::format("member-{}", i),
+                               {"--member", std::to_string(i), "--stream", address}));
+    wait();
+    return !interrupted_;
+  }
+
+ private:
+  struct Part {
+    std::string name;
+    std::filesystem::path log;
+    std::unique_ptr<JobProcess> process;
+    bool dropped = false;
+  };
+
+  Part start(const char* command, const std::string& name, const std::string& log,
+             const std::vector<std::string>& more) {
+    std::vector<std::string> words = words_of(command, options_, results_);
+    words.insert(words.begin(), std::filesystem::read_symlink("/proc/self/exe").string());
+    words.insert(words.end(), more.begin(), more.end());
+    Part part{name, logs_ / (log + ".log"), nullptr};
+    std::error_code ignored;
+    std::filesystem::remove(part.log, ignored);
+    part.process = std::make_unique<JobProcess>(words, "", part.log, SIGKILL);
+    return part;
+  }
+
+  void start_preprocessor() {
+    announce_ = results_ / "address";
+    std::error_code ignored;
+    std::filesystem::remove(announce_, ignored);
+    std::int64_t first = 0;
+    if (options_.resume) {
+      first = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t i = 0; i < spec_.members.size(); ++i)
+        first = std::min(first, place_of(spec_, member_folder(options_.out, static_cast<int>(i))).next()[0]);
+    }
+    preprocessor_ = start("preprocess", "the preprocessor", "preprocessor",
+                          {"--announce", announce_.string(), "--first-position", std::to_string(first)});
+  }
+
+  std::string wait_for_address() {
+    const double began = now_seconds();
+    while (!std::filesystem::exists(announce_)) {
+      look_after(preprocessor_);
+      if (now_seconds() - began > spec_.patience.seconds)
+        fail(ErrorKind::peer, "the preprocessor did not begin within {:.0f} s", spec_.patience.seconds);
+      std::this_thread::sleep_for(kLook);
+    }
+    const std::vector<std::byte> bytes = read_file(announce_);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  // Error when it ended and should not have.
+  void look_after(const Part& part) const {
+    const std::optional<int> code = part.process->end_code();
+    if (!code || *code == 0 || *code == kInterrupted) return;
+    fail(*code == kCallerCanMendIt ? ErrorKind::config : ErrorKind::peer, "{} {}", part.name,
+         how_it_ended(*code, last_words(part.log)));
+  }
+
+  void wait() {
+    while (true) {
+      pass_on_interrupt();
+      bool running = false;
+      for (Part& member : members_) {
+        if (!member.dropped) look_after_member(member);
+        running = running || !member.process->end_code();
+        interrupted_ = interrupted_ || member.process->end_code() == kInterrupted;
+      }
+      look_or_save(preprocessor_);
+      if (!running && preprocessor_.process->end_code()) break;
+      std::this_thread::sleep_for(kLook);
+    }
+    if (std::all_of(members_.begin(), members_.end(), [](const Part& part) { return part.dropped; }))
+      fail(ErrorKind::peer, "every member was lost");
+  }
+
+  void look_after_member(Part& member) {
+    // A member that was killed is more telling than the preprocessor that misses it; but one that complains
+    // may do so because the preprocessor went, and that one knows why.
+    if (const std::optional<int> code = member.process->end_code(); code && *code > 0 && *code < kInterrupted)
+      wait_while([&] { return !preprocessor_.process->end_code(); }, kToldSeconds);
+    if (const std::optional<int> code = preprocessor_.process->end_code();
+        code && *code > 0 && !was_killed(member))
+      look_or_save(preprocessor_);
+    if (spec_.patience.then != train::ensemble::Lost::drop) return look_or_save(member);
+    try {
+      look_after(member);
+    } catch (const Error& error) {
+      member.dropped = true;
+      fmt::print(stderr, "trainyard: {}; going on without it\n", error.what());
+    }
+  }
+
+  // Before an error goes on, the members that live save what they have.
+  void look_or_save(const Part& part) {
+    try {
+      look_after(part);
+    } catch (const Error& error) {
+      for (const Part& member : members_) {
+        member.process->signal(SIGTERM);
+        member.process->signal(SIGCONT);  // it may stand still
+      }
+      wait_while(
+          [&] {
+            return std::any_of(members_.begin(), members_.end(),
+                               [](const Part& member) { return !member.process->end_code(); });
+          },
+          kEndSeconds);
+      fail(error.kind(), "{}{}", error.what(),
+           options_.out.empty() ? "" : "; the same command with --resume goes on");
+    }
+  }
+
+  static bool was_killed(const Part& part) { return part.process->end_code().value_or(0) > kInterrupted; }
+
+  template <typename Condition>
+  static void wait_while(const Condition& condition, double seconds) {
+    const double began = now_seconds();
+    while (condition() && now_seconds() - began < seconds) std::this_thread::sleep_for(kLook);
+  }
+
+  void pass_on_interrupt() {
+    if (!train::StopRequest::asked() || passed_on_) return;
+    for (const Part& member : members_) member.process->signal(SIGTERM);
+    passed_on_ = true;
+  }
+
+  const EnsembleOptions& options_;
+  const EnsembleSpec& spec_;
+  const std::filesystem::path results_, logs_;
+  std::filesystem::path announce_;
+  Part preprocessor_;
+  std::vector<Part> members_;
+  bool passed_on_ = false, interrupted_ = false;
+};
+
+}  // namespace
+
+bool run_in_place_job(const EnsembleOptions& options, const EnsembleSpec& spec,
+                      const std::filesystem::path& results, const std::filesystem::path& logs) {
+  return InPlaceJob(options, spec, results, logs).run();
+}
+
+bool run_mpi_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
+                      const std::filesystem::path& results, const std::filesystem::path& logs) {
+  const train::StopRequest guard;
+  const MpiJob job{static_cast<int>(spec.members.size()), words_of("member", options, results), logs,
+                   options.quiet, "member"};
+  const MpiJobEnd end = run_mpi_job(job);
+  if (end.exit_code == 0) return true;
+  if (train::StopRequest::asked()) return false;
+  const std::string reason =
+      end.reason.empty() ? fmt::format("mpirun ended with exit code {}", end.exit_code) : end.reason;
+  fail(end.exit_code == kCallerCanMendIt ? ErrorKind::config : ErrorKind::peer, "{}{}", reason,
+       options.out.empty() || end.exit_code == kCallerCanMendIt ? ""
+                                                                : "; the same command with --resume goes on");
+}
+
+}  // namespace trainyard::cli

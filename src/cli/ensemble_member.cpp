@@ -1,0 +1,377 @@
+#include "cli/ensemble_member.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/cores.h"
+#include "base/file.h"
+#include "cli/exit_code.h"
+#include "cli/run_report.h"
+#include "engine/checkpoint.h"
+#include "meter/cpu.h"
+#include "meter/thread_times.h"
+#include "train/ensemble/fill_log.h"
+#include "train/ensemble/record_batches.h"
+#include "train/ensemble/timed_member.h"
+#include "train/ensemble/vote.h"
+#include "train/evaluate.h"
+#include "train/stop_request.h"
+#include "train/training.h"
+
+namespace trainyard::cli {
+namespace {
+
+using train::ensemble::Design;
+using train::ensemble::FillLog;
+using train::ensemble::Lost;
+using train::ensemble::MemberStream;
+using train::ensemble::QueueFill;
+using train::ensemble::RecordBatches;
+using train::ensemble::StreamBatches;
+using train::ensemble::StreamOptions;
+using train::ensemble::StreamPart;
+using train::ensemble::StreamPlace;
+using train::ensemble::TimedMember;
+using train::ensemble::TimedMemberResult;
+using train::ensemble::Votes;
+using train::ensemble::WrittenSamples;
+using Json = nlohmann::ordered_json;
+
+// What a process used while it took part in the stream.
+struct StreamUse {
+  meter::CpuUse cpu;
+  std::vector<meter::ThreadTimes> threads;  // since they began
+};
+
+StreamUse use_since(const meter::CpuSnapshot& before) {
+  return {meter::read_cpu().since(before), meter::read_thread_times()};
+}
+
+void add_use(record::RunRecord& run, const StreamUse& use, FillLog& log) {
+  run.figures["process_user_seconds"] = use.cpu.user_seconds;
+  run.figures["process_system_seconds"] = use.cpu.system_seconds;
+  Json threads = Json::array(), names = Json::array(), samples = Json::array();
+  for (const meter::ThreadTimes& times : use.threads)
+    threads.push_back({{"name", times.name},
+                       {"threads", times.threads},
+                       {"user_seconds", times.user_seconds},
+                       {"system_seconds", times.system_seconds}});
+  run.details["threads"] = threads.dump();
+  for (const FillLog::Queue& queue : log.queues()) names.push_back(queue.name);
+  for (const FillLog::Sample& sample : log.finish()) {
+    Json row{sample.seconds, sample.cpu_seconds};
+    for (const QueueFill& fill : sample.fills)
+      row.push_back(
+          fill.most_items > 0 ? static_cast<double>(fill.items) / static_cast<double>(fill.most_items) : 0);
+    samples.push_back(row);
+  }
+  run.details["queues"] = Json{{"names", names}, {"samples", samples}}.dump();
+}
+
+std::int64_t steps_of(const EnsembleSpec& spec, std::int64_t images, std::int64_t batch) {
+  if (spec.steps > 0) return spec.steps;
+  return std::max<std::int64_t>(
+      static_cast<std::int64_t>(spec.epochs * static_cast<double>(images) / static_cast<double>(batch)), 1);
+}
+
+int classes_of(const RunOptions& run, const records::RecordSet& records) {
+  if (run.classes > 0) return run.classes;
+  const std::map<std::int32_t, std::int64_t> labels = records.info(false).labels;
+  if (labels.empty()) fail(ErrorKind::config, "no record has a label");
+  return std::max(labels.rbegin()->first + 1, 2);
+}
+
+// One member in its process.
+class Member {
+ public:
+  Member(const EnsembleOptions& options, const EnsemblePart& part, int number, comm::collective::Job* job)
+      : options_(options),
+        spec_(to_ensemble(options)),
+        stream_options_(to_stream(spec_)),
+        number_(number),
+        part_(part),
+        place_(stream_options_.shares()) {
+    if (number >= static_cast<int>(spec_.members.size()))
+      fail(ErrorKind::usage, "--member {}: there are {}", number, spec_.members.size());
+    if (!options.out.empty()) open_folder();
+    if (options.resume) place_ = place_of(spec_, member_folder(options.out, number));
+    if (job != nullptr) {
+      passed_ = std::make_unique<StreamPart>(stream_options_, *job, place_);
+      stream_ = std::shared_ptr<MemberStream>(std::shared_ptr<void>(), &passed_->stream());
+    } else {
+      stream_ = train::ensemble::read_in_place(part.stream, number, reader_patience());
+    }
+  }
+
+  int run() {
+    const train::StopRequest guard;
+    before_ = meter::read_cpu();  // what the start took is no part of the stream
+    std::vector<FillLog::Queue> queues{{"ahead", [this] { return stream_->fill(); }}};
+    if (passed_ && passed_->made()) queues.push_back({"made", [this] { return *passed_->made(); }});
+    FillLog log(std::move(queues));
+    record::RunRecord run = member().is_timed() ? take_time() : train_network();
+    run.figures["member_number"] = number_;
+    run.words["design"] = name(spec_.design);
+    if (passed_) {
+      run.figures["images_made"] = static_cast<double>(passed_->images_made());
+      run.figures["images_skipped"] = static_cast<double>(passed_->images_skipped());
+    }
+    run.words["member"] = member().name();
+    add_use(run, use_, log);
+    make_folders(member_folder(part_.results, number_));
+    record::write_run_record(run, member_folder(part_.results, number_) / train::RunFolder::kRecord);
+    return run.status == record::Status::interrupted ? kInterrupted : 0;
+  }
+
+ private:
+  const MemberSpec& member() const { return spec_.members[static_cast<std::size_t>(number_)]; }
+
+  // The preprocessor waits for members by itself: it must have the time to say which one is lost.
+  double reader_patience() const {
+    constexpr double kNoEnd = 1e9;
+    return spec_.patience.then == Lost::wait ? kNoEnd : 2 * spec_.patience.seconds + 5;
+  }
+
+  void leave_stream() {
+    stream_->leave();
+    use_ = use_since(before_);
+  }
+
+  void open_folder() {
+    const std::filesystem::path path = member_folder(options_.out, number_);
+    // A run that was killed early may have left no checkpoint of this member.
+    resumes_ = options_.resume && engine::latest_checkpoint(path).has_value();
+    folder_ = std::make_unique<train::RunFolder>(path, resumes_             ? train::Existing::resume
+                                                       : options_.overwrite ? train::Existing::overwrite
+                                                                            : train::Existing::refuse);
+  }
+
+  record::RunRecord take_time() {
+    const double began = now_seconds();
+    double first_batch = 0;
+    TimedMember timed{.batch = member().run.batch,
+                      .steps = options_.seconds > 0 ? std::numeric_limits<std::int64_t>::max()
+                                                    : steps_of(spec_, stream_options_.source.records->size(),
+                                                               member().run.batch),
+                      .images_per_second = *member().images_per_second,
+                      .stopped = [&] {
+                        if (first_batch == 0) first_batch = now_seconds();
+                        return train::StopRequest::asked() ||
+                               (options_.seconds > 0 && now_seconds() - first_batch > options_.seconds);
+                      }};
+    const TimedMemberResult result = run_timed_member(*stream_, place_, timed);
+    leave_stream();
+    record::RunRecord run = begin_record("ensemble", start_, member().run, {});
+    const std::span<const double> seconds = result.step_seconds;
+    // Queues are empty when it begins, and fill up meanwhile: the first tenth tells of that.
+    const std::size_t warmup = seconds.size() / 10;
+    run.warmup_step_seconds.assign(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(warmup));
+    run.step_seconds.assign(seconds.begin() + static_cast<std::ptrdiff_t>(warmup), seconds.end());
+    run.images_per_step = static_cast<double>(member().run.batch);
+    run.statistics = record::describe_steps(run.step_seconds, run.images_per_step);
+    const double timed_seconds = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0);
+    // Batches come in bursts, one block's after another: their mean pace is the member's, not the median.
+    if (timed_seconds > 0)
+      run.images_per_second =
+          static_cast<double>(run.step_seconds.size()) * run.images_per_step / timed_seconds;
+    run.figures["images_consumed"] = static_cast<double>(seconds.size()) * run.images_per_step;
+    if (!seconds.empty()) run.figures["startup_seconds"] = began - start_.steady + seconds.front();
+    run.figures["input_wait_seconds"] = result.wait_seconds;
+    run.figures["seconds"] = now_seconds() - began;
+    return run;
+  }
+
+  record::RunRecord train_network() {
+    const MemberSpec& own = member();
+    train::SessionOptions session = to_session(own.run);
+    session.model.input = spec_.preprocess.output;
+    session.model.classes = classes_of(own.run, *stream_options_.source.records);
+    const data::Dataset identity = identify();
+    train::TrainOptions loop;
+    loop.steps = steps_ = steps_of(spec_, identity.size(data::Split::train), own.run.batch);
+    loop.preprocess = {.name = spec_.preprocess.name};
+    loop.evaluate = false;
+    loop.checkpoint_every = spec_.checkpoint_every;
+    loop.keep = spec_.keep;
+    loop.resume = resumes_;
+    loop.quiet = true;
+    loop.batches = [this](const data::BatchStreamOptions& options) {
+      batches_ = std::make_shared<StreamBatches>(
+          stream_, StreamBatches::How{stream_options_.source.preprocessor, member().mirror_seed, steps_},
+          place_, options);
+      return batches_;
+    };
+    loop.input_place = [this](std::int64_t steps) {
+      return batches_ ? batches_->place_after(steps).text() : place_.text();
+    };
+    const train::Deployment deployment;
+    train::Replicas replicas(session, deployment);
+    const double began = now_seconds();
+    train::TrainResult result = train::run_training(replicas, identity, loop, folder_.get());
+    const std::span<const double> seconds = result.step_seconds;
+    const std::size_t warmup = seconds.size() > 1 ? 1 : 0;
+    record::RunRecord run = make_record("ensemble", start_, own.run, deployment, result.facts,
+                                        {.warmup_seconds = seconds.first(warmup),
+                                         .step_seconds = seconds.subspan(warmup),
+                                         .images_consumed = result.images_consumed,
+                                         .counted_steps = static_cast<std::int64_t>(seconds.size()),
+                                         .cpu = result.cpu,
+                                         .noise = result.noise,
+                                         .cores_in_reach = result.cores_in_reach,
+                                         .event_seconds = result.event_seconds,
+                                         .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
+                                         .feed = train::name(train::Feed::host),
+                                         .input_wait_seconds = result.input_wait_seconds,
+                                         .gpu = result.gpu});
+    if (result.interrupted) {
+      run.status = record::Status::interrupted;
+      run.reason = fmt::format("interrupted at step {}", result.final_step);
+    }
+    run.figures["final_step"] = static_cast<double>(result.final_step);
+    run.figures["first_loss"] = result.first_loss;
+    run.figures["final_loss"] = result.final_loss;
+    run.figures["seconds"] = result.seconds;
+    run.figures["seed"] = static_cast<double>(own.run.seed);
+    if (!seconds.empty()) run.figures["startup_seconds"] = began - start_.steady + seconds.front();
+    if (result.checkpoint) run.words["checkpoint"] = result.checkpoint->string();
+    if (result.resumed_from) run.words["resumed_from"] = result.resumed_from->string();
+    batches_.reset();
+    leave_stream();  // the others need not wait while this one is evaluated
+    const auto tests = options_.no_eval || result.interrupted ? nullptr : open_tests();
+    if (tests != nullptr) vote(replicas.keeper(), tests, run);
+    return run;
+  }
+
+  // Null: there are none, and nobody asked for them by name.
+  std::shared_ptr<const records::RecordSet> open_tests() const {
+    try {
+      return records::RecordSet::open(spec_.data, spec_.test_split.empty() ? "test" : spec_.test_split,
+                                      spec_.damage);
+    } catch (const Error&) {
+      if (!spec_.test_split.empty()) throw;
+      return nullptr;
+    }
+  }
+
+  void vote(const train::Session& session, const std::shared_ptr<const records::RecordSet>& tests,
+            record::RunRecord& run) {
+    const auto maker = [&](const data::BatchStreamOptions& options) {
+      return std::make_shared<RecordBatches>(tests, stream_options_.source.preprocessor, options);
+    };
+    train::Evaluator evaluator(session, maker, {.name = spec_.preprocess.name});
+    Votes votes;
+    evaluator.evaluate([&](std::span<const float> logits, std::int32_t label) { votes.add(logits, label); });
+    make_folders(member_folder(part_.results, number_));
+    train::ensemble::write_votes(votes, member_folder(part_.results, number_) / kVotesFile);
+    run.figures["test_accuracy"] = votes.accuracy();
+  }
+
+  // What a checkpoint says of the data.
+  data::Dataset identify() const {
+    data::Dataset dataset;
+    dataset.name = spec_.data.filename().string();
+    dataset.image_shape = spec_.preprocess.output;
+    dataset.train.labels = HostTensor(Shape{stream_options_.source.records->size()}, DType::i32);
+    return dataset;
+  }
+
+  const EnsembleOptions& options_;
+  const RunStart start_;
+  const EnsembleSpec spec_;
+  const StreamOptions stream_options_;
+  const int number_;
+  const EnsemblePart& part_;
+  StreamPlace place_;
+  meter::CpuSnapshot before_;  // the stream began
+  StreamUse use_;
+  bool resumes_ = false;
+  std::int64_t steps_ = 0;
+  std::unique_ptr<train::RunFolder> folder_;
+  std::unique_ptr<StreamPart> passed_;  // null: it reads in place
+  std::shared_ptr<MemberStream> stream_;
+  std::shared_ptr<StreamBatches> batches_;
+};
+
+}  // namespace
+
+std::filesystem::path member_folder(const std::filesystem::path& results, int member) {
+  return results / fmt::format("member-{}", member);
+}
+
+StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& folder) {
+  const int shares = spec.design == Design::baseline ? 1 : spec.preprocessors;
+  const auto latest = engine::latest_checkpoint(folder);
+  if (!latest) return StreamPlace(shares);
+  const std::filesystem::path manifest = *latest / "manifest.json";
+  const std::vector<std::byte> bytes = read_file(manifest);
+  const engine::CheckpointManifest found = engine::parse_manifest(
+      std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), manifest);
+  for (const auto& [key, value] : found.header.reached)
+    if (key == train::kInputPlace) return StreamPlace::parse(value, shares);
+  fail(ErrorKind::config, "'{}' is no checkpoint of an ensemble", latest->string());
+}
+
+int run_member_in_place(const EnsembleOptions& options, const EnsemblePart& part) {
+  return Member(options, part, part.member, nullptr).run();
+}
+
+int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part, comm::collective::Job& job) {
+  const auto give_up = [](const char* message, int code) {
+    fmt::print(stderr, "trainyard: {}\n", message);
+    std::fflush(stderr);
+    std::_Exit(code);  // a rank that goes without a word to MPI takes the job with it
+    return code;
+  };
+  // Not destroyed when it fails: it would go on to pass samples to the others.
+  Member* member = nullptr;
+  try {
+    member = new Member(options, part, job.rank(), &job);
+    const int code = member->run();
+    delete member;
+    return code;
+  } catch (const Error& error) {
+    return give_up(error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return give_up("out of memory", kRunFailed);
+  } catch (const std::exception& error) {
+    return give_up(error.what(), kRunFailed);
+  }
+}
+
+int run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part) {
+  const RunStart start;
+  const EnsembleSpec spec = to_ensemble(options);
+  const StreamOptions stream = to_stream(spec);
+  FillLog log({});
+  meter::CpuSnapshot before;
+  const WrittenSamples written = train::ensemble::write_in_place(
+      stream, part.first_position,
+      [&](const std::string& address) {
+        before = meter::read_cpu();
+        AtomicFile file(part.announce);
+        file.write(address);
+        file.commit();
+      },
+      [](const std::string& remark) {
+        fmt::print(stderr, "trainyard: {}\n", remark);
+        std::fflush(stderr);
+      },
+      [] { return false; });
+  const StreamUse use = use_since(before);
+  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
+  run.words["member"] = "preprocessor";
+  run.figures["images_made"] = static_cast<double>(written.made);
+  run.figures["images_skipped"] = static_cast<double>(written.skipped);
+  run.figures["seconds"] = now_seconds() - start.steady;
+  add_use(run, use, log);
+  make_folders(part.results);
+  record::write_run_record(run, part.results / kPreprocessorRecord);
+  return 0;
+}
+
+}  // namespace trainyard::cli

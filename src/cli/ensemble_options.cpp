@@ -1,0 +1,139 @@
+#include "cli/ensemble_options.h"
+
+#include <algorithm>
+
+#include "base/cores.h"
+#include "base/error.h"
+
+namespace trainyard::cli {
+namespace {
+
+using train::ensemble::Design;
+
+// As many as are asked for, those of the file again and again; each time they begin with other weights.
+void set_members(std::vector<MemberSpec>& members, int wanted) {
+  const std::size_t given = members.size();
+  for (std::size_t i = given; i < static_cast<std::size_t>(wanted); ++i) {
+    members.push_back(members[i - given]);
+    members.back().run.seed += given;
+  }
+  members.resize(static_cast<std::size_t>(wanted));
+}
+
+void check_design(EnsembleSpec& spec) {
+  const int members = static_cast<int>(spec.members.size());
+  const char* design = name(spec.design);
+  const bool one = spec.design == Design::baseline || spec.design == Design::shared_memory;
+  if (spec.preprocessors == 0) spec.preprocessors = spec.design == Design::all_shared ? members : 1;
+  if (spec.design == Design::all_shared && spec.preprocessors != members)
+    fail(ErrorKind::usage, "{} preprocessors: with design {} each of the {} members preprocesses",
+         spec.preprocessors, design, members);
+  if (one && spec.preprocessors != 1)
+    fail(ErrorKind::usage, "{} preprocessors: design {} has one{}", spec.preprocessors, design,
+         spec.design == Design::baseline ? " for each member" : "");
+  if (spec.preprocessors > members)
+    fail(ErrorKind::usage, "{} preprocessors: members preprocess, and there are {}", spec.preprocessors,
+         members);
+  if (spec.patience.then != train::ensemble::Lost::abort && spec.design != Design::shared_memory)
+    fail(ErrorKind::usage,
+         "design {} passes samples through every member: when one is lost it can only abort", design);
+}
+
+}  // namespace
+
+void add_ensemble_options(CLI::App& command, EnsembleOptions& options) {
+  command.add_option("file,--file", options.file, "YAML file of the ensemble (docs/formats/ensemble.md)")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--design", options.design,
+                     "How samples are shared: baseline, all-shared, single-broadcast, multi-broadcast, "
+                     "multi-broadcast-asbuilt or shared-memory");
+  command.add_option("--members", options.members, "So many members: the file's, again and again");
+  command.add_option("--preprocessors", options.preprocessors, "Members that preprocess");
+  command.add_option("--threads", options.threads, "Threads of each that preprocesses");
+  command.add_option("--steps", options.steps, "Steps of each member");
+  command.add_option("--epochs", options.epochs, "Epochs of each member");
+  command.add_option(
+      "--rate", options.rate,
+      "Members train nothing, and take so many images a second as a device would; 0: as fast as "
+      "they come");
+  command.add_option("--seconds", options.seconds, "With --rate: end after so many seconds");
+  command.add_option("--cores", options.cores, "Cores that all processes together may use");
+  command.add_option("--idle-seconds", options.idle_seconds,
+                     "First let the machine idle so long, to know its power without the run");
+  command.add_option("--patience", options.patience, "Seconds to wait for a member or a preprocessor");
+  command.add_option("--lost", options.lost, "When a member is lost: wait, drop or abort");
+  command.add_option("--out", options.out, "Folder for checkpoints, logs and records; a folder a member")
+      ->type_name("DIR");
+  command.add_flag("--resume", options.resume, "Go on from the checkpoints in --out");
+  command.add_flag("--overwrite", options.overwrite, "Begin anew where --out holds a run already");
+  command.add_flag("--no-eval", options.no_eval, "No vote on the test images");
+  command.add_option("--record", options.record, "File for the record, as --json prints it")
+      ->type_name("FILE");
+  command.add_flag("--json", options.json, "One JSON object on standard output");
+  command.add_flag("--quiet,-q", options.quiet, "No progress");
+}
+
+EnsembleSpec to_ensemble(const EnsembleOptions& options) {
+  EnsembleSpec spec = read_ensemble(options.file);
+  if (!options.design.empty()) {
+    want_one_of("--design", options.design, train::ensemble::design_names());
+    spec.design = *train::ensemble::find_design(options.design);
+    spec.preprocessors = 0;
+  }
+  if (options.members < 0) fail(ErrorKind::usage, "--members {}: must be positive", options.members);
+  if (options.members > 0) set_members(spec.members, options.members);
+  if (options.preprocessors > 0) spec.preprocessors = options.preprocessors;
+  if (options.threads > 0) spec.threads = options.threads;
+  if (options.steps > 0) spec.steps = options.steps;
+  if (options.epochs > 0) {
+    spec.epochs = options.epochs;
+    if (options.steps == 0) spec.steps = 0;
+  }
+  if (options.patience > 0) spec.patience.seconds = options.patience;
+  if (!options.lost.empty()) {
+    want_one_of("--lost", options.lost, {"wait", "drop", "abort"});
+    using train::ensemble::Lost;
+    spec.patience.then = options.lost == "wait"   ? Lost::wait
+                         : options.lost == "drop" ? Lost::drop
+                                                  : Lost::abort;
+  }
+  if (options.rate >= 0)
+    for (MemberSpec& member : spec.members) member.images_per_second = options.rate;
+  if (options.seconds > 0 && options.rate < 0) fail(ErrorKind::usage, "--seconds: only with --rate");
+  if (options.resume && options.out.empty()) fail(ErrorKind::usage, "--resume: wants --out");
+  check_design(spec);
+  return spec;
+}
+
+train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
+  train::ensemble::StreamOptions stream;
+  stream.design = spec.design;
+  stream.members = static_cast<int>(spec.members.size());
+  stream.preprocessors = spec.preprocessors;
+  stream.source.records = records::RecordSet::open(spec.data, spec.train_split, spec.damage);
+  stream.source.preprocessor = image::make_preprocessor(spec.preprocess);
+  stream.source.read.seed = spec.seed;
+  stream.source.read.window = spec.window;
+  stream.source.read.damage = spec.damage;
+  stream.threads = spec.threads > 0 ? spec.threads : static_cast<int>(process_cores().size());
+  stream.block = spec.block;
+  const auto blocks = [&](std::int64_t images) {
+    return train::ensemble::BoundedQueue<train::ensemble::OwnedBlock>::Limits{
+        .items = std::max<std::int64_t>(images / spec.block, 2), .bytes = spec.queue_bytes};
+  };
+  stream.made = blocks(spec.made_images);
+  stream.ahead = blocks(spec.ahead_images);
+  stream.patience = spec.patience;
+  return stream;
+}
+
+void add_ensemble_part(CLI::App& command, EnsemblePart& part) {
+  command.add_option("--member", part.member, "Its number, where it reads in place");
+  command.add_option("--stream", part.stream, "Where it reads the samples");
+  command.add_option("--first-position", part.first_position, "Where a preprocessor begins");
+  command.add_option("--announce", part.announce, "File for a preprocessor's address");
+  command.add_option("--results", part.results, "Folder for what each process leaves");
+}
+
+}  // namespace trainyard::cli

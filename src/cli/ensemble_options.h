@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/ensemble_spec.h"
+
+namespace trainyard::cli {
+
+// What the commands of `ensemble` are asked for; the processes that they start are asked the same.
+struct EnsembleOptions {
+  std::filesystem::path file;
+  // Instead of what the file says; empty, 0 or below: as there.
+  std::string design, lost;
+  int members = 0, preprocessors = 0, threads = 0;
+  std::int64_t steps = 0;
+  double epochs = 0, patience = 0;
+  double rate = -1;         // members train nothing and take so many images/s; 0: as fast as they come
+  double seconds = 0;       // they end after so long
+  double idle_seconds = 0;  // to take the machine's power before anything begins
+  int cores = 0;            // that all processes together may use; 0: those that this one may
+  std::filesystem::path out, record;
+  bool resume = false, overwrite = false, no_eval = false, json = false, quiet = false;
+};
+
+void add_ensemble_options(CLI::App& command, EnsembleOptions& options);
+
+// The file as the options change it. Error (config, usage) when design, members and preprocessors do not go
+// together.
+EnsembleSpec to_ensemble(const EnsembleOptions& options);
+
+// Opens the records.
+train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec);
+
+// What one process of the ensemble is, besides what all are asked for.
+struct EnsemblePart {
+  int member = 0;                   // of those that read in place; else its rank
+  std::string stream;               // where it reads in place; empty: it takes part in passing
+  std::int64_t first_position = 0;  // where a preprocessor begins
+  std::filesystem::path announce;   // file for the address of a preprocessor
+  std::filesystem::path results;    // folder in which each leaves its own
+};
+
+void add_ensemble_part(CLI::App& command, EnsemblePart& part);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/cores.h"
+#include "base/file.h"
+#include "base/units.h"
+#include "cli/ensemble_commands.h"
+#include "cli/ensemble_job.h"
+#include "cli/ensemble_summary.h"
+#include "fetch/scratch_folder.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using train::ensemble::Design;
+
+struct PeakOptions {
+  EnsembleOptions ensemble;
+  std::vector<std::string> designs;
+  std::vector<int> sizes{1, 2, 4};
+  bool csv = false;
+};
+
+// Each member's pace when none of them trains, with the queues as they are in the midst of a run.
+struct Peak {
+  std::string design;
+  int members = 0, preprocessors = 0;
+  double images_per_second = 0, least = 0, most = 0;  // of a member: mean, slowest, fastest
+  double cpu_seconds_per_image = 0;                   // that a member gets
+};
+
+Peak measure_peak_of(EnsembleOptions options) {
+  const EnsembleSpec spec = to_ensemble(options);
+  const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
+  const std::filesystem::path logs = scratch.path() / "logs";
+  make_folders(logs);
+  if (spec.design == Design::shared_memory)
+    run_in_place_job(options, spec, scratch.path(), logs);
+  else
+    run_mpi_ensemble(options, spec, scratch.path(), logs);
+  const EnsembleParts parts = read_parts(scratch.path(), spec);
+  const record::RunRecord summary = summarize(parts, spec, options, {});
+  Peak peak{.design = name(spec.design),
+            .members = static_cast<int>(spec.members.size()),
+            .preprocessors = spec.preprocessors,
+            .images_per_second = summary.images_per_second.value_or(0),
+            .least = summary.figure_or("slowest_images_per_second", 0),
+            .cpu_seconds_per_image = summary.figure_or("cpu_seconds_per_image", 0)};
+  for (const auto& member : parts.members)
+    if (member && member->images_per_second) peak.most = std::max(peak.most, *member->images_per_second);
+  return peak;
+}
+
+void print_peaks(const std::vector<Peak>& peaks, const PeakOptions& options) {
+  if (options.ensemble.json) {
+    Json rows = Json::array();
+    for (const Peak& peak : peaks)
+      rows.push_back({{"design", peak.design},
+                      {"members", peak.members},
+                      {"preprocessors", peak.preprocessors},
+                      {"images_per_second", peak.images_per_second},
+                      {"slowest_images_per_second", peak.least},
+                      {"fastest_images_per_second", peak.most},
+                      {"cpu_seconds_per_image", peak.cpu_seconds_per_image}});
+    fmt::print("{}\n", rows.dump(2));
+    return;
+  }
+  if (options.csv) {
+    fmt::print("design,members,preprocessors,peak\n");
+    for (const Peak& peak : peaks)
+      fmt::print("{},{},{},{:.3f}\n", peak.design, peak.members, peak.preprocessors, peak.images_per_second);
+    return;
+  }
+  fmt::print("{:<24} {:>7} {:>13} {:>10} {:>19} {:>12}\n", "design", "members", "preprocessors", "images/s",
+             "slowest - fastest", "CPU an image");
+  for (const Peak& peak : peaks)
+    fmt::print("{:<24} {:>7} {:>13} {:>10.1f} {:>9.1f} - {:>7.1f} {:>12}\n", peak.design, peak.members,
+               peak.preprocessors, peak.images_per_second, peak.least, peak.most,
+               format_seconds(peak.cpu_seconds_per_image));
+}
+
+int run_peak(const PeakOptions& options) {
+  std::vector<Peak> peaks;
+  for (const std::string& design :
+       options.designs.empty() ? train::ensemble::design_names() : options.designs)
+    for (const int members : options.sizes) {
+      EnsembleOptions one = options.ensemble;
+      one.design = design;
+      one.members = members;
+      one.rate = 0;
+      if (one.seconds <= 0) one.seconds = 5;
+      const auto found = train::ensemble::find_design(design);
+      // What a design does not leave to choose is not passed on.
+      if (found && *found != Design::single_broadcast && *found != Design::multi_broadcast &&
+          *found != Design::multi_broadcast_as_built)
+        one.preprocessors = 0;
+      one.preprocessors = std::min(one.preprocessors, members);
+      if (!one.quiet) fmt::print(stderr, "{} with {}...\n", design, members);
+      peaks.push_back(measure_peak_of(one));
+    }
+  print_peaks(peaks, options);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_ensemble_peak(CLI::App& command) {
+  const auto options = std::make_shared<PeakOptions>();
+  add_ensemble_options(command, options->ensemble);
+  command.add_option("--designs", options->designs, "Designs (default: all)")->delimiter(',');
+  command.add_option("--sizes", options->sizes, "Numbers of members")->delimiter(',')->capture_default_str();
+  command.add_flag("--csv", options->csv, "Comma-separated values, peaks with three decimals");
+  command.footer(
+      "Members take batches as fast as they come, --seconds long (default 5), of which the first tenth of "
+      "the\n"
+      "batches does not count; nothing else runs meanwhile. A network of members is fed when its peak is "
+      "above the\n"
+      "network's demand (`ensemble demand`).\n\n"
+      "Examples:\n"
+      "  trainyard ensemble peak studies/ensemble-photos.yaml --sizes 2 --seconds 1 --csv\n"
+      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs shared-memory --sizes 1,2 --seconds "
+      "1");
+  return [options] {
+    if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
+    return run_peak(*options);
+  };
+}
+
+}  // namespace trainyard::cli

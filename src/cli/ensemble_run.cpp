@@ -1,0 +1,173 @@
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/cores.h"
+#include "base/file.h"
+#include "cli/ensemble_commands.h"
+#include "cli/ensemble_job.h"
+#include "cli/ensemble_summary.h"
+#include "cli/exit_code.h"
+#include "comm/collective/mpi_job.h"
+#include "fetch/scratch_folder.h"
+#include "train/run_folder.h"
+
+namespace trainyard::cli {
+namespace {
+
+using train::ensemble::Design;
+
+// Watts of a machine that does nothing; 0: not asked for, or not known.
+double idle_power(double seconds) {
+  if (seconds <= 0) return 0;
+  meter::EnergyMeter meter;
+  const double began = now_seconds();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return meter.read().joules() / (now_seconds() - began);
+}
+
+// The energy of what runs while this lives; looks often enough that no counter begins anew unseen.
+class EnergyWatch {
+ public:
+  EnergyWatch() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+  EnsembleUse finish(double idle_watts) {
+    thread_.request_stop();
+    thread_.join();
+    return {energy_, now_seconds() - began_, idle_watts};
+  }
+
+ private:
+  void work(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+      never.wait_for(lock, stop, std::chrono::seconds(10), [] { return false; });
+      energy_ = meter_.read();
+    }
+  }
+
+  meter::EnergyMeter meter_;
+  const double began_ = now_seconds();
+  meter::Energy energy_;
+  std::jthread thread_;
+};
+
+int report_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
+                    const std::filesystem::path& results, const RunStart& start,
+                    const EnsembleUse& use = {}) {
+  const EnsembleParts parts = read_parts(results, spec);
+  const record::RunRecord summary = summarize(parts, spec, options, start, use);
+  if (!options.out.empty()) record::write_run_record(summary, options.out / "ensemble.json");
+  if (!options.record.empty()) record::write_run_record(summary, options.record);
+  if (options.json)
+    fmt::print("{}\n", to_json(summary));
+  else
+    print_ensemble(parts, summary);
+  if (summary.status != record::Status::interrupted) return 0;
+  fmt::print(stderr, "trainyard: interrupted; {}\n",
+             options.out.empty() ? "nothing was saved: no --out was given"
+                                 : "the same command with --resume goes on");
+  return kInterrupted;
+}
+
+// mpirun or srun started this program on every rank.
+int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, const RunStart& start) {
+  if (options.out.empty())
+    fail(ErrorKind::usage, "started by mpirun or srun: give --out, a folder that all see");
+  if (spec.design == Design::shared_memory)
+    fail(ErrorKind::usage,
+         "design shared-memory starts its processes itself: start it without mpirun or srun");
+  if (comm::collective::mpi_job_ranks() != static_cast<int>(spec.members.size()))
+    fail(ErrorKind::usage, "{} ranks for {} members: give as many", comm::collective::mpi_job_ranks(),
+         spec.members.size());
+  const auto job = comm::collective::join_mpi_job();
+  EnsemblePart part;
+  part.results = options.out;
+  const int code = run_member_as_rank(options, part, *job);
+  std::vector<int> all(static_cast<std::size_t>(job->size()));
+  for (int rank = 0; rank < job->size(); ++rank) all[static_cast<std::size_t>(rank)] = rank;
+  const auto everybody = job->make_group(all, spec.patience.seconds);
+  gather(*everybody, code);  // then all records are there
+  return job->rank() == 0 ? report_ensemble(options, spec, options.out, start) : code;
+}
+
+// Records and votes of a run before must not be taken for this one's.
+void forget_results(const std::filesystem::path& results, const EnsembleSpec& spec) {
+  std::error_code ignored;
+  std::filesystem::remove(results / kPreprocessorRecord, ignored);
+  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i)
+    for (const char* file : {train::RunFolder::kRecord, kVotesFile})
+      std::filesystem::remove(member_folder(results, i) / file, ignored);
+}
+
+int run_ensemble(const EnsembleOptions& options) {
+  const RunStart start;
+  const EnsembleSpec spec = to_ensemble(options);
+  to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
+  if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
+  const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
+  const std::filesystem::path results = options.out.empty() ? scratch.path() : options.out,
+                              logs = results / "logs";
+  make_folders(logs);
+  forget_results(results, spec);
+  const double idle_watts = idle_power(options.idle_seconds);
+  EnergyWatch watch;
+  if (spec.design == Design::shared_memory)
+    run_in_place_job(options, spec, results, logs);
+  else
+    run_mpi_ensemble(options, spec, results, logs);
+  return report_ensemble(options, spec, results, start, watch.finish(idle_watts));
+}
+
+}  // namespace
+
+std::function<int()> declare_ensemble_run(CLI::App& command) {
+  const auto options = std::make_shared<EnsembleOptions>();
+  add_ensemble_options(command, *options);
+  command.footer(
+      "Starts a process for each member, with mpirun unless they share memory; under mpirun or srun it is "
+      "itself one\n"
+      "of them. Ctrl-C ends all after the current step, with checkpoints, and exit code 130.\n\n"
+      "Examples:\n"
+      "  trainyard ensemble run studies/ensemble-photos.yaml --out runs/two\n"
+      "  trainyard ensemble run studies/ensemble-photos.yaml --design baseline --rate 500 --members 2 "
+      "--record base.json");
+  return [options] {
+    if (options->cores > 0) limit_process_cores(options->cores);
+    return run_ensemble(*options);
+  };
+}
+
+std::function<int()> declare_ensemble_member(CLI::App& command) {
+  const auto options = std::make_shared<EnsembleOptions>();
+  const auto part = std::make_shared<EnsemblePart>();
+  add_ensemble_options(command, *options);
+  add_ensemble_part(command, *part);
+  return [options, part] {
+    if (part->results.empty()) fail(ErrorKind::usage, "--results: wanted");
+    if (!part->stream.empty()) return run_member_in_place(*options, *part);
+    const auto job = comm::collective::join_mpi_job();
+    return run_member_as_rank(*options, *part, *job);
+  };
+}
+
+std::function<int()> declare_ensemble_preprocess(CLI::App& command) {
+  const auto options = std::make_shared<EnsembleOptions>();
+  const auto part = std::make_shared<EnsemblePart>();
+  add_ensemble_options(command, *options);
+  add_ensemble_part(command, *part);
+  return [options, part] {
+    if (part->results.empty() || part->announce.empty())
+      fail(ErrorKind::usage, "--results and --announce: wanted");
+    return run_preprocessor(*options, *part);
+  };
+}
+
+}  // namespace trainyard::cli

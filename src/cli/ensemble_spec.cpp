@@ -1,0 +1,173 @@
+#include "cli/ensemble_spec.h"
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/nearest_name.h"
+#include "study/yaml_reader.h"
+
+namespace trainyard::cli {
+namespace {
+
+using study::YamlReader;
+using train::ensemble::Design;
+using Readers = std::map<std::string, std::function<void(const YamlReader&)>>;
+
+// Each key of a mapping by its reader.
+void read_keys(const YamlReader& mapping, const Readers& readers) {
+  for (const YamlReader::Entry& entry : mapping.entries()) {
+    const auto found = readers.find(entry.key);
+    if (found == readers.end()) {
+      std::vector<std::string> keys;
+      for (const auto& [key, reader] : readers) keys.push_back(key);
+      entry.at_key.complain(fmt::format("unknown key '{}'{}; there are {}", entry.key,
+                                        did_you_mean(entry.key, keys), fmt::join(keys, ", ")));
+    }
+    found->second(entry.value);
+  }
+}
+
+double number(const YamlReader& at, double above) {
+  const std::string text = at.text();
+  std::size_t used = 0;
+  double value = std::nan("");
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  if (used != text.size() || !(value > above) || !std::isfinite(value))
+    at.complain(fmt::format("'{}': a number above {} is wanted", text, above));
+  return value;
+}
+
+bool flag(const YamlReader& at) { return at.one_of({"true", "false"}) == "true"; }
+
+// What `train` takes as --lr 0.1 stands here as lr: 0.1.
+RunOptions run_options(const std::vector<std::string>& words, const YamlReader& at) {
+  RunOptions options;
+  CLI::App app;
+  add_run_options(app, options);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    to_session(options);
+  } catch (const CLI::ParseError& error) {
+    at.complain(error.what());
+  } catch (const Error& error) {
+    at.complain(error.what());
+  }
+  return options;
+}
+
+void add_members(const YamlReader& at, std::vector<MemberSpec>& members) {
+  MemberSpec member;
+  std::int64_t count = 1;
+  std::vector<std::string> words;
+  for (const YamlReader::Entry& entry : at.entries()) {
+    if (entry.key == "count")
+      count = entry.value.integer(1);
+    else if (entry.key == "images_per_second")
+      member.images_per_second = number(entry.value, 0);
+    else if (entry.key == "mirror_seed")
+      member.mirror_seed = static_cast<std::uint64_t>(entry.value.integer(0));
+    else if (entry.key == "no-fusion")
+      words.insert(words.end(), flag(entry.value) ? 1 : 0, "--no-fusion");
+    else if (entry.key == "record" || entry.key == "json" || entry.key == "quiet")
+      entry.at_key.complain(fmt::format("'{}' is no option of a member", entry.key));
+    else
+      words.insert(words.end(), {"--" + entry.key, entry.value.text()});
+  }
+  member.run = run_options(words, at);
+  if (count > 1000) at.complain("more than 1000 members");
+  // Members that are alike otherwise begin with other weights.
+  for (std::int64_t i = 0; i < count; ++i, ++member.run.seed) members.push_back(member);
+}
+
+void read_queues(const YamlReader& at, EnsembleSpec& spec) {
+  read_keys(at, {{"block", [&](const YamlReader& v) { spec.block = v.integer(1); }},
+                 {"made", [&](const YamlReader& v) { spec.made_images = v.integer(1); }},
+                 {"ahead", [&](const YamlReader& v) { spec.ahead_images = v.integer(1); }},
+                 {"bytes", [&](const YamlReader& v) { spec.queue_bytes = v.bytes(); }}});
+}
+
+void read_preprocess(const YamlReader& at, EnsembleSpec& spec) {
+  image::PreprocessOptions& to = spec.preprocess;
+  std::int64_t size = 0, channels = 3;
+  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(image::preprocess_names()); }},
+                 {"size", [&](const YamlReader& v) { size = v.integer(1); }},
+                 {"channels", [&](const YamlReader& v) { channels = v.integer(1); }},
+                 {"fast", [&](const YamlReader& v) { to.fast = flag(v); }}});
+  if (size == 0) size = to.name == "cifarnet" ? 32 : to.name == "lenet" ? 28 : 224;
+  to.output = {channels, size, size};
+}
+
+}  // namespace
+
+std::string MemberSpec::name() const {
+  if (!is_timed()) return run.network;
+  return *images_per_second > 0 ? fmt::format("timed at {:g} images/s", *images_per_second)
+                                : "as fast as it can";
+}
+
+EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_name) {
+  EnsembleSpec spec;
+  spec.file = file_name;
+  const YamlReader top = YamlReader::parse(text, file_name);
+  spec.preprocess.name = "inception";
+  read_keys(
+      top,
+      {{"name", [&](const YamlReader& v) { spec.name = v.text(); }},
+       {"about", [&](const YamlReader& v) { spec.about = v.text(); }},
+       {"data", [&](const YamlReader& v) { spec.data = v.text(); }},
+       {"train_split", [&](const YamlReader& v) { spec.train_split = v.text(); }},
+       {"test_split", [&](const YamlReader& v) { spec.test_split = v.text(); }},
+       {"preprocess", [&](const YamlReader& v) { read_preprocess(v, spec); }},
+       {"design",
+        [&](const YamlReader& v) {
+          spec.design = *train::ensemble::find_design(v.one_of(train::ensemble::design_names()));
+        }},
+       {"preprocessors", [&](const YamlReader& v) { spec.preprocessors = static_cast<int>(v.integer(1)); }},
+       {"threads", [&](const YamlReader& v) { spec.threads = static_cast<int>(v.integer(1)); }},
+       {"queues", [&](const YamlReader& v) { read_queues(v, spec); }},
+       {"window", [&](const YamlReader& v) { spec.window = v.integer(0); }},
+       {"seed", [&](const YamlReader& v) { spec.seed = static_cast<std::uint64_t>(v.integer(0)); }},
+       {"epochs", [&](const YamlReader& v) { spec.epochs = number(v, 0); }},
+       {"steps", [&](const YamlReader& v) { spec.steps = v.integer(1); }},
+       {"damaged",
+        [&](const YamlReader& v) {
+          spec.damage =
+              v.one_of({"skip", "refuse"}) == "skip" ? records::Damage::skip : records::Damage::refuse;
+        }},
+       {"patience", [&](const YamlReader& v) { spec.patience.seconds = v.seconds(); }},
+       {"lost",
+        [&](const YamlReader& v) {
+          using train::ensemble::Lost;
+          const std::string word = v.one_of({"wait", "drop", "abort"});
+          spec.patience.then = word == "wait" ? Lost::wait : word == "drop" ? Lost::drop : Lost::abort;
+        }},
+       {"checkpoint_every", [&](const YamlReader& v) { spec.checkpoint_every = v.integer(1); }},
+       {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(v.integer(1)); }},
+       {"members", [&](const YamlReader& v) {
+          for (const YamlReader& member : v.items()) add_members(member, spec.members);
+        }}});
+  if (spec.members.empty()) top.complain("no `members`: give at least one");
+  if (spec.data.empty()) top.complain("no `data`: the folder of the records");
+  if (spec.name.empty()) spec.name = std::filesystem::path(file_name).stem().string();
+  // Beside the file, unless it says otherwise: then it can be started from anywhere.
+  if (spec.data.is_relative() && !std::filesystem::exists(spec.data))
+    spec.data = std::filesystem::path(file_name).parent_path() / spec.data;
+  return spec;
+}
+
+EnsembleSpec read_ensemble(const std::filesystem::path& file) {
+  const std::vector<std::byte> bytes = read_file(file);
+  return parse_ensemble(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                        file.string());
+}
+
+}  // namespace trainyard::cli

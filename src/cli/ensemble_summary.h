@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cli/ensemble_member.h"
+#include "cli/run_report.h"
+#include "meter/energy.h"
+#include "record/run_record.h"
+#include "train/ensemble/vote.h"
+
+namespace trainyard::cli {
+
+// What the processes of an ensemble left.
+struct EnsembleParts {
+  std::vector<std::optional<record::RunRecord>> members;  // none: lost
+  std::optional<record::RunRecord> preprocessor;          // where it is a process of its own
+  std::optional<train::ensemble::VoteResult> vote;
+};
+EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpec& spec);
+
+// One record of them all, and the same as a table for people.
+struct EnsembleUse {
+  meter::Energy energy;
+  double seconds = 0;     // to which it belongs
+  double idle_watts = 0;  // 0: not measured
+};
+record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec,
+                            const EnsembleOptions& options, const RunStart& start,
+                            const EnsembleUse& use = {});
+void print_ensemble(const EnsembleParts& parts, const record::RunRecord& summary);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,233 @@
+// Ensembles as processes: what members see and become, whatever happens to them.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/cli_fixture.h"
+#include "cli/process_tree.h"
+#include "engine/checkpoint.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kDeadlineSeconds = 20;  // an error must come within the patience, and some
+
+class EnsembleTest : public CliTest {
+ protected:
+  EnsembleTest() {
+    pack("--images 96 --seed 1");
+    pack("--images 40 --seed 2 --split test");
+    std::ofstream(work() / "two.yaml") << "data: photos\n"
+                                          "preprocess: {name: cifarnet, size: 16}\n"
+                                          "queues: {block: 8, made: 32, ahead: 32}\n"
+                                          "threads: 1\npatience: 10\ncheckpoint_every: 5\n"
+                                          "members:\n"
+                                          "  - {network: lenet, batch: 8, threads: 1, lr: 0.02, seed: 3}\n"
+                                          "  - {network: lenet, batch: 12, threads: 1, lr: 0.01, seed: 4}\n";
+  }
+
+  void pack(const std::string& what) const {
+    const CommandResult result =
+        run("data pack synthetic --to photos --classes 2 --pixels 40..60 --shards 2 --quiet " + what);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+
+  Json ensemble(const std::string& arguments) const {
+    const CommandResult result = run("ensemble run two.yaml --json " + arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out, nullptr, false);
+  }
+
+  std::vector<std::byte> weights(const std::string& folder, int member) const {
+    const auto latest = engine::latest_checkpoint(work() / folder / fmt::format("member-{}", member));
+    return latest ? read_file(*latest / "tensors.bin") : std::vector<std::byte>{};
+  }
+
+  // Some process below this one whose command line holds all of these.
+  static std::optional<pid_t> find_process(pid_t parent, const std::vector<std::string>& words) {
+    for (const pid_t child : children_of(parent)) {
+      const std::string line = command_line_of(child);
+      if (std::all_of(words.begin(), words.end(),
+                      [&](const std::string& word) { return line.find(word) != std::string::npos; }))
+        return child;
+      if (const auto below = find_process(child, words)) return below;
+    }
+    return std::nullopt;
+  }
+
+  void wait_for_checkpoints(Command& command, const std::string& folder) const {
+    const double began = now_seconds();
+    while (command.running() && now_seconds() - began < 50 &&
+           (weights(folder, 0).empty() || weights(folder, 1).empty()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+
+  // Runs without end, until both members have a checkpoint and the process found by these words is killed.
+  CommandResult killed(const std::string& arguments, const std::vector<std::string>& words,
+                       int signal = SIGKILL) const {
+    Command command(trainyard("ensemble run two.yaml --steps 1000000 --no-eval --out cut " + arguments),
+                    options());
+    wait_for_checkpoints(command, "cut");
+    const auto victim = find_process(command.pid(), words);
+    EXPECT_TRUE(victim.has_value()) << command.running();
+    if (victim) ::kill(*victim, signal);
+    const double began = now_seconds();
+    CommandResult result = command.wait();
+    EXPECT_LT(now_seconds() - began, kDeadlineSeconds);
+    return result;
+  }
+};
+
+TEST_F(EnsembleTest, EveryDesignTrainsTheSameMembers) {
+  const Json alone = ensemble("--design baseline --steps 10 --out alone");
+  const Json shared = ensemble("--design shared-memory --steps 10 --out shared");
+  for (const Json& one : {alone, shared}) {
+    EXPECT_EQ(one["images_consumed"], 10 * (8 + 12));
+    EXPECT_GE(one["vote_mean_probability"].get<double>(), 0.0);
+    EXPECT_EQ(one["members_lost"], 0);
+  }
+  // Both see the samples in the same order.
+  for (const int member : {0, 1}) {
+    ASSERT_FALSE(weights("alone", member).empty());
+    EXPECT_EQ(weights("alone", member), weights("shared", member));
+  }
+  for (const char* design :
+       {"all-shared", "single-broadcast --preprocessors 2", "multi-broadcast --preprocessors 2",
+        "multi-broadcast-asbuilt --preprocessors 2"})
+    EXPECT_EQ(ensemble(std::string("--steps 6 --no-eval --design ") + design)["images_consumed"],
+              6 * (8 + 12));
+}
+
+TEST_F(EnsembleTest, InterruptedAndResumedIsAsIfNothingHappened) {
+  for (const char* design : {"shared-memory", "baseline"}) {
+    SCOPED_TRACE(design);
+    const std::string words = fmt::format("--no-eval --design {} ", design);
+    const std::string folder = fmt::format("cut-{}", design);
+    Command command(
+        trainyard(fmt::format("ensemble run two.yaml --steps 1000000 --out {} {}", folder, words)),
+        options());
+    wait_for_checkpoints(command, folder);
+    command.signal(SIGTERM);
+    const CommandResult cut = command.wait();
+    EXPECT_EQ(cut.exit_code, 130) << cut.err;
+    std::int64_t steps = 0;
+    for (const int member : {0, 1}) {
+      const auto latest = engine::latest_checkpoint(work() / folder / fmt::format("member-{}", member));
+      ASSERT_TRUE(latest.has_value());
+      steps = std::max<std::int64_t>(steps, std::stoll(latest->filename().string().substr(5)));
+    }
+    ensemble(fmt::format("{}--steps {} --out {} --resume", words, steps + 5, folder));
+    ensemble(fmt::format("{}--steps {} --out whole --overwrite", words, steps + 5));
+    for (const int member : {0, 1}) EXPECT_EQ(weights(folder, member), weights("whole", member)) << member;
+  }
+}
+
+TEST_F(EnsembleTest, AKilledMemberEndsTheRunOrIsLeftOut) {
+  const CommandResult aborted = killed("", {"ensemble member", "--member 1"});
+  EXPECT_EQ(aborted.exit_code, 2) << aborted.err;
+  EXPECT_NE(aborted.err.find("member 1 (lenet) was ended by signal 9"), std::string::npos) << aborted.err;
+  EXPECT_NE(aborted.err.find("--resume"), std::string::npos) << aborted.err;
+  // Left without it, the other one goes on until it is through.
+  Command command(trainyard("ensemble run two.yaml --steps 150 --no-eval --json --lost drop --out dropped"),
+                  options());
+  wait_for_checkpoints(command, "dropped");
+  const auto victim = find_process(command.pid(), {"ensemble member", "--member 1"});
+  ASSERT_TRUE(victim.has_value());
+  ::kill(*victim, SIGKILL);
+  const CommandResult dropped = command.wait();
+  EXPECT_EQ(dropped.exit_code, 0) << dropped.err;
+  EXPECT_NE(dropped.err.find("member 1 (lenet) was ended by signal 9 (Killed); going on without it"),
+            std::string::npos)
+      << dropped.err;
+  const Json record = Json::parse(dropped.out);
+  EXPECT_EQ(record["members_lost"], 1);
+  EXPECT_EQ(record["images_consumed"], 150 * 8);
+}
+
+TEST_F(EnsembleTest, AMemberThatStandsStillIsNamed) {
+  const CommandResult result = killed("--patience 1", {"ensemble member", "--member 0"}, SIGSTOP);
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("the preprocessor says: member 0 took no samples for 1 s"), std::string::npos)
+      << result.err;
+}
+
+TEST_F(EnsembleTest, AKilledPreprocessorEndsTheRun) {
+  const CommandResult result = killed("", {"ensemble preprocess"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("the preprocessor"), std::string::npos) << result.err;
+}
+
+TEST_F(EnsembleTest, AKilledRankEndsTheRunAndIsNamed) {
+  for (const char* design : {"all-shared", "multi-broadcast"}) {
+    SCOPED_TRACE(design);
+    Command command(trainyard(fmt::format(
+                        "ensemble run two.yaml --steps 1000000 --no-eval --out {0} --design {0}", design)),
+                    options());
+    wait_for_checkpoints(command, design);
+    const auto mpirun = find_process(command.pid(), {"mpirun"});
+    ASSERT_TRUE(mpirun.has_value());
+    ::kill(children_of(*mpirun).at(0), SIGKILL);
+    const double began = now_seconds();
+    const CommandResult result = command.wait();
+    EXPECT_LT(now_seconds() - began, kDeadlineSeconds);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_NE(result.err.find("member "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("signal 9"), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(EnsembleTest, DamagedImagesAreCountedOrRefused) {
+  // In the midst of a shard's bytes, and in a place that its lengths do not speak of.
+  const auto shard = work() / "photos" / "photos-train-00000-of-00002.tfrecord";
+  {
+    std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(400);
+    file.write("damage", 6);
+  }
+  const Json skipped = ensemble("--steps 12 --no-eval");
+  EXPECT_GT(skipped["images_skipped"].get<double>(), 0);
+  EXPECT_EQ(skipped["images_consumed"], 12 * (8 + 12));
+  std::ofstream(work() / "two.yaml", std::ios::app) << "damaged: refuse\n";
+  const CommandResult refused = run("ensemble run two.yaml --steps 12 --no-eval");
+  EXPECT_EQ(refused.exit_code, 1) << refused.err;
+  EXPECT_NE(refused.err.find("photos-train-00000-of-00002.tfrecord"), std::string::npos) << refused.err;
+}
+
+TEST_F(EnsembleTest, TakesPartWhereMpirunStartedIt) {
+  std::vector<std::string> command =
+      trainyard("ensemble run two.yaml --design all-shared --steps 6 --no-eval --json --out run");
+  for (const char* word : {"none", "--bind-to", "2", "-n", TRAINYARD_MPIRUN})
+    command.insert(command.begin(), word);
+  CommandOptions told = options();  // what `ensemble run` tells mpirun by itself
+  told.environment["OMPI_ALLOW_RUN_AS_ROOT"] = told.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  told.environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1";
+  const CommandResult result = cli_test::run(command, told);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["images_consumed"], 6 * (8 + 12));
+}
+
+TEST_F(EnsembleTest, MistakesAreNamed) {
+  expect_failure("ensemble run two.yaml --design all-shared --preprocessors 1", 1, "each of the 2 members");
+  expect_failure("ensemble run two.yaml --design all-shared --lost drop", 1, "it can only abort");
+  expect_failure("ensemble run two.yaml --design starfish", 1, "shared-memory");
+  std::ofstream(work() / "wrong.yaml") << "data: photos\nmembers:\n  - {network: lennet}\n";
+  expect_failure("ensemble run wrong.yaml", 1, "wrong.yaml:3");
+  std::ofstream(work() / "none.yaml") << "data: nowhere\nmembers:\n  - {network: lenet}\n";
+  expect_failure("ensemble run none.yaml", 1, "nowhere");
+  std::ofstream(work() / "key.yaml") << "data: photos\nmember:\n  - {network: lenet}\n";
+  expect_failure("ensemble run key.yaml", 1, "did you mean 'members'");
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test
