@@ -70,6 +70,7 @@ struct ReadRows {
       for (JDIMENSION i = 0; i < count; ++i) pointers[i] = out + (done + i) * row_bytes;
       done += jpeg_read_scanlines(&info, pointers, count);
     }
+    // Reads on to the end of the image: what has none is cut short.
     if (info.output_scanline == info.output_height) jpeg_finish_decompress(&info);
   }
 };

@@ -182,8 +182,8 @@ TEST(VggPreprocess, ScalesTheShorterSide) {
     const double found = std::abs(slope(train_sample(*how, encoded, seed)));
     least = std::min(least, found), most = std::max(most, found);
   }
-  EXPECT_NEAR(least, 0.5 * 300 / 256, 0.04);
-  EXPECT_NEAR(most, 0.5 * 300 / 128, 0.04);
+  EXPECT_NEAR(least, 0.5 * 300 / 256, 0.02);
+  EXPECT_NEAR(most, 0.5 * 300 / 128, 0.02);
 }
 
 TEST(VggPreprocess, SubtractsTheMeans) {
