@@ -77,6 +77,47 @@ TEST(PngImages, SixteenBitsAreScaledToEight) {
   EXPECT_EQ(std::memcmp(image.data(), expected, sizeof expected), 0);
 }
 
+void append_bytes(png_structp png, png_bytep bytes, std::size_t count) {
+  auto* out = static_cast<std::vector<std::byte>*>(png_get_io_ptr(png));
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes);
+  out->insert(out->end(), begin, begin + count);
+}
+
+// Rows in the form of the file, several pixels a byte where it has few bits.
+std::vector<std::byte> write_png_rows(std::uint32_t width, std::uint32_t height, int bits, int type,
+                                      int interlace, std::vector<std::uint8_t> packed) {
+  std::vector<std::byte> out;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_set_write_fn(png, &out, append_bytes, nullptr);
+  png_set_IHDR(png, info, width, height, bits, type, interlace, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
+  std::vector<png_bytep> rows;
+  for (std::size_t y = 0; y < height; ++y) rows.push_back(packed.data() + y * (packed.size() / height));
+  png_set_rows(png, info, rows.data());
+  png_write_png(png, info, PNG_TRANSFORM_IDENTITY, nullptr);
+  png_destroy_write_struct(&png, &info);
+  return out;
+}
+
+TEST(PngImages, InterlacedRowsComeInOrder) {
+  const Image image = noise_image(21, 17, 3, 12);
+  const std::vector<std::byte> encoded = write_png_rows(21, 17, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_ADAM7,
+                                                        {image.data(), image.data() + image.bytes()});
+  EXPECT_EQ(largest_difference(decode_image(encoded), image), 0);
+  for (std::size_t bytes = 8; bytes < encoded.size(); bytes += 7)
+    expect_error(ErrorKind::config, "cannot be decoded", [&] { decode_image({encoded.data(), bytes}); });
+}
+
+TEST(PngImages, FewBitsAreStretchedToEight) {
+  const std::vector<std::byte> encoded =
+      write_png_rows(2, 2, 4, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE, {0x0f, 0x31});
+  const Image image = decode_image(encoded, 1);
+  const std::uint8_t expected[] = {0, 255, 51, 17};
+  ASSERT_EQ(image.bytes(), 4);
+  EXPECT_EQ(std::memcmp(image.data(), expected, sizeof expected), 0);
+}
+
 TEST(PngImages, EveryTruncationIsRefused) {
   const std::vector<std::byte> encoded = encode_png(noise_image(13, 11, 3, 6));
   for (std::size_t bytes = 0; bytes < encoded.size(); ++bytes)
