@@ -117,12 +117,16 @@ train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   stream.source.read.window = spec.window;
   stream.source.read.damage = spec.damage;
   stream.threads = spec.threads > 0 ? spec.threads : static_cast<int>(process_cores().size());
-  stream.block = spec.block;
+  // Who gathers passes on as much at a time as who broadcasts, however many they are.
+  constexpr std::int64_t kLeastBlock = 4;
+  const bool gathers = spec.design == Design::all_shared || spec.design == Design::single_broadcast;
+  stream.block =
+      gathers ? std::max(spec.block / spec.preprocessors, std::min(spec.block, kLeastBlock)) : spec.block;
   const auto blocks = [&](std::int64_t images) {
     return train::ensemble::BoundedQueue<train::ensemble::OwnedBlock>::Limits{
-        .items = std::max<std::int64_t>(images / spec.block, 2), .bytes = spec.queue_bytes};
+        .items = std::max<std::int64_t>(images / stream.block, 2), .bytes = spec.queue_bytes};
   };
-  stream.made = blocks(spec.made_images);
+  stream.made = blocks(spec.made_images / stream.shares());
   stream.ahead = blocks(spec.ahead_images);
   stream.patience = spec.patience;
   return stream;

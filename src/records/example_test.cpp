@@ -56,14 +56,8 @@ TEST(Example, NumbersMayStandOneByOneAndUnknownFieldsAnywhere) {
   const std::optional<Example> example = parse_example(bytes);
   ASSERT_TRUE(example);
   EXPECT_EQ(example->at("i").ints, (std::vector<std::int64_t>{5, 6}));
-  const std::optional<Example> floats =
-      parse_example(from_hex("0a10"
-                             "0a0e"
-                             "0a0166"
-                             "1209"
-                             "1207"
-                             "0d0000c03f"
-                             "1000"));
+  const std::string unpacked = from_hex("0a100a0e0a0166120912070d0000c03f1000");
+  const std::optional<Example> floats = parse_example(unpacked);
   ASSERT_TRUE(floats);
   EXPECT_EQ(floats->at("f").floats, std::vector<float>{1.5f});
 }
