@@ -15,6 +15,7 @@
 #include "engine/checkpoint.h"
 #include "meter/cpu.h"
 #include "meter/thread_times.h"
+#include "train/ensemble/core_share.h"
 #include "train/ensemble/fill_log.h"
 #include "train/ensemble/record_batches.h"
 #include "train/ensemble/timed_member.h"
@@ -100,6 +101,8 @@ class Member {
       fail(ErrorKind::usage, "--member {}: there are {}", number, spec_.members.size());
     if (!options.out.empty()) open_folder();
     if (options.resume) place_ = place_of(spec_, member_folder(options.out, number));
+    sharers_ = job != nullptr ? train::ensemble::find_core_sharers(*job, spec_.patience.seconds)
+                              : train::ensemble::CoreSharers{static_cast<int>(spec_.members.size()), number};
     if (job != nullptr) {
       passed_ = std::make_unique<StreamPart>(stream_options_, *job, place_);
       stream_ = std::shared_ptr<MemberStream>(std::shared_ptr<void>(), &passed_->stream());
@@ -190,6 +193,8 @@ class Member {
     const MemberSpec& own = member();
     train::SessionOptions session = to_session(own.run);
     session.model.input = spec_.preprocess.output;
+    session.cores = train::ensemble::share_of_cores(process_cores(), sharers_, own.run.threads);
+    session.threads = static_cast<int>(session.cores.size());
     session.model.classes = classes_of(own.run, *stream_options_.source.records);
     const data::Dataset identity = identify();
     train::TrainOptions loop;
@@ -287,6 +292,7 @@ class Member {
   const int number_;
   const EnsemblePart& part_;
   StreamPlace place_;
+  train::ensemble::CoreSharers sharers_;
   meter::CpuSnapshot before_;  // the stream began
   StreamUse use_;
   bool resumes_ = false;

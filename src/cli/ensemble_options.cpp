@@ -100,7 +100,6 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options) {
   }
   if (options.rate >= 0)
     for (MemberSpec& member : spec.members) member.images_per_second = options.rate;
-  if (options.seconds > 0 && options.rate < 0) fail(ErrorKind::usage, "--seconds: only with --rate");
   if (options.resume && options.out.empty()) fail(ErrorKind::usage, "--resume: wants --out");
   check_design(spec);
   return spec;

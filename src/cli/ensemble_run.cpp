@@ -110,6 +110,7 @@ void forget_results(const std::filesystem::path& results, const EnsembleSpec& sp
 int run_ensemble(const EnsembleOptions& options) {
   const RunStart start;
   const EnsembleSpec spec = to_ensemble(options);
+  if (options.seconds > 0 && options.rate < 0) fail(ErrorKind::usage, "--seconds: only with --rate");
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
   const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");

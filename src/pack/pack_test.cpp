@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/test_folder.h"
+#include "image/decode.h"
 #include "image/png.h"
 #include "image/test_images.h"
 #include "records/record_set.h"
@@ -92,11 +93,11 @@ TEST(PackDataset, PngsHaveThePixels) {
     const records::Record record = set->read(id);
     EXPECT_EQ(record.label, dataset.test.labels.as<std::int32_t>()[static_cast<std::size_t>(id)]);
     const std::uint8_t* planes = dataset.test.images.as<std::uint8_t>().data() + id * 3 * 63;
-    std::vector<std::uint8_t> pixels;
+    const image::Image image = image::decode_image(record.encoded);
+    ASSERT_EQ(image.bytes(), 63 * 3);
     for (std::size_t i = 0; i < 63; ++i)
-      for (std::size_t channel = 0; channel < 3; ++channel) pixels.push_back(planes[channel * 63 + i]);
-    const std::vector<std::byte> png = image::encode_png(pixels.data(), 9, 7, 3);
-    EXPECT_TRUE(std::equal(png.begin(), png.end(), record.encoded.begin(), record.encoded.end())) << id;
+      for (std::size_t channel = 0; channel < 3; ++channel)
+        ASSERT_EQ(image.data()[i * 3 + channel], planes[channel * 63 + i]) << id;
   }
 }
 
