@@ -116,8 +116,8 @@ std::function<int()> declare_data_info(CLI::App& command) {
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Examples:\n"
-      "  trainyard data info photos\n"
-      "  trainyard data info photos --verify --json");
+      "  trainyard data info made-up\n"
+      "  trainyard data info made-up --verify --json");
   return [options] { return run_data_info(*options); };
 }
 

@@ -156,7 +156,7 @@ std::function<int()> declare_data_pack(CLI::App& command) {
       "byte for\n"
       "byte, those of mnist and cifar10 become PNGs, synthetic ones are JPEGs.\n\n"
       "Examples:\n"
-      "  trainyard data pack synthetic --to photos --images 200 --classes 5\n"
+      "  trainyard data pack synthetic --to made-up --images 200 --classes 5\n"
       "  trainyard data pack flowers --to records --shards 2");
   return [options] { return run_data_pack(*options); };
 }

@@ -43,7 +43,7 @@ std::function<int()> declare_ensemble(CLI::App& command) {
       "names\n"
       "them (docs/formats/ensemble.md).\n\n"
       "Examples:\n"
-      "  trainyard data pack synthetic --to made-up --images 200 --classes 5\n"
+      "  trainyard data pack synthetic --to photos --images 200 --classes 5\n"
       "  trainyard ensemble run studies/ensemble-photos.yaml");
   return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
 }

@@ -122,9 +122,8 @@ std::function<int()> declare_ensemble_peak(CLI::App& command) {
       "above the\n"
       "network's demand (`ensemble demand`).\n\n"
       "Examples:\n"
-      "  trainyard ensemble peak studies/ensemble-photos.yaml --sizes 2 --seconds 1 --csv\n"
-      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs shared-memory --sizes 1,2 --seconds "
-      "1");
+      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs all-shared --sizes 2 --seconds 1\n"
+      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs shared-memory --seconds 0.5 --csv");
   return [options] {
     if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
     return run_peak(*options);

@@ -39,7 +39,9 @@ class EnergyWatch {
   EnsembleUse finish(double idle_watts) {
     thread_.request_stop();
     thread_.join();
-    return {energy_, now_seconds() - began_, idle_watts};
+    EnsembleUse use{.energy = energy_, .seconds = now_seconds() - began_, .idle_watts = idle_watts};
+    if (looks_ > 0) use.gpu_busy_fraction = busy_ / looks_;
+    return use;
   }
 
  private:
@@ -48,14 +50,20 @@ class EnergyWatch {
     std::condition_variable_any never;
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
-      never.wait_for(lock, stop, std::chrono::seconds(10), [] { return false; });
+      never.wait_for(lock, stop, std::chrono::milliseconds(250), [] { return false; });
       energy_ = meter_.read();
+      if (const auto busy = meter_.gpu_busy_fraction()) {
+        busy_ += *busy;
+        ++looks_;
+      }
     }
   }
 
   meter::EnergyMeter meter_;
   const double began_ = now_seconds();
   meter::Energy energy_;
+  double busy_ = 0;
+  int looks_ = 0;
   std::jthread thread_;
 };
 

@@ -127,6 +127,7 @@ record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec
   }
   run.figures["cores_allowed"] = static_cast<double>(process_cores().size());
   if (use.energy.known()) add_energy(run, use, consumed);
+  if (use.gpu_busy_fraction) run.figures["gpu_busy_fraction"] = *use.gpu_busy_fraction;
   run.details["members"] = rows.dump();
   return run;
 }

@@ -22,8 +22,9 @@ EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpe
 // One record of them all, and the same as a table for people.
 struct EnsembleUse {
   meter::Energy energy;
-  double seconds = 0;     // to which it belongs
-  double idle_watts = 0;  // 0: not measured
+  double seconds = 0;                                      // to which it belongs
+  std::optional<double> gpu_busy_fraction = std::nullopt;  // mean over that time
+  double idle_watts = 0;                                   // 0: not measured
 };
 record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec,
                             const EnsembleOptions& options, const RunStart& start,

@@ -35,6 +35,17 @@ EnergyMeter::EnergyMeter(const SystemFiles& files) : files_(files), nvml_(Nvml::
 
 EnergyMeter::~EnergyMeter() = default;
 
+std::optional<double> EnergyMeter::gpu_busy_fraction() const {
+  double sum = 0;
+  int gpus = 0;
+  for (int device = 0; nvml_ != nullptr && device < nvml_->device_count(); ++device)
+    if (const auto busy = nvml_->sample(device).busy_fraction) {
+      sum += *busy;
+      ++gpus;
+    }
+  return gpus == 0 ? std::nullopt : std::optional(sum / gpus);
+}
+
 Energy EnergyMeter::read() {
   Energy energy;
   for (Package& package : packages_) {

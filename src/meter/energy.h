@@ -26,6 +26,8 @@ class EnergyMeter {
   ~EnergyMeter();
 
   Energy read();
+  // Of all GPUs, in the driver's last sampling period; absent where none says it.
+  std::optional<double> gpu_busy_fraction() const;
 
  private:
   struct Package {

@@ -1,4 +1,7 @@
-#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,44 +21,51 @@ constexpr const char* kView = R"json({
   "layer": [
     {"mark": {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after"},
      "encoding": {
-       "x": {"field": "seconds", "type": "quantitative", "title": "seconds"},
+       "x": {"field": "seconds", "type": "quantitative", "title": "seconds", "axis": {"tickCount": 6}},
        "y": {"field": "fill", "type": "quantitative", "title": "full", "axis": {"format": "%"}, "scale": {"domain": [0, 1]}},
        "color": {"field": "series", "type": "nominal", "title": null}
      }}
   ]
 })json";
 
-// What one run's processes noted of their queues.
+// What one run's processes noted of their queues: of each kind the mean over processes.
 void add_queues(const record::RunRecord& run, const std::string& panel, std::vector<Row>& rows) {
   const auto found = run.details.find("members");
   if (found == run.details.end()) return;
-  int number = 0;
+  std::map<std::pair<std::string, std::int64_t>, std::pair<double, int>>
+      sums;  // by name and tenth of a second
   for (const Json& member : Json::parse(found->second)) {
-    const int member_number = number++;
     const Json queues = member.value("queues", Json::object());
     const Json names = queues.value("names", Json::array());
     for (const Json& sample : queues.value("samples", Json::array()))
-      for (std::size_t i = 0; i < names.size() && i + 2 < sample.size(); ++i)
-        rows.push_back(
-            {{"panel", panel},
-             {"seconds", sample[0].get<double>()},
-             {"fill", sample[i + 2].get<double>()},
-             {"series", fmt::format("member {}: {}", member_number, names[i].get<std::string>())}});
+      for (std::size_t i = 0; i < names.size() && i + 2 < sample.size(); ++i) {
+        auto& [sum, count] = sums[{names[i].get<std::string>(), std::llround(sample[0].get<double>() * 10)}];
+        sum += sample[i + 2].get<double>();
+        ++count;
+      }
   }
+  for (const auto& [key, sum] : sums)
+    rows.push_back({{"panel", panel},
+                    {"seconds", static_cast<double>(key.second) / 10},
+                    {"fill", sum.first / sum.second},
+                    {"series", key.first}});
 }
 
 }  // namespace
 
 Chart make_ensemble_queues_chart(const StudyView& view) {
   Chart chart{"ensemble-queues", "How full the queues were",
-              "Of every member: what is made and not yet passed on, and what waits for its steps. Empty "
+              "Means over members: what is made and not yet passed on, and what waits for its steps. Empty "
               "before a stage: it waits "
               "for samples; full: those who make them wait for it.",
               "", ""};
   std::vector<Row> rows;
   std::vector<std::string> panels;
-  for (const Cell& cell : view.cells) {
-    if (cell.done.empty() || panels.size() == kMostPanels) continue;
+  // Some of all cells, evenly.
+  const std::size_t step = (view.cells.size() + kMostPanels - 1) / kMostPanels;
+  for (std::size_t i = 0; i < view.cells.size(); i += step) {
+    const Cell& cell = view.cells[i];
+    if (cell.done.empty()) continue;
     const std::size_t before = rows.size();
     add_queues(*cell.done.front(), cell.label, rows);
     if (rows.size() > before) panels.push_back(cell.label);

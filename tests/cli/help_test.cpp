@@ -46,6 +46,9 @@ class HelpTest : public CliTest {
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
     make_image_folder(work() / "flowers");
+    std::ofstream(work() / "cpu_util.log")
+        << "10:00:00  CPU %usr %nice %sys %iowait %irq %soft %steal %guest %gnice %idle\n"
+           "10:00:00  all 1 0 0 0 0 0 0 0 0 99\n10:00:00  0 1 0 0 0 0 0 0 0 0 99\n";
   }
 };
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "image/encode.h"
+#include "image/png.h"
+#include "image/test_images.h"
 
 namespace trainyard::cli_test {
 
@@ -14,9 +15,8 @@ inline void make_image_folder(const std::filesystem::path& folder, int images = 
   for (const std::string name : {"daisy", "rose"}) {
     std::filesystem::create_directories(folder / name);
     for (int i = 0; i < images; ++i) {
-      const std::vector<std::uint8_t> pixels(12 * 10 * 3,
-                                             static_cast<std::uint8_t>(40 * i + (name == "rose" ? 9 : 0)));
-      const std::vector<std::byte> png = image::encode_png(pixels.data(), 12, 10, 3);
+      const std::vector<std::byte> png =
+          image::encode_png(image::flat_image(10, 12, 3, 40 * i + (name == "rose" ? 9 : 0)));
       std::ofstream(folder / name / (std::to_string(i) + ".png"), std::ios::binary)
           .write(reinterpret_cast<const char*>(png.data()), static_cast<std::streamsize>(png.size()));
     }
