@@ -36,6 +36,7 @@ function(trainyard_test_binary name label)
   gtest_discover_tests(
     ${name}
     DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120 # the first start of a program waits for a disk that may be busy
     TEST_FILTER "-${ARG_CUDA}"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" RESOURCE_LOCK "${ARG_LOCK}")

@@ -6,15 +6,14 @@
 #include <numeric>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
 #include "base/file.h"
+#include "cli/ensemble_use.h"
 #include "cli/exit_code.h"
 #include "cli/run_report.h"
 #include "engine/checkpoint.h"
 #include "meter/cpu.h"
-#include "meter/thread_times.h"
 #include "train/ensemble/core_share.h"
 #include "train/ensemble/fill_log.h"
 #include "train/ensemble/record_batches.h"
@@ -31,7 +30,6 @@ using train::ensemble::Design;
 using train::ensemble::FillLog;
 using train::ensemble::Lost;
 using train::ensemble::MemberStream;
-using train::ensemble::QueueFill;
 using train::ensemble::RecordBatches;
 using train::ensemble::StreamBatches;
 using train::ensemble::StreamOptions;
@@ -40,39 +38,6 @@ using train::ensemble::StreamPlace;
 using train::ensemble::TimedMember;
 using train::ensemble::TimedMemberResult;
 using train::ensemble::Votes;
-using train::ensemble::WrittenSamples;
-using Json = nlohmann::ordered_json;
-
-// What a process used while it took part in the stream.
-struct StreamUse {
-  meter::CpuUse cpu;
-  std::vector<meter::ThreadTimes> threads;  // since they began
-};
-
-StreamUse use_since(const meter::CpuSnapshot& before) {
-  return {meter::read_cpu().since(before), meter::read_thread_times()};
-}
-
-void add_use(record::RunRecord& run, const StreamUse& use, FillLog& log) {
-  run.figures["process_user_seconds"] = use.cpu.user_seconds;
-  run.figures["process_system_seconds"] = use.cpu.system_seconds;
-  Json threads = Json::array(), names = Json::array(), samples = Json::array();
-  for (const meter::ThreadTimes& times : use.threads)
-    threads.push_back({{"name", times.name},
-                       {"threads", times.threads},
-                       {"user_seconds", times.user_seconds},
-                       {"system_seconds", times.system_seconds}});
-  run.details["threads"] = threads.dump();
-  for (const FillLog::Queue& queue : log.queues()) names.push_back(queue.name);
-  for (const FillLog::Sample& sample : log.finish()) {
-    Json row{sample.seconds, sample.cpu_seconds};
-    for (const QueueFill& fill : sample.fills)
-      row.push_back(
-          fill.most_items > 0 ? static_cast<double>(fill.items) / static_cast<double>(fill.most_items) : 0);
-    samples.push_back(row);
-  }
-  run.details["queues"] = Json{{"names", names}, {"samples", samples}}.dump();
-}
 
 std::int64_t steps_of(const EnsembleSpec& spec, std::int64_t images, std::int64_t batch) {
   if (spec.steps > 0) return spec.steps;
@@ -347,37 +312,6 @@ int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part,
   } catch (const std::exception& error) {
     return give_up(error.what(), kRunFailed);
   }
-}
-
-int run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part) {
-  const RunStart start;
-  const EnsembleSpec spec = to_ensemble(options);
-  const StreamOptions stream = to_stream(spec);
-  FillLog log({});
-  meter::CpuSnapshot before;
-  const WrittenSamples written = train::ensemble::write_in_place(
-      stream, part.first_position,
-      [&](const std::string& address) {
-        before = meter::read_cpu();
-        AtomicFile file(part.announce);
-        file.write(address);
-        file.commit();
-      },
-      [](const std::string& remark) {
-        fmt::print(stderr, "trainyard: {}\n", remark);
-        std::fflush(stderr);
-      },
-      [] { return false; });
-  const StreamUse use = use_since(before);
-  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
-  run.words["member"] = "preprocessor";
-  run.figures["images_made"] = static_cast<double>(written.made);
-  run.figures["images_skipped"] = static_cast<double>(written.skipped);
-  run.figures["seconds"] = now_seconds() - start.steady;
-  add_use(run, use, log);
-  make_folders(part.results);
-  record::write_run_record(run, part.results / kPreprocessorRecord);
-  return 0;
 }
 
 }  // namespace trainyard::cli

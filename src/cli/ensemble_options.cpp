@@ -34,9 +34,9 @@ void check_design(EnsembleSpec& spec) {
   if (spec.preprocessors > members)
     fail(ErrorKind::usage, "{} preprocessors: members preprocess, and there are {}", spec.preprocessors,
          members);
-  if (spec.patience.then != train::ensemble::Lost::abort && spec.design != Design::shared_memory)
-    fail(ErrorKind::usage,
-         "design {} passes samples through every member: when one is lost it can only abort", design);
+  if (spec.patience.then == train::ensemble::Lost::drop && spec.design != Design::shared_memory)
+    fail(ErrorKind::usage, "design {} passes samples through every member: it cannot go on without one",
+         design);
 }
 
 }  // namespace
@@ -128,6 +128,10 @@ train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   stream.made = blocks(spec.made_images / stream.shares());
   stream.ahead = blocks(spec.ahead_images);
   stream.patience = spec.patience;
+  // Groups know no policy: who shall wait has all the time. A rank that died ends the job all the same.
+  constexpr double kNoEnd = 1e9;
+  if (spec.patience.then == train::ensemble::Lost::wait && spec.design != Design::shared_memory)
+    stream.patience.seconds = kNoEnd;
   return stream;
 }
 

@@ -219,7 +219,7 @@ TEST_F(EnsembleTest, TakesPartWhereMpirunStartedIt) {
 
 TEST_F(EnsembleTest, MistakesAreNamed) {
   expect_failure("ensemble run two.yaml --design all-shared --preprocessors 1", 1, "each of the 2 members");
-  expect_failure("ensemble run two.yaml --design all-shared --lost drop", 1, "it can only abort");
+  expect_failure("ensemble run two.yaml --design all-shared --lost drop", 1, "cannot go on without one");
   expect_failure("ensemble run two.yaml --design starfish", 1, "shared-memory");
   std::ofstream(work() / "wrong.yaml") << "data: photos\nmembers:\n  - {network: lennet}\n";
   expect_failure("ensemble run wrong.yaml", 1, "wrong.yaml:3");

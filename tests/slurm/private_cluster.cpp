@@ -190,7 +190,7 @@ PrivateCluster::~PrivateCluster() {
 void PrivateCluster::write_configuration() const {
   const std::string at = folder().string(), host = short_host_name();
   const auto [controller, first, second] = free_ports();
-  for (const char* name : {"state", "munge"}) fs::create_directories(folder() / name);
+  for (const char* name : {"state", "munge", "tmp.n1", "tmp.n2"}) fs::create_directories(folder() / name);
   std::string key(128, '\0');
   std::ifstream("/dev/urandom", std::ios::binary).read(key.data(), static_cast<std::streamsize>(key.size()));
   fs::permissions(folder_.write("munge/key", key), fs::perms::owner_read);
@@ -213,6 +213,7 @@ AuthInfo=socket={at}/munge/socket
 CredType=cred/munge
 StateSaveLocation={at}/state
 SlurmdSpoolDir={at}/spool.%n
+TmpFS={at}/tmp.%n
 SlurmctldPidFile={at}/slurmctld.pid
 SlurmdPidFile={at}/slurmd.%n.pid
 SlurmctldLogFile={at}/slurmctld.log
