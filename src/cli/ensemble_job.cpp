@@ -64,7 +64,7 @@ class InPlaceJob {
              const std::filesystem::path& logs)
       : options_(options), spec_(spec), results_(results), logs_(logs) {}
 
-  bool run() {
+  void run() {
     const train::StopRequest guard;
     start_preprocessor();
     const std::string address = wait_for_address();
@@ -73,7 +73,6 @@ class InPlaceJob {
                                fmt::format("member-{}", i),
                                {"--member", std::to_string(i), "--stream", address}));
     wait();
-    return !interrupted_;
   }
 
  private:
@@ -137,7 +136,6 @@ class InPlaceJob {
       for (Part& member : members_) {
         if (!member.dropped) look_after_member(member);
         running = running || !member.process->end_code();
-        interrupted_ = interrupted_ || member.process->end_code() == kInterrupted;
       }
       look_or_save(preprocessor_);
       if (!running && preprocessor_.process->end_code()) break;
@@ -204,29 +202,33 @@ class InPlaceJob {
   std::filesystem::path announce_;
   Part preprocessor_;
   std::vector<Part> members_;
-  bool passed_on_ = false, interrupted_ = false;
+  bool passed_on_ = false;
 };
 
-}  // namespace
-
-bool run_in_place_job(const EnsembleOptions& options, const EnsembleSpec& spec,
-                      const std::filesystem::path& results, const std::filesystem::path& logs) {
-  return InPlaceJob(options, spec, results, logs).run();
-}
-
-bool run_mpi_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
+void run_mpi_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
                       const std::filesystem::path& results, const std::filesystem::path& logs) {
   const train::StopRequest guard;
   const MpiJob job{static_cast<int>(spec.members.size()), words_of("member", options, results), logs,
                    options.quiet, "member"};
   const MpiJobEnd end = run_mpi_job(job);
-  if (end.exit_code == 0) return true;
-  if (train::StopRequest::asked()) return false;
+  if (end.exit_code == 0 || train::StopRequest::asked()) return;
   const std::string reason =
       end.reason.empty() ? fmt::format("mpirun ended with exit code {}", end.exit_code) : end.reason;
-  fail(end.exit_code == kCallerCanMendIt ? ErrorKind::config : ErrorKind::peer, "{}{}", reason,
-       options.out.empty() || end.exit_code == kCallerCanMendIt ? ""
-                                                                : "; the same command with --resume goes on");
+  const bool mendable = end.exit_code == kCallerCanMendIt;
+  fail(mendable ? ErrorKind::config : ErrorKind::peer, "{}{}", reason,
+       options.out.empty() || mendable ? "" : "; the same command with --resume goes on");
+}
+
+}  // namespace
+
+void run_ensemble_job(const EnsembleOptions& options, const EnsembleSpec& spec,
+                      const std::filesystem::path& results) {
+  const std::filesystem::path logs = results / "logs";
+  make_folders(logs);
+  if (spec.design == train::ensemble::Design::shared_memory)
+    InPlaceJob(options, spec, results, logs).run();
+  else
+    run_mpi_ensemble(options, spec, results, logs);
 }
 
 }  // namespace trainyard::cli

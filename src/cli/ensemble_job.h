@@ -4,12 +4,10 @@
 
 namespace trainyard::cli {
 
-// Starts the processes of an ensemble and waits for their end. Each leaves its record in `results`. Error
-// (peer, config) says which was lost, or what the first of them complained of. Returns false when it was
-// interrupted.
-bool run_in_place_job(const EnsembleOptions& options, const EnsembleSpec& spec,
-                      const std::filesystem::path& results, const std::filesystem::path& logs);
-bool run_mpi_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
-                      const std::filesystem::path& results, const std::filesystem::path& logs);
+// Starts the processes of an ensemble as its design wants, and waits for their end. Each leaves its record in
+// `results`, what they print lies in logs/ there. Error (peer, config) says which was lost, or what the first
+// of them complained of.
+void run_ensemble_job(const EnsembleOptions& options, const EnsembleSpec& spec,
+                      const std::filesystem::path& results);
 
 }  // namespace trainyard::cli

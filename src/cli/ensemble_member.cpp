@@ -12,6 +12,7 @@
 #include "cli/ensemble_use.h"
 #include "cli/exit_code.h"
 #include "cli/run_report.h"
+#include "cli/train.h"
 #include "engine/checkpoint.h"
 #include "meter/cpu.h"
 #include "train/ensemble/core_share.h"
@@ -182,22 +183,10 @@ class Member {
     const train::Deployment deployment;
     train::Replicas replicas(session, deployment);
     const double began = now_seconds();
-    train::TrainResult result = train::run_training(replicas, identity, loop, folder_.get());
+    const train::TrainResult result = train::run_training(replicas, identity, loop, folder_.get());
     const std::span<const double> seconds = result.step_seconds;
-    const std::size_t warmup = seconds.size() > 1 ? 1 : 0;
-    record::RunRecord run = make_record("ensemble", start_, own.run, deployment, result.facts,
-                                        {.warmup_seconds = seconds.first(warmup),
-                                         .step_seconds = seconds.subspan(warmup),
-                                         .images_consumed = result.images_consumed,
-                                         .counted_steps = static_cast<std::int64_t>(seconds.size()),
-                                         .cpu = result.cpu,
-                                         .noise = result.noise,
-                                         .cores_in_reach = result.cores_in_reach,
-                                         .event_seconds = result.event_seconds,
-                                         .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
-                                         .feed = train::name(train::Feed::host),
-                                         .input_wait_seconds = result.input_wait_seconds,
-                                         .gpu = result.gpu});
+    record::RunRecord run =
+        make_record("ensemble", start_, own.run, deployment, result.facts, measurement_of(result));
     if (result.interrupted) {
       run.status = record::Status::interrupted;
       run.reason = fmt::format("interrupted at step {}", result.final_step);

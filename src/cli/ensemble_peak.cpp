@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
-#include "base/file.h"
 #include "base/units.h"
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_job.h"
@@ -34,15 +33,10 @@ struct Peak {
   double cpu_seconds_per_image = 0;                   // that a member gets
 };
 
-Peak measure_peak_of(EnsembleOptions options) {
+Peak measure_peak_of(const EnsembleOptions& options) {
   const EnsembleSpec spec = to_ensemble(options);
   const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
-  const std::filesystem::path logs = scratch.path() / "logs";
-  make_folders(logs);
-  if (spec.design == Design::shared_memory)
-    run_in_place_job(options, spec, scratch.path(), logs);
-  else
-    run_mpi_ensemble(options, spec, scratch.path(), logs);
+  run_ensemble_job(options, spec, scratch.path());
   const EnsembleParts parts = read_parts(scratch.path(), spec);
   const record::RunRecord summary = summarize(parts, spec, options, {});
   Peak peak{.design = name(spec.design),

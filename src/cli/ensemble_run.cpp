@@ -8,13 +8,13 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/file.h"
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_job.h"
 #include "cli/ensemble_summary.h"
 #include "cli/exit_code.h"
 #include "comm/collective/mpi_job.h"
 #include "fetch/scratch_folder.h"
+#include "train/ensemble/round.h"
 #include "train/run_folder.h"
 
 namespace trainyard::cli {
@@ -85,6 +85,15 @@ int report_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
   return kInterrupted;
 }
 
+// Records and votes of a run before must not be taken for this one's.
+void forget_results(const std::filesystem::path& results, const EnsembleSpec& spec) {
+  std::error_code ignored;
+  std::filesystem::remove(results / kPreprocessorRecord, ignored);
+  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i)
+    for (const char* file : {train::RunFolder::kRecord, kVotesFile})
+      std::filesystem::remove(member_folder(results, i) / file, ignored);
+}
+
 // mpirun or srun started this program on every rank.
 int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, const RunStart& start) {
   if (options.out.empty())
@@ -98,21 +107,13 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
   const auto job = comm::collective::join_mpi_job();
   EnsemblePart part;
   part.results = options.out;
+  if (job->rank() == 0) forget_results(options.out, spec);  // no member is through before all have met
   const int code = run_member_as_rank(options, part, *job);
-  std::vector<int> all(static_cast<std::size_t>(job->size()));
-  for (int rank = 0; rank < job->size(); ++rank) all[static_cast<std::size_t>(rank)] = rank;
-  const auto everybody = job->make_group(all, spec.patience.seconds);
+  // One may be evaluated for longer than members wait for samples; a rank that is lost ends the job anyway.
+  constexpr double kNoEnd = 1e9;
+  const auto everybody = job->make_group(train::ensemble::ranks_between(0, job->size()), kNoEnd);
   gather(*everybody, code);  // then all records are there
   return job->rank() == 0 ? report_ensemble(options, spec, options.out, start) : code;
-}
-
-// Records and votes of a run before must not be taken for this one's.
-void forget_results(const std::filesystem::path& results, const EnsembleSpec& spec) {
-  std::error_code ignored;
-  std::filesystem::remove(results / kPreprocessorRecord, ignored);
-  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i)
-    for (const char* file : {train::RunFolder::kRecord, kVotesFile})
-      std::filesystem::remove(member_folder(results, i) / file, ignored);
 }
 
 int run_ensemble(const EnsembleOptions& options) {
@@ -122,16 +123,11 @@ int run_ensemble(const EnsembleOptions& options) {
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
   const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
-  const std::filesystem::path results = options.out.empty() ? scratch.path() : options.out,
-                              logs = results / "logs";
-  make_folders(logs);
+  const std::filesystem::path results = options.out.empty() ? scratch.path() : options.out;
   forget_results(results, spec);
   const double idle_watts = idle_power(options.idle_seconds);
   EnergyWatch watch;
-  if (spec.design == Design::shared_memory)
-    run_in_place_job(options, spec, results, logs);
-  else
-    run_mpi_ensemble(options, spec, results, logs);
+  run_ensemble_job(options, spec, results);
   return report_ensemble(options, spec, results, start, watch.finish(idle_watts));
 }
 

@@ -40,27 +40,31 @@ std::string to_json_text(const train::LossCurve& curve) {
 
 }  // namespace
 
-record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
-                                  const train::Deployment& deployment, const train::TrainResult& result,
-                                  double peak_flops_per_second) {
+Measurement measurement_of(const train::TrainResult& result) {
   // The first step also pays for pages and caches that no later step pays for.
   const std::span<const double> seconds = result.step_seconds;
   const std::size_t warmup = seconds.size() > 1 ? 1 : 0;
+  return {.warmup_seconds = seconds.first(warmup),
+          .step_seconds = seconds.subspan(warmup),
+          .images_consumed = result.images_consumed,
+          .counted_steps = static_cast<std::int64_t>(seconds.size()),
+          .cpu = result.cpu,
+          .noise = result.noise,
+          .cores_in_reach = result.cores_in_reach,
+          .event_seconds = result.event_seconds,
+          .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
+          .feed = train::name(result.feed),
+          .input_wait_seconds = result.input_wait_seconds,
+          .gpu = result.gpu};
+}
+
+record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
+                                  const train::Deployment& deployment, const train::TrainResult& result,
+                                  double peak_flops_per_second) {
   const train::RunFacts& facts = result.facts;
-  record::RunRecord run = make_record("train", start, options.run, deployment, facts,
-                                      {.warmup_seconds = seconds.first(warmup),
-                                       .step_seconds = seconds.subspan(warmup),
-                                       .images_consumed = result.images_consumed,
-                                       .counted_steps = static_cast<std::int64_t>(seconds.size()),
-                                       .cpu = result.cpu,
-                                       .noise = result.noise,
-                                       .cores_in_reach = result.cores_in_reach,
-                                       .peak_flops_per_second = peak_flops_per_second,
-                                       .event_seconds = result.event_seconds,
-                                       .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
-                                       .feed = train::name(result.feed),
-                                       .input_wait_seconds = result.input_wait_seconds,
-                                       .gpu = result.gpu});
+  Measurement measured = measurement_of(result);
+  measured.peak_flops_per_second = peak_flops_per_second;
+  record::RunRecord run = make_record("train", start, options.run, deployment, facts, measured);
   if (result.interrupted) {
     run.status = record::Status::interrupted;
     run.reason = fmt::format("interrupted at step {}", result.final_step);

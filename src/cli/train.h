@@ -18,6 +18,9 @@ std::function<int()> declare_train(CLI::App& command);
 int train_network(const TrainCommand& options, comm::collective::Collective* ranks = nullptr,
                   const std::filesystem::path& result_file = {});
 
+// What its steps came to, without a peak. Views into the result, which must outlive it.
+Measurement measurement_of(const train::TrainResult& result);
+
 // What a training's record says; `peak` as measure_peak() gives it.
 record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
                                   const train::Deployment& deployment, const train::TrainResult& result,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "comm/collective/collective.h"
 #include "comm/collective/local.h"
+#include "comm/collective/mpi_check.h"
 
 namespace trainyard::comm::collective {
 namespace {
@@ -16,14 +17,6 @@ namespace {
 // piece after the other, 4.27 MB take the time of a bare MPI_Allreduce (bench/allreduce.cpp).
 constexpr std::size_t kShare = std::size_t{1} << 16;
 constexpr int kTags = 1 << 14;  // MPI promises 32768 of them
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  fail(ErrorKind::peer, "mpi: {}: {}", call, text);
-}
 
 // An all-reduce of a span that fits into the caches. Every rank has a share of it: it gets the others' values
 // of its share, adds them in the order of ranks, and gives the mean to all. Nothing moves twice, and nothing
@@ -84,26 +77,26 @@ class Piece {
   }
 
   void receive(std::span<float> to, int from, int tag) {
-    check(MPI_Irecv(to.data(), static_cast<int>(to.size()), MPI_FLOAT, from, tag, MPI_COMM_WORLD,
-                    &requests_.emplace_back()),
-          "MPI_Irecv");
+    check_mpi(MPI_Irecv(to.data(), static_cast<int>(to.size()), MPI_FLOAT, from, tag, MPI_COMM_WORLD,
+                        &requests_.emplace_back()),
+              "MPI_Irecv");
   }
   void send(std::span<const float> from, int to, int tag) {
-    check(MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_FLOAT, to, tag, MPI_COMM_WORLD,
-                    &requests_.emplace_back()),
-          "MPI_Isend");
+    check_mpi(MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_FLOAT, to, tag, MPI_COMM_WORLD,
+                        &requests_.emplace_back()),
+              "MPI_Isend");
   }
 
   bool arrived() {
     int done = 0;
-    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
-          "MPI_Testall");
+    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
     if (done != 0) requests_.clear();
     return done != 0;
   }
   void wait() {
-    check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
-          "MPI_Waitall");
+    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
     requests_.clear();
   }
 
@@ -120,11 +113,11 @@ class MpiCollective final : public Collective {
  public:
   MpiCollective() {
     int provided = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     if (provided < MPI_THREAD_FUNNELED) fail(ErrorKind::unsupported, "mpi: this one allows no threads");
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
   }
   ~MpiCollective() override { MPI_Finalize(); }
 
@@ -132,13 +125,14 @@ class MpiCollective final : public Collective {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
+  void barrier() override { check_mpi(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
 
   using Collective::broadcast;
   void broadcast(int root, std::span<std::byte> bytes) override {
     while (!bytes.empty()) {
       const std::size_t count = std::min<std::size_t>(bytes.size(), INT_MAX);
-      check(MPI_Bcast(bytes.data(), static_cast<int>(count), MPI_BYTE, root, MPI_COMM_WORLD), "MPI_Bcast");
+      check_mpi(MPI_Bcast(bytes.data(), static_cast<int>(count), MPI_BYTE, root, MPI_COMM_WORLD),
+                "MPI_Bcast");
       bytes = bytes.subspan(count);
     }
   }

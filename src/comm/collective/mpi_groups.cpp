@@ -12,17 +12,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/collective/group.h"
+#include "comm/collective/mpi_check.h"
 
 namespace trainyard::comm::collective {
 namespace {
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  fail(ErrorKind::peer, "mpi: {}: {}", call, text);
-}
 
 // Messages to and from the ranks of a communicator that are under way together. Of each it is known whose it
 // is, which MPI's own collectives do not tell.
@@ -33,12 +26,12 @@ class Messages {
 
   void receive(int from, std::span<std::byte> bytes) {
     in_pieces(bytes, [&](std::byte* data, int count) {
-      check(MPI_Irecv(data, count, MPI_BYTE, from, 0, comm_, add(from)), "MPI_Irecv");
+      check_mpi(MPI_Irecv(data, count, MPI_BYTE, from, 0, comm_, add(from)), "MPI_Irecv");
     });
   }
   void send(int to, std::span<const std::byte> bytes) {
     in_pieces(bytes, [&](const std::byte* data, int count) {
-      check(MPI_Isend(data, count, MPI_BYTE, to, 0, comm_, add(to)), "MPI_Isend");
+      check_mpi(MPI_Isend(data, count, MPI_BYTE, to, 0, comm_, add(to)), "MPI_Isend");
     });
   }
 
@@ -70,8 +63,8 @@ class Messages {
 
   bool done() {
     int all = 0;
-    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE),
-          "MPI_Testall");
+    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
     return all != 0;
   }
 
@@ -79,7 +72,7 @@ class Messages {
     std::vector<int> found;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       int is_done = 0;
-      check(MPI_Request_get_status(requests_[i], &is_done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+      check_mpi(MPI_Request_get_status(requests_[i], &is_done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
       if (is_done == 0) found.push_back(ranks_[static_cast<std::size_t>(peers_[i])]);
     }
     std::sort(found.begin(), found.end());
@@ -98,8 +91,8 @@ class MpiGroup final : public Group {
  public:
   MpiGroup(MPI_Comm comm, const std::vector<int>& ranks, double patience_seconds)
       : comm_(comm), ranks_(ranks), messages_(comm, ranks_, patience_seconds) {
-    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   }
   // Not freed: that is a collective operation, and others may be gone.
 
@@ -143,12 +136,12 @@ class MpiJob final : public Job {
  public:
   MpiJob() {
     int provided = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
     if (provided < MPI_THREAD_MULTIPLE)
       fail(ErrorKind::unsupported, "mpi: this one does not let several threads talk");
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
   }
   ~MpiJob() override { MPI_Finalize(); }
 
@@ -158,7 +151,7 @@ class MpiJob final : public Job {
   std::unique_ptr<Group> make_group(const std::vector<int>& ranks, double patience_seconds) override {
     const bool is_in = std::find(ranks.begin(), ranks.end(), rank_) != ranks.end();
     MPI_Comm comm = MPI_COMM_NULL;
-    check(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, rank_, &comm), "MPI_Comm_split");
+    check_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, rank_, &comm), "MPI_Comm_split");
     return is_in ? std::make_unique<MpiGroup>(comm, ranks, patience_seconds) : nullptr;
   }
 
