@@ -51,13 +51,15 @@ JobProcess::JobProcess(const std::vector<std::string>& command, const std::strin
   int ends[2] = {-1, -1};
   const bool piped = ::pipe2(ends, O_CLOEXEC) == 0;
   const pid_t parent = ::getpid();
-  if (piped) pid_ = ::fork();
+  // Written before there is anybody to read it: a process that ends at once would leave a pipe without a
+  // reader, and writing to that kills the writer.
+  if (piped && ::write(ends[1], input.data(), input.size()) == static_cast<ssize_t>(input.size()))
+    pid_ = ::fork();
   if (pid_ == 0) become(words, cores, ends[0], file, parent, when_we_die);
   const int error = errno;
   ::close(file);
   if (piped) {
     ::close(ends[0]);
-    [[maybe_unused]] const auto written = ::write(ends[1], input.data(), input.size());
     ::close(ends[1]);
   }
   if (pid_ < 0) fail(ErrorKind::io, "cannot start '{}': {}", command.front(), std::strerror(error));
