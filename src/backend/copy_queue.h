@@ -6,7 +6,8 @@
 namespace trainyard::backend {
 
 // Copies from the host to a device while its kernels run: a queue beside theirs. Each copy goes to one of a
-// few places, which copies and kernels have in turn. Nothing waits in the caller but settle() and the end.
+// few places, which copies and kernels have in turn. Nothing waits in the caller but settle(), await_use()
+// and the end.
 // Used by one thread.
 class CopyQueue {
  public:
@@ -21,6 +22,9 @@ class CopyQueue {
   virtual void give_back(int place) = 0;
   // Waits for the last send(place); what it copied from may be changed then.
   virtual void settle(int place) = 0;
+  // Has the device done all that it had been given before give_back(place)? await_use() waits until it has.
+  virtual bool is_used(int place) = 0;
+  virtual void await_use(int place) = 0;
 
   // When copies ran, for a trace: from watch(true) on each is noted, until copies() gives and forgets those
   // that were. By now_seconds(), as far as Device::match_clocks() made the clocks agree. Waits for them.

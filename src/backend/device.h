@@ -58,7 +58,13 @@ class Device {
   virtual void write(std::byte* to, const void* from, std::size_t bytes) = 0;
   virtual void read(const std::byte* from, void* to, std::size_t bytes) = 0;
   virtual void clear(std::byte* to, std::size_t bytes);  // zeros
-  virtual void wait() = 0;                               // for all that was started
+  // What another process on this device opens to have the same memory. "": this device's stays with its
+  // process. `memory` is one of allocate().
+  virtual std::string share(std::byte* /*memory*/) { return ""; }
+  // Error (device) when it is not to be had here, or in this process.
+  virtual std::byte* open(const std::string& shared);
+  virtual void close(std::byte* /*opened*/) noexcept {}
+  virtual void wait() = 0;  // for all that was started
   // Copies beside what runs, from so many bytes of the host; Error as allocate()'s. Null: write() alone.
   virtual std::unique_ptr<CopyQueue> make_copy_queue(int /*places*/, std::size_t /*host_bytes*/) {
     return nullptr;

@@ -33,4 +33,20 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
+// Memory that another process shares. Keeps the device.
+class OpenedMemory {
+ public:
+  OpenedMemory(std::shared_ptr<Device> device, const std::string& shared)
+      : device_(std::move(device)), data_(device_->open(shared)) {}
+  ~OpenedMemory() { device_->close(data_); }
+  OpenedMemory(const OpenedMemory&) = delete;
+  OpenedMemory& operator=(const OpenedMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::byte* data_;
+};
+
 }  // namespace trainyard::backend

@@ -108,6 +108,10 @@ void Device::clear(std::byte* to, std::size_t bytes) {
     write(to + done, kZeros, std::min(kPiece, bytes - done));
 }
 
+std::byte* Device::open(const std::string&) {
+  fail(ErrorKind::device, "{}: has no memory that processes share", name());
+}
+
 std::unique_ptr<Timeline> Device::make_timeline(const Works& works) {
   return std::make_unique<OneByOne>(*this, works);
 }

@@ -17,10 +17,12 @@
 #include "meter/cpu.h"
 #include "train/ensemble/core_share.h"
 #include "train/ensemble/fill_log.h"
+#include "train/ensemble/gathered_batches.h"
 #include "train/ensemble/record_batches.h"
 #include "train/ensemble/timed_member.h"
 #include "train/ensemble/vote.h"
 #include "train/evaluate.h"
+#include "train/feed.h"
 #include "train/stop_request.h"
 #include "train/training.h"
 
@@ -29,9 +31,11 @@ namespace {
 
 using train::ensemble::Design;
 using train::ensemble::FillLog;
+using train::ensemble::GatheredBatches;
 using train::ensemble::Lost;
 using train::ensemble::MemberStream;
 using train::ensemble::RecordBatches;
+using train::ensemble::SharedReader;
 using train::ensemble::StreamBatches;
 using train::ensemble::StreamOptions;
 using train::ensemble::StreamPart;
@@ -73,7 +77,8 @@ class Member {
       passed_ = std::make_unique<StreamPart>(stream_options_, *job, place_);
       stream_ = std::shared_ptr<MemberStream>(std::shared_ptr<void>(), &passed_->stream());
     } else {
-      stream_ = train::ensemble::read_in_place(part.stream, number, reader_patience());
+      reader_ = std::make_shared<SharedReader>(part.stream, number);
+      stream_ = train::ensemble::read_in_place(reader_, reader_patience());
     }
   }
 
@@ -171,11 +176,20 @@ class Member {
     loop.keep = spec_.keep;
     loop.resume = resumes_;
     loop.quiet = true;
-    loop.batches = [this](const data::BatchStreamOptions& options) {
-      batches_ = std::make_shared<StreamBatches>(
-          stream_, StreamBatches::How{stream_options_.source.preprocessor, member().mirror_seed, steps_},
-          place_, options);
+    const StreamBatches::How how{stream_options_.source.preprocessor, own.mirror_seed, steps_};
+    loop.batches = [&](const data::BatchStreamOptions& options) {
+      batches_ = std::make_shared<StreamBatches>(stream_, how, place_, options);
       return batches_;
+    };
+    bool gathers = false;
+    loop.feed_batches = [&](train::Session& on, const data::BatchStreamOptions& options) {
+      const auto samples = open_gpu_copy(on);
+      gathers = samples != nullptr;
+      if (!gathers) return train::feed_from_host(on, loop.batches(options));
+      const auto chosen =
+          std::make_shared<GatheredBatches>(reader_, reader_patience(), samples, how, place_, options);
+      batches_ = chosen;
+      return train::feed_by_gather(on, chosen, chosen->gather(), chosen->samples());
     };
     loop.input_place = [this](std::int64_t steps) {
       return batches_ ? batches_->place_after(steps).text() : place_.text();
@@ -197,6 +211,7 @@ class Member {
     run.figures["seconds"] = result.seconds;
     run.figures["seed"] = static_cast<double>(own.run.seed);
     if (!seconds.empty()) run.figures["startup_seconds"] = began - start_.steady + seconds.front();
+    if (own.is_on_gpu()) run.words["gpu_copy"] = gathers ? "one" : "each";
     if (result.checkpoint) run.words["checkpoint"] = result.checkpoint->string();
     if (result.resumed_from) run.words["resumed_from"] = result.resumed_from->string();
     batches_.reset();
@@ -204,6 +219,20 @@ class Member {
     const auto tests = options_.no_eval || result.interrupted ? nullptr : open_tests();
     if (tests != nullptr) vote(replicas.keeper(), tests, run);
     return run;
+  }
+
+  // The samples that the preprocessor copies to this GPU. Null: there are none, or not for this process.
+  std::shared_ptr<backend::OpenedMemory> open_gpu_copy(const train::Session& session) const {
+    const std::shared_ptr<backend::Device> gpu = session.backend().device();
+    const std::string shared = reader_ ? reader_->gpu_copy(gpu->pci_address()) : "";
+    if (shared.empty()) return nullptr;
+    try {
+      return std::make_shared<backend::OpenedMemory>(gpu, shared);
+    } catch (const Error& error) {
+      fmt::print(stderr, "trainyard: member {} copies its samples to the GPU by itself: {}\n", number_,
+                 error.what());
+      return nullptr;
+    }
   }
 
   // Null: there are none, and nobody asked for them by name.
@@ -252,7 +281,8 @@ class Member {
   bool resumes_ = false;
   std::int64_t steps_ = 0;
   std::unique_ptr<train::RunFolder> folder_;
-  std::unique_ptr<StreamPart> passed_;  // null: it reads in place
+  std::unique_ptr<StreamPart> passed_;    // null: it reads in place
+  std::shared_ptr<SharedReader> reader_;  // null: samples are passed to it
   std::shared_ptr<MemberStream> stream_;
   std::shared_ptr<StreamBatches> batches_;
 };

@@ -4,6 +4,8 @@
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "train/ensemble/gathered_batches.h"
+#include "train/feed.h"
 
 namespace trainyard::cli {
 namespace {
@@ -127,6 +129,13 @@ train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   };
   stream.made = blocks(spec.made_images / stream.shares());
   stream.ahead = blocks(spec.ahead_images);
+  // A member's GPU keeps blocks until it has used them; as many again are made meanwhile.
+  if (spec.shares_gpu_copies())
+    for (const MemberSpec& member : spec.members)
+      if (member.is_on_gpu())
+        stream.ahead.items =
+            std::max(stream.ahead.items, 2 * train::ensemble::GatheredBatches::blocks_held(
+                                                 member.run.batch, stream.block, train::kFeedPlaces));
   stream.patience = spec.patience;
   // Groups know no policy: who shall wait has all the time. A rank that died ends the job all the same.
   constexpr double kNoEnd = 1e9;

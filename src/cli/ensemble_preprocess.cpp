@@ -1,7 +1,9 @@
 #include <cstdio>
+#include <set>
 
 #include <fmt/core.h>
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/ensemble_member.h"
@@ -9,6 +11,22 @@
 #include "cli/run_report.h"
 
 namespace trainyard::cli {
+namespace {
+
+// Those on which members train, each once.
+std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
+  std::vector<std::shared_ptr<backend::Device>> gpus;
+  std::set<std::string> names, addresses;
+  if (!spec.shares_gpu_copies()) return gpus;
+  for (const MemberSpec& member : spec.members) {
+    if (!member.is_on_gpu() || !names.insert(member.run.device).second) continue;
+    const auto gpu = backend::make_backend("auto", member.run.device)->device();
+    if (addresses.insert(gpu->pci_address()).second) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+}  // namespace
 
 int run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part) {
   const RunStart start;
@@ -28,7 +46,7 @@ int run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part) {
         fmt::print(stderr, "trainyard: {}\n", remark);
         std::fflush(stderr);
       },
-      [] { return false; });
+      [] { return false; }, gpus_of(spec));
   const StreamUse use = use_since(before);
   record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
   run.words["member"] = "preprocessor";

@@ -150,6 +150,10 @@ EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_nam
           const std::string word = v.one_of({"wait", "drop", "abort"});
           spec.patience.then = word == "wait" ? Lost::wait : word == "drop" ? Lost::drop : Lost::abort;
         }},
+       {"gpu_copy",
+        [&](const YamlReader& v) {
+          spec.one_gpu_copy = v.one_of({"one", "each"}) == "one";
+        }},
        {"checkpoint_every", [&](const YamlReader& v) { spec.checkpoint_every = v.integer(1); }},
        {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(v.integer(1)); }},
        {"members", [&](const YamlReader& v) {

@@ -20,6 +20,7 @@ struct MemberSpec {
   std::optional<double> images_per_second;
   std::optional<std::uint64_t> mirror_seed;
 
+  bool is_on_gpu() const { return !is_timed() && run.device.starts_with("cuda"); }
   bool is_timed() const { return images_per_second.has_value(); }
   std::string name() const;  // "lenet", "timed at 300 images/s"
 };
@@ -42,9 +43,12 @@ struct EnsembleSpec {
   std::int64_t steps = 0;  // 0: by epochs
   records::Damage damage = records::Damage::skip;
   train::ensemble::Patience patience;
+  bool one_gpu_copy = true;  // of each sample to each GPU, for all members there that read in place
   std::int64_t checkpoint_every = 500;
   int keep = 2;
   std::vector<MemberSpec> members;
+
+  bool shares_gpu_copies() const { return one_gpu_copy && design == train::ensemble::Design::shared_memory; }
 };
 
 // Error (config) with file, line and column.

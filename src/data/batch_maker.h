@@ -47,6 +47,11 @@ class BatchMaker {
   // Returns the samples that count: fewer than the batch only at the end of an evaluation pass.
   std::int64_t make(std::int64_t step, std::byte* inputs, std::int32_t* labels, Scratch& scratch) const;
 
+  // True: what a batch is made of is needed until a device has used it, and used() is told in the order of
+  // the steps, by whoever takes the batches.
+  virtual bool lends() const { return false; }
+  virtual void used(std::int64_t /*step*/) const {}
+
  protected:
   // Error (config) for options that no batch can have.
   explicit BatchMaker(const BatchStreamOptions& options);

@@ -1,10 +1,42 @@
 #include "image/planes.h"
 
+#include <algorithm>
+
+#include "tensor/image_recipe.h"
+
 namespace trainyard::image {
 
+namespace {
+
+WindowSums sum_bytes(const std::uint8_t* bytes, std::int64_t count) {
+  constexpr std::int64_t kBlock = 16'384;  // as many squares of a byte as surely fit into 31 bits
+  WindowSums total;
+  for (std::int64_t at = 0; at < count; at += kBlock) {
+    std::int32_t sum = 0, squares = 0;
+    for (std::int64_t i = at; i < std::min(at + kBlock, count); ++i) {
+      sum += bytes[i];
+      squares += bytes[i] * bytes[i];
+    }
+    total.sum += sum;
+    total.squares += squares;
+  }
+  return total;
+}
+
+PixelMap standard_map(const std::uint8_t* bytes, std::int64_t count) {
+  const WindowSums sums = sum_bytes(bytes, count);
+  // All channels as one: at contrast 1 only the sums over all of them count.
+  const StandardMap<double> map(sums, 1, count, 1);
+  const float centre = map.centre(sums.sum);
+  return {.centre = {centre, centre, centre}, .scale = map.scale};
+}
+
+}  // namespace
+
 void to_planes(const std::uint8_t* __restrict from, std::int64_t channels, std::int64_t pixels,
-               const std::array<float, 3>& centre, float scale, float* __restrict out) {
-  const float first = centre[0], second = centre[1], third = centre[2];
+               const PixelMap& map, float* __restrict out) {
+  if (map.standardise) return to_planes(from, channels, pixels, standard_map(from, channels * pixels), out);
+  const float first = map.centre[0], second = map.centre[1], third = map.centre[2], scale = map.scale;
   if (channels == 1) {
     for (std::int64_t i = 0; i < pixels; ++i) out[i] = (static_cast<float>(from[i]) - first) * scale;
     return;

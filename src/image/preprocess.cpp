@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "image/planes.h"
 #include "image/preprocess_rows.h"
 
 namespace trainyard::image {
@@ -35,6 +36,10 @@ const std::vector<std::string>& preprocess_names() {
     return all;
   }();
   return names;
+}
+
+void Preprocessor::normalise(const std::uint8_t* pixels, float* out) const {
+  to_planes(pixels, channels(), width() * height(), pixel_map(), out);
 }
 
 std::unique_ptr<const Preprocessor> make_preprocessor(const PreprocessOptions& options) {

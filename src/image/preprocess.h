@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/pixel_map.h"
 #include "tensor/shape.h"
 
 namespace trainyard::image {
@@ -32,8 +33,10 @@ class Preprocessor {
   virtual void train(std::span<const std::byte> encoded, std::uint64_t seed, std::uint8_t* out) const = 0;
   // For evaluation: nothing random.
   virtual void evaluate(std::span<const std::byte> encoded, std::uint8_t* out) const = 0;
+  // What becomes of the bytes where they are used.
+  virtual PixelMap pixel_map() const = 0;
   // (H, W, C) bytes to (C, H, W) floats.
-  virtual void normalise(const std::uint8_t* pixels, float* out) const = 0;
+  void normalise(const std::uint8_t* pixels, float* out) const;
 
  protected:
   std::int64_t channels() const { return options_.output[0]; }

@@ -4,33 +4,15 @@
 // brightness and a contrast. The brightness cancels in that exactly, and the contrast but for how far the
 // channels' means lie apart (see StandardMap), both while the deviation is above its floor. They are left
 // out: bytes would clip them.
-#include <algorithm>
-
 #include "image/decode_resized.h"
 #include "image/draws.h"
 #include "image/place_image.h"
-#include "image/planes.h"
 #include "image/preprocess_rows.h"
 
 namespace trainyard::image {
 namespace {
 
 constexpr std::int64_t kPadding = 4;
-
-WindowSums sum_bytes(const std::uint8_t* bytes, std::int64_t count) {
-  constexpr std::int64_t kBlock = 16'384;  // as many squares of a byte as surely fit into 31 bits
-  WindowSums total;
-  for (std::int64_t at = 0; at < count; at += kBlock) {
-    std::int32_t sum = 0, squares = 0;
-    for (std::int64_t i = at; i < std::min(at + kBlock, count); ++i) {
-      sum += bytes[i];
-      squares += bytes[i] * bytes[i];
-    }
-    total.sum += sum;
-    total.squares += squares;
-  }
-  return total;
-}
 
 class Cifarnet : public Preprocessor {
  public:
@@ -52,13 +34,7 @@ class Cifarnet : public Preprocessor {
     decode_resized(*image, image->whole(), channels(), {width(), height()}, out);
   }
 
-  void normalise(const std::uint8_t* pixels, float* out) const override {
-    const WindowSums sums = sum_bytes(pixels, sample_bytes());
-    // All channels as one: at contrast 1 only the sums over all of them count.
-    const StandardMap<double> map(sums, 1, sample_bytes(), 1);
-    const float centre = map.centre(sums.sum);
-    to_planes(pixels, channels(), width() * height(), {centre, centre, centre}, map.scale, out);
-  }
+  PixelMap pixel_map() const override { return {.standardise = true}; }
 };
 
 }  // namespace

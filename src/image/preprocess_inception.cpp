@@ -5,7 +5,6 @@
 
 #include "image/colour.h"
 #include "image/decode_resized.h"
-#include "image/planes.h"
 #include "image/preprocess_rows.h"
 #include "image/random_box.h"
 
@@ -68,9 +67,9 @@ class Inception : public Preprocessor {
     decode_resized(*image, central(image->width(), image->height()), channels(), {width(), height()}, out);
   }
 
-  void normalise(const std::uint8_t* pixels, float* out) const override {
+  PixelMap pixel_map() const override {
     constexpr float kMiddle = 127.5f;
-    to_planes(pixels, channels(), width() * height(), {kMiddle, kMiddle, kMiddle}, 1 / kMiddle, out);
+    return {.centre = {kMiddle, kMiddle, kMiddle}, .scale = 1 / kMiddle};
   }
 };
 

@@ -4,7 +4,6 @@
 
 #include "image/decode_resized.h"
 #include "image/place_image.h"
-#include "image/planes.h"
 #include "image/preprocess_rows.h"
 
 namespace trainyard::image {
@@ -34,9 +33,7 @@ class Lenet : public Preprocessor {
     place_image(decoded, there, output, out);
   }
 
-  void normalise(const std::uint8_t* pixels, float* out) const override {
-    to_planes(pixels, channels(), width() * height(), {128, 128, 128}, 1.0f / 128, out);
-  }
+  PixelMap pixel_map() const override { return {.centre = {128, 128, 128}, .scale = 1.0f / 128}; }
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "image/decode_resized.h"
 #include "image/draws.h"
 #include "image/gray.h"
-#include "image/planes.h"
 #include "image/preprocess_rows.h"
 
 namespace trainyard::image {
@@ -34,9 +33,8 @@ class Vgg : public Preprocessor {
     take(encoded, scaled(kShortest), 0.5, 0.5, false, out);
   }
 
-  void normalise(const std::uint8_t* pixels, float* out) const override {
-    const float first = channels() == 1 ? kGrayMean : kRedMean;
-    to_planes(pixels, channels(), width() * height(), {first, kGreenMean, kBlueMean}, 1, out);
+  PixelMap pixel_map() const override {
+    return {.centre = {channels() == 1 ? kGrayMean : kRedMean, kGreenMean, kBlueMean}};
   }
 
  private:

@@ -41,13 +41,22 @@ void HostFeed::make(std::int64_t slot, std::int64_t step) {
 }
 
 void HostFeed::before(std::int64_t step) {
-  while (sent_ <= step || (sent_ < step + ring_.places && made_.ready())) send_next();
+  while (sent_ <= step || (sent_ < step + ring_.places && may_send())) send_next();
   queue_->take(ring_.place_of(step));
+}
+
+bool HostFeed::may_send() {
+  return made_.ready() && (!maker_->lends() || queue_->is_used(ring_.place_of(sent_)));
 }
 
 void HostFeed::send_next() {
   const int place = ring_.place_of(sent_);
   queue_->settle(place);  // take() gives back what the copy before this one came from
+  const std::int64_t before = sent_ - ring_.places;  // the step that had the place
+  if (maker_->lends() && before >= maker_->options().first_step) {
+    queue_->await_use(place);
+    maker_->used(before);
+  }
   const std::int64_t slot = made_.take();
   queue_->send(place, memory_.ring + static_cast<std::size_t>(place) * ring_.place_bytes(), this->slot(slot),
                ring_.place_bytes());

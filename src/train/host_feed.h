@@ -43,6 +43,7 @@ class HostFeed {
     return queue_->host() + static_cast<std::size_t>(slot) * ring_.place_bytes();
   }
   void make(std::int64_t slot, std::int64_t step);
+  bool may_send();  // the next one, without waiting
   void send_next();
 
   const std::shared_ptr<backend::Device> device_;

@@ -91,6 +91,8 @@ class Queue final : public backend::CopyQueue {
     device_.run_copies(sent_[static_cast<std::size_t>(place)]);
     device_.copy_if_eager();
   }
+  bool is_used(int place) override { return device_.steps_done_ >= free_[static_cast<std::size_t>(place)]; }
+  void await_use(int place) override { device_.run_steps(free_[static_cast<std::size_t>(place)]); }
 
  private:
   QueueDevice& device_;
@@ -143,6 +145,50 @@ TEST_P(HostFeedTest, EveryStepFindsItsBatch) {
     ASSERT_EQ(std::memcmp(place.data(), batch.images.data(), batch.images.bytes()), 0) << batch.step;
     ASSERT_EQ(std::memcmp(place.data() + ring_.labels_at(), batch.labels.data(), batch.labels.bytes()), 0);
   }
+}
+
+// Batches of numbers that are lent until a device has used them.
+class LentBatches final : public data::BatchMaker {
+ public:
+  LentBatches(const data::BatchStreamOptions& options, const QueueDevice& device)
+      : BatchMaker(options), device_(device) {}
+
+  Shape input_shape() const override { return {options().batch, 64}; }
+  DType input_type() const override { return DType::f32; }
+  std::int64_t steps() const override { return 1000; }
+  bool lends() const override { return true; }
+  void used(std::int64_t step) const override {
+    EXPECT_EQ(step, next_used_++);
+    EXPECT_GT(device_.done(), static_cast<std::size_t>(step - options().first_step));
+  }
+  std::int64_t next_used() const { return next_used_; }
+
+ private:
+  std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t*, Scratch&) const override {
+    std::fill_n(reinterpret_cast<float*>(inputs), input_shape().elements(), static_cast<float>(step));
+    return options().batch;
+  }
+
+  const QueueDevice& device_;
+  mutable std::int64_t next_used_ = options().first_step;
+};
+
+TEST_P(HostFeedTest, WhatIsLentIsGivenBackInOrderOnceUsed) {
+  std::vector<std::byte> ring(ring_.bytes());
+  const auto maker = std::make_shared<LentBatches>(options_, *device_);
+  HostFeed feed(device_, ring_, {ring.data(), nullptr}, maker);
+  for (std::int64_t step = kFirst; step < kFirst + kSteps; ++step) {
+    feed.before(step);
+    device_->start([&, step] {
+      const std::byte* place =
+          ring.data() + static_cast<std::size_t>(ring_.place_of(step)) * ring_.place_bytes();
+      EXPECT_EQ(*reinterpret_cast<const float*>(place), static_cast<float>(step));
+    });
+    feed.after(step);
+    // None is kept longer than its place in the ring.
+    EXPECT_GT(maker->next_used(), step - ring_.places);
+  }
+  device_->wait();
 }
 
 TEST_P(HostFeedTest, TellsWhenTheLastStepsBegan) {

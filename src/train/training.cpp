@@ -196,8 +196,9 @@ class TrainingRun {
   // Together the devices take the batches that one device would take; each prepares its own on its cores.
   void start_inputs() {
     if (!steps_by_host()) {
-      feed_ = options_.batches ? feed_from_host(session_, batches_(host_options(session_, stream_of(0))))
-                               : feed_device(session_, dataset_, stream_of(0), options_.feed);
+      feed_ = options_.feed_batches ? options_.feed_batches(session_, host_options(session_, stream_of(0)))
+              : options_.batches    ? feed_from_host(session_, batches_(host_options(session_, stream_of(0))))
+                                    : feed_device(session_, dataset_, stream_of(0), options_.feed);
       result_.feed = feed_ == nullptr ? Feed::device : Feed::host;
       return;
     }

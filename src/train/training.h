@@ -20,6 +20,9 @@ namespace trainyard::train {
 struct TrainOptions {
   std::int64_t steps = 100;             // of the whole run, counted from step 0 also when it is resumed
   data::MakeBatches batches = nullptr;  // of both splits, made by the host; null: the data set's images
+  // Feeds a device that is not the host with those of `batches`, in a way of its own. Null: by their bytes.
+  std::function<std::unique_ptr<HostFeed>(Session& session, const data::BatchStreamOptions& options)>
+      feed_batches = nullptr;
   // Where the batches stood after so many steps; kept in checkpoints. Null: the step says it all.
   std::function<std::string(std::int64_t steps)> input_place = nullptr;
   data::Preprocess preprocess;

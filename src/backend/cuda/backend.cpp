@@ -13,6 +13,7 @@
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/peaks.h"
 #include "backend/cuda/reorder.h"
+#include "backend/cuda/sample_gather.h"
 #include "backend/cuda/tuning.h"
 
 namespace trainyard::backend {
@@ -50,6 +51,9 @@ class CudaBackend final : public Backend {
   }
   std::unique_ptr<Kernel> make_input_ring(const InputRing& ring) const override {
     return cuda::make_input_ring(*context_, ring);
+  }
+  std::unique_ptr<Kernel> make_sample_gather(const SampleGather& gather) const override {
+    return cuda::make_sample_gather(*context_, gather);
   }
   std::vector<DevicePeak> device_peaks(double seconds) const override {
     return measure_device_peaks(context_, seconds);

@@ -1,5 +1,7 @@
 #include "backend/cuda/context.h"
 
+#include <charconv>
+
 #include <fmt/core.h>
 
 #include "backend/cuda/check.h"
@@ -137,6 +139,34 @@ void Context::read(const std::byte* from, void* to, std::size_t bytes) {
 void Context::clear(std::byte* to, std::size_t bytes) {
   if (bytes > 0) TRAINYARD_CUDA(cudaMemsetAsync(to, 0, bytes, stream_));
 }
+
+// The handle's bytes, two digits each.
+std::string Context::share(std::byte* memory) {
+  cudaIpcMemHandle_t handle;
+  TRAINYARD_CUDA(cudaIpcGetMemHandle(&handle, memory));
+  std::string text;
+  for (const char byte : handle.reserved) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+std::byte* Context::open(const std::string& shared) {
+  cudaIpcMemHandle_t handle;
+  if (shared.size() != 2 * sizeof handle.reserved)
+    fail(ErrorKind::device, "{}: '{}' is no memory of another process", name(), shared);
+  for (std::size_t i = 0; i < sizeof handle.reserved; ++i) {
+    const char* digits = shared.data() + 2 * i;
+    unsigned byte = 0;
+    const auto [end, status] = std::from_chars(digits, digits + 2, byte, 16);
+    if (status != std::errc{} || end != digits + 2)
+      fail(ErrorKind::device, "{}: '{}' is no memory of another process", name(), shared);
+    handle.reserved[i] = static_cast<char>(byte);
+  }
+  void* memory = nullptr;
+  TRAINYARD_CUDA(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess));
+  return static_cast<std::byte*>(memory);
+}
+
+void Context::close(std::byte* opened) noexcept { cudaIpcCloseMemHandle(opened); }
 
 void Context::fill_random(std::byte* to, std::size_t elements, DType dtype) {
   device::fill_random(stream_, to, elements, dtype == DType::bf16 ? 2 : static_cast<int>(size_of(dtype)),

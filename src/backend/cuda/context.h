@@ -46,6 +46,9 @@ class Context final : public Device {
   void write(std::byte* to, const void* from, std::size_t bytes) override;
   void read(const std::byte* from, void* to, std::size_t bytes) override;
   void clear(std::byte* to, std::size_t bytes) override;
+  std::string share(std::byte* memory) override;
+  std::byte* open(const std::string& shared) override;
+  void close(std::byte* opened) noexcept override;
   void fill_random(std::byte* to, std::size_t elements, DType dtype) override;
   void wait() override;
   std::unique_ptr<CopyQueue> make_copy_queue(int places, std::size_t host_bytes) override;

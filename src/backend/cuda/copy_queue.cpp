@@ -57,6 +57,14 @@ class StreamCopies final : public CopyQueue {
   void give_back(int place) override { TRAINYARD_CUDA(cudaEventRecord(at(place).free.get(), kernels_)); }
   void settle(int place) override { TRAINYARD_CUDA(cudaEventSynchronize(at(place).sent.get())); }
 
+  bool is_used(int place) override {
+    const cudaError_t status = cudaEventQuery(at(place).free.get());
+    if (status == cudaErrorNotReady) return false;
+    check(status, "cudaEventQuery");
+    return true;
+  }
+  void await_use(int place) override { TRAINYARD_CUDA(cudaEventSynchronize(at(place).free.get())); }
+
   void watch(bool on) override { watches_ = on; }
   std::vector<Copy> copies() override {
     std::vector<Copy> found;

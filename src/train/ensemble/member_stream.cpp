@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "meter/thread_times.h"
-#include "train/ensemble/shared_stream.h"
 
 namespace trainyard::train::ensemble {
 namespace {
@@ -55,25 +54,25 @@ class PassedStream final : public MemberStream {
 
 class StreamInPlace final : public MemberStream {
  public:
-  StreamInPlace(const std::string& address, int member, double patience_seconds)
-      : reader_(address, member), patience_seconds_(patience_seconds) {}
+  StreamInPlace(std::shared_ptr<SharedReader> reader, double patience_seconds)
+      : reader_(std::move(reader)), patience_seconds_(patience_seconds) {}
 
   const SampleBlock* next() override {
-    block_ = reader_.next(patience_seconds_);
+    block_ = reader_->next(patience_seconds_);
     return block_ ? &*block_ : nullptr;
   }
   void release() override {
     block_.reset();
-    reader_.release();
+    reader_->release();
   }
   void leave() override {
     block_.reset();
-    reader_.leave();
+    reader_->leave();
   }
-  QueueFill fill() const override { return reader_.fill(); }
+  QueueFill fill() const override { return reader_->fill(); }
 
  private:
-  SharedReader reader_;
+  std::shared_ptr<SharedReader> reader_;
   double patience_seconds_;
   std::optional<SampleBlock> block_;
 };
@@ -85,8 +84,8 @@ std::unique_ptr<MemberStream> take_part(Design design, Sharing sharing, comm::co
   return std::make_unique<PassedStream>(design, std::move(sharing), job, ahead);
 }
 
-std::unique_ptr<MemberStream> read_in_place(const std::string& address, int member, double patience_seconds) {
-  return std::make_unique<StreamInPlace>(address, member, patience_seconds);
+std::unique_ptr<MemberStream> read_in_place(std::shared_ptr<SharedReader> reader, double patience_seconds) {
+  return std::make_unique<StreamInPlace>(std::move(reader), patience_seconds);
 }
 
 }  // namespace trainyard::train::ensemble

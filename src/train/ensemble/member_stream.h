@@ -4,6 +4,7 @@
 #include <string>
 
 #include "train/ensemble/bounded_queue.h"
+#include "train/ensemble/shared_stream.h"
 #include "train/ensemble/sharing.h"
 
 namespace trainyard::train::ensemble {
@@ -15,7 +16,7 @@ class MemberStream {
 
   // Valid until release(). Null: that was all. Error (peer) when those who make or pass them are lost.
   virtual const SampleBlock* next() = 0;
-  virtual void release() = 0;
+  virtual void release() = 0;  // before the next next()
 
   // Wants no more, and keeps nobody waiting; what others need is still passed on. By the thread of next().
   virtual void leave() = 0;
@@ -31,6 +32,6 @@ std::unique_ptr<MemberStream> take_part(Design design, Sharing sharing, comm::co
                                         const BoundedQueue<OwnedBlock>::Limits& ahead);
 
 // Reads what another process of this machine writes (shared_stream.h).
-std::unique_ptr<MemberStream> read_in_place(const std::string& address, int member, double patience_seconds);
+std::unique_ptr<MemberStream> read_in_place(std::shared_ptr<SharedReader> reader, double patience_seconds);
 
 }  // namespace trainyard::train::ensemble

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include <fmt/core.h>
 
@@ -33,6 +35,17 @@ struct alignas(64) Cursor {
   std::atomic<pid_t> process{0};
 };
 
+// Where the samples lie in a GPU's memory.
+struct GpuPlace {
+  char pci_address[32], shared[160];
+};
+constexpr std::size_t kMostGpus = 16;
+
+void copy_text(const std::string& text, std::span<char> to) {
+  TRAINYARD_CHECK(text.size() < to.size());
+  std::copy_n(text.c_str(), text.size() + 1, to.begin());
+}
+
 bool lives(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 }  // namespace
@@ -42,6 +55,7 @@ struct SharedControl {
   SampleBlock::Sizes sizes;
   std::int64_t slots = 0, readers = 0;
   pid_t writer = 0;
+  std::array<GpuPlace, kMostGpus> gpus{};  // an empty address ends them
   std::atomic<std::int32_t> ended{0};
   alignas(64) std::atomic<std::uint64_t> written{0};
   std::atomic<std::uint32_t> published{0};  // changes with it, for those who sleep
@@ -58,9 +72,15 @@ struct SharedControl {
   Cursor& cursor(int reader) {
     return reinterpret_cast<Cursor*>(memory() + align_up(sizeof(SharedControl)))[reader];
   }
+  std::size_t slot(std::uint64_t number) const {
+    return static_cast<std::size_t>(number % static_cast<std::uint64_t>(slots));
+  }
   SampleBlock block(std::uint64_t number) {
-    const auto slot = static_cast<std::size_t>(number % static_cast<std::uint64_t>(slots));
-    return {sizes, memory() + slots_at(readers) + slot * sizes.block_bytes()};
+    return {sizes, memory() + slots_at(readers) + slot(number) * sizes.block_bytes()};
+  }
+  // In a GPU's memory samples lie side by side.
+  std::int64_t gpu_index(std::uint64_t number) const {
+    return static_cast<std::int64_t>(slot(number)) * sizes.capacity;
   }
   void tell(std::atomic<std::uint32_t>& word) {
     word.fetch_add(1);
@@ -79,7 +99,8 @@ std::shared_ptr<SharedControl> map(int descriptor, std::size_t bytes) {
 
 }  // namespace
 
-SharedStream::SharedStream(const SampleBlock::Sizes& sizes, int slots, int readers)
+SharedStream::SharedStream(const SampleBlock::Sizes& sizes, int slots, int readers,
+                           const std::vector<std::shared_ptr<backend::Device>>& gpus)
     : remarked_(static_cast<std::size_t>(readers)) {
   TRAINYARD_CHECK(slots > 0 && readers > 0);
   const std::size_t bytes = SharedControl::bytes(sizes, slots, readers);
@@ -92,6 +113,14 @@ SharedStream::SharedStream(const SampleBlock::Sizes& sizes, int slots, int reade
   new (control_.get())
       SharedControl{.sizes = sizes, .slots = slots, .readers = readers, .writer = ::getpid()};
   for (int reader = 0; reader < readers; ++reader) new (&control_->cursor(reader)) Cursor;
+  TRAINYARD_CHECK(gpus.size() < kMostGpus);
+  for (const auto& gpu : gpus) {
+    GpuPlace& place = control_->gpus[gpu_copies_.size()];
+    backend::DeviceMemory samples(gpu, static_cast<std::size_t>(slots * sizes.capacity * sizes.sample_bytes));
+    copy_text(gpu->pci_address(), place.pci_address);
+    copy_text(gpu->share(samples.data()), place.shared);
+    gpu_copies_.push_back({gpu, std::move(samples)});
+  }
   address_ = fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor);
 }
 
@@ -153,6 +182,12 @@ SampleBlock SharedStream::next(const Patience& patience,
 }
 
 void SharedStream::publish() {
+  const std::uint64_t number = control_->written;
+  const SampleBlock block = control_->block(number);
+  const std::int64_t sample_bytes = block.sizes().sample_bytes;
+  for (GpuCopy& copy : gpu_copies_)
+    copy.gpu->write(copy.samples.data() + control_->gpu_index(number) * sample_bytes, block.pixels(0),
+                    static_cast<std::size_t>(block.count() * sample_bytes));
   control_->written.fetch_add(1);
   control_->tell(control_->published);
 }
@@ -186,6 +221,7 @@ SharedReader::SharedReader(const std::string& address, int reader) : reader_(rea
                        (state == reading && !lives(own.process));  // it comes again, and goes on where it was
   if (!is_free) fail(ErrorKind::peer, "the place of member {} is taken, or it was dropped", reader);
   own.process = ::getpid();
+  given_ = own.taken;
 }
 
 SharedReader::~SharedReader() { leave(); }
@@ -201,7 +237,7 @@ std::optional<SampleBlock> SharedReader::next(double patience_seconds) {
   while (true) {
     const std::uint32_t seen = control_->published;
     if (own.state == gone) fail(ErrorKind::peer, "member {} was too slow, and was dropped", reader_);
-    if (control_->written > own.taken) break;
+    if (control_->written > given_) break;
     if (control_->ended != 0) return std::nullopt;
     if (!lives(control_->writer))
       fail(ErrorKind::peer, "the preprocessor is gone (process {})", control_->writer);
@@ -211,8 +247,16 @@ std::optional<SampleBlock> SharedReader::next(double patience_seconds) {
     wait_while(control_->published, seen, kLookSeconds);
   }
   wait_seconds_.store(wait_seconds_ + (now_seconds() - began));
-  return control_->block(own.taken);
+  return control_->block(given_++);
 }
+
+std::string SharedReader::gpu_copy(const std::string& pci_address) const {
+  for (const GpuPlace& place : control_->gpus)
+    if (place.pci_address[0] != 0 && pci_address == place.pci_address) return place.shared;
+  return "";
+}
+
+std::int64_t SharedReader::gpu_index() const { return control_->gpu_index(given_ - 1); }
 
 QueueFill SharedReader::fill() const {
   const std::uint64_t taken = control_->cursor(reader_).taken, written = control_->written;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/device_memory.h"
 #include "train/ensemble/bounded_queue.h"
 #include "train/ensemble/sample_block.h"
 
@@ -23,11 +24,13 @@ struct Patience {
 struct SharedControl;
 
 // Blocks of samples from one process to several of its machine, through memory that all of them map: written
-// once, read in place. The memory is gone when the last process is, however it ended.
+// once, read in place. Their pixels are copied once to each GPU of these, too, where readers open them. The
+// memory is gone when the last process is, however it ended.
 class SharedStream {
  public:
-  // Error (io) when there is not the memory.
-  SharedStream(const SampleBlock::Sizes& sizes, int slots, int readers);
+  // Error (io, device) when there is not the memory.
+  SharedStream(const SampleBlock::Sizes& sizes, int slots, int readers,
+               const std::vector<std::shared_ptr<backend::Device>>& gpus = {});
   ~SharedStream();  // ends it
   SharedStream(const SharedStream&) = delete;
   SharedStream& operator=(const SharedStream&) = delete;
@@ -51,7 +54,13 @@ class SharedStream {
  private:
   std::optional<int> slowest() const;  // who keeps the next block from being filled
 
+  struct GpuCopy {
+    std::shared_ptr<backend::Device> gpu;
+    backend::DeviceMemory samples;
+  };
+
   std::shared_ptr<SharedControl> control_;
+  std::vector<GpuCopy> gpu_copies_;
   std::string address_;
   std::vector<bool> remarked_;
 };
@@ -67,7 +76,12 @@ class SharedReader {
   // The next block, which stays as it is until release(). None: the stream ended. Error (peer) when the
   // writer is gone, or after so many seconds without a block, or when this reader was dropped.
   std::optional<SampleBlock> next(double patience_seconds);
-  void release();
+  void release();  // the first of those that it has; by any thread
+
+  // What Device::open() takes for the samples in the memory of the GPU of that address; "": not there.
+  std::string gpu_copy(const std::string& pci_address) const;
+  // Where the block that next() gave last begins in it, in samples.
+  std::int64_t gpu_index() const;
   void leave();  // no block is taken any more
 
   QueueFill fill() const;  // by any thread
@@ -75,6 +89,7 @@ class SharedReader {
  private:
   std::shared_ptr<SharedControl> control_;
   int reader_;
+  std::uint64_t given_ = 0;  // blocks that next() gave
   std::atomic<double> wait_seconds_ = 0;
 };
 

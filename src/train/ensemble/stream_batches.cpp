@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t kPlacesKept = 64;  // more than batches are ever made ahead
 
-// Of one image, by a seed.
-bool draws_mirror(std::uint64_t seed, std::int64_t position) {
-  constexpr std::uint64_t kStream = stream_of("member mirror");
-  return (Philox(seed, kStream).block(static_cast<std::uint64_t>(position))[0] >> 31) != 0;
-}
-
 data::BatchStreamOptions by_one_thread(data::BatchStreamOptions options) {
   options.threads = 1;
   return options;
@@ -72,8 +66,7 @@ StreamPlace StreamBatches::place_after(std::int64_t steps) const {
 std::int64_t StreamBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
                                  Scratch& scratch) const {
   TRAINYARD_CHECK(step == next_step_);
-  const std::int64_t batch = options().batch, image_floats = how_.preprocessor->options().output.elements();
-  float* place = reinterpret_cast<float*>(inputs);
+  const std::int64_t batch = options().batch;
   for (std::int64_t i = 0; i < batch;) {
     if (block_ == nullptr) {
       block_ = stream_->next();
@@ -90,8 +83,7 @@ std::int64_t StreamBatches::fill(std::int64_t step, std::byte* inputs, std::int3
     const SampleTag& tag = block_->tag(at);
     if (place_.has_seen(tag.position)) continue;
     place_.see(tag.position);
-    how_.preprocessor->normalise(mirrored(block_->pixels(at), tag.position, scratch), place);
-    place += image_floats;
+    put(*block_, at, i, inputs, scratch);
     labels[i++] = tag.label;
   }
   const std::lock_guard lock(mutex_);
@@ -101,16 +93,25 @@ std::int64_t StreamBatches::fill(std::int64_t step, std::byte* inputs, std::int3
   return batch;
 }
 
-const std::uint8_t* StreamBatches::mirrored(const std::uint8_t* pixels, std::int64_t position,
-                                            Scratch& scratch) const {
-  if (!how_.mirror_seed || !draws_mirror(*how_.mirror_seed, position)) return pixels;
+bool StreamBatches::is_mirrored(std::int64_t position) const {
+  constexpr std::uint64_t kStream = stream_of("member mirror");
+  return how_.mirror_seed &&
+         (Philox(*how_.mirror_seed, kStream).block(static_cast<std::uint64_t>(position))[0] >> 31) != 0;
+}
+
+void StreamBatches::put(const SampleBlock& block, std::int64_t at, std::int64_t i, std::byte* inputs,
+                        Scratch& scratch) const {
   const Shape& image = how_.preprocessor->options().output;
   const std::int64_t channels = image[0], height = image[1], width = image[2];
-  std::uint8_t* to = scratch.data();
-  for (std::int64_t row = 0; row < height; ++row, pixels += width * channels)
-    for (std::int64_t column = width; column-- > 0;)
-      to = std::copy_n(pixels + column * channels, channels, to);
-  return scratch.data();
+  const std::uint8_t* pixels = block.pixels(at);
+  if (is_mirrored(block.tag(at).position)) {
+    std::uint8_t* to = scratch.data();
+    for (std::int64_t row = 0; row < height; ++row, pixels += width * channels)
+      for (std::int64_t column = width; column-- > 0;)
+        to = std::copy_n(pixels + column * channels, channels, to);
+    pixels = scratch.data();
+  }
+  how_.preprocessor->normalise(pixels, reinterpret_cast<float*>(inputs) + i * image.elements());
 }
 
 }  // namespace trainyard::train::ensemble

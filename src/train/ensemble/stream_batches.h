@@ -36,7 +36,7 @@ class StreamPlace {
 
 // Batches of what a member's stream brings, in its order: one pass, step by step, so by one thread. What
 // the member has seen before is left out.
-class StreamBatches final : public data::BatchMaker {
+class StreamBatches : public data::BatchMaker {
  public:
   struct How {
     std::shared_ptr<const image::Preprocessor> preprocessor;
@@ -58,10 +58,16 @@ class StreamBatches final : public data::BatchMaker {
   // After so many steps. REQUIRES: the batch of the last of them was made, not long ago.
   StreamPlace place_after(std::int64_t steps) const;
 
- private:
+ protected:
+  const How& how() const { return how_; }
+  bool is_mirrored(std::int64_t position) const;
   std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
                     Scratch& scratch) const override;
-  const std::uint8_t* mirrored(const std::uint8_t* pixels, std::int64_t position, Scratch& scratch) const;
+
+ private:
+  // Sample `at` of the block as image `i` of the batch.
+  virtual void put(const SampleBlock& block, std::int64_t at, std::int64_t i, std::byte* inputs,
+                   Scratch& scratch) const;
 
   const std::shared_ptr<MemberStream> stream_;
   const How how_;

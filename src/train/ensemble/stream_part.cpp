@@ -72,9 +72,10 @@ std::int64_t StreamPart::images_skipped() const { return maker_ ? maker_->skippe
 WrittenSamples write_in_place(const StreamOptions& options, std::int64_t first_position,
                               const std::function<void(const std::string&)>& announce,
                               const std::function<void(const std::string&)>& remark,
-                              const std::function<bool()>& stopped) {
+                              const std::function<bool()>& stopped,
+                              const std::vector<std::shared_ptr<backend::Device>>& gpus) {
   SampleMaker maker(source_of(options, 0, first_position), options.threads);
-  SharedStream stream(options.sizes(), static_cast<int>(options.ahead.items), options.members);
+  SharedStream stream(options.sizes(), static_cast<int>(options.ahead.items), options.members, gpus);
   announce(stream.address());
   for (bool more = true; more && stream.readers_left() > 0 && !stopped();) {
     SampleBlock block = stream.next(options.patience, remark);

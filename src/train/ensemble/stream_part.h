@@ -47,13 +47,14 @@ class StreamPart {
 };
 
 // Makes samples into memory that members of this machine read, until none of them reads on or `stopped` says
-// so. `announce` is told the address.
+// so. `announce` is told the address. `gpus`: to which they are copied for the members there.
 struct WrittenSamples {
   std::int64_t made = 0, skipped = 0;
 };
 WrittenSamples write_in_place(const StreamOptions& options, std::int64_t first_position,
                               const std::function<void(const std::string& address)>& announce,
                               const std::function<void(const std::string& remark)>& remark,
-                              const std::function<bool()>& stopped);
+                              const std::function<bool()>& stopped,
+                              const std::vector<std::shared_ptr<backend::Device>>& gpus = {});
 
 }  // namespace trainyard::train::ensemble

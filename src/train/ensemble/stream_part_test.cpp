@@ -119,7 +119,7 @@ TEST(EnsembleStreamPart, WhatIsWrittenInPlaceIsReadOnceByEach) {
       [&](const std::string& address) {
         for (int i = 0; i < 3; ++i)
           members.emplace_back([&, address, i] {
-            const auto stream = read_in_place(address, i, 20);
+            const auto stream = read_in_place(std::make_shared<SharedReader>(address, i), 20);
             take(*stream, StreamPlace(1), 40 + 10 * i, times[static_cast<std::size_t>(i)]);
           });
       },
