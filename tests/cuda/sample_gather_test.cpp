@@ -13,6 +13,14 @@
 namespace trainyard {
 namespace {
 
+std::vector<std::uint8_t> random_bytes(std::int64_t count) {
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
+  const Philox random(5, 7);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::uint8_t>(random.block(i / 4)[i % 4] >> 24);
+  return bytes;
+}
+
 class SampleGatherTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -28,10 +36,7 @@ class SampleGatherTest : public testing::TestWithParam<std::string> {
     constexpr std::int64_t kSamples = 9, kBatch = 6, kStep = 11;
     const auto preprocessor = image::make_preprocessor({.name = GetParam(), .output = output});
     const std::int64_t bytes = preprocessor->sample_bytes();
-    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(kSamples * bytes));
-    const Philox random(5, 7);
-    for (std::size_t i = 0; i < pixels.size(); ++i)
-      pixels[i] = static_cast<std::uint8_t>(random.block(i / 4)[i % 4] >> 24);
+    const std::vector<std::uint8_t> pixels = random_bytes(kSamples * bytes);
 
     const backend::SampleGather gather{.ring = {.places = 3,
                                                 .image_bytes = kBatch * sizeof(backend::GatheredSample),
