@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -205,19 +205,68 @@ class InPlaceJob {
   bool passed_on_ = false;
 };
 
-void run_mpi_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
-                      const std::filesystem::path& results, const std::filesystem::path& logs) {
-  const train::StopRequest guard;
-  const MpiJob job{static_cast<int>(spec.members.size()), words_of("member", options, results), logs,
-                   options.quiet, "member"};
-  const MpiJobEnd end = run_mpi_job(job);
-  if (end.exit_code == 0 || train::StopRequest::asked()) return;
-  const std::string reason =
-      end.reason.empty() ? fmt::format("mpirun ended with exit code {}", end.exit_code) : end.reason;
-  const bool mendable = end.exit_code == kCallerCanMendIt;
-  fail(mendable ? ErrorKind::config : ErrorKind::peer, "{}{}", reason,
-       options.out.empty() || mendable ? "" : "; the same command with --resume goes on");
-}
+// Ranks of an MPI job. One that is lost takes the job with it: where the others shall go on without it, they
+// are started again, from their checkpoints if there are any.
+class MpiEnsemble {
+ public:
+  MpiEnsemble(const EnsembleOptions& options, const EnsembleSpec& spec, const std::filesystem::path& results,
+              const std::filesystem::path& logs)
+      : options_(options), spec_(spec), results_(results), logs_(logs) {}
+
+  void run() {
+    const train::StopRequest guard;
+    while (true) {
+      const MpiJobEnd end = run_once();
+      if (end.exit_code == 0 || train::StopRequest::asked()) return;
+      if (spec_.patience.then != train::ensemble::Lost::drop || end.lost.empty()) give_up(end);
+      leave_out(end);
+    }
+  }
+
+ private:
+  MpiJobEnd run_once() {
+    const std::vector<int> numbers = spec_.taking_part();
+    std::vector<std::string> words = words_of("member", options_, results_);
+    if (!spec_.left_out.empty())
+      words.insert(words.end(), {"--left-out", fmt::format("{}", fmt::join(spec_.left_out, ","))});
+    return run_mpi_job({static_cast<int>(numbers.size()), words, logs_, options_.quiet,
+                        [this](int rank) { return name_of(rank); }});
+  }
+
+  std::string name_of(int rank) const {
+    const int number = spec_.taking_part().at(static_cast<std::size_t>(rank));
+    return fmt::format("member {} ({})", number, spec_.members[static_cast<std::size_t>(number)].name());
+  }
+
+  [[noreturn]] void give_up(const MpiJobEnd& end) const {
+    const std::string reason =
+        end.reason.empty() ? fmt::format("mpirun ended with exit code {}", end.exit_code) : end.reason;
+    const bool mendable = end.exit_code == kCallerCanMendIt;
+    fail(mendable ? ErrorKind::config : ErrorKind::peer, "{}{}", reason,
+         options_.out.empty() || mendable ? "" : "; the same command with --resume goes on");
+  }
+
+  void leave_out(const MpiJobEnd& end) {
+    if (end.lost.size() == spec_.taking_part().size()) fail(ErrorKind::peer, "every member was lost");
+    std::vector<std::string> names;
+    std::vector<int> numbers;
+    for (const int rank : end.lost) {
+      names.push_back(name_of(rank));
+      numbers.push_back(spec_.taking_part().at(static_cast<std::size_t>(rank)));
+    }
+    const bool is_named = end.reason.starts_with(names.front());
+    fmt::print(stderr, "trainyard: {}{}; going on without it{}\n",
+               is_named ? "" : fmt::format("{}: ", fmt::join(names, ", ")), end.reason,
+               options_.out.empty() ? ", from the beginning: no --out was given" : "");
+    spec_.left_out.insert(spec_.left_out.end(), numbers.begin(), numbers.end());
+    options_.resume = !options_.out.empty();
+    options_.overwrite = false;
+  }
+
+  EnsembleOptions options_;
+  EnsembleSpec spec_;
+  const std::filesystem::path results_, logs_;
+};
 
 }  // namespace
 
@@ -228,7 +277,7 @@ void run_ensemble_job(const EnsembleOptions& options, const EnsembleSpec& spec,
   if (spec.design == train::ensemble::Design::shared_memory)
     InPlaceJob(options, spec, results, logs).run();
   else
-    run_mpi_ensemble(options, spec, results, logs);
+    MpiEnsemble(options, spec, results, logs).run();
 }
 
 }  // namespace trainyard::cli

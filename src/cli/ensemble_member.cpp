@@ -62,7 +62,7 @@ class Member {
  public:
   Member(const EnsembleOptions& options, const EnsemblePart& part, int number, comm::collective::Job* job)
       : options_(options),
-        spec_(to_ensemble(options)),
+        spec_(to_ensemble(options, part.left_out)),
         stream_options_(to_stream(spec_)),
         number_(number),
         part_(part),
@@ -320,7 +320,8 @@ int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part,
   // Not destroyed when it fails: it would go on to pass samples to the others.
   Member* member = nullptr;
   try {
-    member = new Member(options, part, job.rank(), &job);
+    const std::vector<int> numbers = to_ensemble(options, part.left_out).taking_part();
+    member = new Member(options, part, numbers.at(static_cast<std::size_t>(job.rank())), &job);
     const int code = member->run();
     delete member;
     return code;

@@ -23,7 +23,7 @@ void set_members(std::vector<MemberSpec>& members, int wanted) {
 }
 
 void check_design(EnsembleSpec& spec) {
-  const int members = static_cast<int>(spec.members.size());
+  const int members = static_cast<int>(spec.taking_part().size());
   const char* design = name(spec.design);
   const bool one = spec.design == Design::baseline || spec.design == Design::shared_memory;
   if (spec.preprocessors == 0) spec.preprocessors = spec.design == Design::all_shared ? members : 1;
@@ -36,9 +36,6 @@ void check_design(EnsembleSpec& spec) {
   if (spec.preprocessors > members)
     fail(ErrorKind::usage, "{} preprocessors: members preprocess, and there are {}", spec.preprocessors,
          members);
-  if (spec.patience.then == train::ensemble::Lost::drop && spec.design != Design::shared_memory)
-    fail(ErrorKind::usage, "design {} passes samples through every member: it cannot go on without one",
-         design);
 }
 
 }  // namespace
@@ -76,8 +73,9 @@ void add_ensemble_options(CLI::App& command, EnsembleOptions& options) {
   command.add_flag("--quiet,-q", options.quiet, "No progress");
 }
 
-EnsembleSpec to_ensemble(const EnsembleOptions& options) {
+EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>& left_out) {
   EnsembleSpec spec = read_ensemble(options.file);
+  spec.left_out = left_out;
   if (!options.design.empty()) {
     want_one_of("--design", options.design, train::ensemble::design_names());
     spec.design = *train::ensemble::find_design(options.design);
@@ -103,6 +101,11 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options) {
   if (options.rate >= 0)
     for (MemberSpec& member : spec.members) member.images_per_second = options.rate;
   if (options.resume && options.out.empty()) fail(ErrorKind::usage, "--resume: wants --out");
+  // Those who are left share the work of those who were lost.
+  if (!left_out.empty())
+    spec.preprocessors = spec.design == Design::all_shared
+                             ? 0
+                             : std::min(spec.preprocessors, static_cast<int>(spec.taking_part().size()));
   check_design(spec);
   return spec;
 }
@@ -110,7 +113,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options) {
 train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   train::ensemble::StreamOptions stream;
   stream.design = spec.design;
-  stream.members = static_cast<int>(spec.members.size());
+  stream.members = static_cast<int>(spec.taking_part().size());
   stream.preprocessors = spec.preprocessors;
   stream.source.records = records::RecordSet::open(spec.data, spec.train_split, spec.damage);
   stream.source.preprocessor = image::make_preprocessor(spec.preprocess);
@@ -149,6 +152,7 @@ void add_ensemble_part(CLI::App& command, EnsemblePart& part) {
   command.add_option("--stream", part.stream, "Where it reads the samples");
   command.add_option("--first-position", part.first_position, "Where a preprocessor begins");
   command.add_option("--announce", part.announce, "File for a preprocessor's address");
+  command.add_option("--left-out", part.left_out, "Numbers of members that take no part")->delimiter(',');
   command.add_option("--results", part.results, "Folder for what each process leaves");
 }
 

@@ -30,7 +30,7 @@ void add_ensemble_options(CLI::App& command, EnsembleOptions& options);
 
 // The file as the options change it. Error (config, usage) when design, members and preprocessors do not go
 // together.
-EnsembleSpec to_ensemble(const EnsembleOptions& options);
+EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>& left_out = {});
 
 // Opens the records.
 train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec);
@@ -42,6 +42,7 @@ struct EnsemblePart {
   std::int64_t first_position = 0;  // where a preprocessor begins
   std::filesystem::path announce;   // file for the address of a preprocessor
   std::filesystem::path results;    // folder in which each leaves its own
+  std::vector<int> left_out;        // numbers of the members that were lost
 };
 
 void add_ensemble_part(CLI::App& command, EnsemblePart& part);

@@ -101,6 +101,9 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
   if (spec.design == Design::shared_memory)
     fail(ErrorKind::usage,
          "design shared-memory starts its processes itself: start it without mpirun or srun");
+  if (spec.patience.then == train::ensemble::Lost::drop)
+    fail(ErrorKind::usage,
+         "--lost drop: mpirun and srun end a job when a rank is lost; start it without them");
   if (comm::collective::mpi_job_ranks() != static_cast<int>(spec.members.size()))
     fail(ErrorKind::usage, "{} ranks for {} members: give as many", comm::collective::mpi_job_ranks(),
          spec.members.size());

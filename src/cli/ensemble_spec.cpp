@@ -114,6 +114,13 @@ std::string MemberSpec::name() const {
                                 : "as fast as it can";
 }
 
+std::vector<int> EnsembleSpec::taking_part() const {
+  std::vector<int> numbers;
+  for (int i = 0; i < static_cast<int>(members.size()); ++i)
+    if (std::find(left_out.begin(), left_out.end(), i) == left_out.end()) numbers.push_back(i);
+  return numbers;
+}
+
 EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_name) {
   EnsembleSpec spec;
   spec.file = file_name;

@@ -47,7 +47,9 @@ struct EnsembleSpec {
   std::int64_t checkpoint_every = 500;
   int keep = 2;
   std::vector<MemberSpec> members;
+  std::vector<int> left_out;  // members that were lost, by their number
 
+  std::vector<int> taking_part() const;  // the numbers of the others
   bool shares_gpu_copies() const { return one_gpu_copy && design == train::ensemble::Design::shared_memory; }
 };
 

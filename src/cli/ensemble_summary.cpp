@@ -27,10 +27,12 @@ Json to_row(const record::RunRecord& run) {
            {"images_per_second", run.images_per_second ? Json(*run.images_per_second) : Json(nullptr)}};
   for (const char* figure : {"images_consumed", "images_made", "images_skipped", "input_wait_seconds",
                              "seconds", "startup_seconds", "process_user_seconds", "process_system_seconds",
-                             "final_step", "first_loss", "final_loss", "test_accuracy"})
+                             "final_step", "first_loss", "final_loss", "test_accuracy", "member_number"})
     if (const auto found = run.figures.find(figure);
         found != run.figures.end() && std::isfinite(found->second))
       row[figure] = found->second;
+  if (const auto found = run.words.find("gpu_copy"); found != run.words.end())
+    row["gpu_copy"] = found->second;
   for (const char* detail : {"threads", "queues"})
     if (const auto found = run.details.find(detail); found != run.details.end())
       row[detail] = Json::parse(found->second);

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include <fmt/core.h>
 
@@ -61,28 +62,46 @@ class Output {
     }
   }
 
-  std::string reason() const { return lost_.empty() ? complaint_ : lost_; }
+  std::string reason() const { return killed_.empty() ? complaint_ : killed_; }
+  const std::vector<int>& lost() const { return lost_; }
 
  private:
   void add_line(const std::string& line) {
     static const std::regex tag("^\\[[^\\]]*,(\\d+)\\]<(stdout|stderr)>: ?"),
         library("^\\[[^\\]]*:\\d+\\] "),  // Open MPI inside a rank
-        lost("process rank (\\d+) .*exited on (signal \\d+ \\([^)]*\\))");
+        killed("process rank (\\d+) .*exited on (signal \\d+ \\([^)]*\\))");
     std::smatch found;
     if (!std::regex_search(line, found, tag)) {
       keep("mpirun.log", line);
-      if (lost_.empty() && std::regex_search(line, found, lost))
-        lost_ = fmt::format("{} {} was ended by {}", job_.rank_name, found[1].str(), found[2].str());
+      if (killed_.empty() && std::regex_search(line, found, killed)) {
+        // Those who missed it may have complained before.
+        lost_ = {std::stoi(found[1].str())};
+        killed_ = fmt::format("{} was ended by {}", name_of(lost_.front()), found[2].str());
+      }
       return;
     }
     const std::string text = found.suffix();
     keep(fmt::format("rank-{}.log", found[1].str()), text);
     constexpr std::string_view kOurs = "trainyard: ";
     if (text.starts_with(kOurs)) {
-      if (complaint_.empty()) complaint_ = text.substr(kOurs.size());
+      if (complaint_.empty()) complain(text.substr(kOurs.size()));
     } else if (found[1] == "0" && found[2] == "stderr" && !job_.quiet && !std::regex_search(text, library)) {
       fmt::print(stderr, "{}\n", text);
     }
+  }
+
+  std::string name_of(int rank) const {
+    return job_.name_of ? job_.name_of(rank) : fmt::format("worker {}", rank);
+  }
+
+  void complain(const std::string& text) {
+    static const std::regex missing("^rank ([\\d, ]+) did not come");
+    std::smatch found;
+    if (std::regex_search(text, found, missing)) {
+      std::istringstream ranks(found[1].str());
+      for (std::string rank; std::getline(ranks, rank, ',');) lost_.push_back(std::stoi(rank));
+    }
+    complaint_ = text;
   }
 
   void keep(const std::string& file, const std::string& line) {
@@ -96,7 +115,8 @@ class Output {
   }
 
   const MpiJob& job_;
-  std::string rest_, complaint_, lost_;
+  std::string rest_, complaint_, killed_;
+  std::vector<int> lost_;
   std::map<std::string, std::ofstream> logs_;
 };
 
@@ -137,7 +157,7 @@ MpiJobEnd run_mpi_job(const MpiJob& job) {
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == kNoProgram && output.reason().empty())
     fail(ErrorKind::unsupported, "cannot start mpirun (Debian: openmpi-bin)");
-  return {code, output.reason()};
+  return {code, output.reason(), output.lost()};
 }
 
 std::vector<std::string> own_words() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,15 @@ namespace trainyard::cli {
 struct MpiJob {
   int ranks = 1;
   std::vector<std::string> words;
-  std::filesystem::path logs;  // folder for what each rank and mpirun print; empty: nowhere
-  bool quiet = false;          // else what rank 0 prints on standard error is shown
-  const char* rank_name = "worker";
+  std::filesystem::path logs;                    // folder for what each rank and mpirun print; empty: nowhere
+  bool quiet = false;                            // else what rank 0 prints on standard error is shown
+  std::function<std::string(int rank)> name_of;  // empty: "worker 3"
 };
 
 struct MpiJobEnd {
-  int exit_code = 0;   // mpirun's; 128 + signal
-  std::string reason;  // the first thing a rank complained of, or how one was lost; "": nothing was said
+  int exit_code = 0;      // mpirun's; 128 + signal
+  std::string reason;     // the first thing a rank complained of, or how one was lost; "": nothing was said
+  std::vector<int> lost;  // ranks that were killed, or did not come where others waited for them
 };
 
 // Runs it to its end. SIGINT, SIGTERM and SIGHUP are passed on as SIGUSR1, which mpirun gives to every rank;

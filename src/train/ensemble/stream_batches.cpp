@@ -25,21 +25,45 @@ StreamPlace::StreamPlace(int shares) {
 }
 
 StreamPlace StreamPlace::parse(const std::string& text, int shares) {
+  std::optional<StreamPlace> place;
+  // The newest comes first: "12 9 10 | 4 3".
+  std::size_t end = text.size();
+  for (bool more = true; more;) {
+    const std::size_t bar = end == 0 ? std::string::npos : text.rfind('|', end - 1);
+    more = bar != std::string::npos;
+    std::istringstream words(text.substr(more ? bar + 1 : 0, more ? end - bar - 1 : end));
+    StreamPlace part(0);
+    for (std::int64_t position; words >> position;) part.next_.push_back(position);
+    if (part.next_.empty()) fail(ErrorKind::config, "'{}' is no place in a stream of samples", text);
+    if (place) part.earlier_ = std::make_shared<const StreamPlace>(*place);
+    place = part;
+    end = more ? bar : 0;
+  }
+  return static_cast<std::size_t>(shares) == place->next_.size() ? *place : place->cut_into(shares);
+}
+
+StreamPlace StreamPlace::cut_into(int shares) const {
+  const std::int64_t first = *std::min_element(next_.begin(), next_.end());
   StreamPlace place(shares);
-  std::istringstream words(text);
-  std::size_t count = 0;
-  for (std::int64_t position; words >> position; ++count)
-    if (count < place.next_.size()) place.next_[count] = position;
-  if (count != place.next_.size())
-    fail(ErrorKind::config, "the checkpoint stands at places of {} preprocessors, and there are {} now",
-         count, shares);
+  for (std::int64_t& next : place.next_)
+    next += std::max<std::int64_t>(0, (first - next + shares - 1) / shares) * shares;
+  place.earlier_ = std::make_shared<const StreamPlace>(*this);
   return place;
 }
 
-std::string StreamPlace::text() const { return fmt::format("{}", fmt::join(next_, " ")); }
+std::string StreamPlace::text() const {
+  return fmt::format("{}{}", fmt::join(next_, " "), earlier_ ? " | " + earlier_->text() : "");
+}
+
+bool StreamPlace::is_past(const StreamPlace& other) const {
+  const std::int64_t end = *std::max_element(other.next_.begin(), other.next_.end());
+  return *std::min_element(next_.begin(), next_.end()) >= end &&
+         (!other.earlier_ || is_past(*other.earlier_));
+}
 
 void StreamPlace::see(std::int64_t position) {
   next_[share_of(position)] = position + static_cast<std::int64_t>(next_.size());
+  if (earlier_ && is_past(*earlier_)) earlier_.reset();
 }
 
 StreamBatches::StreamBatches(std::shared_ptr<MemberStream> stream, const How& how, const StreamPlace& place,

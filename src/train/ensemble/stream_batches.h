@@ -19,11 +19,13 @@ namespace trainyard::train::ensemble {
 class StreamPlace {
  public:
   explicit StreamPlace(int shares);
-  // What text() wrote. Error (config) when it is of another number of shares.
+  // What text() wrote, of this number of shares or of another. Error (config) when it is no place.
   static StreamPlace parse(const std::string& text, int shares);
   std::string text() const;
 
-  bool has_seen(std::int64_t position) const { return position < next_[share_of(position)]; }
+  bool has_seen(std::int64_t position) const {
+    return position < next_[share_of(position)] || (earlier_ && earlier_->has_seen(position));
+  }
   void see(std::int64_t position);
   const std::vector<std::int64_t>& next() const { return next_; }
 
@@ -31,7 +33,12 @@ class StreamPlace {
   std::size_t share_of(std::int64_t position) const {
     return static_cast<std::size_t>(position) % next_.size();
   }
+  // The same place in an order that is cut into so many shares.
+  StreamPlace cut_into(int shares) const;
+  bool is_past(const StreamPlace& other) const;  // has seen all that the other has
+
   std::vector<std::int64_t> next_;
+  std::shared_ptr<const StreamPlace> earlier_;  // with other shares; until this is past it
 };
 
 // Batches of what a member's stream brings, in its order: one pass, step by step, so by one thread. What

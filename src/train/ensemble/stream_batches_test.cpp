@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/philox.h"
 #include "base/test_folder.h"
 #include "train/ensemble/test_records.h"
 
@@ -95,8 +96,42 @@ TEST(StreamBatches, GoesOnFromAPlaceWithNothingTwiceAndNothingLeftOut) {
   for (const std::int64_t position : seen) EXPECT_EQ(seen.count(position), 1u) << position;
 }
 
-TEST(StreamBatches, APlaceOfOtherSharesIsRefused) {
-  expect_error(ErrorKind::config, "2 preprocessors", [] { StreamPlace::parse("4 5", 3); });
+// Sees `count` positions in the order in which shares that run unlike fast bring them.
+void see_some(StreamPlace& place, std::int64_t count, std::uint64_t seed, std::multiset<std::int64_t>& seen) {
+  std::vector<std::int64_t> next = place.next();
+  const auto shares = static_cast<std::int64_t>(next.size());
+  const Philox random(seed, 0);
+  for (std::uint64_t draw = 0; count > 0; ++draw) {
+    std::int64_t& position = next[random.block(draw)[0] % next.size()];
+    if (!place.has_seen(position)) {
+      seen.insert(position);
+      place.see(position);
+      --count;
+    }
+    position += shares;
+  }
+}
+
+TEST(StreamPlace, GoesOnWithAnotherNumberOfShares) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    StreamPlace place(3);
+    std::multiset<std::int64_t> seen;
+    for (const int shares : {3, 2, 2, 5, 1}) {
+      place = StreamPlace::parse(place.text(), shares);
+      ASSERT_EQ(place.next().size(), static_cast<std::size_t>(shares));
+      see_some(place, 7, seed, seen);
+    }
+    see_some(place, 300, seed, seen);
+    // One share brings them in order: all that was left out by the others is caught up with.
+    EXPECT_EQ(place.text(), "335");
+    for (std::int64_t position = 0; position < 335; ++position)
+      EXPECT_EQ(seen.count(position), 1u) << position;
+  }
+}
+
+TEST(StreamPlace, TextThatIsNoneIsRefused) {
+  for (const char* text : {"", "x", "4 5 |", "| 4", "4 | | 5"})
+    expect_error(ErrorKind::config, "is no place", [&] { StreamPlace::parse(text, 3); });
 }
 
 TEST(StreamBatches, MirrorsAboutHalfByTheMembersSeed) {
