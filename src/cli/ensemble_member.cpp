@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "base/file.h"
+#include "cli/ensemble_progress.h"
 #include "cli/ensemble_use.h"
 #include "cli/exit_code.h"
 #include "cli/run_report.h"
@@ -128,6 +129,12 @@ class Member {
   record::RunRecord take_time() {
     const double began = now_seconds();
     double first_batch = 0;
+    std::int64_t begun = 0;
+    // Timed members that go on for so many seconds have no number of steps.
+    StepNote note(part_.results, number_,
+                  options_.seconds > 0
+                      ? 0
+                      : steps_of(spec_, stream_options_.source.records->size(), member().run.batch));
     TimedMember timed{.batch = member().run.batch,
                       .steps = options_.seconds > 0 ? std::numeric_limits<std::int64_t>::max()
                                                     : steps_of(spec_, stream_options_.source.records->size(),
@@ -135,6 +142,7 @@ class Member {
                       .images_per_second = *member().images_per_second,
                       .stopped = [&] {
                         if (first_batch == 0) first_batch = now_seconds();
+                        note.reached(begun++);
                         return train::StopRequest::asked() ||
                                (options_.seconds > 0 && now_seconds() - first_batch > options_.seconds);
                       }};
@@ -177,8 +185,13 @@ class Member {
     loop.resume = resumes_;
     loop.quiet = true;
     const StreamBatches::How how{stream_options_.source.preprocessor, own.mirror_seed, steps_};
+    StepNote note(part_.results, number_, steps_);
+    const auto noted = [&](data::BatchStreamOptions options) {
+      options.made = [&](std::int64_t step, double, double) { note.reached(step); };
+      return options;
+    };
     loop.batches = [&](const data::BatchStreamOptions& options) {
-      batches_ = std::make_shared<StreamBatches>(stream_, how, place_, options);
+      batches_ = std::make_shared<StreamBatches>(stream_, how, place_, noted(options));
       return batches_;
     };
     bool gathers = false;
@@ -187,7 +200,7 @@ class Member {
       gathers = samples != nullptr;
       if (!gathers) return train::feed_from_host(on, loop.batches(options));
       const auto chosen =
-          std::make_shared<GatheredBatches>(reader_, reader_patience(), samples, how, place_, options);
+          std::make_shared<GatheredBatches>(reader_, reader_patience(), samples, how, place_, noted(options));
       batches_ = chosen;
       return train::feed_by_gather(on, chosen, chosen->gather(), chosen->samples());
     };

@@ -10,6 +10,7 @@
 #include "base/cores.h"
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_job.h"
+#include "cli/ensemble_progress.h"
 #include "cli/ensemble_summary.h"
 #include "cli/exit_code.h"
 #include "comm/collective/mpi_job.h"
@@ -130,7 +131,10 @@ int run_ensemble(const EnsembleOptions& options) {
   forget_results(results, spec);
   const double idle_watts = idle_power(options.idle_seconds);
   EnergyWatch watch;
-  run_ensemble_job(options, spec, results);
+  {
+    const EnsembleProgress progress(results, spec, options.quiet);
+    run_ensemble_job(options, spec, results);
+  }
   return report_ensemble(options, spec, results, start, watch.finish(idle_watts));
 }
 
