@@ -51,7 +51,9 @@ class Backend {
   virtual std::unique_ptr<Kernel> make_input_ring(const InputRing&) const { return nullptr; }
   // A kernel that makes the batch of each step of samples in the device's memory: inputs the ring that says
   // which, and the samples; outputs as make_input_ring()'s. Null: as there.
-  virtual std::unique_ptr<Kernel> make_sample_gather(const SampleGather&) const { return nullptr; }
+  virtual std::unique_ptr<Kernel> make_sample_gather(const SampleGather&, const InputRing&) const {
+    return nullptr;
+  }
   // Measures for about `seconds` per type; empty where the backend has no matrix product worth measuring.
   virtual std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>&, double /*seconds*/) const {
     return {};

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "backend/input_ring.h"
 #include "tensor/image_recipe.h"
 #include "tensor/pixel_map.h"
 
@@ -18,7 +17,6 @@ struct GatheredSample {
 // (height, width, channels) one behind the other. Which ones it takes for a step lies in a ring, sent by the
 // host: where a ring of batches has images, this has a GatheredSample for each.
 struct SampleGather {
-  InputRing ring;
   std::int64_t batch = 1, channels = 3;
   PlaneSize output;
   PixelMap map;

@@ -84,13 +84,14 @@ std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const
 }
 
 std::unique_ptr<HostFeed> feed_by_gather(Session& session, std::shared_ptr<const data::BatchMaker> maker,
-                                         backend::SampleGather gather, std::byte* samples) {
+                                         const backend::SampleGather& gather, std::byte* samples) {
   const FedBuffers buffers(session);
   const graph::TensorType& images = buffers.images.type;
   TRAINYARD_CHECK(images.dtype == DType::f32 &&
                   images.shape.elements() == gather.batch * gather.sample_bytes());
-  gather.ring = buffers.ring(static_cast<std::size_t>(gather.batch) * sizeof(backend::GatheredSample));
-  return attach(session, buffers, gather.ring, session.backend().make_sample_gather(gather), {samples},
+  const backend::InputRing ring =
+      buffers.ring(static_cast<std::size_t>(gather.batch) * sizeof(backend::GatheredSample));
+  return attach(session, buffers, ring, session.backend().make_sample_gather(gather, ring), {samples},
                 std::move(maker));
 }
 

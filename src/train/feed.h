@@ -31,9 +31,9 @@ data::BatchStreamOptions host_options(const Session& session, data::BatchStreamO
 std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const data::BatchMaker> maker);
 
 // The same of samples in the device's memory, which the maker keeps there: it chooses a
-// backend::GatheredSample for each image. Of the gather, the ring is set here.
+// backend::GatheredSample for each image.
 std::unique_ptr<HostFeed> feed_by_gather(Session& session, std::shared_ptr<const data::BatchMaker> maker,
-                                         backend::SampleGather gather, std::byte* samples);
+                                         const backend::SampleGather& gather, std::byte* samples);
 
 // The same of images: those that a BatchStream of these options makes. Null: the device makes them by itself.
 // Error (usage) when it is asked to and cannot, Error (device) when memory is short. REQUIRES: the device is

@@ -38,23 +38,23 @@ class SampleGatherTest : public testing::TestWithParam<std::string> {
     const std::int64_t bytes = preprocessor->sample_bytes();
     const std::vector<std::uint8_t> pixels = random_bytes(kSamples * bytes);
 
-    const backend::SampleGather gather{.ring = {.places = 3,
-                                                .image_bytes = kBatch * sizeof(backend::GatheredSample),
-                                                .label_bytes = kBatch * sizeof(std::int32_t),
-                                                .begins = 4},
-                                       .batch = kBatch,
+    const backend::InputRing gather_ring{.places = 3,
+                                         .image_bytes = kBatch * sizeof(backend::GatheredSample),
+                                         .label_bytes = kBatch * sizeof(std::int32_t),
+                                         .begins = 4};
+    const backend::SampleGather gather{.batch = kBatch,
                                        .channels = output[0],
                                        .output = {output[1], output[2]},
                                        .map = preprocessor->pixel_map()};
     const std::vector<backend::GatheredSample> chosen{{8, 0}, {0, 1}, {3, 0}, {3, 1}, {7, 1}, {1, 0}};
     const std::vector<std::int32_t> labels{4, 9, 2, 6, 5, 3};
-    std::vector<std::byte> place(gather.ring.place_bytes());
-    std::memcpy(place.data(), chosen.data(), gather.ring.image_bytes);
-    std::memcpy(place.data() + gather.ring.labels_at(), labels.data(), gather.ring.label_bytes);
+    std::vector<std::byte> place(gather_ring.place_bytes());
+    std::memcpy(place.data(), chosen.data(), gather_ring.image_bytes);
+    std::memcpy(place.data() + gather_ring.labels_at(), labels.data(), gather_ring.label_bytes);
 
     const std::shared_ptr<backend::Device> device = gpu_->device();
     const auto values = static_cast<std::size_t>(kBatch * bytes);
-    const backend::DeviceMemory ring(device, gather.ring.bytes()), samples(device, pixels.size()),
+    const backend::DeviceMemory ring(device, gather_ring.bytes()), samples(device, pixels.size()),
         images(device, (values + 1) * sizeof(float)),
         made_labels(device, (kBatch + 1) * sizeof(std::int32_t)), begins(device, 4 * sizeof(std::int64_t)),
         context(device, sizeof(backend::StepContext));
@@ -62,9 +62,9 @@ class SampleGatherTest : public testing::TestWithParam<std::string> {
     device->write(context.data(), &step, sizeof step);
     device->write(samples.data(), pixels.data(), pixels.size());
     device->write(
-        ring.data() + gather.ring.place_bytes() * static_cast<std::size_t>(gather.ring.place_of(kStep)),
+        ring.data() + gather_ring.place_bytes() * static_cast<std::size_t>(gather_ring.place_of(kStep)),
         place.data(), place.size());
-    const auto kernel = gpu_->make_sample_gather(gather);
+    const auto kernel = gpu_->make_sample_gather(gather, gather_ring);
     kernel->bind({.inputs = {ring.data(), samples.data()},
                   .outputs = {images.data(), made_labels.data(), begins.data()},
                   .workspace = nullptr,

@@ -52,8 +52,9 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Kernel> make_input_ring(const InputRing& ring) const override {
     return cuda::make_input_ring(*context_, ring);
   }
-  std::unique_ptr<Kernel> make_sample_gather(const SampleGather& gather) const override {
-    return cuda::make_sample_gather(*context_, gather);
+  std::unique_ptr<Kernel> make_sample_gather(const SampleGather& gather,
+                                             const InputRing& ring) const override {
+    return cuda::make_sample_gather(*context_, gather, ring);
   }
   std::vector<DevicePeak> device_peaks(double seconds) const override {
     return measure_device_peaks(context_, seconds);

@@ -60,8 +60,7 @@ GatheredBatches::GatheredBatches(std::shared_ptr<Lent> lent, std::shared_ptr<bac
 backend::SampleGather GatheredBatches::gather() const {
   const image::Preprocessor& preprocessor = *how().preprocessor;
   const Shape& image = preprocessor.options().output;
-  return {.ring = {},
-          .batch = options().batch,
+  return {.batch = options().batch,
           .channels = image[0],
           .output = {image[1], image[2]},
           .map = preprocessor.pixel_map()};

@@ -28,7 +28,7 @@ class GatheredBatches final : public StreamBatches {
   bool lends() const override { return true; }
   void used(std::int64_t step) const override;
 
-  // What the GPU must know; without the ring.
+  // What the GPU must know.
   backend::SampleGather gather() const;
   std::byte* samples() const { return samples_->data(); }
 

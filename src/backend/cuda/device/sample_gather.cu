@@ -51,11 +51,10 @@ template <int kChannels, int kWidth>
 __global__ void gather(SampleGather gather, SampleGatherMemory memory) {
   const std::int64_t step = memory.context->step;
   const unsigned image = blockIdx.y;
-  const std::byte* place =
-      memory.ring + static_cast<std::size_t>(step % gather.ring.places) * gather.ring.place_bytes();
+  const std::byte* place = memory.ring + static_cast<std::size_t>(step % memory.places) * memory.place_bytes;
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    if (image == 0) memory.begins[step % gather.ring.begins] = global_nanoseconds();
-    memory.labels[image] = reinterpret_cast<const std::int32_t*>(place + gather.ring.labels_at())[image];
+    if (image == 0) memory.begins[step % memory.begins_count] = global_nanoseconds();
+    memory.labels[image] = reinterpret_cast<const std::int32_t*>(place + memory.labels_at)[image];
   }
   const GatheredSample chosen = reinterpret_cast<const GatheredSample*>(place)[image];
   const int width = static_cast<int>(gather.output.width);

@@ -11,11 +11,14 @@
 namespace trainyard::backend::cuda::device {
 
 struct SampleGatherMemory {
-  const std::byte* ring;        // of GatheredSample and labels, as InputRing says
+  const std::byte* ring;  // of GatheredSample and labels, as InputRing says
+  std::int64_t places;
+  std::size_t place_bytes, labels_at;
   const std::uint8_t* samples;  // (N, H, W, C)
   float* images;                // (batch, C, H, W)
   std::int32_t* labels;         // (batch)
   std::int64_t* begins;
+  std::int64_t begins_count;
   const StepContext* context;
 };
 
