@@ -41,6 +41,8 @@ double draw(const graph::Initializer& initializer, const Philox& random, Standar
       return initializer.a + (initializer.b - initializer.a) * to_unit_float(random.word(i));
     case Kind::integers:
       return initializer.a + std::floor((initializer.b - initializer.a) * to_unit_float(random.word(i)));
+    case Kind::listed:
+      return initializer.numbers->at(static_cast<std::size_t>(i));
     case Kind::normal:
       return initializer.a + initializer.b * normals.at(i);
     case Kind::truncated_normal:

@@ -2,9 +2,11 @@
 
 #include <any>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -47,16 +49,21 @@ const char* name(Phase phase);
 
 // First content of a value: parameters and state when training starts, inputs in tests and benchmarks.
 struct Initializer {
-  enum class Kind : std::uint8_t { constant, uniform, normal, truncated_normal, integers };
+  enum class Kind : std::uint8_t { constant, uniform, normal, truncated_normal, integers, listed };
   Kind kind = Kind::constant;
   double a = 0;  // constant: the value; uniform, integers: lowest; normals: mean
   double b = 0;  // uniform: highest; integers: one past the highest; normals: standard deviation
+  std::shared_ptr<const std::vector<double>> numbers = nullptr;  // listed: one for each element, or more
 
   static Initializer constant(double value) { return {Kind::constant, value, 0}; }
   static Initializer uniform(double low, double high) { return {Kind::uniform, low, high}; }
   static Initializer normal(double sigma) { return {Kind::normal, 0, sigma}; }
   static Initializer truncated_normal(double sigma) { return {Kind::truncated_normal, 0, sigma}; }
   static Initializer integers(double low, double end) { return {Kind::integers, low, end}; }
+  // What must be as it is to have a meaning: the offsets of lists in a list.
+  static Initializer listed(std::vector<double> numbers) {
+    return {Kind::listed, 0, 0, std::make_shared<const std::vector<double>>(std::move(numbers))};
+  }
 };
 
 struct Value {

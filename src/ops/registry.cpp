@@ -15,6 +15,7 @@
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "ops/fill.h"
+#include "ops/gated_graph_conv.h"
 #include "ops/l2_penalty.h"
 #include "ops/local_response_norm.h"
 #include "ops/max_pool.h"
@@ -24,6 +25,7 @@
 #include "ops/reshape.h"
 #include "ops/scale.h"
 #include "ops/sequence_cross_entropy.h"
+#include "ops/set2set.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/softmax_cross_entropy.h"
@@ -73,6 +75,10 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &embedding_d_table_op,
       &recurrent_op,
       &recurrent_grad_op,
+      &gated_graph_conv_op,
+      &gated_graph_conv_grad_op,
+      &set2set_op,
+      &set2set_grad_op,
       &sequence_cross_entropy_op,
       &sequence_cross_entropy_grad_op,
       &l2_penalty_op,

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +62,14 @@ std::vector<Problem> problems() {
   return all;
 }
 
+// Ops that no GPU runs yet, by name, so that nothing else is left out in silence.
+const std::set<std::string> kHostOnly{"gated_graph_conv", "set2set"};
+
+bool has_candidate(const backend::Backend& backend, const graph::OpDef* op) {
+  const auto& all = backend.candidates();
+  return std::any_of(all.begin(), all.end(), [&](const backend::Candidate& one) { return one.op == op; });
+}
+
 class Conformance : public testing::TestWithParam<std::tuple<Subject, Problem>> {};
 
 TEST_P(Conformance, EqualsReference) {
@@ -67,6 +77,10 @@ TEST_P(Conformance, EqualsReference) {
   std::string reason;
   const backend::Backend* backend = backend_of(subject, reason);
   if (backend == nullptr) GTEST_SKIP() << reason;
+  if (!backend->device()->is_host() && problem.op != nullptr && kHostOnly.contains(problem.op->name)) {
+    EXPECT_FALSE(has_candidate(*backend, problem.op)) << "a GPU runs " << problem.op->name << " now";
+    GTEST_SKIP() << problem.op->name << " runs on the host only";
+  }
   const Verdict verdict = compare_with_reference(problem, *backend, subject.tf32);
   for (const std::string& decline : verdict.declines) std::cout << "  " << decline << "\n";
   for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;

@@ -27,6 +27,8 @@ double number(const graph::Initializer& rule, const Philox& random, std::uint64_
       return rule.a + (rule.b - rule.a) * u;
     case Kind::integers:
       return std::floor(rule.a + (rule.b - rule.a) * u);
+    case Kind::listed:
+      return rule.numbers->at(static_cast<std::size_t>(index));
     case Kind::normal:
       return rule.a + rule.b * z;
     case Kind::truncated_normal:

@@ -22,6 +22,8 @@ std::vector<Candidate> all_candidates() {
                                  softmax_cross_entropy_candidates(),
                                  embedding_candidates(),
                                  recurrent_candidates(),
+                                 gated_graph_conv_candidates(),
+                                 set2set_candidates(),
                                  sequence_cross_entropy_candidates(),
                                  l2_penalty_candidates(),
                                  update_candidates()})

@@ -28,6 +28,8 @@ std::vector<Candidate> max_pool_candidates();
 std::vector<Candidate> multiply_candidates();
 std::vector<Candidate> pad_candidates();
 std::vector<Candidate> recurrent_candidates();
+std::vector<Candidate> gated_graph_conv_candidates();
+std::vector<Candidate> set2set_candidates();
 std::vector<Candidate> scale_candidates();
 std::vector<Candidate> sequence_cross_entropy_candidates();
 std::vector<Candidate> slice_candidates();

@@ -7,6 +7,7 @@
 #include "backend/onednn/list.h"
 #include "backend/onednn/recurrent_gates.h"
 #include "backend/onednn/recurrent_product.h"
+#include "backend/onednn/workspace.h"
 
 // What does not wait for the step before is one matrix product over all steps: W x, and all gradients of
 // weights and of src. A step itself is one product with U and one pass over its gates.
@@ -29,21 +30,6 @@ struct Sizes {
   Product::Sizes one_step() const { return {batch, hidden, gates}; }
   // All but the first, whose state is zero.
   Product::Sizes later_steps() const { return {(steps - 1) * batch, hidden, gates}; }
-};
-
-// Parts of the workspace, in the order in which they were added.
-class Workspace {
- public:
-  std::size_t add_floats(std::int64_t count) { return add(static_cast<std::size_t>(count) * sizeof(float)); }
-  std::size_t add(std::size_t bytes) {
-    const std::size_t offset = bytes_;
-    bytes_ += (bytes + 63) / 64 * 64;
-    return offset;
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_ = 0;
 };
 
 class RecurrentForward final : public Kernel {

@@ -10,18 +10,9 @@ namespace {
 
 using ops::Cell;
 
-// Calls body(sequence, first unit, end) in all threads, for pieces that fit the first level of cache.
-template <typename Body>
-void for_each_piece(std::int64_t batch, std::int64_t hidden, const Body& body) {
-  constexpr std::int64_t kUnits = 256, kPiecesWorthAThread = 4;
-  const std::int64_t pieces = (hidden + kUnits - 1) / kUnits;
-  parallel_chunks(batch * pieces, kPiecesWorthAThread, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = i % pieces * kUnits;
-      body(i / pieces, first, std::min(first + kUnits, hidden));
-    }
-  });
-}
+constexpr std::int64_t kUnits = 256, kPiecesWorthAThread = 4;
+
+std::int64_t pieces_of(std::int64_t hidden) { return (hidden + kUnits - 1) / kUnits; }
 
 const float* row(const StepRows& rows, std::int64_t n) { return rows.data + n * rows.stride; }
 
@@ -110,23 +101,38 @@ void gru(const GatesBackward& step, std::int64_t n, std::int64_t first, std::int
   }
 }
 
+// Pieces fit the first level of cache: some units of one sequence.
 template <typename Step>
-void run_all(const Step& step) {
-  for_each_piece(step.batch, step.hidden, [&](std::int64_t n, std::int64_t first, std::int64_t end) {
+void run_pieces(const Step& step, std::int64_t begin_piece, std::int64_t end_piece) {
+  const std::int64_t pieces = pieces_of(step.hidden);
+  for (std::int64_t i = begin_piece; i < end_piece; ++i) {
+    const std::int64_t n = i / pieces, first = i % pieces * kUnits,
+                       end = std::min(first + kUnits, step.hidden);
     switch (step.cell) {
       case Cell::rnn:
-        return rnn(step, n, first, end);
+        rnn(step, n, first, end);
+        break;
       case Cell::lstm:
-        return lstm(step, n, first, end);
+        lstm(step, n, first, end);
+        break;
       case Cell::gru:
-        return gru(step, n, first, end);
+        gru(step, n, first, end);
+        break;
     }
-  });
+  }
+}
+
+template <typename Step>
+void run_all(const Step& step) {
+  parallel_chunks(step.batch * pieces_of(step.hidden), kPiecesWorthAThread,
+                  [&](std::int64_t begin, std::int64_t end, int) { run_pieces(step, begin, end); });
 }
 
 }  // namespace
 
 void run_gates(const GatesForward& step) { run_all(step); }
 void run_gates(const GatesBackward& step) { run_all(step); }
+void run_gates_here(const GatesForward& step) { run_pieces(step, 0, step.batch * pieces_of(step.hidden)); }
+void run_gates_here(const GatesBackward& step) { run_pieces(step, 0, step.batch * pieces_of(step.hidden)); }
 
 }  // namespace trainyard::backend::onednn

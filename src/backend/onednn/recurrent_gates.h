@@ -24,6 +24,7 @@ struct GatesForward {
   float* dst;    // (N, H); of rnn the same as gates
 };
 void run_gates(const GatesForward& step);
+void run_gates_here(const GatesForward& step);  // in the calling thread alone
 
 struct GatesBackward {
   ops::Cell cell;
@@ -37,5 +38,6 @@ struct GatesBackward {
   float* d_u_gates;  // (N, G*H): of U h; the same as d_gates but for gru
 };
 void run_gates(const GatesBackward& step);
+void run_gates_here(const GatesBackward& step);
 
 }  // namespace trainyard::backend::onednn

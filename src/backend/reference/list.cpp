@@ -18,6 +18,7 @@
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "ops/fill.h"
+#include "ops/gated_graph_conv.h"
 #include "ops/l2_penalty.h"
 #include "ops/local_response_norm.h"
 #include "ops/max_pool.h"
@@ -27,6 +28,7 @@
 #include "ops/reshape.h"
 #include "ops/scale.h"
 #include "ops/sequence_cross_entropy.h"
+#include "ops/set2set.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/softmax_cross_entropy.h"
@@ -119,6 +121,11 @@ const std::vector<Candidate>& candidates() {
       {&ops::embedding_d_table_op, "reference:embedding_d_table", always, make<embedding_d_table>},
       {&ops::recurrent_op, "reference:recurrent", always, make<recurrent>},
       {&ops::recurrent_grad_op, "reference:recurrent_grad", always, make<recurrent_grad>},
+      {&ops::gated_graph_conv_op, "reference:gated_graph_conv", always, make<gated_graph_conv>},
+      {&ops::gated_graph_conv_grad_op, "reference:gated_graph_conv_grad", always,
+       make<gated_graph_conv_grad>},
+      {&ops::set2set_op, "reference:set2set", always, make<set2set>},
+      {&ops::set2set_grad_op, "reference:set2set_grad", always, make<set2set_grad>},
       {&ops::sequence_cross_entropy_op, "reference:sequence_cross_entropy", always,
        make<sequence_cross_entropy>},
       {&ops::sequence_cross_entropy_grad_op, "reference:sequence_cross_entropy_grad", always,
