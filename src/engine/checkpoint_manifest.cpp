@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "trainyard checkpoint";
 constexpr int kVersion = 1;
 constexpr const char* kSum = "manifest_crc32c";
+constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
 constexpr graph::Role kRoles[] = {graph::Role::parameter, graph::Role::statistic,
                                   graph::Role::optimizer_state};
@@ -23,6 +24,13 @@ T by_name(const T (&all)[kCount], const std::string& wanted) {
   for (const T each : all)
     if (wanted == name(each)) return each;
   throw std::invalid_argument("unknown word '" + wanted + "'");
+}
+
+// The checksum walks what was read, a call a level.
+bool limit_depth(int depth, Json::parse_event_t, Json&) {
+  constexpr int kDeepest = 16;
+  if (depth > kDeepest) throw std::invalid_argument("nested too deeply");
+  return true;
 }
 
 std::uint32_t sum_of(const Json& json) {
@@ -47,7 +55,14 @@ StoredTensor to_tensor(const Json& json) {
   tensor.type.dtype = by_name(kDTypes, json.at("dtype"));
   const Json& shape = json.at("shape");
   if (shape.size() > Shape::kMaxRank) throw std::invalid_argument("a tensor of too many dimensions");
-  for (const Json& dim : shape) tensor.type.shape.append(dim.get<std::int64_t>());
+  std::int64_t elements = 1;
+  for (const Json& dim : shape) {
+    const auto size = dim.get<std::int64_t>();
+    if (size < 0 || (size > 0 && elements > kMostElements / size))
+      throw std::invalid_argument("an impossible shape");
+    tensor.type.shape.append(size);
+    elements *= size;
+  }
   tensor.offset = json.at("offset");
   tensor.crc32c = json.at("crc32c");
   if (json.at("bytes") != tensor.type.bytes()) throw std::invalid_argument("bytes and shape do not agree");
@@ -79,7 +94,7 @@ std::string manifest_to_text(const CheckpointManifest& manifest) {
 
 CheckpointManifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
   try {
-    Json json = Json::parse(text);
+    Json json = Json::parse(text, limit_depth);
     if (!json.is_object() || json.value("format", "") != kFormat)
       throw std::invalid_argument("not a checkpoint's manifest");
     if (json.at("version") != kVersion)

@@ -12,6 +12,10 @@
 #include "base/test_folder.h"
 #include "data/batch_stream.h"
 #include "engine/canonical.h"
+#include "engine/initialise.h"
+#include "plan/compile.h"
+#include "predict/gnn/batch.h"
+#include "predict/gnn/network.h"
 #include "train/events.h"
 #include "train/match_input.h"
 #include "train/replicas.h"
@@ -86,6 +90,36 @@ TEST_F(Allocation, NoneOfOursInAStepOfOnednn) {
     SCOPED_TRACE(network);
     expect_steady_steps(network, "onednn", std::string(network) == "lenet" ? kManySteps : kSteps);
   }
+}
+
+TEST_F(Allocation, NoneInAStepOfAGraphNetwork) {
+  if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
+  const predict::Architecture architecture{.hidden = 16, .outputs = 2};
+  predict::GraphNetwork network = predict::build_network(
+      {.architecture = architecture,
+       .capacity = {.graphs = 3, .nodes = 9, .edges = 4, .convolutions = 4, .readout_steps = 5},
+       .training = true});
+  predict::add_training_step(network, {.rule = ops::Rule::adam});
+  const auto backend = backend::make_onednn_backend();
+  engine::Executor executor(plan::compile(network.graph, *backend));
+  engine::initialise_state(executor, 1);
+  engine::initialise_optimizer(executor, 1);
+  predict::GraphSample sample{
+      .name = "graph", .nodes = 3, .features = std::vector<float>(9, 1), .labels = {1, 2}};
+  predict::set_undirected_edges(sample, {{0, 1}});
+  const predict::Scaling scaling = predict::no_scaling(architecture);
+  const predict::GraphSample* const samples[] = {&sample, &sample};
+  const auto step = [&](std::int64_t number) {
+    predict::write_graphs(executor, samples, architecture, scaling);
+    predict::write_labels(executor, samples, scaling);
+    executor.run({1, number});
+  };
+  std::int64_t number = 0;
+  while (number < 8) step(number++);
+  start_attribution();
+  while (number < 8 + kSteps) step(number++);
+  const MemoryCounts counts = stop_attribution();
+  EXPECT_EQ(counts.own, 0) << "first from " << first_own_caller();
 }
 
 TEST_F(Allocation, NoneInAStepOfSeveralDevices) {

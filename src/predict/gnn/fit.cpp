@@ -1,0 +1,129 @@
+#include "predict/gnn/fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "predict/gnn/fit_state.h"
+#include "predict/gnn/network.h"
+#include "predict/gnn/trainer.h"
+#include "predict/gnn/weights.h"
+
+namespace trainyard::predict {
+namespace {
+
+void check_options(const FitOptions& options) {
+  check_architecture(options.architecture);
+  for (const auto& [what, value] : {std::pair{"batch", options.batch},
+                                    {"epochs", options.epochs},
+                                    {"patience", options.patience},
+                                    {"save_every", options.save_every}})
+    if (value < 1) fail(ErrorKind::config, "fit: {} {}: wants at least 1", what, value);
+  if (!(options.learning_rate > 0))
+    fail(ErrorKind::config, "fit: learning rate {}: wants more than 0", options.learning_rate);
+  if (!(options.weight_decay >= 0))
+    fail(ErrorKind::config, "fit: weight decay {}: wants at least 0", options.weight_decay);
+  const auto shapes = parameter_shapes(options.architecture);
+  for (const std::string& one : options.frozen)
+    if (std::none_of(shapes.begin(), shapes.end(),
+                     [&](const auto& row) { return row.first.starts_with(one); }))
+      fail(ErrorKind::config, "fit: no parameter to freeze begins with '{}'; there are {} to {}", one,
+           shapes.front().first, shapes.back().first);
+}
+
+void check_samples(std::span<const GraphSample> training, std::span<const GraphSample> validation,
+                   const Architecture& architecture) {
+  if (training.empty()) fail(ErrorKind::config, "fit: no graphs to train on");
+  for (const auto samples : {training, validation})
+    for (const GraphSample& sample : samples)
+      check_sample(sample, architecture.features, architecture.outputs);
+  const auto knows_any = [&](const GraphSample& sample) {
+    for (std::size_t i = 0; i < sample.labels.size(); ++i)
+      if (sample.knows(i)) return true;
+    return false;
+  };
+  for (const auto samples : {training, validation})
+    if (!samples.empty() && std::none_of(samples.begin(), samples.end(), knows_any))
+      fail(ErrorKind::config, "fit: no label of the {} graphs is known",
+           samples.data() == training.data() ? "training" : "validation");
+}
+
+Scaling make_scaling(std::span<const GraphSample> training, const FitOptions& options) {
+  Scaling scaling = fit_scaling(training, options.architecture, options.loss, options.raw_features);
+  if (options.start == nullptr) return scaling;
+  const Scaling& before = options.start->scaling;
+  if (before.feature_middle.size() != scaling.feature_middle.size())
+    fail(ErrorKind::config, "fit: the model to start with has {} features, wants {}",
+         before.feature_middle.size(), scaling.feature_middle.size());
+  scaling.logarithmic_features = before.logarithmic_features;
+  scaling.feature_middle = before.feature_middle;
+  scaling.feature_spread = before.feature_spread;
+  return scaling;
+}
+
+// Returns the parameters that the start does not have.
+std::vector<std::string> write_start(engine::Executor& executor, const FitOptions& options) {
+  std::vector<std::string> fresh;
+  std::vector<NamedTensor> taken;
+  for (const auto& [name, shape] : parameter_shapes(options.architecture)) {
+    const NamedTensor* found = options.start->find(name);
+    if (found != nullptr && found->shape == shape) {
+      taken.push_back(*found);
+      continue;
+    }
+    if (is_frozen(name, options.frozen))
+      fail(ErrorKind::config, "fit: '{}' is frozen, but the model to start with has {}", name,
+           found == nullptr ? "none" : "one of " + found->shape.to_string());
+    fresh.push_back(name);
+  }
+  write_weights(executor, taken);
+  return fresh;
+}
+
+}  // namespace
+
+FitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
+              const FitOptions& options) {
+  check_options(options);
+  check_samples(training, validation, options.architecture);
+  const Scaling scaling = make_scaling(training, options);
+  Trainer trainer(training, validation, options, scaling);
+  FitResult result;
+  if (options.start != nullptr) result.fresh = write_start(trainer.executor(), options);
+  const FitFolder folder(options, training, validation);
+  FitState state;
+  if (auto loaded =
+          options.resume && !options.folder.empty() ? folder.load(trainer.executor()) : std::nullopt)
+    state = std::move(*loaded);
+  else
+    trainer.check_gradients();
+  const auto save = [&] {
+    if (!options.folder.empty())
+      folder.save(trainer.executor(), state, state.epochs * trainer.steps_per_epoch());
+  };
+  const auto is_over = [&] {
+    return result.interrupted || state.epochs >= options.epochs ||
+           (state.best_epoch >= 0 && state.epochs - 1 - state.best_epoch >= options.patience);
+  };
+  while (!is_over()) {
+    EpochReport report{.epoch = state.epochs};
+    report.training_loss = trainer.train_epoch(state.epochs);
+    report.validation_loss = validation.empty() ? report.training_loss : trainer.validate();
+    report.best = state.best_epoch < 0 || report.validation_loss < state.best_loss;
+    if (report.best) {
+      state.best_epoch = state.epochs;
+      state.best_loss = report.validation_loss;
+      state.best = read_weights(trainer.executor(), options.architecture);
+    }
+    ++state.epochs;
+    result.interrupted = options.hear && !options.hear(report);
+    if (state.epochs % options.save_every == 0 || is_over()) save();
+  }
+  result.epochs = state.epochs;
+  result.best_epoch = state.best_epoch;
+  result.best_loss = state.best_loss;
+  result.model = {options.architecture, scaling, std::move(state.best)};
+  return result;
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/gnn/model.h"
+
+namespace trainyard::predict {
+
+struct EpochReport {
+  std::int64_t epoch = 0;  // from 0
+  double training_loss = 0, validation_loss = 0;
+  bool best = false;  // of all so far
+};
+
+struct FitOptions {
+  Architecture architecture;
+  Loss loss = Loss::log;
+  bool raw_features = false;  // as they are, as Driple takes them
+  double learning_rate = 0.003;
+  double weight_decay = 1e-6;
+  std::int64_t batch = 32;  // graphs
+  std::int64_t epochs = 1000;
+  std::int64_t patience = 100;  // epochs without a better validation loss; then the fit ends
+  std::uint64_t seed = 42;
+  bool shuffle = true;
+  // Weights to begin with, where names and shapes agree; its scaling of features is kept. Others begin
+  // afresh.
+  const GnnModel* start = nullptr;
+  // Beginnings of parameter names that are not to change: "conv", "gru/". Each must name something.
+  std::vector<std::string> frozen = {};
+  std::filesystem::path folder = {};  // of checkpoints; empty: none are kept
+  std::int64_t save_every = 10;       // epochs
+  bool resume = false;                // from the folder's last checkpoint, if it has one
+  // Told of each epoch; false ends the fit (after a checkpoint, where there is a folder).
+  std::function<bool(const EpochReport&)> hear = nullptr;
+};
+
+struct FitResult {
+  GnnModel model;  // as it was at the best epoch
+  std::int64_t epochs = 0, best_epoch = 0;
+  double best_loss = 0;
+  bool interrupted = false;             // `hear` ended it
+  std::vector<std::string> fresh = {};  // parameters that `start` did not have
+};
+
+// Trains a graph network with Adam. The loss that decides is that of the validation graphs, or of the
+// training graphs where there are none. The same options and graphs give the same bits on the same machine
+// with the same number of threads, resumed or not.
+//
+// Before anything is changed, every parameter that is not frozen is seen to receive a gradient from some
+// training graph: Error (config) names one that gets none. Other Errors (config): samples that do not fit, a
+// frozen name that nothing has, a frozen parameter that `start` does not have, a checkpoint of another fit, a
+// loss that is not finite.
+FitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
+              const FitOptions& options);
+
+}  // namespace trainyard::predict

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "predict/gnn/architecture.h"
+#include "predict/gnn/graph_sample.h"
+#include "predict/gnn/model_file.h"
+#include "predict/gnn/named_tensor.h"
+#include "predict/gnn/scaling.h"
+
+namespace trainyard::predict {
+
+// A trained graph network: everything that a prediction needs.
+struct GnnModel {
+  Architecture architecture;
+  Scaling scaling;
+  std::vector<NamedTensor> parameters;  // as parameter_shapes() has them
+
+  const NamedTensor* find(const std::string& name) const;
+  std::int64_t parameter_count() const;
+};
+
+ModelFile to_file(const GnnModel& model);
+// Error (config) begins with '`who`': another kind of model, a setting or tensor that is missing or does not
+// fit.
+GnnModel parse_model(const ModelFile& file, const std::string& who);
+
+void save_model(const std::filesystem::path& path, const GnnModel& model);
+GnnModel load_model(const std::filesystem::path& path);
+
+// Driple's published state dict (18 tensors). It does not say how features and labels were scaled, nor how
+// often things are repeated: none, and Driple's rules.
+GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who);
+
+// Outputs of each graph, in units, in the order of the graphs; the work of all cores. Error (config) names a
+// graph that does not fit the model.
+std::vector<std::vector<float>> predict(const GnnModel& model, std::span<const GraphSample> graphs);
+
+}  // namespace trainyard::predict

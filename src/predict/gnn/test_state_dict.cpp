@@ -1,0 +1,84 @@
+#include "predict/gnn/test_state_dict.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace trainyard::predict {
+namespace {
+
+std::string little(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
+  return text;
+}
+
+std::uint32_t crc32(const std::string& text) {
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (const char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xEDB88320u : 0);
+  }
+  return ~crc;
+}
+
+}  // namespace
+
+std::string make_zip(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string file, directory;
+  for (const auto& [name, content] : entries) {
+    const std::string sums =
+        little(crc32(content), 4) + little(content.size(), 4) + little(content.size(), 4);
+    directory += "PK\x01\x02" + little(0, 6) + little(0, 2) + little(0, 4) + sums + little(name.size(), 2) +
+                 little(0, 12) + little(file.size(), 4) + name;
+    file += "PK\x03\x04" + little(0, 4) + little(0, 2) + little(0, 4) + sums + little(name.size(), 2) +
+            little(0, 2) + name + content;
+  }
+  return file + directory + "PK\x05\x06" + little(0, 4) + little(entries.size(), 2) +
+         little(entries.size(), 2) + little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);
+}
+
+std::string pickled_text(const std::string& text) { return "X" + little(text.size(), 4) + text; }
+
+std::string pickled_number(int number) { return "J" + little(static_cast<std::uint32_t>(number), 4); }
+
+std::string pickled_numbers(const std::vector<int>& numbers) {
+  std::string text = "(";
+  for (const int number : numbers) text += pickled_number(number);
+  return text + "t";
+}
+
+std::string pickled_tensor(const std::string& storage, int elements, int offset,
+                           const std::vector<int>& shape, const std::vector<int>& strides) {
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + pickled_text("storage") + "ctorch\nFloatStorage\n" +
+         pickled_text(storage) + pickled_text("cpu") + pickled_number(elements) + "tQ" +
+         pickled_number(offset) + pickled_numbers(shape) + pickled_numbers(strides) + "\x89" +
+         "ccollections\nOrderedDict\n)RtR";
+}
+
+std::string pickled_dict(const std::vector<std::pair<std::string, std::string>>& items) {
+  std::string text =
+      "\x80\x02"
+      "ccollections\nOrderedDict\n)R(";
+  for (const auto& [name, tensor] : items) text += pickled_text(name) + tensor;
+  return text + "u}" + pickled_text("_metadata") + "}" + pickled_text("version") + "K\x01" + "ssb.";
+}
+
+std::string float_bytes(int count, float first) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    const float number = first + static_cast<float>(i);
+    char bytes[sizeof number];
+    std::memcpy(bytes, &number, sizeof number);
+    text.append(bytes, sizeof number);
+  }
+  return text;
+}
+
+std::string small_state_dict() {
+  return make_zip({{"archive/data.pkl", pickled_dict({{"weight", pickled_tensor("7", 6, 0, {2, 3}, {3, 1})},
+                                                      {"bias", pickled_tensor("8", 6, 0, {3}, {2})}})},
+                   {"archive/data/7", float_bytes(6, 1)},
+                   {"archive/data/8", float_bytes(6, 10)}});
+}
+
+}  // namespace trainyard::predict
