@@ -14,6 +14,7 @@
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "ops/fill.h"
+#include "ops/gated_graph_conv.h"
 #include "ops/l2_penalty.h"
 #include "ops/local_response_norm.h"
 #include "ops/max_pool.h"
@@ -22,6 +23,7 @@
 #include "ops/recurrent.h"
 #include "ops/reshape.h"
 #include "ops/sequence_cross_entropy.h"
+#include "ops/set2set.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/softmax_cross_entropy.h"
@@ -53,7 +55,46 @@ Window2d two_pixels_below() {
   return window;
 }
 
+// Two graphs of six nodes together, eight wide: all is right but for what is changed.
+struct GraphMistake {
+  std::int64_t inputs = 8, rounds = 1, segments = 3, offsets = 7;
+  DType integers = DType::i32;
+};
+void two_graphs(Graph& graph, const GraphMistake& given) {
+  const auto integers = [&](const char* name, std::int64_t count) {
+    return tensor(graph, name, {count}, given.integers);
+  };
+  gated_graph_conv(graph, "nodes", tensor(graph, "x", {6, given.inputs}),
+                   {integers("segments", given.segments), integers("rounds", 2),
+                    integers("offsets", given.offsets), integers("neighbours", 10)},
+                   {tensor(graph, "w", {24, 8}),
+                    tensor(graph, "u", {24, 8}),
+                    tensor(graph, "b", {24}),
+                    tensor(graph, "c", {24}),
+                    {tensor(graph, "layer", {8, given.inputs}), tensor(graph, "bias", {8})}},
+                   {.rounds = given.rounds});
+}
+
 const Mistake kMistakes[] = {
+    {"graph_segments", [](Graph& g) { two_graphs(g, {.segments = 2}); },
+     "gated_graph_conv 'nodes': 2 segments, wants 3 for 2 graphs"},
+    {"graph_offsets", [](Graph& g) { two_graphs(g, {.offsets = 6}); },
+     "gated_graph_conv 'nodes': 6 offsets, wants 7 for 6 rows"},
+    {"graph_width", [](Graph& g) { two_graphs(g, {.inputs = 3, .rounds = 2}); },
+     "gated_graph_conv 'nodes': src is 6x3, wants 8 columns"},
+    {"graph_integers", [](Graph& g) { two_graphs(g, {.integers = DType::f32}); },
+     "gated_graph_conv 'nodes': input 1 'segments' is f32 3, wants i32"},
+    {"graph_rounds", [](Graph& g) { two_graphs(g, {.rounds = 0}); },
+     "gated_graph_conv 'nodes': 0 rounds of 1 layers: wants at least 1 round, and 1 or 2 layers"},
+    {"set2set_weights",
+     [](Graph& g) {
+       set2set(g, "read",
+               {tensor(g, "x", {6, 8}), tensor(g, "segments", {3}, DType::i32),
+                tensor(g, "steps", {2}, DType::i32), tensor(g, "w", {32, 8}), tensor(g, "u", {32, 8}),
+                tensor(g, "b", {32})},
+               {.steps = 2});
+     },
+     "set2set 'read': weights are 32x8 and 32x8, wants 32x16 and 32x8"},
     {"embedding_ids",
      [](Graph& g) {
        embedding(g, "words", tensor(g, "table", {9, 4}), tensor(g, "ids", {5, 2}));

@@ -54,7 +54,7 @@ struct FitResult {
 // Before anything is changed, every parameter that is not frozen is seen to receive a gradient from some
 // training graph: Error (config) names one that gets none. Other Errors (config): samples that do not fit, a
 // frozen name that nothing has, a frozen parameter that `start` does not have, a checkpoint of another fit, a
-// loss that is not finite.
+// loss that is not finite, graphs that need more memory than there is.
 FitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
               const FitOptions& options);
 

@@ -239,6 +239,9 @@ TEST_F(FitGraphs, RefusesNonsense) {
   refused("learning rate 0", [](FitOptions& options) { options.learning_rate = 0; });
   refused("2 labels, 0 of them", [](FitOptions& options) { options.architecture.outputs = 5; });
   refused("the loss is not finite", [](FitOptions& options) { options.learning_rate = 1e30; });
+  const std::vector<GraphSample> large{made_up_graph(100000, 1)};
+  expect_error(ErrorKind::config, "graphs of together 100000 nodes, with up to 50000 convolutions, need",
+               [&] { fit(large, {}, small_fit()); });
   expect_error(ErrorKind::config, "no graphs to train on", [] { fit({}, {}, small_fit()); });
 }
 

@@ -7,6 +7,7 @@
 #include "base/sample_order.h"
 #include "engine/canonical.h"
 #include "engine/initialise.h"
+#include "meter/memory.h"
 #include "plan/compile.h"
 #include "predict/gnn/batch.h"
 #include "predict/gnn/network.h"
@@ -18,6 +19,23 @@ ops::UpdateAttrs adam(const FitOptions& options) {
   ops::UpdateAttrs update{.rule = ops::Rule::adam, .weight_decay = options.weight_decay};
   update.schedule.rate = options.learning_rate;
   return update;
+}
+
+// What the rounds keep for the backward pass is most of the memory, and grows with the square of a graph.
+void want_memory(const Capacity& capacity, const Architecture& architecture) {
+  const auto nodes = static_cast<double>(capacity.nodes), hidden = static_cast<double>(architecture.hidden);
+  const double each_round = (architecture.convolution == Convolution::gcn ? 6 : 7) * hidden,
+               each_step = nodes + 7 * hidden * static_cast<double>(capacity.graphs);
+  const double needed = sizeof(float) * (static_cast<double>(capacity.convolutions) * nodes * each_round +
+                                         static_cast<double>(capacity.readout_steps) * each_step);
+  const std::int64_t available = meter::available_bytes(meter::SystemFiles());
+  if (available > 0 && needed > static_cast<double>(available))
+    fail(ErrorKind::config,
+         "fit: {} graphs of together {} nodes, with up to {} convolutions, need {:.1f} GB of memory, this "
+         "machine has "
+         "{:.1f}; take fewer at once, fewer convolutions, or coarser graphs",
+         capacity.graphs, capacity.nodes, capacity.convolutions, needed / 1e9,
+         static_cast<double>(available) / 1e9);
 }
 
 double loss_of(const engine::Executor& executor) { return executor.host_view<float>(kLoss)[0]; }
@@ -37,8 +55,10 @@ Trainer::Trainer(std::span<const GraphSample> training, std::span<const GraphSam
       scaling_(scaling),
       backend_(backend::make_backend("auto")) {
   const std::int64_t batch = std::min(options_.batch, training_size());
+  const Capacity capacity = capacity_for(training_, options_.architecture, batch);
+  want_memory(capacity, options_.architecture);
   GraphNetwork network = build_network({.architecture = options_.architecture,
-                                        .capacity = capacity_for(training_, options_.architecture, batch),
+                                        .capacity = capacity,
                                         .training = true,
                                         .frozen = [this](const std::string& name) { return frozen(name); }});
   add_training_step(network, adam(options_));
