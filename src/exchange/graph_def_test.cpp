@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "exchange/graph_def.h"
+#include "exchange/limits.h"
+#include "exchange/test_models.h"
+#include "exchange/text_format.h"
+
+namespace trainyard::exchange {
+namespace {
+
+const OpNode& op_of(const ExchangeGraph& graph, const std::string& name) {
+  for (const OpNode& op : graph.nodes)
+    if (op.name == name) return op;
+  throw std::runtime_error("no op " + name);
+}
+
+TEST(GraphDef, ShapesAndFlopsFollow) {
+  const ExchangeGraph graph = read_graph_def(small_graph_def(), "test");
+  ASSERT_EQ(graph.nodes.size(), 9u);
+  EXPECT_EQ(op_of(graph, "conv").outputs[0].to_string(), "f32 2x4x4x16");
+  EXPECT_EQ(op_of(graph, "relu").outputs[0].to_string(), "f32 2x4x4x16");
+  EXPECT_EQ(op_of(graph, "relu").elementwise_flops, 512);
+  EXPECT_EQ(op_of(graph, "d_kernel").outputs[0].to_string(), "f32 3x3x3x16");
+  EXPECT_EQ(op_of(graph, "conv").flops, 2 * 2 * 4 * 4 * 16 * 27);
+  EXPECT_EQ(op_of(graph, "d_kernel").flops, 2 * 2 * 4 * 4 * 16 * 27);
+  EXPECT_EQ(op_of(graph, "conv").device, "/device:GPU:0");
+}
+
+TEST(GraphDef, OnlyWhatAnOptimizerAppliesToIsTrained) {
+  const ExchangeGraph graph = read_graph_def(small_graph_def(), "test");
+  EXPECT_EQ(op_of(graph, "kernel").parameters, 27 * 16);
+  EXPECT_EQ(op_of(graph, "momentum").parameters, 0);
+  EXPECT_EQ(totals_of(graph).parameters, 27 * 16);
+}
+
+TEST(GraphDef, EdgesOfDataAndControl) {
+  const ExchangeGraph graph = read_graph_def(small_graph_def(), "test");
+  EXPECT_EQ(op_of(graph, "done").inputs, (std::vector<OpInput>{{7, 0, true}}));
+  EXPECT_EQ(op_of(graph, "conv").inputs, (std::vector<OpInput>{{0, 0, false}, {1, 0, false}}));
+  EXPECT_EQ(totals_of(graph).control_edges, 1);
+  const ExchangeGraph ring = read_graph_def(
+      R"(node { name: "a" op: "Merge" input: "b:1" } node { name: "b" op: "NextIteration" input: "a" })",
+      "test");
+  EXPECT_EQ(ring.nodes[0].inputs[0].output, 1);
+  EXPECT_EQ(topological_order(ring), (std::vector<int>{0, 1}));
+}
+
+TEST(GraphDef, MistakesSayTheirLine) {
+  const auto read = [](const std::string& text) { return [text] { read_graph_def(text, "'g.pbtxt'"); }; };
+  expect_error(ErrorKind::config, "no node in it", read("versions { producer: 1 }"));
+  expect_error(ErrorKind::config, "'g.pbtxt':2: a value is missing", read("node {\n name: }"));
+  expect_error(ErrorKind::config, "ends inside a message", read("node { name: \"a\" op: \"b\""));
+  expect_error(ErrorKind::config, "a text does not end", read("node { name: \"a"));
+  expect_error(ErrorKind::config, "'>' closes nothing", read("node { >"));
+  expect_error(ErrorKind::config, "which is no node", read("node { name: \"a\" op: \"b\" input: \"c\" }"));
+  expect_error(ErrorKind::config, "two nodes 'a'",
+               read("node { name: \"a\" op: \"b\" } node { name: \"a\" op: \"b\" }"));
+  std::string deep = "node { name: \"a\" op: \"b\" ";
+  for (int i = 0; i < 100; ++i) deep += "x { ";
+  expect_error(ErrorKind::config, "within each other", read(deep));
+}
+
+TEST(TextFormat, ReadsFieldsListsAndEscapes) {
+  const std::string who = "test";
+  TextReader reader(R"(a: [1, -2] b { c: "x\n\x41\101" 'more' } # end
+                       d: TRUE)",
+                    who);
+  std::vector<std::string> seen;
+  for (auto event = reader.next(); event.kind != TextReader::Kind::end; event = reader.next()) {
+    const char* kind = event.kind == TextReader::Kind::open    ? "{"
+                       : event.kind == TextReader::Kind::close ? "}"
+                                                               : "=";
+    seen.push_back(std::string(event.name) + kind + reader.text(event));
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"a=1", "a=-2", "b{", "c=x\nAA", "}", "d=TRUE"}));
+}
+
+}  // namespace
+}  // namespace trainyard::exchange

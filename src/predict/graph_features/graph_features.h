@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "exchange/exchange_graph.h"
+#include "predict/graph_features/op_vocabulary.h"
+
+namespace trainyard::predict {
+
+// What is counted of one op, or of a group of ops. Plain numbers: who learns from them scales them.
+struct OpFeatures {
+  std::int64_t ops = 0;
+  std::vector<std::pair<int, std::int64_t>> types;  // number in the vocabulary and how many; ascending
+  std::int64_t flops = 0, elementwise_flops = 0, bytes_moved = 0;
+  std::int64_t output_bytes = 0, parameters = 0;
+  std::int64_t inputs = 0, outputs = 0;  // edges that come in and go out, of groups from and to others
+};
+
+struct FeatureEdge {
+  int from = 0, to = 0;
+  std::int64_t bytes = 0;  // of a group: all that goes that way; a tensor that two ops read counts twice
+  bool control = false;    // nothing but control edges
+};
+
+// Ops or groups with directed edges, each pair at most once.
+struct GraphFeatures {
+  std::vector<OpFeatures> nodes;
+  std::vector<FeatureEdge> edges;  // ascending by (from, to)
+};
+
+GraphFeatures graph_features(const exchange::ExchangeGraph& graph, const OpVocabulary& vocabulary);
+
+// REQUIRES: a group from 0 to groups - 1 for each node. Edges within a group are gone.
+GraphFeatures grouped(const GraphFeatures& features, const std::vector<int>& group, int groups);
+
+}  // namespace trainyard::predict
