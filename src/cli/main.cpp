@@ -65,6 +65,10 @@ std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError&
       if (i < argc && names.back() == argv[i]) next = below;
     }
     if (names.empty() || (i < argc && argv[i][0] == '-')) break;
+    // Where a word may also stand for itself, it need not be a command.
+    const bool takes_words =
+        level->get_options([](const CLI::Option* o) { return o->get_positional(); }).size() > 0;
+    if (next == nullptr && takes_words) break;
     if (i < argc && next == nullptr)
       return fmt::format("'{}' is no command of {}{}; one of {}; see {} --help", argv[i], path,
                          did_you_mean(argv[i], names), fmt::join(names, ", "), path);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/networks_commands.h"
 #include "graph/analysis.h"
 #include "networks/model.h"
 #include "networks/zoo.h"
@@ -128,11 +129,29 @@ std::function<int()> declare_networks(CLI::App& command) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  command.description("List the networks, or describe one");
+  command.description("List the networks, describe one, or exchange graphs with others");
   command.add_option("name", options->name, "Network to describe; without it all are listed");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer("Examples:\n  trainyard networks\n  trainyard networks resnet50 --json");
-  return [options] { return run(options->name, options->json); };
+  struct Below {
+    CLI::App* command;
+    std::function<int()> run;
+  };
+  std::vector<Below> below;
+  const auto add = [&](const char* name, const char* summary, std::function<int()> (*declare)(CLI::App&)) {
+    CLI::App* subcommand = command.add_subcommand(name, summary);
+    below.push_back({subcommand, declare(*subcommand)});
+  };
+  add("export", "Write a network as an ONNX file, or its graph for Graphviz", declare_networks_export);
+  add("import", "Say what a file of a graph holds, and what keeps it from being trained",
+      declare_networks_import);
+  add("features", "What predictors see of a graph", declare_networks_features);
+  add("stats", "Count the ops of networks and files", declare_networks_stats);
+  return [options, below] {
+    for (const Below& one : below)
+      if (one.command->parsed()) return one.run();
+    return run(options->name, options->json);
+  };
 }
 
 }  // namespace trainyard::cli

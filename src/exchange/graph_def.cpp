@@ -40,12 +40,13 @@ class GraphDefReader {
   }
 
  private:
-  void take_item() {
-    if (++items_ > kMaxItems) reader_.refuse(fmt::format("more than {} inputs and numbers", kMaxItems));
+  void take_items(std::int64_t count) {
+    items_ += count;
+    if (items_ > kMaxItems) reader_.refuse(fmt::format("more than {} inputs and numbers", kMaxItems));
   }
 
   std::string name_text(const Event& event) {
-    take_item();
+    take_items(1 + static_cast<std::int64_t>(event.value.size()) / kNameBytes);
     std::string text = reader_.text(event);
     for (const char c : text)
       if (static_cast<unsigned char>(c) < 0x20) reader_.refuse("a name with control characters");
@@ -100,7 +101,7 @@ class GraphDefReader {
         key = name_text(event);
       }
     });
-    take_item();
+    take_items(1);
     node.attributes[key] = std::move(value);
   }
 
@@ -119,11 +120,13 @@ class GraphDefReader {
         }
         return;
       }
-      take_item();
+      take_items(1);
       if (event.name == "i") value.integers.push_back(reader_.integer(event));
       if (event.name == "b") value.truth = reader_.truth(event);
       if (value.text.size() < kShownText) {
-        value.text += (value.text.empty() ? "" : ",") + reader_.text(event).substr(0, kShownText);
+        Event shown = event;
+        shown.value = event.value.substr(0, kShownText);
+        value.text += (value.text.empty() ? "" : ",") + reader_.text(shown);
         for (char& c : value.text)
           if (static_cast<unsigned char>(c) < 0x20) c = ' ';
       }
@@ -132,6 +135,7 @@ class GraphDefReader {
 
   TensorSpec read_shape() {
     TensorSpec spec{true, {}, ""};
+    take_items(1);
     each_field([&](const Event& event) {
       if (event.kind != Kind::open) {
         if (event.name == "unknown_rank" && reader_.truth(event)) spec.has_shape = false;
@@ -143,7 +147,7 @@ class GraphDefReader {
         if (inner.kind == Kind::open) return reader_.skip_message();
         if (inner.name == "size") size = reader_.integer(inner);
       });
-      take_item();
+      take_items(1);
       spec.dims.push_back(size < 0 || size > kMaxElements ? kUnknown : size);
       if (spec.dims.size() > kMaxRank) reader_.refuse(fmt::format("more than {} dimensions", kMaxRank));
     });

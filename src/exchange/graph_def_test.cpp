@@ -56,6 +56,7 @@ TEST(GraphDef, MistakesSayTheirLine) {
   expect_error(ErrorKind::config, "which is no node", read("node { name: \"a\" op: \"b\" input: \"c\" }"));
   expect_error(ErrorKind::config, "two nodes 'a'",
                read("node { name: \"a\" op: \"b\" } node { name: \"a\" op: \"b\" }"));
+  expect_error(ErrorKind::config, "missing after '[a?b]'", read("node { [a\nb] 1 }"));
   std::string deep = "node { name: \"a\" op: \"b\" ";
   for (int i = 0; i < 100; ++i) deep += "x { ";
   expect_error(ErrorKind::config, "within each other", read(deep));

@@ -6,9 +6,11 @@
 namespace trainyard::exchange {
 
 inline constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 31;  // protobuf's own limit
+inline constexpr std::int64_t kMaxTextBytes = std::int64_t{1} << 29;  // of a file that is text
 inline constexpr std::int64_t kMaxNodes = 1'000'000;
-inline constexpr std::int64_t kMaxItems =
-    16'000'000;                       // names, dimensions, numbers of attributes, all together
+// Names, shapes, dimensions, numbers of attributes, all together; a long name counts as several.
+inline constexpr std::int64_t kMaxItems = 8'000'000;
+inline constexpr std::int64_t kNameBytes = 32;
 inline constexpr int kMaxDepth = 64;  // of messages within messages
 inline constexpr int kMaxRank = 32;
 // Of a tensor: a product of two such counts, twice, is still a 64-bit number.

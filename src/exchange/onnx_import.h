@@ -34,11 +34,11 @@ struct OnnxNetwork {
 // where a shape or factor depends on them: parameters get no values.
 OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who);
 
-// The same with what a training step of it takes: mean softmax cross-entropy over the classes of its one
-// output (N, classes), backward pass and plain SGD. Nothing where that is not its form.
+// What a training step of it takes: mean softmax cross-entropy over the classes of its one output (N,
+// classes), backward pass and plain SGD.
 struct TrainingForm {
   std::int64_t flops = 0, saved_bytes = 0;
-  std::string obstacle;  // empty: it can be trained
+  std::string obstacle;  // why it cannot be trained, or empty
 };
 TrainingForm training_form(const OnnxNetwork& network);
 

@@ -68,8 +68,8 @@ class ModelReader {
     return f.bytes;
   }
   std::string text(const WireField& f) {
-    take_items(1);
     const std::string_view bytes = message(f);
+    take_items(1 + static_cast<std::int64_t>(bytes.size()) / kNameBytes);
     // Names are shown in one line.
     for (const char c : bytes)
       if (static_cast<unsigned char>(c) < 0x20) refuse("a name with control characters");
@@ -181,6 +181,8 @@ class ModelReader {
           break;
         case field::attribute::s:
           attribute.text = std::string(message(f).substr(0, 1024));
+          for (char& c : attribute.text)
+            if (static_cast<unsigned char>(c) < 0x20) c = '?';
           break;
         case field::attribute::t:
           attribute.tensor.assign(1, read_tensor(message(f)));
@@ -240,7 +242,7 @@ class ModelReader {
           tensor.name = text(f);
           break;
         case field::tensor::doc_string:
-          tensor.doc = text(f);
+          tensor.doc = message(f).substr(0, kReadDoc);
           break;
         case field::tensor::raw_data:
           tensor.raw = message(f);
@@ -312,7 +314,7 @@ class ModelReader {
     ValueInfo value;
     each_field(message(f), "description of a value", [&](const WireField& inner) {
       if (inner.number == field::value_info::name) value.name = text(inner);
-      if (inner.number == field::value_info::doc_string) value.doc = text(inner);
+      if (inner.number == field::value_info::doc_string) value.doc = message(inner).substr(0, kReadDoc);
       if (inner.number == field::value_info::type) read_type(message(inner), value.spec);
     });
     values.push_back(std::move(value));
@@ -342,6 +344,8 @@ class ModelReader {
       if (spec.dims.size() > kMaxRank) refuse("a tensor of more than {} dimensions", kMaxRank);
     });
   }
+
+  static constexpr std::size_t kReadDoc = 16;  // what our own files say there is shorter
 
   const std::string& who_;
   std::int64_t items_ = 0;

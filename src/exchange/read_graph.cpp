@@ -36,8 +36,8 @@ GraphFile read_graph_file(const std::filesystem::path& path, const OnnxImportOpt
     fail(ErrorKind::usage, "'{}': the name of a graph ends with .onnx, .pbtxt, .dot or .gv", path.string());
   const MappedFile file(path);
   const std::string who = "'" + path.string() + "'";
-  if (file.bytes() > kMaxFileBytes)
-    fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), kMaxFileBytes);
+  const std::int64_t most = *format == Format::onnx ? kMaxFileBytes : kMaxTextBytes;
+  if (file.bytes() > most) fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), most);
   const std::string_view content(reinterpret_cast<const char*>(file.data()),
                                  static_cast<std::size_t>(file.bytes()));
   GraphFile result;

@@ -21,10 +21,11 @@ bool ends_scalar(char c) {
 }  // namespace
 
 void TextReader::refuse(const std::string& what) const {
-  const auto line =
-      1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())),
-                     '\n');
-  fail(ErrorKind::config, "{}:{}: {}", who_, line, what);
+  const std::string_view before = text_.substr(0, std::min(at_, text_.size()));
+  std::string line = what;  // parts of the file are quoted in it
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  fail(ErrorKind::config, "{}:{}: {}", who_, 1 + std::count(before.begin(), before.end(), '\n'), line);
 }
 
 void TextReader::skip_space() {

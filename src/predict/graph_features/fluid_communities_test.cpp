@@ -80,7 +80,7 @@ TEST(FluidCommunities, FindsWhatHangsTogether) {
   EXPECT_GE(found, 8);  // where no two groups start in one clique, which is 22 % of the draws, and often else
 }
 
-// The goal is 50 ms on an idle machine; CPU time does not see the others of a busy one.
+// Of CPU time, which does not see the others of a busy machine; 2.5 ms were seen.
 TEST(FluidCommunities, FiveThousandOpsAreQuick) {
   const UndirectedGraph graph = random_graph(5000, 7);
   double best = 1;
@@ -90,7 +90,7 @@ TEST(FluidCommunities, FiveThousandOpsAreQuick) {
     best = std::min(best, static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
   }
   RecordProperty("milliseconds", std::to_string(best * 1e3));
-  EXPECT_LT(best, 0.25);
+  EXPECT_LT(best, 0.05);
 }
 
 TEST(FluidCommunities, GroupsMustFitTheGraph) {

@@ -1,0 +1,133 @@
+#include <map>
+#include <memory>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/graph_source.h"
+#include "cli/networks_commands.h"
+#include "cli/text_table.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ImportOptions {
+  std::filesystem::path file;
+  std::int64_t batch = 1;
+  bool json = false;
+};
+
+struct Imported {
+  exchange::GraphFile file;
+  exchange::GraphTotals totals;
+  std::map<std::string, std::int64_t> types;
+  exchange::TrainingForm training;
+};
+
+Imported import_file(const ImportOptions& options) {
+  Imported result{.file = exchange::read_graph_file(options.file, {.batch = options.batch})};
+  result.totals = exchange::totals_of(result.file.graph);
+  for (const exchange::OpNode& op : result.file.graph.nodes) ++result.types[op.type];
+  if (result.file.network)
+    result.training = exchange::training_form(*result.file.network);
+  else
+    result.training.obstacle = fmt::format("a {} file says too little for that", name(result.file.format));
+  return result;
+}
+
+void print_import_json(const ImportOptions& options, const Imported& imported) {
+  Json obstacles = Json::array();
+  if (imported.file.network)
+    for (const exchange::Obstacle& obstacle : imported.file.network->obstacles)
+      obstacles.push_back({{"op", obstacle.type},
+                           {"nodes", obstacle.nodes},
+                           {"reason", obstacle.reason},
+                           {"first_node", obstacle.first_node}});
+  const exchange::GraphTotals& totals = imported.totals;
+  Json json{{"file", options.file.string()},
+            {"format", name(imported.file.format)},
+            {"graph", imported.file.graph.name},
+            {"ops", totals.ops},
+            {"edges", totals.edges},
+            {"control_edges", totals.control_edges},
+            {"ops_of_unknown_shape", totals.unknown_shapes},
+            {"parameters", totals.parameters},
+            {"flops", totals.flops},
+            {"elementwise_flops", totals.elementwise_flops},
+            {"bytes_moved", totals.bytes_moved},
+            {"op_types", imported.types},
+            {"trainable", imported.training.obstacle.empty()},
+            {"obstacle", imported.training.obstacle},
+            {"obstacles", obstacles}};
+  if (imported.training.obstacle.empty()) {
+    json["training_flops"] = imported.training.flops;
+    json["saved_bytes"] = imported.training.saved_bytes;
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_import(const ImportOptions& options, const Imported& imported) {
+  const auto line = [](const char* what, const std::string& value) {
+    fmt::print("{:<20} {}\n", what, value);
+  };
+  const exchange::GraphTotals& totals = imported.totals;
+  line("file", fmt::format("{}, {}, graph '{}'", options.file.string(), name(imported.file.format),
+                           imported.file.graph.name));
+  line("ops",
+       fmt::format("{}, {} edges of data, {} of control", totals.ops, totals.edges, totals.control_edges));
+  if (totals.unknown_shapes > 0)
+    line("unknown shapes", fmt::format("{} ops: nothing of them is counted", totals.unknown_shapes));
+  line("parameters", fmt::format("{}", totals.parameters));
+  line("flops",
+       fmt::format("{}, {} element by element, {} moved", format_flops(static_cast<double>(totals.flops)),
+                   format_flops(static_cast<double>(totals.elementwise_flops)),
+                   format_bytes(totals.bytes_moved)));
+  std::string types;
+  for (const auto& [type, count] : imported.types)
+    types += fmt::format("{}{} {}", types.empty() ? "" : ", ", count, type);
+  line("op types", types);
+  if (imported.training.obstacle.empty()) {
+    line("training", fmt::format("possible: {} a step, {} saved for the backward pass",
+                                 format_flops(static_cast<double>(imported.training.flops)),
+                                 format_bytes(imported.training.saved_bytes)));
+    return;
+  }
+  line("training", "not possible: " + imported.training.obstacle);
+  if (!imported.file.network || imported.file.network->obstacles.empty()) return;
+  TextTable table({"op", "nodes", "first", "why"});
+  for (const exchange::Obstacle& obstacle : imported.file.network->obstacles)
+    table.add({obstacle.type, fmt::format("{}", obstacle.nodes), obstacle.first_node, obstacle.reason});
+  fmt::print("\n{}", table.text());
+}
+
+}  // namespace
+
+std::function<int()> declare_networks_import(CLI::App& command) {
+  const auto options = std::make_shared<ImportOptions>();
+  command
+      .add_option("file", options->file, "ONNX (.onnx), TensorFlow GraphDef (.pbtxt) or Graphviz (.dot, .gv)")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--batch", options->batch, "Of an ONNX file that leaves it open")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->type_name("N");
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.footer(
+      "Examples:\n"
+      "  trainyard networks import lenet.onnx\n"
+      "  trainyard networks import googlenet.dot --json");
+  return [options] {
+    const Imported imported = import_file(*options);
+    if (options->json)
+      print_import_json(*options, imported);
+    else
+      print_import(*options, imported);
+    return 0;
+  };
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,103 @@
+// Graphs of networks go out to files and come in again.
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli_fixture.h"
+#include "exchange/test_models.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+namespace onnx = exchange::onnx;
+
+class NetworksTest : public CliTest {
+ protected:
+  Json json_of(const std::string& arguments) const {
+    const CommandResult result = run(arguments + " --json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  }
+  void write(const char* name, const std::string& content) const {
+    std::ofstream(work() / name, std::ios::binary) << content;
+  }
+};
+
+TEST_F(NetworksTest, AnExportedNetworkIsImportedWithItsCosts) {
+  const Json network = json_of("networks resnet20");
+  const Json exported = json_of("networks export resnet20 --to resnet20.onnx --weights initial");
+  EXPECT_EQ(exported["weights"], "initial");
+  EXPECT_GT(exported["bytes"], 4 * network["parameters"].get<std::int64_t>());
+  const Json imported = json_of("networks import resnet20.onnx");
+  EXPECT_EQ(imported["parameters"], network["parameters"]);
+  EXPECT_EQ(imported["flops"], network["forward_flops_per_image"]);
+  EXPECT_EQ(imported["training_flops"], network["training_flops_per_image"]);
+  EXPECT_TRUE(imported["trainable"]);
+  EXPECT_EQ(json_of("networks features resnet20.onnx")["nodes"].size(), imported["ops"]);
+}
+
+TEST_F(NetworksTest, WeightsOfACheckpoint) {
+  ASSERT_EQ(run("train --network lenet --data synthetic --batch 2 --optimizer sgd --steps 2 --no-eval --out "
+                "run --quiet")
+                .exit_code,
+            0);
+  ASSERT_EQ(run("networks export lenet --to trained.onnx --weights run").exit_code, 0);
+  // The file holds the bytes that the checkpoint does.
+  const auto bytes = [&](const std::filesystem::path& name) {
+    std::ifstream file(work() / name, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string file = bytes("trained.onnx"), stored = bytes("run/step-00000002/tensors.bin");
+  const onnx::Model model = onnx::read_model(file, "test");
+  std::size_t found = 0;
+  for (const onnx::Tensor& tensor : model.initializers)
+    if (tensor.doc == "parameter" && stored.find(tensor.raw) != std::string::npos) ++found;
+  EXPECT_EQ(found, 8u);  // weights and biases of two convolutions and two dense layers
+  EXPECT_TRUE(json_of("networks import trained.onnx")["trainable"]);
+  expect_failure("networks export deepmnist --to x.onnx --weights run", 1, "is of network 'lenet'");
+  std::fstream tensors(work() / "run" / "step-00000002" / "tensors.bin",
+                       std::ios::in | std::ios::out | std::ios::binary);
+  tensors << "damage";
+  tensors.close();
+  expect_failure("networks export lenet --to x.onnx --weights run", 1, "checksum");
+  EXPECT_FALSE(std::filesystem::exists(work() / "x.onnx"));
+}
+
+TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
+  write("swish.onnx", exchange::onnx_file_of(exchange::small_onnx_model("HardSwish")));
+  const CommandResult text = run("networks import swish.onnx");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_NE(text.out.find("not possible"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("HardSwish"), std::string::npos) << text.out;
+  const Json json = json_of("networks import swish.onnx");
+  EXPECT_FALSE(json["trainable"]);
+  EXPECT_EQ(json["obstacles"][0]["op"], "HardSwish");
+}
+
+TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
+  write("graph.pbtxt", exchange::small_graph_def());
+  write("ops.csv", "Operation,Frequency\nConv2D,0.75\nRelu,0.25\n");
+  const Json json = json_of("networks features graph.pbtxt --legacy --devices gpu --groups 2 --ops ops.csv");
+  EXPECT_EQ(json["kept_ops"], 6);
+  EXPECT_EQ(json["unknown_ops"], 4);
+  EXPECT_EQ(json["features"].size(), 2u);
+  const double frequencies = json["features"][0][2].get<double>() + json["features"][1][2].get<double>();
+  EXPECT_DOUBLE_EQ(frequencies, 1.0);
+}
+
+TEST_F(NetworksTest, MistakesAreOneLine) {
+  expect_failure("networks resnet50 --bogus", 1, "--bogus");
+  expect_failure("networks import nothing.onnx", 1, "nothing.onnx");
+  write("cut.onnx", exchange::onnx_file_of(exchange::small_onnx_model("Relu")).substr(0, 100));
+  expect_failure("networks import cut.onnx", 1, "'cut.onnx': broken off");
+  expect_failure("networks import file.bin", 1, "ends with .onnx, .pbtxt, .dot or .gv");
+  expect_failure("networks export lenet --to lenet.pbtxt", 1, "ends with .onnx, .dot or .gv");
+  expect_failure("networks export lenet --to x.onnx --step training", 1, "holds the forward pass");
+  expect_failure("networks features lenet --step sideways", 1, "--step");
+  expect_failure("networks stats lent", 1, "did you mean 'lenet'");
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test
