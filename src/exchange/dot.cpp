@@ -139,11 +139,11 @@ class DotReader {
 
   std::string peek() {
     const std::size_t before = at_;
-    std::string word = token();
-    if (was_quoted_) word = "\"";
+    const std::string word = token();
+    const bool quoted = was_quoted_;
     at_ = before;
     was_quoted_ = false;
-    return word;
+    return quoted ? std::string(1, '"') : word;
   }
 
   Attributes attributes() {

@@ -44,8 +44,10 @@ std::string TensorSpec::to_string() const {
   std::string text = dtype.empty() ? "?" : dtype;
   if (!has_shape) return text + " of unknown shape";
   if (dims.empty()) return text + " scalar";
-  for (std::size_t i = 0; i < dims.size(); ++i)
-    text += (i == 0 ? " " : "x") + (dims[i] < 0 ? std::string("?") : std::to_string(dims[i]));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    text += i == 0 ? ' ' : 'x';
+    text += dims[i] < 0 ? std::string("?") : std::to_string(dims[i]);
+  }
   return text;
 }
 
