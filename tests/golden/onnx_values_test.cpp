@@ -1,0 +1,122 @@
+// Exported graphs compute what ours do: an evaluation of ONNX's operators in numpy, written after their
+// specification alone, agrees with the reference backend.
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "backend/backend.h"
+#include "base/test_folder.h"
+#include "conformance/run_graph.h"
+#include "exchange/onnx_export.h"
+#include "ops/activation.h"
+#include "ops/average_pool.h"
+#include "ops/batch_norm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/local_response_norm.h"
+#include "ops/max_pool.h"
+#include "ops/pad.h"
+#include "ops/recurrent.h"
+#include "ops/reshape.h"
+#include "ops/scale.h"
+#include "ops/slice.h"
+#include "ops/softmax.h"
+
+namespace trainyard::exchange {
+namespace {
+
+using graph::Initializer;
+using graph::ValueId;
+
+constexpr int kAbsent = 77;
+
+class OnnxValues : public testing::Test {
+ protected:
+  ValueId parameter(const char* name, const Shape& shape) {
+    return graph_.add_parameter(name, {shape, DType::f32}, Initializer::normal(1));
+  }
+  ValueId statistic(const char* name, const Shape& shape) {
+    return graph_.add_state(name, {shape, DType::f32}, graph::Role::statistic,
+                            Initializer::uniform(0.2, 1.5));
+  }
+  ValueId input(const Shape& shape) {
+    return graph_.add_input("x", {shape, DType::f32}, Initializer::normal(1));
+  }
+
+  void write(const char* name, const HostTensor& tensor) const {
+    std::ofstream(folder_.path() / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(tensor.data()), static_cast<std::streamsize>(tensor.bytes()));
+  }
+
+  void expect_equal(ValueId output) {
+    graph_.mark_output(output);
+    const auto reference = backend::make_backend("reference");
+    const conformance::Values start = conformance::first_values(graph_, 3);
+    const conformance::RunResult result = conformance::run_graph(graph_, *reference, start);
+    const WeightSource weights = [&](const graph::Value& value) {
+      const HostTensor& tensor = start[static_cast<std::size_t>(graph_.find(value.name))];
+      return std::vector<std::byte>(tensor.data(), tensor.data() + tensor.bytes());
+    };
+    export_onnx(graph_, output, {.name = "values", .weights = weights}, folder_.path() / "graph.onnx");
+    write("input", start[static_cast<std::size_t>(graph_.find("x"))]);
+    write("output", result.values[static_cast<std::size_t>(output)]);
+    const std::string command = "tests/scripts/onnx_values.py " + folder_.path().string();
+    const int status = std::system(command.c_str());
+    if (WEXITSTATUS(status) == kAbsent) GTEST_SKIP() << "Python's onnx is absent (Debian: python3-onnx)";
+    EXPECT_EQ(status, 0);
+  }
+
+  TestFolder folder_;
+  graph::Graph graph_;
+};
+
+TEST_F(OnnxValues, OfImages) {
+  ValueId x = input({2, 4, 9, 8});
+  const ops::Window2d uneven{.kernel_h = 3,
+                             .kernel_w = 2,
+                             .stride_h = 2,
+                             .stride_w = 1,
+                             .dilation_h = 1,
+                             .dilation_w = 2,
+                             .pad_top = 1,
+                             .pad_left = 0,
+                             .pad_bottom = 2,
+                             .pad_right = 1};
+  x = ops::conv2d(graph_, "conv", x, parameter("w", {6, 2, 3, 2}), parameter("b", {6}),
+                  {.window = uneven, .groups = 2});
+  const ops::BatchNormInputs norm{x, parameter("gamma", {6}), parameter("beta", {6}), statistic("mean", {6}),
+                                  statistic("variance", {6})};
+  x = ops::batch_norm(graph_, "norm", norm, {.epsilon = 1e-3, .training = false});
+  x = ops::local_response_norm(graph_, "lrn", x, {.window = 3, .k = 1.5, .alpha = 0.3, .beta = 0.6});
+  const ops::Window2d over_the_edge = ops::square_window(3, 2, 1);
+  x = ops::concat(graph_, "join",
+                  {ops::max_pool(graph_, "most", x, over_the_edge),
+                   ops::average_pool(graph_, "mean_inside", x, {over_the_edge, false}),
+                   ops::average_pool(graph_, "mean_of_all", x, {over_the_edge, true})});
+  x = ops::activation(graph_, "leaky", x, {ops::Activation::leaky_relu});
+  x = ops::pad(graph_, "pad", x, {0, 1, 0, 2}, {0, 0, 1, 0});
+  x = ops::slice(graph_, "slice", x, {0, 0, 1, 0}, {2, 19, 3, 4});
+  x = ops::dense(graph_, "dense", x, parameter("v", {5, 19, 3, 4}), parameter("c", {5}));
+  expect_equal(ops::softmax(graph_, "softmax", ops::scale(graph_, "scale", x, 0.1)));
+}
+
+class OnnxCellValues : public OnnxValues, public testing::WithParamInterface<ops::Cell> {};
+
+TEST_P(OnnxCellValues, OfSequences) {
+  const std::int64_t rows = ops::gates_of(GetParam()) * 4;
+  const ops::RecurrentInputs inputs{input({5, 2, 3}), parameter("w", {rows, 3}), parameter("u", {rows, 4}),
+                                    parameter("b", {rows})};
+  const ValueId y = ops::recurrent(graph_, "cell", inputs, {GetParam(), false});
+  expect_equal(ops::reshape(graph_, "flat", y, {10, 4}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, OnnxCellValues,
+                         testing::Values(ops::Cell::rnn, ops::Cell::lstm, ops::Cell::gru),
+                         [](const testing::TestParamInfo<ops::Cell>& cell) { return ops::name(cell.param); });
+
+}  // namespace
+}  // namespace trainyard::exchange

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Evaluates FOLDER/graph.onnx in numpy, as ONNX specifies its operators, and compares with what we computed.
+
+usage: onnx_values.py FOLDER. FOLDER/input and FOLDER/output are f32 tensors. Exit status 77 where Python's onnx is absent.
+"""
+
+import os
+import sys
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import checker, helper, numpy_helper
+except ImportError:
+    # Debian's packages belong to Debian's Python, which need not be the first one.
+    if os.path.exists(SYSTEM_PYTHON) and os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON):
+        os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON] + sys.argv)
+    sys.exit(77)
+
+TOLERANCE = 1e-5
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def windows(x, attributes, fill):
+    """(N, C, h, w, kernel rows, kernel columns)"""
+    (kh, kw), (sh, sw) = attributes["kernel_shape"], attributes["strides"]
+    dh, dw = attributes.get("dilations", [1, 1])
+    top, left, bottom, right = attributes["pads"]
+    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
+    reach_h, reach_w = (kh - 1) * dh + 1, (kw - 1) * dw + 1
+    h, w = (x.shape[2] - reach_h) // sh + 1, (x.shape[3] - reach_w) // sw + 1
+    out = np.empty(x.shape[:2] + (h, w, kh, kw))
+    for i in range(h):
+        for j in range(w):
+            out[:, :, i, j] = x[:, :, i * sh : i * sh + reach_h : dh, j * sw : j * sw + reach_w : dw]
+    return out
+
+
+def convolution(attributes, x, weight, bias):
+    groups = attributes["group"]
+    parts = zip(np.split(windows(x, attributes, 0), groups, axis=1), np.split(weight, groups))
+    joined = np.concatenate([np.einsum("nchwkl,ockl->nohw", one, of_it) for one, of_it in parts], axis=1)
+    return joined + bias[:, None, None]
+
+
+def average_pool(attributes, x):
+    sums = windows(x, attributes, 0).sum((4, 5))
+    inside = windows(np.ones_like(x), attributes, 0).sum((4, 5))
+    return sums / (np.prod(attributes["kernel_shape"]) if attributes["count_include_pad"] else inside)
+
+
+def batch_norm(attributes, x, scale, bias, mean, variance):
+    each = lambda values: values[:, None, None]
+    return (x - each(mean)) / np.sqrt(each(variance) + attributes["epsilon"]) * each(scale) + each(bias)
+
+
+def local_response_norm(attributes, x):
+    size = attributes["size"]
+    below, above = (size - 1) // 2, size // 2
+    squares = np.stack([(x[:, max(0, c - below) : c + above + 1] ** 2).sum(1) for c in range(x.shape[1])], axis=1)
+    return x / (attributes["bias"] + attributes["alpha"] / size * squares) ** attributes["beta"]
+
+
+def softmax(attributes, x):
+    powers = np.exp(x - x.max(attributes["axis"], keepdims=True))
+    return powers / powers.sum(attributes["axis"], keepdims=True)
+
+
+def pad(attributes, x, pads):
+    return np.pad(x, list(zip(*np.split(pads.astype(int), 2))))
+
+
+def cut(attributes, x, starts, ends, axes):
+    box = [slice(None)] * x.ndim
+    for start, end, axis in zip(starts.astype(int), ends.astype(int), axes.astype(int)):
+        box[axis] = slice(start, end)
+    return x[tuple(box)]
+
+
+def sequence(step):
+    """(T, N, I) -> (T, 1, N, H), `step` from (W x + its bias, R h + its bias, h, c) to (h, c)."""
+
+    def run(attributes, x, weight, recurrent, bias):
+        own, other = np.split(bias[0], 2)
+        h = c = np.zeros((x.shape[1], attributes["hidden_size"]))
+        outputs = []
+        for at in x:
+            h, c = step(attributes, at @ weight[0].T + own, h @ recurrent[0].T + other, h, c)
+            outputs.append(h)
+        return np.stack(outputs)[:, None]
+
+    return run
+
+
+def lstm(attributes, of_x, of_h, h, c):
+    i, o, f, g = np.split(of_x + of_h, 4, axis=1)
+    c = logistic(f) * c + logistic(i) * np.tanh(g)
+    return logistic(o) * np.tanh(c), c
+
+
+def gru(attributes, of_x, of_h, h, c):
+    assert attributes["linear_before_reset"] == 1
+    (xz, xr, xh), (hz, hr, hh) = np.split(of_x, 3, axis=1), np.split(of_h, 3, axis=1)
+    z, r = logistic(xz + hz), logistic(xr + hr)
+    return (1 - z) * np.tanh(xh + r * hh) + z * h, c
+
+
+OPERATORS = {
+    "Conv": convolution,
+    "MaxPool": lambda attributes, x: windows(x, attributes, -np.inf).max((4, 5)),
+    "AveragePool": average_pool,
+    "BatchNormalization": batch_norm,
+    "LRN": local_response_norm,
+    "Concat": lambda attributes, *parts: np.concatenate(parts, attributes["axis"]),
+    "LeakyRelu": lambda attributes, x: np.where(x < 0, attributes["alpha"] * x, x),
+    "Pad": pad,
+    "Slice": cut,
+    "Mul": lambda attributes, a, b: a * b,
+    "Flatten": lambda attributes, x: x.reshape(int(np.prod(x.shape[: attributes["axis"]])), -1),
+    "Gemm": lambda attributes, a, b, c: a @ (b.T if attributes.get("transB") else b) + c,
+    "Softmax": softmax,
+    "Reshape": lambda attributes, x, shape: x.reshape(shape.astype(int)),
+    "Squeeze": lambda attributes, x, axes: x.squeeze(tuple(axes.astype(int))),
+    "RNN": sequence(lambda attributes, of_x, of_h, h, c: (np.tanh(of_x + of_h), c)),
+    "LSTM": sequence(lstm),
+    "GRU": sequence(gru),
+}
+
+
+def main():
+    folder = sys.argv[1]
+    model = onnx.load(os.path.join(folder, "graph.onnx"))
+    checker.check_model(model, full_check=True)
+    values = {tensor.name: numpy_helper.to_array(tensor).astype(np.float64) for tensor in model.graph.initializer}
+    given = model.graph.input[0]
+    shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
+    values[given.name] = np.fromfile(os.path.join(folder, "input"), np.float32).reshape(shape).astype(np.float64)
+    for node in model.graph.node:
+        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+        values[node.output[0]] = OPERATORS[node.op_type](attributes, *[values[name] for name in node.input])
+    computed = values[model.graph.output[0].name]
+    ours = np.fromfile(os.path.join(folder, "output"), np.float32).reshape(computed.shape)
+    difference = np.abs(computed - ours).max()
+    if not difference < TOLERANCE:
+        print(f"onnx_values: they differ by {difference}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
