@@ -25,30 +25,38 @@ int terminal_columns() {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label, std::int64_t total, bool quiet)
-    : label_(std::move(label)),
-      total_(std::max<std::int64_t>(total, 1)),
-      visible_(!quiet && isatty(STDERR_FILENO) != 0),
-      started_seconds_(now_seconds()) {}
+LiveLine::LiveLine(bool quiet, Cursor cursor)
+    : visible_(!quiet && isatty(STDERR_FILENO) != 0), cursor_(cursor) {}
 
-ProgressBar::~ProgressBar() {
+LiveLine::~LiveLine() {
   if (visible_ && drawn_seconds_ > 0) std::fputs("\r\033[K", stderr);
 }
 
-bool ProgressBar::due() const { return visible_ && now_seconds() - drawn_seconds_ >= kRedrawSeconds; }
+bool LiveLine::due() const { return visible_ && now_seconds() - drawn_seconds_ >= kRedrawSeconds; }
+
+void LiveLine::draw(std::string line) {
+  if (!due()) return;
+  drawn_seconds_ = now_seconds();
+  if (static_cast<int>(line.size()) >= terminal_columns()) line.resize(terminal_columns() - 1);
+  fmt::print(stderr, "\r\033[K{}{}", line, cursor_ == Cursor::at_begin ? "\r" : "");
+  std::fflush(stderr);
+}
+
+ProgressBar::ProgressBar(std::string label, std::int64_t total, bool quiet)
+    : label_(std::move(label)),
+      total_(std::max<std::int64_t>(total, 1)),
+      line_(quiet),
+      started_seconds_(now_seconds()) {}
 
 void ProgressBar::update(std::int64_t done, const std::string& note) {
   if (!due()) return;
-  drawn_seconds_ = now_seconds();
   const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
   const int filled = static_cast<int>(share * kBarWidth);
-  const double elapsed = drawn_seconds_ - started_seconds_;
+  const double elapsed = now_seconds() - started_seconds_;
   std::string line = fmt::format("{} [{}{}] {:3.0f} % {}", label_, std::string(filled, '#'),
                                  std::string(kBarWidth - filled, '.'), share * 100, note);
   if (share > 0.01) line += fmt::format("  {} left", format_seconds(elapsed / share - elapsed));
-  if (static_cast<int>(line.size()) >= terminal_columns()) line.resize(terminal_columns() - 1);
-  fmt::print(stderr, "\r\033[K{}", line);
-  std::fflush(stderr);
+  line_.draw(std::move(line));
 }
 
 }  // namespace trainyard

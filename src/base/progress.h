@@ -5,25 +5,42 @@
 
 namespace trainyard {
 
+// A line on standard error that is drawn over again; silent when that is not a terminal, or when told to be
+// quiet.
+class LiveLine {
+ public:
+  // Others write there, too: the cursor waits at the line's begin, where their text replaces it.
+  enum class Cursor { at_end, at_begin };
+  explicit LiveLine(bool quiet, Cursor cursor = Cursor::at_end);
+  ~LiveLine();
+  LiveLine(const LiveLine&) = delete;
+  LiveLine& operator=(const LiveLine&) = delete;
+
+  // Ten times a second: make the text of a line only then.
+  bool due() const;
+  void draw(std::string line);
+
+ private:
+  const bool visible_;
+  const Cursor cursor_;
+  double drawn_seconds_ = 0;
+};
+
 // A one-line bar on standard error; silent when that is not a terminal, or when told to be quiet.
 // Redraws at most ten times a second, so it may be called in every step.
 class ProgressBar {
  public:
   ProgressBar(std::string label, std::int64_t total, bool quiet);
-  ~ProgressBar();
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
 
   // True when the next update will be drawn: build a costly `note` only then.
-  bool due() const;
+  bool due() const { return line_.due(); }
   void update(std::int64_t done, const std::string& note = "");
 
  private:
   std::string label_;
   std::int64_t total_;
-  bool visible_;
+  LiveLine line_;
   double started_seconds_;
-  double drawn_seconds_ = 0;
 };
 
 }  // namespace trainyard
