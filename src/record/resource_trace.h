@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::record {
+
+struct TraceColumn {
+  enum class Kind {
+    counter,  // grows from 0 at the start; what it grew by came since the sample before
+    gauge,    // as it was when sampled
+  };
+  std::string name;  // with its unit: cpu_seconds, resident_bytes, gpu0_busy_fraction
+  Kind kind = Kind::gauge;
+  std::optional<double> capacity;  // of a gauge, or of a counter's growth in a second
+  std::vector<double> values;      // NaN: not known
+};
+
+// What a command used, sample by sample. Its file is docs/formats/profile.md.
+struct ResourceTrace {
+  std::vector<double> seconds;  // since the command began, ascending
+  std::vector<TraceColumn> columns;
+
+  const TraceColumn* find(std::string_view name) const;  // null: there is none
+};
+
+std::string to_csv(const ResourceTrace& trace);
+
+// A trace of ours, or one of GPUAlloc's and Driple's sampler: six columns without time stamps, of which there
+// were `seed_hz` a second. Error (config) names file and line.
+ResourceTrace read_resource_trace(const std::filesystem::path& path, double seed_hz);
+
+// Written whole or not at all.
+void write_resource_trace(const ResourceTrace& trace, const std::filesystem::path& path);
+
+}  // namespace trainyard::record
