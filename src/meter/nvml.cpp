@@ -27,6 +27,13 @@ struct Utilisation {
   unsigned gpu, memory;  // percent
 };
 
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_bytes;  // all ones: not known
+  unsigned gpu_instance, compute_instance;
+};
+constexpr unsigned kMostProcesses = 256;
+
 std::optional<int> to_int(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
@@ -76,6 +83,7 @@ struct Nvml::Functions {
   int (*ecc)(Device, int*, int*) = nullptr;
   int (*mig)(Device, unsigned*, unsigned*) = nullptr;
   int (*utilisation)(Device, Utilisation*) = nullptr;
+  int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
 
   ~Functions() {
     if (library) ::dlclose(library);
@@ -108,6 +116,8 @@ struct Nvml::Functions {
     find(ecc, "nvmlDeviceGetEccMode");
     find(mig, "nvmlDeviceGetMigMode");
     find(utilisation, "nvmlDeviceGetUtilizationRates");
+    find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    if (!processes) find(processes, "nvmlDeviceGetComputeRunningProcesses_v2");  // of the same form
   }
 };
 
@@ -148,9 +158,13 @@ std::optional<int> Nvml::find(const std::string& pci_address) const {
   return found == devices_.end() ? std::nullopt : std::optional(static_cast<int>(found - devices_.begin()));
 }
 
-GpuDescription Nvml::describe(int device) const {
+void* Nvml::handle_of(int device) const {
   TRAINYARD_CHECK(device >= 0 && device < device_count());
-  const Device handle = devices_[static_cast<std::size_t>(device)];
+  return devices_[static_cast<std::size_t>(device)];
+}
+
+GpuDescription Nvml::describe(int device) const {
+  const Device handle = handle_of(device);
   const Functions& nvml = *functions_;
   GpuDescription found;
   char text[kTextBytes] = "";
@@ -167,24 +181,41 @@ GpuDescription Nvml::describe(int device) const {
   return found;
 }
 
-GpuSample Nvml::sample(int device) const {
-  TRAINYARD_CHECK(device >= 0 && device < device_count());
-  const Device handle = devices_[static_cast<std::size_t>(device)];
-  const Functions& nvml = *functions_;
-  GpuSample now;
-  now.sm_mhz = to_int(ask<unsigned>(nvml.clock, handle, kSmClock));
-  now.memory_mhz = to_int(ask<unsigned>(nvml.clock, handle, kMemoryClock));
-  now.temperature_celsius = to_int(ask<unsigned>(nvml.temperature, handle, kGpuTemperature));
-  now.power_watts = scaled(ask<unsigned>(nvml.power, handle), 1e-3);
-  now.energy_joules = scaled(ask<unsigned long long>(nvml.energy, handle), 1e-3);
-  if (const auto memory = ask<Memory>(nvml.memory, handle))
-    now.memory_used_bytes = static_cast<std::int64_t>(memory->used);
-  if (const auto use = ask<Utilisation>(nvml.utilisation, handle)) {
+GpuLoad Nvml::load(int device) const {
+  const Device handle = handle_of(device);
+  GpuLoad now;
+  if (const auto use = ask<Utilisation>(functions_->utilisation, handle)) {
     now.busy_fraction = use->gpu / 100.0;
     now.memory_busy_fraction = use->memory / 100.0;
   }
+  if (const auto memory = ask<Memory>(functions_->memory, handle))
+    now.memory_used_bytes = static_cast<std::int64_t>(memory->used);
+  now.power_watts = scaled(ask<unsigned>(functions_->power, handle), 1e-3);
+  return now;
+}
+
+GpuSample Nvml::sample(int device) const {
+  const Device handle = handle_of(device);
+  const Functions& nvml = *functions_;
+  GpuSample now{load(device)};
+  now.sm_mhz = to_int(ask<unsigned>(nvml.clock, handle, kSmClock));
+  now.memory_mhz = to_int(ask<unsigned>(nvml.clock, handle, kMemoryClock));
+  now.temperature_celsius = to_int(ask<unsigned>(nvml.temperature, handle, kGpuTemperature));
+  now.energy_joules = scaled(ask<unsigned long long>(nvml.energy, handle), 1e-3);
   now.throttle_reasons = throttle_reasons(ask<unsigned long long>(nvml.throttle, handle).value_or(0));
   return now;
+}
+
+std::optional<std::vector<GpuProcess>> Nvml::processes(int device) const {
+  ProcessInfo infos[kMostProcesses];
+  unsigned count = kMostProcesses;
+  if (!functions_->processes || functions_->processes(handle_of(device), &count, infos) != kSuccess)
+    return std::nullopt;
+  std::vector<GpuProcess> list;
+  for (unsigned i = 0; i < std::min(count, kMostProcesses); ++i)
+    if (infos[i].used_bytes != ~0ULL)
+      list.push_back({static_cast<int>(infos[i].pid), static_cast<std::int64_t>(infos[i].used_bytes)});
+  return list;
 }
 
 std::vector<std::string> throttle_reasons(std::uint64_t mask) {

@@ -17,14 +17,23 @@ struct GpuDescription {
   std::optional<bool> persistence, ecc, mig;
 };
 
-// What it is doing now.
-struct GpuSample {
-  std::optional<int> sm_mhz, memory_mhz, temperature_celsius;
-  std::optional<double> power_watts;
-  std::optional<double> energy_joules;  // since the driver was loaded
-  std::optional<std::int64_t> memory_used_bytes;
+// What it is doing now: that which changes fast.
+struct GpuLoad {
   std::optional<double> busy_fraction, memory_busy_fraction;  // of the driver's last sampling period
-  std::vector<std::string> throttle_reasons;                  // those that make it slower than it could be
+  std::optional<std::int64_t> memory_used_bytes;              // by all processes, and the driver
+  std::optional<double> power_watts;
+};
+
+// And all of it.
+struct GpuSample : GpuLoad {
+  std::optional<int> sm_mhz, memory_mhz, temperature_celsius;
+  std::optional<double> energy_joules;        // since the driver was loaded
+  std::vector<std::string> throttle_reasons;  // those that make it slower than it could be
+};
+
+struct GpuProcess {
+  int pid = 0;
+  std::int64_t memory_bytes = 0;
 };
 
 // The driver's management library, found when the program runs. Counts every GPU of the machine, whatever
@@ -44,10 +53,14 @@ class Nvml {
   std::optional<int> find(const std::string& pci_address) const;
   // REQUIRES: 0 <= device < device_count().
   GpuDescription describe(int device) const;
+  GpuLoad load(int device) const;
   GpuSample sample(int device) const;
+  // Those that compute there, by their number outside of any container; absent where the driver does not say.
+  std::optional<std::vector<GpuProcess>> processes(int device) const;
 
  private:
   struct Functions;
+  void* handle_of(int device) const;
   explicit Nvml(std::unique_ptr<Functions> functions);
   std::unique_ptr<Functions> functions_;
   std::vector<void*> devices_;

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ctime>
+
+#include <algorithm>
+
+namespace trainyard::meter {
+
+// CPU time of the calling thread.
+inline double thread_cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Keeps what is done again and again within a share of a core: the more it took, the later it is due again.
+class Pace {
+ public:
+  explicit Pace(double share, double least_seconds = 0) : share_(share), least_seconds_(least_seconds) {}
+
+  bool due(double now) const { return now >= next_; }
+  template <typename Work>
+  void run(double now, const Work& work) {
+    const double before = thread_cpu_seconds();
+    work();
+    const double took = thread_cpu_seconds() - before;
+    cost_ = cost_ < 0 ? took : 0.8 * cost_ + 0.2 * took;  // the first finds cold caches
+    next_ = now + std::max(least_seconds_, cost_ / share_);
+  }
+
+ private:
+  double share_, least_seconds_, cost_ = -1, next_ = 0;
+};
+
+}  // namespace trainyard::meter
