@@ -16,6 +16,7 @@
 #include "cli/explain.h"
 #include "cli/networks.h"
 #include "cli/probe.h"
+#include "cli/profile.h"
 #include "cli/report.h"
 #include "cli/serve_params.h"
 #include "cli/study.h"
@@ -41,6 +42,7 @@ const Row kCommands[] = {
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},
+    {"profile", "Run any command, and say what it used and when", declare_profile},
     {"study", "Run a matrix of runs, here or on a cluster", declare_study},
     {"trace", "Say where the time of traced steps went", declare_trace},
     {"compare", "Say whether runs are as fast as others: SAME, FASTER, SLOWER or UNCLEAR", declare_compare},

@@ -107,14 +107,23 @@ double measure_peak(const train::SessionOptions& options, int threads) {
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 
-record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
-                               const train::Deployment& deployment) {
+record::RunRecord new_record(const std::string& command, const RunStart& start) {
   record::RunRecord run;
   run.id = new_run_id(start);
   run.command = command;
-  run.asked = asked_settings(options, deployment);
   run.started_seconds = start.wall;
   run.wall_seconds = now_seconds() - start.steady;
+  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
+  run.provenance = meter::find_provenance();
+  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
+    run.node = record::to_text(*node);
+  return run;
+}
+
+record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                               const train::Deployment& deployment) {
+  record::RunRecord run = new_record(command, start);
+  run.asked = asked_settings(options, deployment);
   run.words = {{"network", options.network},
                {"precision", options.precision},
                {"mode", options.mode},
@@ -126,10 +135,6 @@ record::RunRecord begin_record(const std::string& command, const RunStart& start
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
                  {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
                  {"peak_memory_bytes", static_cast<double>(meter::peak_resident_bytes())}};
-  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
-  run.provenance = meter::find_provenance();
-  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
-    run.node = record::to_text(*node);
   return run;
 }
 

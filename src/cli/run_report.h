@@ -38,6 +38,9 @@ struct Measurement {
   meter::GpuUse gpu;
 };
 
+// What a record says of any command: when, where and on what it ran, as of now.
+record::RunRecord new_record(const std::string& command, const RunStart& start);
+
 // What a record says of a run whatever became of it, as of now.
 record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
                                const train::Deployment& deployment);

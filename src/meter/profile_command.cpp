@@ -132,7 +132,7 @@ class Profiling {
   CommandProfile run();
 
  private:
-  void sample();
+  void sample(bool last = false);
   void read_signals();
   void reap();
   void interrupt(const signalfd_siginfo& signal);
@@ -171,7 +171,7 @@ CommandProfile Profiling::run() {
     if (killing_) kill_all();  // also what was started meanwhile
   }
   if (now_seconds() - started_ - sampler_.last_seconds() < 0.5 / options_.hz) sampler_.forget_last();
-  sample();
+  sample(true);
   profile_.wall_seconds = now_seconds() - started_;
   profile_.user_seconds = tree_.user_seconds();
   profile_.system_seconds = tree_.system_seconds();
@@ -183,8 +183,8 @@ CommandProfile Profiling::run() {
   return std::move(profile_);
 }
 
-void Profiling::sample() {
-  sampler_.sample(now_seconds() - started_);
+void Profiling::sample(bool last) {
+  sampler_.sample(now_seconds() - started_, last);
   if (!options_.watch) return;
   options_.watch({now_seconds() - started_, sampler_.latest("cpu_seconds"), sampler_.latest("resident_bytes"),
                   static_cast<int>(sampler_.latest("processes")), sampler_.latest("gpu0_busy_fraction"),

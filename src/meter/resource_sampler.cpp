@@ -117,12 +117,12 @@ void ResourceSampler::read_slow(Gpu& gpu) {
       *gpu.process_bytes += static_cast<double>(process.memory_bytes);
 }
 
-void ResourceSampler::put_gpus(double now) {
-  if (gpu_load_.due(now))
+void ResourceSampler::put_gpus(double now, bool last) {
+  if (last || gpu_load_.due(now))
     gpu_load_.run(now, [&] {
       for (Gpu& gpu : gpus_) gpu.load = nvml_->load(gpu.device);
     });
-  if (gpu_slow_.due(now))
+  if (last || gpu_slow_.due(now))
     gpu_slow_.run(now, [&] {
       for (Gpu& gpu : gpus_) read_slow(gpu);
     });
@@ -153,7 +153,7 @@ void ResourceSampler::put_network() {
   put(kLoopback, since(now.loopback, loopback_before_));
 }
 
-void ResourceSampler::sample(double seconds) {
+void ResourceSampler::sample(double seconds, bool last) {
   const double now = now_seconds();
   trace_.seconds.push_back(to_micro(seconds));
   const TreeUsage usage = tree_.sample(now);
@@ -165,7 +165,7 @@ void ResourceSampler::sample(double seconds) {
   put(kRead, usage.disk ? static_cast<double>(usage.disk->read_bytes) : kUnknown);
   put(kWritten, usage.disk ? static_cast<double>(usage.disk->written_bytes) : kUnknown);
   put_network();
-  if (!gpus_.empty()) put_gpus(now);
+  if (!gpus_.empty()) put_gpus(now, last);
 }
 
 void ResourceSampler::forget_last() {

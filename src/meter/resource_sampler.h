@@ -19,8 +19,9 @@ class ResourceSampler {
   // `nvml` may be null, and must outlive it, as `tree` must.
   ResourceSampler(TreeMeter& tree, const Nvml* nvml);
 
-  // A row, `seconds` after the begin; the first is the base of all counters.
-  void sample(double seconds);
+  // A row, `seconds` after the begin; the first is the base of all counters. In the last nothing is of an
+  // earlier reading, whatever it costs.
+  void sample(double seconds, bool last = false);
   // Takes the last row back, but for the first: counters lose nothing by it.
   void forget_last();
   double last_seconds() const { return trace_.seconds.back(); }
@@ -41,7 +42,7 @@ class ResourceSampler {
   void put(std::size_t column, double value) { trace_.columns[column].values.push_back(value); }
   void add_gpus();
   void read_slow(Gpu& gpu);
-  void put_gpus(double now);
+  void put_gpus(double now, bool last);
   void put_network();
 
   TreeMeter& tree_;

@@ -142,7 +142,7 @@ TreeUsage TreeMeter::sample(double now) {
   all_there = read_clocks() && all_there;
   // What has gone is in its parent's figures by now.
   if (!all_there || files_.due(now)) files_.run(now, [&] { read_files(); });
-  if (proportional_.due(now)) proportional_.run(now, [&] { read_proportional(); });
+  if (!processes_.empty() && proportional_.due(now)) proportional_.run(now, [&] { read_proportional(); });
   TreeUsage usage;
   double cpu = reaped_user_ + reaped_system_, system = reaped_system_;
   ProcessIo io = departed_io_;

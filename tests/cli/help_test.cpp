@@ -31,7 +31,7 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, a published job output, a published sweep, a trace,
+  // What the examples speak of: our studies, a published job output, a published sweep, traces,
   // images.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
@@ -43,12 +43,22 @@ class HelpTest : public CliTest {
     std::filesystem::create_directories(work() / "traces");
     std::ofstream(work() / "traces" / "lenet.json")
         << R"([{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":0,"ts":0,"dur":5}])";
+    std::ofstream(work() / "traces" / "titanx.csv") << "97 %, 40 %, 11100 MiB, 12.5, 0, 0\n"
+                                                       "3 %, 0 %, 900 MiB, 12.5, 0, 0\n";
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
     make_image_folder(work() / "flowers");
     std::ofstream(work() / "cpu_util.log")
         << "10:00:00  CPU %usr %nice %sys %iowait %irq %soft %steal %guest %gnice %idle\n"
            "10:00:00  all 1 0 0 0 0 0 0 0 0 99\n10:00:00  0 1 0 0 0 0 0 0 0 0 99\n";
+  }
+
+  // As who types an example has it.
+  CommandOptions with_program_in_path() const {
+    CommandOptions installed = options();
+    const std::string folder = std::filesystem::path(trainyard("").front()).parent_path();
+    installed.environment["PATH"] = folder + ":" + std::getenv("PATH");
+    return installed;
   }
 };
 
@@ -73,7 +83,7 @@ TEST_F(HelpTest, EveryExampleRuns) {
         expect_failed(cli_test::run(trainyard(example), offline), 2, "no program 'npm'");
         continue;
       }
-      const CommandResult result = run(example);
+      const CommandResult result = cli_test::run(trainyard(example), with_program_in_path());
       EXPECT_EQ(result.exit_code, 0) << result.err;
       EXPECT_NE(result.out, "");
     }

@@ -1,0 +1,213 @@
+#include "cli/profile.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
+#include "base/units.h"
+#include "cli/exit_code.h"
+#include "cli/profile_report.h"
+#include "cli/run_report.h"
+#include "meter/profile_command.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ProfileCommandOptions {
+  std::vector<std::string> command;
+  std::filesystem::path from, record, trace;
+  double hz = 50, seed_hz = 2.88, gpu_memory_mib = 8192;
+  bool legacy = false, no_gpus = false, json = false, quiet = false;
+};
+
+void check_profile(const ProfileCommandOptions& options) {
+  if (options.command.empty() == options.from.empty())
+    fail(ErrorKind::usage, "profile: wants either a command after -- or a trace after --from");
+  if (!(options.hz >= 1 && options.hz <= 100))
+    fail(ErrorKind::usage, "--hz {}: must be from 1 to 100", options.hz);
+  if (!(options.seed_hz > 0)) fail(ErrorKind::usage, "--seed-hz {}: must be above 0", options.seed_hz);
+  if (!(options.gpu_memory_mib > 0))
+    fail(ErrorKind::usage, "--gpu-memory {}: must be above 0", options.gpu_memory_mib);
+  if (!options.from.empty() && !(options.record.empty() && options.trace.empty()))
+    fail(ErrorKind::usage, "--from: the trace is there, and a record is of a command that runs");
+}
+
+ReducedTrace reduce(const record::ResourceTrace& trace, const ProfileCommandOptions& options) {
+  ReducedTrace reduced;
+  reduced.signals = analyze::signals_of(trace);
+  for (const analyze::Signal& signal : reduced.signals)
+    reduced.profiles.push_back(analyze::find_bursts(signal));
+  if (options.legacy) reduced.legacy = analyze::legacy_shares(trace, options.gpu_memory_mib * 1024 * 1024);
+  return reduced;
+}
+
+int reduce_file(const ProfileCommandOptions& options) {
+  const record::ResourceTrace trace = record::read_resource_trace(options.from, options.seed_hz);
+  const ReducedTrace reduced = reduce(trace, options);
+  if (options.json) {
+    const Json json{{"trace", options.from.string()},
+                    {"seconds", trace.seconds.back()},
+                    {"samples", trace.seconds.size()},
+                    {"profile", json_of(reduced)}};
+    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{:<20} {} samples in {}\n", options.from.filename().string(), trace.seconds.size(),
+             format_seconds(trace.seconds.back()));
+  print_reduced(reduced);
+  return 0;
+}
+
+// Where --trace says, or beside the record: profile.json -> profile.trace.csv.
+std::filesystem::path trace_path(const ProfileCommandOptions& options) {
+  if (!options.trace.empty() || options.record.empty()) return options.trace;
+  std::filesystem::path beside = options.record;
+  return beside.replace_extension(".trace.csv");
+}
+
+class LiveProfile {
+ public:
+  explicit LiveProfile(bool quiet) : line_(quiet, LiveLine::Cursor::at_begin) {}
+
+  void show(const meter::ProfileState& now) {
+    if (!line_.due()) return;
+    const double seconds = now.seconds - shown_.seconds;
+    std::string text = fmt::format("profile {}  {:.2f} cores  {}  {} process{}", format_seconds(now.seconds),
+                                   (now.cpu_seconds - shown_.cpu_seconds) / seconds,
+                                   format_bytes(std::llround(now.resident_bytes)), now.processes,
+                                   now.processes == 1 ? "" : "es");
+    if (std::isfinite(now.gpu_busy_fraction))
+      text += fmt::format("  GPU {:.0f} %", 100 * now.gpu_busy_fraction);
+    if (std::isfinite(now.gpu_power_watts)) text += fmt::format(" {:.0f} W", now.gpu_power_watts);
+    if (now.command_ended) text += "  (the command has ended, what it started goes on)";
+    line_.draw(std::move(text));
+    shown_ = now;
+  }
+
+ private:
+  LiveLine line_;
+  meter::ProfileState shown_;
+};
+
+meter::CommandProfile measure(const ProfileCommandOptions& options) {
+  LiveProfile live(options.quiet);
+  meter::CommandProfile profile = meter::profile_command({
+      .command = options.command,
+      .hz = options.hz,
+      .gpus = !options.no_gpus,
+      .output_to_stderr = options.json,
+      .watch = [&](const meter::ProfileState& now) { live.show(now); },
+  });
+  if (profile.start_errno != 0)
+    fail(ErrorKind::config, "profile: cannot start '{}': {}", options.command.front(),
+         std::strerror(profile.start_errno));
+  return profile;
+}
+
+void judge_end(const meter::CommandProfile& profile, record::RunRecord& run) {
+  run.exit_code = profile.exit_code;
+  const int signal = profile.exit_code - 128;
+  const std::string how = signal > 0 ? fmt::format("signal {} ({})", signal, ::strsignal(signal))
+                                     : fmt::format("exit code {}", profile.exit_code);
+  if (profile.interrupted) {
+    run.status = record::Status::interrupted;
+    run.reason = fmt::format("interrupted, {}", how);
+  } else if (profile.exit_code != 0) {
+    run.status = signal > 0 ? record::Status::crash : record::Status::failed;
+    run.reason = how;
+  }
+}
+
+record::RunRecord record_of_profile(const ProfileCommandOptions& options, const RunStart& start,
+                                    const meter::CommandProfile& profile) {
+  record::RunRecord run = new_record("profile", start);
+  run.asked = {{"program", fmt::format("{}", fmt::join(options.command, " "))}, {"hz", options.hz}};
+  judge_end(profile, run);
+  const double cpu_seconds = profile.user_seconds + profile.system_seconds;
+  run.figures = {{"seconds", profile.wall_seconds},
+                 {"cpu_seconds", cpu_seconds},
+                 {"user_cpu_seconds", profile.user_seconds},
+                 {"system_cpu_seconds", profile.system_seconds},
+                 {"cores_used", cpu_seconds / profile.wall_seconds},
+                 {"peak_memory_bytes", profile.peak_resident_bytes},
+                 {"samples", static_cast<double>(profile.trace.seconds.size())},
+                 {"missed_samples", static_cast<double>(profile.missed_samples)},
+                 {"sampler_cpu_seconds", profile.sampler_cpu_seconds},
+                 {"sampler_cores", profile.sampler_cpu_seconds / profile.wall_seconds}};
+  add_trace_figures(profile.trace, run);
+  return run;
+}
+
+int profile_this(const ProfileCommandOptions& options) {
+  const RunStart start;
+  const meter::CommandProfile profile = measure(options);
+  record::RunRecord run = record_of_profile(options, start, profile);
+  const ReducedTrace reduced = reduce(profile.trace, options);
+  run.details["profile"] = json_of(reduced).dump();
+  if (const std::filesystem::path path = trace_path(options); !path.empty()) {
+    record::write_resource_trace(profile.trace, path);
+    run.words["trace"] = path.filename().string();
+  }
+  if (!options.record.empty()) record::write_run_record(run, options.record);
+  if (options.json) {
+    fmt::print("{}\n", record::to_json(run));
+  } else {
+    print_profile(run, profile);
+    print_reduced(reduced);
+  }
+  if (profile.interrupted) return kInterrupted;
+  if (profile.exit_code == 0) return 0;
+  fmt::print(stderr, "trainyard: profile: '{}' ended with {}\n", options.command.front(), run.reason);
+  return kRunFailed;
+}
+
+}  // namespace
+
+std::function<int()> declare_profile(CLI::App& command) {
+  const auto options = std::make_shared<ProfileCommandOptions>();
+  command.add_option("command", options->command, "Any program with its arguments, after --")
+      ->type_name("COMMAND...");
+  command.add_option("--hz", options->hz, "Samples in a second, 1 to 100")->capture_default_str();
+  command.add_option("--record", options->record, "Write the run record to this file, the trace beside it")
+      ->type_name("FILE");
+  command.add_option("--trace", options->trace, "Write the trace there instead")->type_name("FILE");
+  command
+      .add_option("--from", options->from,
+                  "Run nothing: reduce this trace, ours or that of GPUAlloc's sampler")
+      ->type_name("FILE");
+  command.add_flag("--legacy", options->legacy,
+                   "Also GPUAlloc's burst, idle and peak: shares of samples by k-means");
+  command.add_option("--seed-hz", options->seed_hz, "Of GPUAlloc's traces, which have no time stamps")
+      ->capture_default_str();
+  command
+      .add_option("--gpu-memory", options->gpu_memory_mib,
+                  "MiB of the GPU, for --legacy, where the trace does not say it")
+      ->capture_default_str();
+  command.add_flag("--no-gpus", options->no_gpus, "Do not ask the GPUs");
+  command.add_flag("--json", options->json,
+                   "One JSON object on standard output; what the command prints goes to standard error");
+  command.add_flag("--quiet,-q", options->quiet, "No live line");
+  command.footer(
+      "Measures the command and all processes that it starts until the last of them has ended. Network and "
+      "GPUs are\n"
+      "those of the machine, whoever uses them. A command that fails gives exit code 2; Ctrl-C is passed on, "
+      "and "
+      "what\nwas measured is kept.\n\n"
+      "Examples:\n"
+      "  trainyard profile --record lenet.json -- trainyard bench --network lenet --batch 8 --steps 20\n"
+      "  trainyard profile --from traces/titanx.csv --legacy --gpu-memory 12288");
+  return [options] {
+    check_profile(*options);
+    return options->from.empty() ? profile_this(*options) : reduce_file(*options);
+  };
+}
+
+}  // namespace trainyard::cli

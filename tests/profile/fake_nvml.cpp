@@ -1,0 +1,121 @@
+// libnvidia-ml.so.1 of one GPU whose load is a square wave: FAKE_NVML_PERIOD seconds from one rise to the
+// next, of which it is busy a share FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h.
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <string>
+
+#include "profile/fake_gpu.h"
+
+namespace {
+
+using trainyard::fake_gpu::kBusy;
+using trainyard::fake_gpu::kIdle;
+using trainyard::fake_gpu::Level;
+
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double began, period = 1, duty = 0.5;
+
+double from_environment(const char* name, double otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atof(text);
+}
+
+const Level& level() {
+  const double turn = (now() - began) / period;
+  return turn - std::floor(turn) < duty ? kBusy : kIdle;
+}
+
+int say(char* text, unsigned length, const char* what) {
+  std::snprintf(text, length, "%s", what);
+  return 0;
+}
+
+struct Memory {
+  unsigned long long total, free, used;
+};
+struct Utilisation {
+  unsigned gpu, memory;
+};
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  began = now();
+  period = from_environment("FAKE_NVML_PERIOD", 1);
+  duty = from_environment("FAKE_NVML_DUTY", 0.5);
+  return 0;
+}
+int nvmlShutdown() { return 0; }
+int nvmlSystemGetDriverVersion(char* text, unsigned length) { return say(text, length, "0.0-fake"); }
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 1;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned, void** device) {
+  *device = &began;
+  return 0;
+}
+int nvmlDeviceGetName(void*, char* text, unsigned length) { return say(text, length, "Fake GPU"); }
+int nvmlDeviceGetUUID(void*, char* text, unsigned length) { return say(text, length, "GPU-fake"); }
+int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
+  const unsigned long long total = trainyard::fake_gpu::kMemoryBytes, used = level().memory_bytes;
+  *memory = {total, total - used, used};
+  return 0;
+}
+int nvmlDeviceGetClockInfo(void*, int, unsigned* mhz) {
+  *mhz = 1500;
+  return 0;
+}
+int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) {
+  *mhz = 2000;
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = level().milliwatts;
+  return 0;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 400'000;
+  return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+  const double turns = (now() - began) / period, whole = std::floor(turns);
+  const double busy = period * (whole * duty + std::fmin(turns - whole, duty));
+  *millijoules = static_cast<unsigned long long>(1e9 + busy * kBusy.milliwatts +
+                                                 (now() - began - busy) * kIdle.milliwatts);
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(void*, Utilisation* rates) {
+  *rates = {level().busy_percent, level().memory_busy_percent};
+  return 0;
+}
+// Those of this process's first child, and of a process that never was.
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo* infos) {
+  unsigned child = 0;
+  const std::string own = std::to_string(getpid());
+  std::ifstream("/proc/" + own + "/task/" + own + "/children") >> child;
+  *count = 2;
+  infos[0] = {child, trainyard::fake_gpu::kProcessBytes, 0, 0};
+  infos[1] = {4'000'000'000u, 1'000'000, 0, 0};
+  return 0;
+}
+}
