@@ -32,6 +32,8 @@ Chart make_steps_chart(const StudyView& view);
 Chart make_cores_chart(const StudyView& view);
 // Seconds that staging the data took, apart from the run.
 Chart make_staging_chart(const StudyView& view);
+// What profiled commands used over time, with bursts shaded.
+Chart make_profile_chart(const StudyView& view);
 
 // What the points of a sweep over networks say (analyze/analysis.h).
 // Utilisation, or the metric where no roof is known: a cell a point, those out of memory marked.

@@ -37,6 +37,9 @@ std::vector<Chart> make_charts(const StudyView& view) {
   charts.push_back(make_ops_chart(analysis));
   charts.push_back(make_limits_chart(analysis));
   for (Chart& chart : make_speedup_charts(view)) charts.push_back(std::move(chart));
+  // Few studies profile; the others need not say that they do not.
+  if (Chart profile = make_profile_chart(view); !profile.spec.empty())
+    charts.insert(charts.begin(), std::move(profile));
   return charts;
 }
 

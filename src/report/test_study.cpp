@@ -132,6 +132,17 @@ void describe_network(RunRecord& run) {
       half, flops, bytes / 2, flops / 100);
 }
 
+void add_profile(record::RunRecord& run) {
+  run.details["profile"] = R"({
+    "signals": [
+      {"signal": "cpu_cores", "burst_times": [[0.5, 1], [1.5, 2]]},
+      {"signal": "gpu0_busy_fraction", "burst_times": [[0.5, 2]]},
+      {"signal": "processes"}],
+    "timeline": {
+      "seconds": [0, 0.5, 1, 1.5, 2],
+      "signals": {"cpu_cores": [0.1, 1.9, 0.1, 1.8], "gpu0_busy_fraction": [0, 0.9, 0.95, 0.9], "processes": [1, 2, 2, 2]}}})";
+}
+
 void fail_run(RunRecord& run, record::Status status, const std::string& reason) {
   run.status = status;
   run.reason = reason;

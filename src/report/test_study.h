@@ -32,6 +32,9 @@ TestStudy make_test_study(const std::string& name, const TestAxes& axes, int rep
 // and 100 GB/s, in memory; half of its time products, half elementwise ops.
 void describe_network(record::RunRecord& run);
 
+// Gives a run the profile of a command that was busy twice, on the CPU and on a GPU.
+void add_profile(record::RunRecord& run);
+
 // Turns a run into one that ended badly.
 void fail_run(record::RunRecord& run, record::Status status, const std::string& reason);
 // Takes a run away: planned, never seen.

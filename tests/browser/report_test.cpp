@@ -129,6 +129,22 @@ TEST_F(ReportTest, DrawsTheChartsOfASweep) {
   EXPECT_NE(figure(page.dom, "heat-map").find(">oom<"), std::string::npos);
 }
 
+TEST_F(ReportTest, ShadesTheBurstsOfProfiles) {
+  TestStudy study = report::make_test_study("profiles", {{"batch", numbers({16, 64})}}, 1);
+  for (record::RunRecord& run : study.runs) report::add_profile(run);
+  write(study);
+  const cli_test::CommandResult made = trainyard("report study --json");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const OpenedPage page = open();
+  EXPECT_EQ(page.console, std::vector<std::string>{});
+  EXPECT_EQ(count(page.dom, "data-problem="), 0u);
+  const std::string drawn = figure(page.dom, "profile");
+  EXPECT_EQ(count(drawn, "<svg "), 1u);
+  EXPECT_EQ(count(drawn, "aria-roledescription=\"rect mark\""), 2u * 3);
+  EXPECT_EQ(count(drawn, "aria-roledescription=\"line mark\""), 2u * 2);
+  EXPECT_NE(drawn.find(">batch 16: gpu0 busy, %<"), std::string::npos);
+}
+
 TEST_F(ReportTest, ShowsTheNumbersOfTheStore) {
   write(gappy_study());
   ASSERT_EQ(trainyard("report study").exit_code, 0);

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "report/chart.h"
+#include "report/spec.h"
+
+namespace trainyard::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostCellsShown = 4, kMostSignals = 4;
+
+constexpr const char* kView = R"json({
+  "height": 130,
+  "encoding": {
+    "x": {"type": "quantitative", "title": "seconds", "scale": {"nice": false, "zero": true},
+          "axis": {"grid": false, "tickCount": 6}},
+    "y": {"type": "quantitative", "title": null, "scale": {"zero": true}, "axis": {"tickCount": 4}}
+  },
+  "layer": [
+    {
+      "transform": [{"filter": "datum.kind == 'burst'"}],
+      "mark": {"type": "rect", "color": "#fbe6cf", "opacity": 1},
+      "encoding": {
+        "x": {"field": "from"}, "x2": {"field": "to"}, "y": null,
+        "tooltip": [{"field": "from", "type": "quantitative", "title": "burst from, seconds"},
+                    {"field": "to", "type": "quantitative", "title": "to"}]
+      }
+    },
+    {
+      "transform": [{"filter": "datum.kind == 'value'"}],
+      "mark": {"type": "line", "strokeWidth": 1.2, "interpolate": "step-after"},
+      "encoding": {"x": {"field": "seconds"}, "y": {"field": "value"}}
+    }
+  ]
+})json";
+
+// What people look for first: a signal's name ends so, or begins so.
+constexpr const char* kOrder[] = {"gpu0_busy", "cpu_cores",        "gpu0_memory_busy", "gpu0_power",
+                                  "resident",  "gpu0_memory_used", "network_received", "network_sent",
+                                  "disk_read", "disk_written"};
+
+struct Unit {
+  const char *ending, *text;
+  double size;
+};
+constexpr Unit kUnits[] = {{"_fraction", "%", 0.01},
+                           {"_bytes_per_second", "MiB/s", 1048576},
+                           {"_bytes", "MiB", 1048576},
+                           {"_watts", "W", 1},
+                           {"_cores", "cores", 1}};
+
+// "gpu0 busy, %", and what one of the unit is.
+std::pair<std::string, double> words_for(const std::string& signal) {
+  std::string name = signal, unit;
+  double size = 1;
+  for (const Unit& one : kUnits)
+    if (signal.ends_with(one.ending)) {
+      name.resize(signal.size() - std::string(one.ending).size());
+      unit = fmt::format(", {}", one.text);
+      size = one.size;
+      break;
+    }
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return {name + unit, size};
+}
+
+std::vector<std::string> chosen_signals(const Json& timeline) {
+  std::vector<std::string> names;
+  for (const char* begin : kOrder)
+    for (const auto& [name, values] : timeline["signals"].items())
+      if (name.starts_with(begin) && names.size() < kMostSignals) names.push_back(name);
+  return names;
+}
+
+void add_signal(const Json& profile, const std::string& signal, const std::string& panel, double unit,
+                std::vector<Row>& rows) {
+  const Json &seconds = profile["timeline"]["seconds"], &values = profile["timeline"]["signals"][signal];
+  for (const Json& one : profile["signals"])
+    if (one["signal"] == signal && one.contains("burst_times"))
+      for (const Json& burst : one["burst_times"])
+        rows.push_back({{"panel", panel},
+                        {"kind", std::string("burst")},
+                        {"from", burst[0].get<double>()},
+                        {"to", burst[1].get<double>()}});
+  // Each holds until the next; the last until the end.
+  for (std::size_t i = 0; i < seconds.size() && !values.empty(); ++i)
+    rows.push_back({{"panel", panel},
+                    {"kind", std::string("value")},
+                    {"seconds", seconds[i].get<double>()},
+                    {"value", values[std::min(i, values.size() - 1)].get<double>() / unit}});
+}
+
+// The first run of a cell that was profiled, or null.
+const record::RunRecord* profiled_run(const Cell& cell) {
+  const auto found = std::find_if(cell.done.begin(), cell.done.end(), [](const record::RunRecord* run) {
+    return run->details.contains("profile");
+  });
+  return found == cell.done.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+Chart make_profile_chart(const StudyView& view) {
+  Chart chart{"profile", "What commands used, over time", "", "", ""};
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : view.cells)
+    if (profiled_run(cell) != nullptr) cells.push_back(&cell);
+  if (cells.empty()) {
+    chart.left_out = "no run was profiled";
+    return chart;
+  }
+  chart.explanation =
+      "Means over short times, of one run a cell. Shaded: bursts, where the signal is on the higher of its "
+      "two levels.";
+  const std::size_t all = cells.size(), step = (all + kMostCellsShown - 1) / kMostCellsShown;
+  std::vector<Row> rows;
+  std::vector<std::string> panels;
+  for (std::size_t i = 0; i < all; i += step) {
+    const Json profile = Json::parse(profiled_run(*cells[i])->details.at("profile"), nullptr, false);
+    if (!profile.contains("timeline") || !profile.contains("signals")) continue;
+    for (const std::string& signal : chosen_signals(profile["timeline"])) {
+      const auto [words, unit] = words_for(signal);
+      panels.push_back(all == 1 ? words : fmt::format("{}: {}", cells[i]->label, words));
+      add_signal(profile, signal, panels.back(), unit, rows);
+    }
+  }
+  if (step > 1) chart.explanation += fmt::format(" Some of {} cells.", all);
+  if (rows.empty())
+    chart.left_out = "no signal of the profiles changed";
+  else
+    chart.spec = finish_spec(kView, rows, {"panel", panels, {"x", "y"}}, {2, 380, 70});
+  return chart;
+}
+
+}  // namespace trainyard::report
