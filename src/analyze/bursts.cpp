@@ -11,6 +11,9 @@ namespace trainyard::analyze {
 namespace {
 
 constexpr double kLeastContrast = 0.1, kLeastOfCapacity = 0.01, kPeak = 0.9;
+constexpr double kClearlyTwo =
+    0.8;  // of the variance: two levels explain 0.64 of normal noise, 0.75 of even noise
+constexpr double kLastingChanges = 0.5;  // of the changes that samples in random order would have
 
 // The least value that at least a share q of the weight does not exceed.
 double weighted_quantile(std::vector<std::pair<double, double>> weighted, double q) {
@@ -42,6 +45,18 @@ Level level_of(const Signal& signal, const Picks& in) {
   if (level.seconds > 0) level.mean = sum / level.seconds;
   level.p95 = weighted_quantile(std::move(weighted), 0.95);
   return level;
+}
+
+// Whether samples stay on their side of the boundary longer than by chance (as in the runs test of Wald and
+// Wolfowitz): then they are on two levels even where noise on these hides it.
+bool stays_on_sides(const std::vector<double>& values, double boundary) {
+  const auto count = static_cast<double>(values.size());
+  double above = 0, changes = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    above += values[i] > boundary;
+    changes += i > 0 && (values[i] > boundary) != (values[i - 1] > boundary);
+  }
+  return changes < kLastingChanges * 2 * above * (count - above) / count;
 }
 
 // Whether each sample is in a burst: the state changes where two samples in a row are of the other level.
@@ -98,14 +113,17 @@ BurstProfile find_bursts(const Signal& signal) {
   const std::optional<TwoMeans> levels = two_means(signal.values, signal.durations());
   const double apart = levels ? levels->high - levels->low : 0;
   const bool two = levels && apart >= kLeastContrast * levels->high &&
-                   apart >= kLeastOfCapacity * signal.capacity.value_or(0);
-  if (two) {
+                   apart >= kLeastOfCapacity * signal.capacity.value_or(0) &&
+                   (levels->explained >= kClearlyTwo || stays_on_sides(signal.values, levels->boundary()));
+  if (two) add_stretches(signal, levels->boundary(), profile);
+  if (profile.burst.count > 0 && profile.idle.count > 0) {
     profile.low = levels->low;
     profile.high = levels->high;
     profile.explained = levels->explained;
-    add_stretches(signal, levels->boundary(), profile);
     profile.period = find_period(signal);
-  } else {
+  } else {  // one level, or another one in lone samples only
+    profile.bursts.clear();
+    profile.burst = {};
     profile.idle = describe({whole.seconds}, whole);
   }
   return profile;

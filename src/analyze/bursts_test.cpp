@@ -161,10 +161,29 @@ TEST(Bursts, OneLevelHasNone) {
   }
 }
 
-TEST(Bursts, NoiseHasNoPeriod) {
+TEST(Bursts, LoneSamplesAreNoLevel) {
+  for (const double level : {0.0, 1.0}) {
+    Signal signal = sampled({1, 1, 0, 0.5, 0}, 4, 1);
+    signal.values[50] = signal.values[90] = level;
+    const BurstProfile profile = find_bursts(signal);
+    EXPECT_FALSE(profile.has_bursts());
+    EXPECT_EQ(profile.burst.seconds, 0);
+    EXPECT_EQ(profile.lone_samples, 2u);
+    EXPECT_EQ(profile.low, profile.high);
+  }
+}
+
+TEST(Bursts, NoiseHasNeitherBurstsNorPeriod) {
   Signal signal = sampled({}, 20, 1);
   for (std::size_t i = 0; i < signal.values.size(); ++i) signal.values[i] = uniform(9, i);
   EXPECT_FALSE(find_period(signal));
+  EXPECT_FALSE(find_bursts(signal).has_bursts());
+  // The same noise is one of two levels where it lasts.
+  for (std::size_t i = 0; i < signal.values.size(); ++i) signal.values[i] += i / 100 % 2 == 0 ? 0.8 : 0;
+  const BurstProfile lasting = find_bursts(signal);
+  EXPECT_LT(lasting.explained, 0.8);
+  EXPECT_TRUE(lasting.has_bursts());
+  EXPECT_NEAR(lasting.burst_share(), 0.5, 0.05);
 }
 
 TEST(Signals, CountersBecomeRatesAndGapsAreFilled) {
@@ -187,14 +206,14 @@ TEST(Signals, CountersBecomeRatesAndGapsAreFilled) {
   EXPECT_EQ(halves.values, (std::vector<double>{1.5, 1}));
 }
 
-// The seed's sampler on square waves: `high` of `count` samples busy.
+// The seed's sampler on a square wave: the first `high` of `count` samples busy.
 record::ResourceTrace seed_trace(int high, int count) {
   record::ResourceTrace trace;
   for (const char* name : {"gpu0_busy_fraction", "gpu0_memory_busy_fraction", "machine_cpu_fraction"})
     trace.columns.push_back({name, record::TraceColumn::Kind::gauge, 1.0, {}});
   trace.columns.push_back({"gpu0_memory_used_bytes", record::TraceColumn::Kind::gauge, {}, {}});
   for (int i = 0; i < count; ++i) {
-    const bool busy = i * high / count != (i + 1) * high / count;
+    const bool busy = i < high;
     trace.seconds.push_back((i + 1) / 2.88);
     trace.columns[0].values.push_back(busy ? 0.97 : 0.03);
     trace.columns[1].values.push_back(busy ? 0.5 : 0);

@@ -8,13 +8,10 @@ namespace {
 
 using record::TraceColumn;
 
-// cpu_seconds -> cpu_cores, X_joules -> X_watts, X_bytes -> X_bytes_per_second.
+// cpu_seconds -> cpu_cores, X_bytes -> X_bytes_per_second.
 std::string name_of_rate(const std::string& counter) {
-  const auto renamed = [&](const std::string& from, const char* to) {
-    return counter.substr(0, counter.size() - from.size()) + to;
-  };
-  if (counter.ends_with("_seconds")) return renamed("_seconds", "_cores");
-  if (counter.ends_with("_joules")) return renamed("_joules", "_watts_by_energy");
+  const std::string seconds = "_seconds";
+  if (counter.ends_with(seconds)) return counter.substr(0, counter.size() - seconds.size()) + "_cores";
   return counter + "_per_second";
 }
 
@@ -41,7 +38,7 @@ std::vector<Signal> signals_of(const record::ResourceTrace& trace) {
   std::vector<Signal> signals;
   for (const TraceColumn& column : trace.columns) {
     std::vector<double> values = without_gaps(column.values);
-    if (values.empty()) continue;
+    if (values.empty() || column.name.ends_with("_joules")) continue;  // power is a column of its own
     // What was sampled at the very start holds for no time.
     const bool from_zero = trace.seconds.front() > 0;
     Signal signal{column.name, trace.seconds, {}, column.capacity};

@@ -18,8 +18,8 @@ struct Signal {
   std::vector<double> durations() const;
 };
 
-// Of every column that is known at some moment; a counter becomes what it grew by in a second. Where a value
-// is not known, the last one that was still holds.
+// Of every column that is known at some moment, but energy, of which power is the signal; a counter becomes
+// what it grew by in a second. Where a value is not known, the last one that was still holds.
 std::vector<Signal> signals_of(const record::ResourceTrace& trace);
 
 // Means over so many equal parts of the time, or over fewer where there are not as many values.

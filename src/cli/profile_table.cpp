@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -14,15 +16,19 @@ std::string signal_text(const std::string& name, double value) {
   if (name.ends_with("_fraction")) return fmt::format("{:.1f} %", 100 * value);
   if (name.ends_with("_bytes")) return format_bytes(std::llround(value));
   if (name.ends_with("_bytes_per_second")) return format_bytes(std::llround(value)) + "/s";
-  if (name.ends_with("_watts") || name.ends_with("_watts_by_energy")) return fmt::format("{:.1f} W", value);
+  if (name.ends_with("_watts")) return fmt::format("{:.1f} W", value);
   if (name.ends_with("_mhz")) return fmt::format("{:.0f} MHz", value);
   return fmt::format("{:.2f}", value);
 }
 
 std::string words_of_signal(std::string name) {
-  for (const char* unit : {"_fraction", "_bytes_per_second", "_bytes", "_watts", "_mhz"})
+  for (const auto& [unit, word] : {std::pair("_fraction", ""),
+                                   {"_bytes_per_second", ""},
+                                   {"_bytes", ""},
+                                   {"_watts", ""},
+                                   {"_mhz", "_clock"}})
     if (name.ends_with(unit)) {
-      name.resize(name.size() - std::string(unit).size());
+      name.replace(name.size() - std::string(unit).size(), std::string::npos, word);
       break;
     }
   for (char& letter : name)
@@ -68,18 +74,20 @@ void print_profile(const record::RunRecord& run, const meter::CommandProfile& pr
     fmt::print("{:<20} {}\n", label, value);
   };
   const auto bytes = [&](const char* name) { return format_bytes(std::llround(run.figure_or(name, 0))); };
-  row("command", record::to_text(run.asked.at("program")));
+  std::string command = record::to_text(run.asked.at("program"));
+  std::replace(command.begin(), command.end(), '\n', ' ');
+  row("command", command);
   row("ended", fmt::format("{}, after {}", run.reason.empty() ? "well" : run.reason,
                            format_seconds(profile.wall_seconds)));
   row("cores used", fmt::format("{:.2f} of {:g}: {} user, {} system", run.figure_or("cores_used", 0),
                                 run.figure_or("cores_allowed", 0), format_seconds(profile.user_seconds),
                                 format_seconds(profile.system_seconds)));
   row("peak memory",
-      fmt::format("{}{}, {:.0f} processes", bytes("peak_memory_bytes"),
+      fmt::format("{}{}, {:.0f} process{}", bytes("peak_memory_bytes"),
                   run.figures.contains("peak_proportional_bytes")
                       ? fmt::format(" (shared pages counted once: {})", bytes("peak_proportional_bytes"))
                       : "",
-                  run.figure_or("peak_processes", 0)));
+                  run.figure_or("peak_processes", 0), run.figure_or("peak_processes", 0) == 1 ? "" : "es"));
   if (run.figures.contains("disk_read_bytes"))
     row("disk", fmt::format("{} read, {} written", bytes("disk_read_bytes"), bytes("disk_written_bytes")));
   if (run.figures.contains("network_sent_bytes"))

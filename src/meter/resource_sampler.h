@@ -51,7 +51,7 @@ class ResourceSampler {
   KeptFile network_file_{"/proc/self/net/dev"};
   std::optional<std::int64_t> sent_before_, received_before_, loopback_before_;
   std::vector<Gpu> gpus_;
-  Pace gpu_load_{0.003}, gpu_slow_{0.0005, 0.1};
+  Pace gpu_load_{0.002}, gpu_slow_{0.0003, 0.1};
 };
 
 }  // namespace trainyard::meter

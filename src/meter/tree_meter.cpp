@@ -139,7 +139,7 @@ void TreeMeter::read_proportional() {
 TreeUsage TreeMeter::sample(double now) {
   bool all_there = true;
   if (look_.due(now)) look_.run(now, [&] { all_there = look_for_processes(); });
-  all_there = read_clocks() && all_there;
+  if (clocks_.due(now)) clocks_.run(now, [&] { all_there = read_clocks() && all_there; });
   // What has gone is in its parent's figures by now.
   if (!all_there || files_.due(now)) files_.run(now, [&] { read_files(); });
   if (!processes_.empty() && proportional_.due(now)) proportional_.run(now, [&] { read_proportional(); });

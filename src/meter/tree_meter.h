@@ -66,7 +66,7 @@ class TreeMeter {
   const KeptFile own_children_;  // of the thread that made this, and that all orphans go to
   std::map<pid_t, Process> processes_;
   std::vector<pid_t> order_;  // parents before their children
-  Pace look_{0.0015}, files_{0.002}, proportional_{0.0005, 1};
+  Pace look_{0.0008}, clocks_{0.0012}, files_{0.0012}, proportional_{0.0003, 1};
   bool proportional_known_ = false;
   double reaped_user_ = 0, reaped_system_ = 0, cpu_so_far_ = 0, system_so_far_ = 0;
   ProcessIo departed_io_, io_so_far_;
