@@ -5,6 +5,7 @@
 
 #include "cli/cli_fixture.h"
 #include "cli/image_folder.h"
+#include "cli/made_up_runs.h"
 #include "cli/made_up_sweep.h"
 
 namespace trainyard::cli_test {
@@ -31,8 +32,8 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, a published job output, a published sweep, traces,
-  // images.
+  // What the examples speak of: our studies, a published job output, a published sweep, a table of runs,
+  // traces, images.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");
@@ -47,6 +48,7 @@ class HelpTest : public CliTest {
                                                        "3 %, 0 %, 900 MiB, 12.5, 0, 0\n";
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
+    std::ofstream(work() / "runs.csv") << made_up_runs();
     make_image_folder(work() / "flowers");
     std::ofstream(work() / "cpu_util.log")
         << "10:00:00  CPU %usr %nice %sys %iowait %irq %soft %steal %guest %gnice %idle\n"

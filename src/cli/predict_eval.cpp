@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "cli/predict_commands.h"
+#include "cli/predict_report.h"
+#include "cli/text_table.h"
+#include "predict/fit_model.h"
+#include "predict/model_file.h"
+#include "record/statistics.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using predict::Judged;
+using predict::RunSet;
+using predict::SplitKind;
+
+struct EvalOptions {
+  std::filesystem::path model, runs, devices, predictions;
+  std::string split, device, target, source;
+  std::vector<std::size_t> shots{5, 20, 40};
+  std::uint64_t seed = 1;
+  int seeds = 1;
+  bool twins_together = false, intervals = false, skip_unknown = false, json = false, quiet = false;
+};
+
+// What was held out, and how it went: of one seed.
+struct Trial {
+  std::string name;
+  std::vector<Judged> judged;
+};
+
+SplitKind kind_named(const std::string& name) {
+  if (name == "random") return SplitKind::random;
+  if (name == "network") return SplitKind::network;
+  return name == "family" ? SplitKind::family : SplitKind::device;
+}
+
+std::vector<Trial> hold_out(const RunSet& set, const EvalOptions& options) {
+  const SplitKind kind = kind_named(options.split);
+  const int seeds = kind == SplitKind::random ? options.seeds : 1;
+  std::vector<Trial> trials;
+  for (int i = 0; i < seeds; ++i) {
+    const std::vector<predict::Split> splits = predict::make_splits(
+        set, {kind, options.seed + static_cast<std::uint64_t>(i), options.twins_together});
+    ProgressBar bar("eval", static_cast<std::int64_t>(splits.size()), options.quiet);
+    for (const predict::Split& split : splits) {
+      predict::check_no_leak(set, split, kind);
+      const predict::TimeModel model = predict::fit_model(set, split.train, {.calibrate = options.intervals});
+      trials.push_back({split.name, predict::judge(model, set, split.test)});
+      bar.update(static_cast<std::int64_t>(trials.size()));
+    }
+  }
+  return trials;
+}
+
+std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
+  const std::vector<std::size_t> source = predict::rows_of_device(set, options.source);
+  if (source.empty())
+    fail(ErrorKind::config, "{}: no run on '{}' to learn from", options.runs.string(), options.source);
+  const predict::TimeModel base = predict::fit_model(set, source, {.calibrate = false});
+  std::vector<Trial> trials;
+  for (const std::size_t few : options.shots)
+    for (int i = 0; i < options.seeds; ++i) {
+      const predict::Split split =
+          predict::few_shot(set, options.target, few, options.seed + static_cast<std::uint64_t>(i));
+      const predict::TimeModel model =
+          few == 0 ? base : predict::fit_model(set, split.train, {.calibrate = false, .base = &base});
+      trials.push_back({fmt::format("{} runs", few), predict::judge(model, set, split.test)});
+    }
+  return trials;
+}
+
+// Means over the seeds of what they held out, by its name.
+NamedScores mean_scores(const std::vector<std::pair<std::string, predict::Score>>& scores) {
+  NamedScores means;
+  std::map<std::string, std::size_t> place;
+  std::vector<double> counts;
+  for (const auto& [name, score] : scores) {
+    const auto [at, fresh] = place.try_emplace(name, means.size());
+    if (fresh) {
+      means.emplace_back(name, predict::Score{});
+      counts.push_back(0);
+    }
+    predict::Score& sum = means[at->second].second;
+    counts[at->second] += 1;
+    sum.runs += score.runs;
+    sum.oom += score.oom;
+    sum.oom_missed += score.oom_missed;
+    sum.oom_false += score.oom_false;
+    for (const auto member : {&predict::Score::mape, &predict::Score::median, &predict::Score::p95,
+                              &predict::Score::spearman, &predict::Score::coverage})
+      sum.*member += score.*member;
+  }
+  for (std::size_t i = 0; i < means.size(); ++i)
+    for (const auto member : {&predict::Score::mape, &predict::Score::median, &predict::Score::p95,
+                              &predict::Score::spearman, &predict::Score::coverage})
+      means[i].second.*member /= counts[i];
+  return means;
+}
+
+void write_predictions(const RunSet& set, const std::vector<Trial>& trials,
+                       const std::filesystem::path& path) {
+  AtomicFile file(path);
+  file.write(
+      "held_out,device,network,batch,dataset,epochs,measured_seconds,predicted_seconds,low_seconds,"
+      "high_seconds,oom,oom_probability\n");
+  for (const Trial& trial : trials)
+    for (const Judged& one : trial.judged) {
+      const predict::TableRun& run = set.rows[one.row].run;
+      file.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.4f}\n", trial.name, run.device, run.network,
+                             run.batch, run.dataset, run.epochs, one.measured, one.predicted, one.low,
+                             one.high, one.oom ? 1 : 0, one.oom_probability));
+    }
+  file.commit();
+}
+
+// By device, network and family, over all that was judged.
+struct Table {
+  const char* name;
+  NamedScores scores;
+};
+std::vector<Table> break_down(const RunSet& set, const std::vector<Trial>& trials) {
+  std::vector<Judged> all;
+  for (const Trial& trial : trials) all.insert(all.end(), trial.judged.begin(), trial.judged.end());
+  const auto run = [&](const Judged& one) -> const predict::TableRun& { return set.rows[one.row].run; };
+  return {{"device", scores_by(all, [&](const Judged& one) { return run(one).device; })},
+          {"network", scores_by(all, [&](const Judged& one) { return run(one).network; })},
+          {"family", scores_by(all, [&](const Judged& one) { return predict::family_of(run(one).network); })},
+          {"all", {{"all", predict::score(all)}}}};
+}
+
+Json json_of_scores(const NamedScores& scores) {
+  Json json = Json::object();
+  for (const auto& [name, score] : scores) json[name] = json_of_score(score);
+  return json;
+}
+
+// The figure that leave-one-out is judged by: mean and median over what was held out, each counting alike.
+void summarise_held_out(const NamedScores& held, Json& report, bool print) {
+  std::vector<double> mapes;
+  for (const auto& [name, score] : held)
+    if (score.runs > 0) mapes.push_back(score.mape);
+  if (mapes.size() < 2) return;
+  report["mean_of_mape"] = record::mean(mapes);
+  report["median_of_mape"] = record::median(mapes);
+  if (print)
+    fmt::print("\nMAPE over these: mean {:.1f} %, median {:.1f} %\n", 100 * record::mean(mapes),
+               100 * record::median(mapes));
+}
+
+int eval(const EvalOptions& options) {
+  const int ways =
+      (options.model.empty() ? 0 : 1) + (options.split.empty() ? 0 : 1) + (options.target.empty() ? 0 : 1);
+  if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
+  if (!options.target.empty() && options.source.empty())
+    fail(ErrorKind::usage, "--to wants --from, the device that is known");
+  std::optional<predict::TimeModel> model;
+  if (!options.model.empty()) model = predict::read_time_model(options.model);
+  const RunSet set = predict::prepare_runs(predict::read_runs(options.runs, options.device),
+                                           devices_to_choose_from(model ? &*model : nullptr, options.devices),
+                                           options.skip_unknown);
+  std::vector<Trial> trials;
+  if (model)
+    trials.push_back({"all", predict::judge(*model, set, predict::all_rows(set))});
+  else
+    trials = options.target.empty() ? hold_out(set, options) : adapt(set, options);
+  NamedScores scores;
+  for (const Trial& trial : trials) scores.emplace_back(trial.name, predict::score(trial.judged));
+  const NamedScores held = mean_scores(scores);
+  if (!options.predictions.empty()) write_predictions(set, trials, options.predictions);
+  Json report{{"runs", set.rows.size()}, {"skipped", set.skipped}, {"held_out", json_of_scores(held)}};
+  if (!options.json && !model) print_scores("held out", held);
+  if (options.split != "random" && !model && options.target.empty())
+    summarise_held_out(held, report, !options.json);
+  for (const Table& table : break_down(set, trials)) {
+    report["by_" + std::string(table.name)] = json_of_scores(table.scores);
+    if (options.json) continue;
+    fmt::print("\n");
+    print_scores(table.name, table.scores);
+  }
+  for (const auto& [name, count] : set.skipped)
+    if (!options.json) fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
+  if (options.json) fmt::print("{}\n", report.dump());
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_predict_eval(CLI::App& command) {
+  const auto options = std::make_shared<EvalOptions>();
+  command
+      .add_option("--runs", options->runs, "Runs to judge by: a table (CSV), records, a folder of records")
+      ->required()
+      ->type_name("RUNS");
+  command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");
+  command.add_option("--split", options->split, "Fit to a part of the runs and judge by the others")
+      ->check(CLI::IsMember({"random", "network", "family", "device"}));
+  command.add_option("--to", options->target, "Adapt to this device with few of its runs")
+      ->type_name("DEVICE");
+  command.add_option("--from", options->source, "With --to: the device that is known")->type_name("DEVICE");
+  command.add_option("--shots", options->shots, "With --to: how many runs")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--seed", options->seed, "Of random parts")->capture_default_str();
+  command.add_option("--seeds", options->seeds, "Repeat random parts with so many seeds, and show means")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_flag("--twins-together", options->twins_together,
+                   "random: runs that differ in epochs or data set alone stay on one side");
+  command.add_flag("--intervals", options->intervals, "With --split: calibrate intervals each time (slow)");
+  command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
+  command.add_option("--device", options->device, "Records are of this device")->type_name("NAME");
+  command.add_option("--predictions", options->predictions, "Write every prediction as CSV")
+      ->type_name("FILE");
+  command.add_flag("--skip-unknown", options->skip_unknown,
+                   "Leave out runs of unknown networks or devices, and count them");
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.add_flag("--quiet,-q", options->quiet, "No progress bar");
+  command.footer(
+      "Examples:\n"
+      "  trainyard predict eval --runs runs.csv --model model.json\n"
+      "  trainyard predict eval --runs runs.csv --split network --json");
+  return [options] { return eval(*options); };
+}
+
+}  // namespace trainyard::cli

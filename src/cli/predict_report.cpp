@@ -1,0 +1,53 @@
+#include "cli/predict_report.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/text_table.h"
+
+namespace trainyard::cli {
+
+nlohmann::ordered_json json_of_score(const predict::Score& score) {
+  return {{"runs", score.runs},
+          {"mape", score.mape},
+          {"median", score.median},
+          {"p95", score.p95},
+          {"spearman", score.spearman},
+          {"coverage", score.coverage},
+          {"oom", score.oom},
+          {"oom_missed", score.oom_missed},
+          {"oom_false", score.oom_false}};
+}
+
+void print_scores(const std::string& what, const NamedScores& scores) {
+  TextTable table(
+      {what, "runs", "MAPE", "median", "p95", "Spearman", "in interval", "OOM", "missed", "false"});
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  for (const auto& [name, score] : scores)
+    table.add({name, fmt::format("{}", score.runs), percent(score.mape), percent(score.median),
+               percent(score.p95), fmt::format("{:.3f}", score.spearman), percent(score.coverage),
+               fmt::format("{}", score.oom), fmt::format("{}", score.oom_missed),
+               fmt::format("{}", score.oom_false)});
+  fmt::print("{}", table.text());
+}
+
+std::vector<predict::Device> devices_to_choose_from(const predict::TimeModel* model,
+                                                    const std::filesystem::path& file) {
+  std::vector<predict::Device> devices;
+  const auto add = [&](const predict::Device& device) {
+    if (std::none_of(devices.begin(), devices.end(), [&](const predict::Device& one) {
+          return predict::same_device_name(one.name, device.name);
+        }))
+      devices.push_back(device);
+  };
+  if (model != nullptr)
+    for (const predict::DeviceModel& one : model->devices) add(one.device);
+  if (!file.empty())
+    for (const predict::Device& device : predict::read_devices(file)) add(device);
+  for (const predict::Device& device : predict::known_devices()) add(device);
+  return devices;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,106 @@
+#include "predict/device.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "study/yaml_reader.h"
+
+namespace trainyard::predict {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
+double positive_number(const study::YamlReader& at) {
+  const record::Value value = at.value();
+  const auto* real = std::get_if<double>(&value);
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const double number = real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : 0;
+  if (!(number > 0 && std::isfinite(number))) at.complain("wants a number above 0");
+  return number;
+}
+
+Device read_device(const std::string& name, const study::YamlReader& at) {
+  Device device{.name = name};
+  const std::vector<std::pair<const char*, double Device::*>> keys = {
+      {"flops_per_second", &Device::flops_per_second},
+      {"bytes_per_second", &Device::bytes_per_second},
+      {"launch_seconds", &Device::launch_seconds},
+      {"multiprocessors", &Device::multiprocessors},
+      {"watts", &Device::watts},
+      {"price_per_hour", &Device::price_per_hour}};
+  for (const auto& [key, at_key, value] : at.entries()) {
+    if (key == "memory") {
+      device.memory_bytes = static_cast<double>(value.bytes());
+      continue;
+    }
+    const auto found =
+        std::find_if(keys.begin(), keys.end(), [&](const auto& row) { return row.first == key; });
+    if (found == keys.end())
+      at_key.complain(
+          fmt::format("device '{}': no figure '{}'; those are flops_per_second, bytes_per_second, "
+                      "launch_seconds, memory, multiprocessors, watts and price_per_hour",
+                      name, key));
+    device.*found->second = positive_number(value);
+  }
+  if (device.flops_per_second == 0 || device.bytes_per_second == 0 || device.memory_bytes == 0 ||
+      device.multiprocessors == 0)
+    at.complain(fmt::format(
+        "device '{}' wants flops_per_second, bytes_per_second, memory and multiprocessors", name));
+  return device;
+}
+
+}  // namespace
+
+// Data sheets and white papers of the maker: f32 rate at the boost clock, memory bandwidth, board power.
+const std::vector<Device>& known_devices() {
+  static const std::vector<Device> devices = {
+      {"GTX1080", 8.87e12, 320e9, 5e-6, 8 * kGiB, 20, 180, 0},
+      {"RTX2070", 7.46e12, 448e9, 5e-6, 8 * kGiB, 36, 175, 0},
+      {"TitanX", 10.97e12, 480e9, 5e-6, 12 * kGiB, 28, 250, 0},
+      {"T4", 8.1e12, 320e9, 5e-6, 16 * kGiB, 40, 70, 0},
+      {"V100", 15.7e12, 900e9, 5e-6, 16 * kGiB, 80, 300, 0},
+      {"A100", 19.5e12, 1555e9, 4e-6, 40 * kGiB, 108, 400, 0},
+      {"H100", 66.9e12, 3350e9, 3e-6, 80 * kGiB, 132, 700, 0},
+      {"H200", 66.9e12, 4800e9, 3e-6, 141e9, 132, 700, 0},
+  };
+  return devices;
+}
+
+std::vector<Device> read_devices(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  const auto file =
+      study::YamlReader::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  std::vector<Device> devices;
+  for (const auto& [key, at_key, value] : file.entries()) {
+    if (key != "devices")
+      at_key.complain(fmt::format("no key '{}' here; a file of devices has 'devices'", key));
+    for (const auto& [name, at_name, one] : value.entries()) devices.push_back(read_device(name, one));
+  }
+  return devices;
+}
+
+bool same_device_name(std::string_view a, std::string_view b) { return plain_name(a) == plain_name(b); }
+
+const Device& find_device(const std::vector<Device>& devices, std::string_view name) {
+  std::string names;
+  for (const Device& device : devices) {
+    if (same_device_name(device.name, name)) return device;
+    names += (names.empty() ? "" : ", ") + device.name;
+  }
+  fail(ErrorKind::config, "unknown device '{}'; known are {}", name, names);
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,86 @@
+#include "predict/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "record/statistics.h"
+
+namespace trainyard::predict {
+namespace {
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first;
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i) ranks[order[i]] = static_cast<double>(first + end - 1) / 2;
+    first = end;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+double Judged::error() const { return std::abs(predicted - measured) / measured; }
+
+std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows) {
+  std::vector<DeviceModel> on;
+  for (const Device& device : set.devices) on.push_back(model.find(device.name, set.devices));
+  std::vector<Judged> all;
+  for (const std::size_t r : rows) {
+    const RunSet::Row& row = set.rows[r];
+    const Prediction made =
+        predict(model, set.work(row), on[row.device], row.run.steps(), row.run.with_start);
+    all.push_back({r, row.run.seconds, made.seconds, made.low_seconds, made.high_seconds,
+                   row.run.end == RunEnd::oom, made.oom_probability});
+  }
+  return all;
+}
+
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  TRAINYARD_CHECK(a.size() == b.size());
+  if (a.empty()) return 0;
+  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
+  const double mean = static_cast<double>(a.size() - 1) / 2;
+  double xx = 0, yy = 0, xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+    xy += (x[i] - mean) * (y[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+Score score(const std::vector<Judged>& judged) {
+  Score result;
+  std::vector<double> errors, measured, predicted;
+  double inside = 0;
+  for (const Judged& one : judged) {
+    const bool foreseen = one.oom_probability >= kLikelyOom;
+    if (one.oom) {
+      ++result.oom;
+      result.oom_missed += foreseen ? 0 : 1;
+      continue;
+    }
+    result.oom_false += foreseen ? 1 : 0;
+    errors.push_back(one.error());
+    measured.push_back(one.measured);
+    predicted.push_back(one.predicted);
+    inside += one.low <= one.measured && one.measured <= one.high ? 1 : 0;
+  }
+  result.runs = errors.size();
+  if (errors.empty()) return result;
+  result.mape = record::mean(errors);
+  result.median = record::median(errors);
+  result.p95 = record::quantile(errors, 0.95);
+  result.spearman = rank_correlation(measured, predicted);
+  result.coverage = inside / static_cast<double>(errors.size());
+  return result;
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "predict/run_set.h"
+#include "predict/time_model.h"
+
+namespace trainyard::predict {
+
+// A run beside its prediction.
+struct Judged {
+  std::size_t row = 0;
+  double measured = 0, predicted = 0, low = 0, high = 0;
+  bool oom = false;  // as it ended
+  double oom_probability = 0;
+
+  double error() const;  // |predicted - measured| / measured
+};
+
+std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows);
+
+// Of the runs that ended well: relative errors, order, how many lie in their interval. Of all: how well
+// running out of memory was foreseen.
+struct Score {
+  std::size_t runs = 0;
+  double mape = 0, median = 0, p95 = 0, spearman = 0, coverage = 0;
+  std::size_t oom = 0, oom_missed = 0, oom_false = 0;
+};
+Score score(const std::vector<Judged>& judged);
+
+// Spearman's rank correlation, ties by their mean rank; 0 where one side does not vary.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
+
+// Where rows go: those to learn from, to choose by (which nothing here needs) and to judge by.
+struct Split {
+  std::string name;  // what was held out
+  std::vector<std::size_t> train, validation, test;
+};
+
+enum class SplitKind { random, network, family, device };
+struct SplitOptions {
+  SplitKind kind = SplitKind::random;
+  std::uint64_t seed = 1;
+  bool twins_together = false;  // random: runs that differ in epochs or data set alone stay on one side
+};
+
+// random: 60 % of each device's rows to learn from, 20 % and 20 %. Others: one split for each value.
+std::vector<Split> make_splits(const RunSet& set, const SplitOptions& options);
+
+// Error (internal) when a held-out network, family or device is on both sides, or a row is.
+void check_no_leak(const RunSet& set, const Split& split, SplitKind kind);
+
+// Few runs of a new device: `few` of the target's at random to adapt with, the others to judge by.
+Split few_shot(const RunSet& set, const std::string& target, std::size_t few, std::uint64_t seed);
+std::vector<std::size_t> rows_of_device(const RunSet& set, const std::string& device);
+
+}  // namespace trainyard::predict

@@ -1,0 +1,206 @@
+#include "predict/run_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace trainyard::predict {
+namespace {
+
+// Images an epoch has and classes, as the published campaign ran them (its ImageNet is a part).
+struct TableDataset {
+  const char* name;
+  double images;
+  int classes;
+};
+constexpr TableDataset kDatasets[] = {{"cifar10", 50000, 11}, {"imagenet", 64058, 1001}};
+
+// Twice the epochs take at least this much longer, start-up and noise included; crashes take as long.
+constexpr double kGrowth = 1.3;
+
+std::vector<std::string> split_line(std::string_view line) {
+  std::vector<std::string> cells{""};
+  for (const char c : line) {
+    if (c == ',')
+      cells.emplace_back();
+    else if (c != '\r' && c != '"')
+      cells.back() += c;
+  }
+  return cells;
+}
+
+struct CsvLine {
+  const std::string& file;
+  int number;
+  const std::map<std::string, std::size_t>& columns;
+  std::vector<std::string> cells;
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    fail(ErrorKind::config, "{}:{}: {}", file, number, what);
+  }
+  const std::string& text(const char* column) const {
+    const std::size_t at = columns.at(column);
+    if (at >= cells.size())
+      refuse(fmt::format("{} columns, but '{}' is number {}", cells.size(), column, at + 1));
+    return cells[at];
+  }
+  double number_of(const char* column) const {
+    const std::string& cell = text(column);
+    double value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (error != std::errc() || end != cell.data() + cell.size() || !(value > 0) || !std::isfinite(value))
+      refuse(fmt::format("{} '{}': wants a number above 0", column, cell));
+    return value;
+  }
+};
+
+ops::Rule optimizer_of(const std::string& name) {
+  for (const ops::Rule rule : {ops::Rule::sgd, ops::Rule::momentum, ops::Rule::rmsprop, ops::Rule::adam})
+    if (name == (rule == ops::Rule::sgd        ? "sgd"
+                 : rule == ops::Rule::momentum ? "momentum"
+                 : rule == ops::Rule::rmsprop  ? "rmsprop"
+                                               : "adam"))
+      return rule;
+  fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, rmsprop, adam", name);
+}
+
+TableRun run_of(const CsvLine& line) {
+  TableRun run{.device = line.text("GPU"), .network = line.text("Model")};
+  run.batch = static_cast<std::int64_t>(line.number_of("BatchSize"));
+  if (run.batch < 1) line.refuse("BatchSize: at least 1");
+  try {
+    run.optimizer = optimizer_of(line.text("Optimizer"));
+  } catch (const Error& error) {
+    line.refuse(error.what());
+  }
+  run.epochs = line.number_of("Epoch");
+  run.dataset = line.text("Dataset");
+  const auto* dataset = std::find_if(std::begin(kDatasets), std::end(kDatasets),
+                                     [&](const TableDataset& row) { return row.name == run.dataset; });
+  if (dataset == std::end(kDatasets))
+    line.refuse(fmt::format("dataset '{}': one of cifar10, imagenet", run.dataset));
+  run.images_per_epoch = dataset->images;
+  run.classes = dataset->classes;
+  run.seconds = line.number_of("Execution Time");
+  if (line.columns.contains("Status")) {
+    const std::string& status = line.text("Status");
+    if (status != "ok" && status != "oom") line.refuse(fmt::format("Status '{}': ok or oom", status));
+    run.end = status == "oom" ? RunEnd::oom : RunEnd::ok;
+  }
+  return run;
+}
+
+std::map<std::string, std::size_t> columns_of(const std::string& file, std::string_view head) {
+  std::map<std::string, std::size_t> columns;
+  const std::vector<std::string> names = split_line(head);
+  for (std::size_t i = 0; i < names.size(); ++i) columns[names[i]] = i;
+  for (const char* wanted : {"GPU", "Model", "BatchSize", "Optimizer", "Epoch", "Dataset", "Execution Time"})
+    if (!columns.contains(wanted))
+      fail(ErrorKind::config,
+           "{}:1: no column '{}'; a table of runs has GPU, Model, BatchSize, Optimizer, Epoch, Dataset and "
+           "Execution Time",
+           file, wanted);
+  return columns;
+}
+
+auto without_epochs(const TableRun& run) {
+  return std::tuple(run.device, run.network, run.batch, run.optimizer, run.dataset);
+}
+
+}  // namespace
+
+void mark_crashes(std::vector<TableRun>& runs) {
+  std::map<decltype(without_epochs(runs[0])), std::vector<TableRun*>> twins;
+  for (TableRun& run : runs) twins[without_epochs(run)].push_back(&run);
+  for (auto& [key, members] : twins)
+    for (TableRun* longer : members)
+      for (TableRun* shorter : members) {
+        if (longer->epochs < 1.9 * shorter->epochs) continue;
+        if (longer->seconds < kGrowth * shorter->seconds) longer->end = shorter->end = RunEnd::oom;
+      }
+}
+
+RunTable read_run_csv(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string file = path.string();
+  RunTable table{file, {}};
+  std::map<std::string, std::size_t> columns;
+  std::set<std::tuple<std::string, std::string, std::int64_t, ops::Rule, std::string, double>> seen;
+  int number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.empty() || line == "\r") continue;
+    if (columns.empty()) {
+      columns = columns_of(file, line);
+      continue;
+    }
+    const TableRun run = run_of({file, number, columns, split_line(line)});
+    if (seen.emplace(run.device, run.network, run.batch, run.optimizer, run.dataset, run.epochs).second)
+      table.runs.push_back(run);
+  }
+  if (table.runs.empty()) fail(ErrorKind::config, "{}: no runs", file);
+  mark_crashes(table.runs);
+  return table;
+}
+
+RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
+                          const std::string& source) {
+  RunTable table{source, {}};
+  for (const record::RunRecord& record : records) {
+    const auto asked = [&](const char* key, const char* otherwise) {
+      const auto at = record.asked.find(key);
+      return at == record.asked.end() ? std::string(otherwise) : record::to_text(at->second);
+    };
+    const auto batch = static_cast<std::int64_t>(
+        record::number_or(record::to_value(asked("batch", "0")), record.images_per_step));
+    const bool oom = record.status == record::Status::oom;
+    const std::size_t steps = record.warmup_step_seconds.size() + record.step_seconds.size();
+    if (asked("network", "").empty() || batch < 1 || !(oom || record.status == record::Status::ok)) continue;
+    if (!oom && steps == 0) continue;
+    TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};
+    run.batch = batch;
+    run.optimizer = optimizer_of(asked("optimizer", "sgd"));
+    run.epochs = static_cast<double>(steps);
+    run.images_per_epoch = static_cast<double>(batch);
+    run.warmup_steps = 0;
+    run.with_start = false;
+    run.end = oom ? RunEnd::oom : RunEnd::ok;
+    for (const auto* seconds : {&record.warmup_step_seconds, &record.step_seconds})
+      run.seconds = std::accumulate(seconds->begin(), seconds->end(), run.seconds);
+    table.runs.push_back(run);
+  }
+  if (table.runs.empty()) fail(ErrorKind::config, "{}: no record says network, batch and steps", source);
+  return table;
+}
+
+RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records) {
+  std::vector<std::filesystem::path> files;
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+      if (entry.path().extension() == ".json") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    if (files.empty()) fail(ErrorKind::config, "{}: no record files in this folder", path.string());
+  } else if (path.extension() == ".json") {
+    files.push_back(path);
+  } else {
+    return read_run_csv(path);
+  }
+  std::vector<record::RunRecord> records;
+  for (const std::filesystem::path& file : files) records.push_back(record::read_run_record(file));
+  return table_of_records(records, device_of_records, path.string());
+}
+
+}  // namespace trainyard::predict

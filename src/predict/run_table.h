@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/update_attrs.h"
+#include "record/run_record.h"
+
+namespace trainyard::predict {
+
+enum class RunEnd { ok, oom };
+
+// One training run, by what was asked and what it took.
+struct TableRun {
+  std::string device, network;  // as they are spelt there
+  std::int64_t batch = 0;
+  ops::Rule optimizer = ops::Rule::sgd;
+  double epochs = 0;
+  std::string dataset;
+  double images_per_epoch = 0;
+  int classes = 0;
+  double seconds = 0;
+  bool with_start = true;    // the seconds are of the whole process, not of its steps alone
+  double warmup_steps = 10;  // before those of the epochs
+  RunEnd end = RunEnd::ok;
+
+  double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
+};
+
+struct RunTable {
+  std::string source;  // file
+  std::vector<TableRun> runs;
+};
+
+// Columns GPU, Model, BatchSize, Optimizer, Epoch, Dataset and Execution Time, in any order, and perhaps
+// Status (ok or oom); rows of one run that differ in other columns (the file has one for each resource) are
+// one. Runs that ended early because memory ran out are told by what they took (mark_crashes). Errors name
+// file, line and what is allowed.
+RunTable read_run_csv(const std::filesystem::path& path);
+
+// Records of `train` and `bench` that say network, batch and steps; others are left out. They are of
+// `device`, or where that is empty of the one that was asked for.
+RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
+                          const std::string& source);
+
+// A CSV table, or a record file or a folder of them.
+RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records = "");
+
+// A run whose time does not grow with its epochs did not run them: its twins say so. Those are taken for out
+// of memory, which is what stops a configuration every time.
+void mark_crashes(std::vector<TableRun>& runs);
+
+}  // namespace trainyard::predict

@@ -1,0 +1,130 @@
+#include "predict/run_table.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/test_folder.h"
+#include "predict/network_name.h"
+#include "predict/run_set.h"
+#include "predict/test_runs.h"
+
+namespace trainyard::predict {
+namespace {
+
+constexpr const char* kHead = "GPU,Model,BatchSize,Optimizer,Epoch,Dataset,Resource,Execution Time\n";
+
+RunTable table_of(const TestFolder& folder, const std::string& rows, const std::string& head = kHead) {
+  std::ofstream(folder.path() / "runs.csv") << head << rows;
+  return read_run_csv(folder.path() / "runs.csv");
+}
+
+std::string complaint_about(const std::string& rows, const std::string& head = kHead) {
+  const TestFolder folder;
+  try {
+    table_of(folder, rows, head);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunTableTest, RowsOfOneRunAreOne) {
+  const TestFolder folder;
+  const RunTable table =
+      table_of(folder,
+               "GTX1080,vgg11,8,sgd,10,cifar10,CPU,5600\nGTX1080,vgg11,8,sgd,10,cifar10,GPU,5600\n"
+               "TitanX,lenet,64,adam,20,imagenet,CPU,70.5\n");
+  ASSERT_EQ(table.runs.size(), 2u);
+  EXPECT_EQ(table.runs[0].steps(), 10 + 10 * 50000 / 8);
+  EXPECT_EQ(table.runs[0].classes, 11);
+  EXPECT_EQ(table.runs[1].steps(), 10 + 20 * 64058 / 64.0);
+  EXPECT_EQ(table.runs[1].optimizer, ops::Rule::adam);
+  EXPECT_EQ(table.runs[1].seconds, 70.5);
+}
+
+TEST(RunTableTest, RunsThatDoNotGrowWithTheirEpochsRanOutOfMemory) {
+  const TestFolder folder;
+  const RunTable table =
+      table_of(folder,
+               "GTX1080,vgg16,64,adam,10,cifar10,CPU,20\nGTX1080,vgg16,64,adam,20,cifar10,CPU,21\n"
+               "GTX1080,lenet,64,adam,10,cifar10,CPU,20\nGTX1080,lenet,64,adam,20,cifar10,CPU,38\n");
+  EXPECT_EQ(table.runs[0].end, RunEnd::oom);
+  EXPECT_EQ(table.runs[1].end, RunEnd::oom);
+  EXPECT_EQ(table.runs[2].end, RunEnd::ok);
+  EXPECT_EQ(table.runs[3].end, RunEnd::ok);
+}
+
+TEST(RunTableTest, RunsFasterThanTheDeviceCanBeDidNotRun) {
+  const TestFolder folder;
+  const RunSet set = prepare_runs(
+      table_of(folder,
+               "GTX1080,vgg16,64,adam,10,cifar10,CPU,25\nGTX1080,vgg16,32,adam,10,cifar10,CPU,5400\n"),
+      known_devices());
+  EXPECT_EQ(set.rows[0].run.end, RunEnd::oom);
+  EXPECT_EQ(set.rows[1].run.end, RunEnd::ok);
+}
+
+TEST(RunTableTest, MistakesAreNamedWithTheirLine) {
+  EXPECT_NE(complaint_about("GTX1080,vgg11,0,sgd,10,cifar10,CPU,5\n").find("runs.csv:2: BatchSize '0'"),
+            std::string::npos);
+  EXPECT_NE(complaint_about("GTX1080,vgg11,8,lars,10,cifar10,CPU,5\n").find("optimizer 'lars': one of sgd"),
+            std::string::npos);
+  EXPECT_NE(complaint_about("GTX1080,vgg11,8,sgd,10,coco,CPU,5\n").find("dataset 'coco': one of cifar10"),
+            std::string::npos);
+  EXPECT_NE(complaint_about("GTX1080,vgg11,8,sgd,10,cifar10,CPU,nan\n").find("Execution Time 'nan'"),
+            std::string::npos);
+  EXPECT_NE(complaint_about("GTX1080,vgg11\n").find("2 columns"), std::string::npos);
+  EXPECT_NE(complaint_about("", "GPU,Model\n").find("no column 'BatchSize'"), std::string::npos);
+  EXPECT_NE(complaint_about("").find("no runs"), std::string::npos);
+}
+
+TEST(RunTableTest, UnknownNamesAreRefusedOrCounted) {
+  RunTable table = made_up_table();
+  table.runs[0].network = "nasnet";
+  table.runs[1].device = "Voodoo";
+  EXPECT_THROW(prepare_runs(table, known_devices()), Error);
+  const RunSet set = prepare_runs(table, known_devices(), true);
+  EXPECT_EQ(set.rows.size(), table.runs.size() - 2);
+  EXPECT_EQ(set.skipped.at("nasnet"), 1);
+  EXPECT_EQ(set.skipped.at("Voodoo"), 1);
+}
+
+TEST(RunTableTest, RecordsAreRunsOfTheirSteps) {
+  record::RunRecord record;
+  record.asked = {
+      {"network", std::string("lenet")}, {"batch", std::int64_t{32}}, {"device", std::string("cuda")}};
+  record.warmup_step_seconds = {0.5, 0.25};
+  record.step_seconds = {0.125, 0.125};
+  const RunTable table = table_of_records({record}, "H200", "here");
+  ASSERT_EQ(table.runs.size(), 1u);
+  EXPECT_EQ(table.runs[0].device, "H200");
+  EXPECT_EQ(table.runs[0].steps(), 4);
+  EXPECT_EQ(table.runs[0].seconds, 1);
+  EXPECT_FALSE(table.runs[0].with_start);
+  record.status = record::Status::nan;
+  EXPECT_THROW(table_of_records({record}, "", "here"), Error);
+}
+
+TEST(NetworkNameTest, UsualSpellingsAreFound) {
+  for (const auto& [given, found] : {std::pair("densenet40-k12", "densenet40_k12"),
+                                     {"DenseNet40_k12", "densenet40_k12"},
+                                     {"resnet110_cifar", "resnet110"},
+                                     {"resnet56-cifar10", "resnet56"},
+                                     {"resnet50_v1.5", "resnet50"},
+                                     {"resnet50_v2", "resnet50"},
+                                     {"inception_v3", "inception3"},
+                                     {"vgg-16", "vgg16"},
+                                     {"mobilenet", "mobilenet_v1"},
+                                     {"inception-resnet-v2", "inception_resnet_v2"},
+                                     {"trivial", "trivial"}})
+    EXPECT_EQ(named_network(given).network, found) << given;
+  EXPECT_EQ(named_network("alexnet").input[1], 227);
+  EXPECT_FALSE(find_named_network("nasnet"));
+  EXPECT_FALSE(find_named_network("resnet51"));
+  EXPECT_FALSE(find_named_network(""));
+}
+
+}  // namespace
+}  // namespace trainyard::predict
