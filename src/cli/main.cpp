@@ -15,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "cli/explain.h"
 #include "cli/networks.h"
+#include "cli/place.h"
 #include "cli/predict.h"
 #include "cli/probe.h"
 #include "cli/profile.h"
@@ -46,6 +47,7 @@ const Row kCommands[] = {
     {"profile", "Run any command, and say what it used and when", declare_profile},
     {"study", "Run a matrix of runs, here or on a cluster", declare_study},
     {"predict", "Predict time and memory of training runs, on devices that are not here", declare_predict},
+    {"place", "Say where training jobs should run, and what becomes of their queue", declare_place},
     {"trace", "Say where the time of traced steps went", declare_trace},
     {"compare", "Say whether runs are as fast as others: SAME, FASTER, SLOWER or UNCLEAR", declare_compare},
     {"report", "Write a study's results as one HTML file", declare_report},

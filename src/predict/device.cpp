@@ -85,8 +85,10 @@ std::vector<Device> read_devices(const std::filesystem::path& path) {
       study::YamlReader::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
   std::vector<Device> devices;
   for (const auto& [key, at_key, value] : file.entries()) {
+    if (key == "slots") continue;  // of a cluster
     if (key != "devices")
-      at_key.complain(fmt::format("no key '{}' here; a file of devices has 'devices'", key));
+      at_key.complain(
+          fmt::format("no key '{}' here; a file of devices has 'devices', a cluster 'slots' too", key));
     for (const auto& [name, at_name, one] : value.entries()) devices.push_back(read_device(name, one));
   }
   return devices;

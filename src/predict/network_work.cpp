@@ -44,8 +44,9 @@ KernelKind kind_of(Category category) {
 class KernelList {
  public:
   void add(const KernelWork& kernel) {
-    const auto key = std::tuple(kernel.kind, kernel.bytes, kernel.flops, kernel.rows, kernel.columns,
-                                kernel.inner, kernel.window, kernel.strided, kernel.of_weight, kernel.groups);
+    const auto key =
+        std::tuple(kernel.kind, kernel.bytes, kernel.flops, kernel.rows, kernel.columns, kernel.inner,
+                   kernel.window, kernel.strided, kernel.of_weight, kernel.dense, kernel.groups);
     const auto [at, fresh] = positions_.try_emplace(key, kernels_.size());
     if (fresh)
       kernels_.push_back(kernel);
@@ -56,7 +57,7 @@ class KernelList {
 
  private:
   std::vector<KernelWork> kernels_;
-  std::map<std::tuple<KernelKind, double, double, double, double, double, double, bool, bool, double>,
+  std::map<std::tuple<KernelKind, double, double, double, double, double, double, bool, bool, bool, double>,
            std::size_t>
       positions_;
 };
@@ -88,6 +89,7 @@ void describe_product(const NodeView& view, KernelWork& kernel) {
     kernel.of_weight = true;
     rows_and_columns(static_cast<double>(out[0]) / kernel.groups, static_cast<double>(out.elements_from(1)));
   } else {
+    kernel.dense = true;
     kernel.of_weight = node.op == &ops::dense_d_weight_op;
     const double rows = static_cast<double>(kernel.of_weight ? out[0] : first[0]);
     rows_and_columns(rows, elements(out) / rows);

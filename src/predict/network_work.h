@@ -23,7 +23,8 @@ struct KernelWork {
   double rows = 0, columns = 0, inner = 0;
   double window = 1;       // area of a convolution's kernel
   bool strided = false;    // steps over positions, or is not square: no short algorithm is known
-  bool of_weight = false;  // gradient of a weight: few results, long sums
+  bool of_weight = false;  // gradient of a weight
+  bool dense = false;      // of matrices, no convolution
   double groups = 1;
 };
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -53,12 +52,22 @@ struct CsvLine {
       refuse(fmt::format("{} columns, but '{}' is number {}", cells.size(), column, at + 1));
     return cells[at];
   }
-  double number_of(const char* column) const {
+  double parsed(const char* column) const {  // NaN: no number
     const std::string& cell = text(column);
     double value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size() || !(value > 0) || !std::isfinite(value))
-      refuse(fmt::format("{} '{}': wants a number above 0", column, cell));
+    return error == std::errc() && end == cell.data() + cell.size() ? value : std::nan("");
+  }
+  double number_of(const char* column) const {
+    const double value = parsed(column);
+    if (!(value > 0) || !std::isfinite(value))
+      refuse(fmt::format("{} '{}': wants a number above 0", column, text(column)));
+    return value;
+  }
+  double share_of(const char* column) const {
+    const double value = parsed(column);
+    if (!(value >= 0 && value <= 1))
+      refuse(fmt::format("{} '{}': wants a number from 0 to 1", column, text(column)));
     return value;
   }
 };
@@ -99,6 +108,16 @@ TableRun run_of(const CsvLine& line) {
   return run;
 }
 
+bool says_use(const std::map<std::string, std::size_t>& columns) {
+  return columns.contains("Resource") && columns.contains("avg Idle time") &&
+         columns.contains("avg Active time") && columns.contains("avg Peak consumption");
+}
+
+ResourceUse use_of(const CsvLine& line) {
+  return {line.text("Resource"), line.share_of("avg Idle time"), line.share_of("avg Active time"),
+          line.share_of("avg Peak consumption")};
+}
+
 std::map<std::string, std::size_t> columns_of(const std::string& file, std::string_view head) {
   std::map<std::string, std::size_t> columns;
   const std::vector<std::string> names = split_line(head);
@@ -112,21 +131,29 @@ std::map<std::string, std::size_t> columns_of(const std::string& file, std::stri
   return columns;
 }
 
-auto without_epochs(const TableRun& run) {
-  return std::tuple(run.device, run.network, run.batch, run.optimizer, run.dataset);
+// What a run's memory depends on.
+auto configuration(const TableRun& run) {
+  return std::tuple(run.device, run.network, run.batch, run.optimizer);
+}
+
+bool has_not_grown(const TableRun& longer, const TableRun& shorter) {
+  return longer.dataset == shorter.dataset && longer.epochs >= 1.9 * shorter.epochs &&
+         longer.seconds < kGrowth * shorter.seconds;
 }
 
 }  // namespace
 
 void mark_crashes(std::vector<TableRun>& runs) {
-  std::map<decltype(without_epochs(runs[0])), std::vector<TableRun*>> twins;
-  for (TableRun& run : runs) twins[without_epochs(run)].push_back(&run);
-  for (auto& [key, members] : twins)
-    for (TableRun* longer : members)
-      for (TableRun* shorter : members) {
-        if (longer->epochs < 1.9 * shorter->epochs) continue;
-        if (longer->seconds < kGrowth * shorter->seconds) longer->end = shorter->end = RunEnd::oom;
-      }
+  std::map<decltype(configuration(runs[0])), std::vector<TableRun*>> alike;
+  for (TableRun& run : runs) alike[configuration(run)].push_back(&run);
+  for (auto& [key, members] : alike) {
+    const bool crashed = std::any_of(members.begin(), members.end(), [&](const TableRun* longer) {
+      return std::any_of(members.begin(), members.end(),
+                         [&](const TableRun* shorter) { return has_not_grown(*longer, *shorter); });
+    });
+    if (!crashed) continue;
+    for (TableRun* run : members) run->end = RunEnd::oom;
+  }
 }
 
 RunTable read_run_csv(const std::filesystem::path& path) {
@@ -135,7 +162,8 @@ RunTable read_run_csv(const std::filesystem::path& path) {
   const std::string file = path.string();
   RunTable table{file, {}};
   std::map<std::string, std::size_t> columns;
-  std::set<std::tuple<std::string, std::string, std::int64_t, ops::Rule, std::string, double>> seen;
+  std::map<std::tuple<std::string, std::string, std::int64_t, ops::Rule, std::string, double>, std::size_t>
+      seen;
   int number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -147,9 +175,12 @@ RunTable read_run_csv(const std::filesystem::path& path) {
       columns = columns_of(file, line);
       continue;
     }
-    const TableRun run = run_of({file, number, columns, split_line(line)});
-    if (seen.emplace(run.device, run.network, run.batch, run.optimizer, run.dataset, run.epochs).second)
-      table.runs.push_back(run);
+    const CsvLine csv{file, number, columns, split_line(line)};
+    const TableRun run = run_of(csv);
+    const auto [at, fresh] = seen.try_emplace(
+        {run.device, run.network, run.batch, run.optimizer, run.dataset, run.epochs}, table.runs.size());
+    if (fresh) table.runs.push_back(run);
+    if (says_use(columns)) table.runs[at->second].use.push_back(use_of(csv));
   }
   if (table.runs.empty()) fail(ErrorKind::config, "{}: no runs", file);
   mark_crashes(table.runs);

@@ -12,6 +12,13 @@ namespace trainyard::predict {
 
 enum class RunEnd { ok, oom };
 
+// How a run used a resource, as GPUAlloc reduces its samples: shares of them in the busier and the other of
+// two clusters, and above a limit. Its file has the first under "avg Idle time".
+struct ResourceUse {
+  std::string resource;
+  double burst = 0, idle = 0, peak = 0;
+};
+
 // One training run, by what was asked and what it took.
 struct TableRun {
   std::string device, network;  // as they are spelt there
@@ -25,6 +32,7 @@ struct TableRun {
   bool with_start = true;    // the seconds are of the whole process, not of its steps alone
   double warmup_steps = 10;  // before those of the epochs
   RunEnd end = RunEnd::ok;
+  std::vector<ResourceUse> use;  // empty: the table does not say
 
   double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
 };
@@ -48,8 +56,8 @@ RunTable table_of_records(const std::vector<record::RunRecord>& records, const s
 // A CSV table, or a record file or a folder of them.
 RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records = "");
 
-// A run whose time does not grow with its epochs did not run them: its twins say so. Those are taken for out
-// of memory, which is what stops a configuration every time.
+// Where a run's time does not grow with its epochs, it did not run them. All runs of that network, batch and
+// optimizer on that device are then taken for out of memory, which is what stops a configuration every time.
 void mark_crashes(std::vector<TableRun>& runs);
 
 }  // namespace trainyard::predict

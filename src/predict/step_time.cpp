@@ -58,7 +58,7 @@ DeviceConstants first_of_device() {
 namespace {
 
 constexpr double kTile = 64.0 * 64.0;
-// Sums longer than this are split among multiprocessors where there are few results.
+// Products of matrices and gradients of weights split sums that are longer than this among multiprocessors.
 constexpr double kSplit = 512;
 // What a normalisation does besides: two running statistics, of a difference, a product and an assignment.
 constexpr double kStatisticOps = 6;
@@ -75,8 +75,8 @@ double efficiency(const KernelWork& kernel, const SharedConstants& shared) {
 
 double traffic(const KernelWork& kernel, const SharedConstants& shared) {
   switch (kernel.kind) {
-    case KernelKind::product:
-      return shared[kernel.window > 1 ? kWindowTraffic : kPointwiseTraffic];
+    case KernelKind::product:  // no algorithm transforms the images of grouped convolutions
+      return shared[kernel.window > 1 && kernel.groups == 1 ? kWindowTraffic : kPointwiseTraffic];
     case KernelKind::norm:
       return shared[kNormTraffic];
     case KernelKind::pool:
@@ -92,7 +92,8 @@ double traffic(const KernelWork& kernel, const SharedConstants& shared) {
 // Seconds of arithmetic, at the rate of large products.
 double product_seconds(const KernelWork& kernel, const Device& device, const SharedConstants& shared,
                        double peak) {
-  const double split = kernel.of_weight ? std::max(1.0, kernel.inner / kSplit) : 1.0;
+  const bool splits = kernel.of_weight || kernel.dense;
+  const double split = splits ? std::max(1.0, kernel.inner / kSplit) : 1.0;
   const double tiles = std::max(kernel.rows * kernel.columns * kernel.groups / kTile * split, 1 / kTile);
   return kernel.flops / (peak * efficiency(kernel, shared)) *
          (1 + shared[kHalfColumns] / std::max(kernel.columns, 1.0)) *

@@ -32,8 +32,8 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, a published job output, a published sweep, a table of runs,
-  // traces, images.
+  // What the examples speak of: our studies, a published job output, a published sweep, a table of runs, jobs
+  // and a cluster, traces, images.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");
@@ -49,6 +49,10 @@ class HelpTest : public CliTest {
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
     std::ofstream(work() / "runs.csv") << made_up_runs();
+    std::ofstream(work() / "jobs.yaml") << "jobs:\n  - {network: resnet50, batch: 32, epochs: 10, count: "
+                                           "3}\n  - {network: lenet, arrival: 1m}\n";
+    std::ofstream(work() / "cluster.yaml")
+        << "slots:\n  - {device: GTX1080}\n  - {device: RTX2070, count: 2}\n";
     make_image_folder(work() / "flowers");
     std::ofstream(work() / "cpu_util.log")
         << "10:00:00  CPU %usr %nice %sys %iowait %irq %soft %steal %guest %gnice %idle\n"

@@ -1,0 +1,189 @@
+#include "cli/place.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/predict_report.h"
+#include "cli/text_table.h"
+#include "place/jobs_file.h"
+#include "place/simulate.h"
+#include "predict/model_file.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using place::Outcome;
+using place::Policy;
+using place::Problem;
+
+struct PlaceOptions {
+  std::filesystem::path jobs, cluster, model;
+  std::string policy = "earliest-finish-shortest";
+  double error = 0;
+  std::uint64_t seed = 1;
+  int orders = 0;
+  bool json = false;
+};
+
+// Of one policy, over the orders of arrival.
+struct PolicyResult {
+  const Policy* policy = nullptr;
+  std::string left_out;  // why, where it cannot be
+  Outcome first;         // of the first order
+  double mean_completion_seconds = 0, makespan_seconds = 0, utilisation = 0, out_of_memory = 0;
+};
+
+PolicyResult result_of(const Problem& given, const Policy& policy, const PlaceOptions& options) {
+  PolicyResult result{.policy = &policy};
+  const int orders = std::max(options.orders, 1);
+  for (int i = 0; i < orders; ++i) {
+    Problem problem = given;
+    const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(i);
+    if (options.orders > 0) place::shuffle_jobs(problem, seed);
+    if (options.error > 0) place::inject_error(problem, options.error, seed);
+    Outcome outcome = place::simulate(problem, policy, seed);
+    result.mean_completion_seconds += outcome.mean_completion_seconds / orders;
+    result.makespan_seconds += outcome.makespan_seconds / orders;
+    result.utilisation += outcome.utilisation / orders;
+    result.out_of_memory += static_cast<double>(outcome.out_of_memory) / orders;
+    if (i == 0) result.first = std::move(outcome);
+  }
+  return result;
+}
+
+std::vector<PolicyResult> results_of(const Problem& problem, const PlaceOptions& options) {
+  if (options.policy != "all") return {result_of(problem, place::find_policy(options.policy), options)};
+  std::vector<PolicyResult> results;
+  for (const Policy& policy : place::all_policies()) try {
+      results.push_back(result_of(problem, policy, options));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::config) throw;
+      results.push_back({.policy = &policy, .left_out = error.what()});
+    }
+  return results;
+}
+
+std::string decision_text(const Problem& problem, const place::Decision& decision) {
+  return fmt::format("{} on {}: {}{}", problem.jobs[decision.job].name, problem.slots[decision.slot].name,
+                     decision.reason, decision.out_of_memory ? "; it ran out of memory" : "");
+}
+
+Json json_of_decision(const Problem& problem, const place::Decision& decision) {
+  const place::Option& option = problem.jobs[decision.job].options[problem.slots[decision.slot].kind];
+  return {{"job", problem.jobs[decision.job].name},
+          {"slot", problem.slots[decision.slot].name},
+          {"reason", decision.reason},
+          {"predicted_seconds", option.seconds},
+          {"start_seconds", decision.start_seconds},
+          {"end_seconds", decision.end_seconds},
+          {"out_of_memory", decision.out_of_memory}};
+}
+
+Json json_of_result(const Problem& problem, const PolicyResult& result, bool decisions) {
+  Json json{{"policy", result.policy->name}};
+  if (!result.left_out.empty()) {
+    json["left_out"] = result.left_out;
+    return json;
+  }
+  json["mean_completion_seconds"] = result.mean_completion_seconds;
+  json["makespan_seconds"] = result.makespan_seconds;
+  json["utilisation"] = result.utilisation;
+  json["out_of_memory"] = result.out_of_memory;
+  if (!decisions) return json;
+  json["energy_joules"] = result.first.energy_joules;
+  json["price"] = result.first.price;
+  json["unplaced"] = Json::array();
+  for (const std::size_t job : result.first.unplaced) json["unplaced"].push_back(problem.jobs[job].name);
+  json["decisions"] = Json::array();
+  for (const place::Decision& decision : result.first.decisions)
+    json["decisions"].push_back(json_of_decision(problem, decision));
+  return json;
+}
+
+void print_results(const Problem& problem, const std::vector<PolicyResult>& results, bool decisions) {
+  if (decisions) {
+    for (const place::Decision& decision : results[0].first.decisions)
+      fmt::print("{}\n", decision_text(problem, decision));
+    for (const std::size_t job : results[0].first.unplaced)
+      fmt::print("{} nowhere: it fits into the memory of no device\n", problem.jobs[job].name);
+    fmt::print("\n");
+  }
+  TextTable table({"policy", "mean JCT, h", "makespan, h", "utilisation", "out of memory"});
+  for (const PolicyResult& result : results)
+    if (result.left_out.empty())
+      table.add({result.policy->name, fmt::format("{:.1f}", result.mean_completion_seconds / 3600),
+                 fmt::format("{:.1f}", result.makespan_seconds / 3600),
+                 fmt::format("{:.1f} %", 100 * result.utilisation),
+                 fmt::format("{:.1f}", result.out_of_memory)});
+  fmt::print("{}", table.text());
+  for (const PolicyResult& result : results)
+    if (!result.left_out.empty()) fmt::print("{}: {}\n", result.policy->name, result.left_out);
+}
+
+int run_place(const PlaceOptions& options) {
+  if (!(options.error >= 0 && options.error <= 10))
+    fail(ErrorKind::usage, "--error {}: must be from 0 to 10", options.error);
+  std::optional<predict::TimeModel> model;
+  if (!options.model.empty()) model = predict::read_time_model(options.model);
+  const place::Cluster cluster =
+      place::read_cluster(options.cluster, devices_to_choose_from(model ? &*model : nullptr, {}));
+  const Problem problem =
+      place::make_problem(place::read_jobs(options.jobs), cluster, model ? &*model : nullptr);
+  const std::vector<PolicyResult> results = results_of(problem, options);
+  const bool decisions = options.policy != "all" && options.orders == 0;
+  if (!options.json) {
+    print_results(problem, results, decisions);
+    return 0;
+  }
+  Json report{{"jobs", problem.jobs.size()},
+              {"slots", problem.slots.size()},
+              {"makespan_bound_seconds", place::makespan_bound_seconds(problem)},
+              {"policies", Json::array()}};
+  for (const PolicyResult& result : results)
+    report["policies"].push_back(json_of_result(problem, result, decisions));
+  fmt::print("{}\n", report.dump());
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_place(CLI::App& command) {
+  const auto options = std::make_shared<PlaceOptions>();
+  command.add_option("jobs", options->jobs, "Jobs to place (YAML, docs/formats/jobs.md)")
+      ->required()
+      ->type_name("JOBS");
+  command.add_option("--cluster", options->cluster, "Devices there are (YAML, docs/formats/cluster.md)")
+      ->required()
+      ->type_name("CLUSTER");
+  command.add_option("--model", options->model, "What `predict fit` wrote; without it jobs must be measured")
+      ->type_name("MODEL");
+  std::string names;
+  for (const Policy& policy : place::all_policies()) names += std::string(policy.name) + ", ";
+  command.add_option("--policy", options->policy, "How: " + names + "or all")->capture_default_str();
+  command
+      .add_option("--error", options->error, "Make predictions wrong by this deviation of their logarithm")
+      ->capture_default_str();
+  command
+      .add_option("--orders", options->orders, "Let the jobs arrive in so many random orders, and show means")
+      ->check(CLI::Range(0, 10000));
+  command.add_option("--seed", options->seed, "Of orders, errors and random placement")
+      ->capture_default_str();
+  command.add_flag("--json", options->json, "One JSON object on standard output");
+  command.footer(
+      "A job that does not fit into a device's memory is never placed there. JCT is the time from a job's\n"
+      "arrival to its end.\n\n"
+      "Examples:\n"
+      "  trainyard place jobs.yaml --cluster cluster.yaml --model model.json\n"
+      "  trainyard place jobs.yaml --cluster cluster.yaml --model model.json --policy all --error 0.1 "
+      "--json");
+  return [options] { return run_place(*options); };
+}
+
+}  // namespace trainyard::cli

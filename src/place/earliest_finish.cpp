@@ -1,0 +1,19 @@
+#include <fmt/core.h>
+
+#include "base/units.h"
+#include "place/choices.h"
+
+namespace trainyard::place {
+
+Choice choose_earliest_finish(const State& state, const Job& job) {
+  const auto finish = [&](std::size_t s, const Option& option) {
+    return state.free_seconds[s] + option.seconds;
+  };
+  const std::size_t slot = least_slot(state, job, finish);
+  const Option& option = job.options[state.problem.slots[slot].kind];
+  return {slot,
+          fmt::format("ends first: waits {}, runs {}", format_seconds(state.free_seconds[slot] - state.now),
+                      format_seconds(option.seconds))};
+}
+
+}  // namespace trainyard::place

@@ -1,0 +1,214 @@
+#include "place/jobs_file.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "predict/network_name.h"
+#include "study/yaml_reader.h"
+
+namespace trainyard::place {
+namespace {
+
+using predict::TableRun;
+using study::YamlReader;
+
+YamlReader parse_file(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return YamlReader::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+}
+
+double number_above_0(const YamlReader& at) {
+  const double number = record::number_or(at.value(), 0);
+  if (!(number > 0 && number < 1e15)) at.complain("wants a number above 0");
+  return number;
+}
+
+ops::Rule optimizer_at(const YamlReader& at) {
+  const std::string name = at.one_of({"sgd", "momentum", "rmsprop", "adam"});
+  return name == "adam"       ? ops::Rule::adam
+         : name == "rmsprop"  ? ops::Rule::rmsprop
+         : name == "momentum" ? ops::Rule::momentum
+                              : ops::Rule::sgd;
+}
+
+void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
+  JobRequest job;
+  job.run.batch = 32;
+  job.run.epochs = 1;
+  job.run.images_per_epoch = 50000;
+  std::int64_t count = 1;
+  for (const auto& [key, at_key, value] : at.entries()) {
+    if (key == "name")
+      job.name = value.text();
+    else if (key == "network")
+      job.run.network = value.text();
+    else if (key == "batch")
+      job.run.batch = value.integer(1);
+    else if (key == "optimizer")
+      job.run.optimizer = optimizer_at(value);
+    else if (key == "epochs")
+      job.run.epochs = number_above_0(value);
+    else if (key == "images")
+      job.run.images_per_epoch = static_cast<double>(value.integer(1));
+    else if (key == "classes")
+      job.run.classes = static_cast<int>(value.integer(1));
+    else if (key == "arrival")
+      job.arrival_seconds = value.seconds();
+    else if (key == "count")
+      count = value.integer(1);
+    else
+      at_key.complain(
+          fmt::format("a job has no '{}'; it has name, network, batch, optimizer, epochs, images, "
+                      "classes, arrival and count",
+                      key));
+  }
+  if (job.run.network.empty()) at.complain("a job wants a network");
+  if (!predict::find_named_network(job.run.network))
+    at.complain(fmt::format("unknown network '{}'; `trainyard networks` lists those that are known",
+                            job.run.network));
+  if (job.name.empty()) job.name = fmt::format("{}-{}", job.run.network, jobs.size() + 1);
+  const std::string name = job.name;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    if (count > 1) job.name = fmt::format("{}-{}", name, i);
+    jobs.push_back(job);
+  }
+}
+
+// Runs that differ in their device alone are one job.
+void add_table(const std::filesystem::path& path, std::vector<JobRequest>& jobs) {
+  std::map<std::tuple<std::string, std::int64_t, ops::Rule, double, std::string>, std::size_t> positions;
+  for (const TableRun& run : predict::read_run_csv(path).runs) {
+    const auto key = std::tuple(run.network, run.batch, run.optimizer, run.epochs, run.dataset);
+    const auto [at, fresh] = positions.try_emplace(key, jobs.size());
+    if (fresh) {
+      const char* optimizer = run.optimizer == ops::Rule::adam ? "adam" : "sgd";
+      jobs.push_back(
+          {run,
+           fmt::format("{}-{}-{}-{}-{}", run.network, run.batch, optimizer, run.epochs, run.dataset),
+           0,
+           {}});
+    }
+    jobs[at->second].measured.push_back(run);
+  }
+}
+
+const TableRun* measured_on(const JobRequest& job, const predict::Device& device) {
+  const auto at = std::find_if(job.measured.begin(), job.measured.end(), [&](const TableRun& run) {
+    return predict::same_device_name(run.device, device.name);
+  });
+  return at == job.measured.end() ? nullptr : &*at;
+}
+
+Option option_of(const JobRequest& job, const predict::Device& device, const predict::NetworkWork* work,
+                 const predict::TimeModel* model) {
+  Option option;
+  const TableRun* measured = measured_on(job, device);
+  if (model != nullptr) {
+    const predict::Prediction made =
+        predict::predict(*model, *work, model->find(device.name, {device}), job.run.steps());
+    option.seconds = option.true_seconds = made.seconds;
+    option.fits = option.truly_fits = made.oom_probability < predict::kLikelyOom;
+    option.need_bytes = made.memory.total();
+  }
+  if (measured != nullptr) {
+    option.true_seconds = measured->seconds;
+    option.truly_fits = measured->end == predict::RunEnd::ok;
+    option.use = measured->use;
+    if (model == nullptr) {
+      option.seconds = measured->seconds;
+      option.fits = option.truly_fits;
+    }
+  }
+  if (model == nullptr && measured == nullptr)
+    fail(ErrorKind::config, "job '{}': it was not measured on {}, and there is no model to predict it",
+         job.name, device.name);
+  return option;
+}
+
+}  // namespace
+
+std::vector<JobRequest> read_jobs(const std::filesystem::path& path) {
+  const YamlReader file = parse_file(path);
+  std::vector<JobRequest> jobs;
+  for (const auto& [key, at_key, value] : file.entries()) {
+    if (key == "jobs")
+      for (const YamlReader& job : value.items()) add_job(job, jobs);
+    else if (key == "table")
+      add_table(path.parent_path() / value.text(), jobs);
+    else
+      at_key.complain(fmt::format("no key '{}' here; a file of jobs has 'jobs' or 'table'", key));
+  }
+  if (jobs.empty()) file.complain("no jobs");
+  return jobs;
+}
+
+Cluster read_cluster(const std::filesystem::path& path, const std::vector<predict::Device>& known) {
+  std::vector<predict::Device> devices = predict::read_devices(path);
+  devices.insert(devices.end(), known.begin(), known.end());
+  Cluster cluster;
+  const YamlReader file = parse_file(path);
+  for (const auto& [key, at_key, value] : file.entries()) {
+    if (key != "slots") continue;
+    for (const YamlReader& item : value.items()) {
+      std::string device, name;
+      std::int64_t count = 1;
+      for (const auto& [word, at_word, given] : item.entries()) {
+        if (word == "device")
+          device = given.text();
+        else if (word == "name")
+          name = given.text();
+        else if (word == "count")
+          count = given.integer(1);
+        else
+          at_word.complain(fmt::format("a slot has no '{}'; it has device, name and count", word));
+      }
+      if (device.empty()) item.complain("a slot wants a device");
+      const predict::Device& found = predict::find_device(devices, device);
+      const auto at = std::find(cluster.kinds.begin(), cluster.kinds.end(), found);
+      const auto kind = static_cast<std::size_t>(at - cluster.kinds.begin());
+      if (at == cluster.kinds.end()) cluster.kinds.push_back(found);
+      if (name.empty()) name = found.name;
+      for (std::int64_t i = 1; i <= count; ++i)
+        cluster.slots.push_back({count > 1 ? fmt::format("{}:{}", name, i) : name, kind});
+    }
+  }
+  if (cluster.slots.empty()) file.complain("no slots: a cluster wants 'slots', a list of devices");
+  return cluster;
+}
+
+Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster,
+                     const predict::TimeModel* model) {
+  Problem problem{cluster.kinds, cluster.slots, {}};
+  std::map<std::tuple<std::string, std::int64_t, ops::Rule, int>, predict::NetworkWork> works;
+  for (const JobRequest& request : jobs) {
+    Job job{request.name, request.arrival_seconds, {}};
+    const predict::NetworkWork* work = nullptr;
+    if (model != nullptr) {
+      const auto key =
+          std::tuple(request.run.network, request.run.batch, request.run.optimizer, request.run.classes);
+      auto at = works.find(key);
+      if (at == works.end()) {
+        const predict::NamedNetwork network = predict::named_network(request.run.network);
+        at = works
+                 .emplace(key, predict::work_of({.network = network.network,
+                                                 .batch = request.run.batch,
+                                                 .classes = request.run.classes,
+                                                 .input = network.input,
+                                                 .optimizer = request.run.optimizer}))
+                 .first;
+      }
+      work = &at->second;
+    }
+    for (const predict::Device& device : cluster.kinds)
+      job.options.push_back(option_of(request, device, work, model));
+    problem.jobs.push_back(std::move(job));
+  }
+  return problem;
+}
+
+}  // namespace trainyard::place

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "place/problem.h"
+
+namespace trainyard::place {
+
+// In which order jobs that have arrived are placed.
+enum class Order { arrival, shortest, longest };
+
+// What a choice may go by: when each slot is expected to be free.
+struct State {
+  const Problem& problem;
+  double now = 0;
+  std::vector<double> free_seconds;  // of each slot, not before now
+  std::uint64_t draw = 0;            // for choices by chance: another one for each job
+};
+
+struct Choice {
+  std::size_t slot = 0;
+  std::string reason;  // one line
+};
+
+// A policy is an order and a choice. REQUIRES of the choice: the job fits on some slot.
+struct Policy {
+  const char *name, *description;
+  Order order;
+  Choice (*choose)(const State& state, const Job& job);
+  bool checks_memory = true;  // false: the scores of GPUAlloc, which place jobs where they cannot run
+};
+
+const std::vector<Policy>& all_policies();
+// Error (usage) with the nearest name.
+const Policy& find_policy(std::string_view name);
+
+// The slot with the least value among those that the job fits on; the first of equals.
+template <typename Value>
+std::size_t least_slot(const State& state, const Job& job, const Value& value_of) {
+  std::optional<std::size_t> best;
+  double least = 0;
+  for (std::size_t s = 0; s < state.problem.slots.size(); ++s) {
+    const Option& option = job.options[state.problem.slots[s].kind];
+    if (!option.fits) continue;
+    const double value = value_of(s, option);
+    if (best && value >= least) continue;
+    best = s;
+    least = value;
+  }
+  return *best;
+}
+
+}  // namespace trainyard::place

@@ -1,0 +1,67 @@
+// What the promises of every command say, for `predict` and `place`.
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli_fixture.h"
+#include "cli/made_up_runs.h"
+
+namespace trainyard::cli_test {
+namespace {
+
+class PredictCliTest : public CliTest {
+ protected:
+  PredictCliTest() {
+    std::ofstream(work() / "runs.csv") << made_up_runs();
+    std::ofstream(work() / "jobs.yaml") << "jobs:\n  - {network: lenet, epochs: 3, count: 2}\n";
+    std::ofstream(work() / "cluster.yaml") << "slots:\n  - {device: GTX1080}\n  - {device: RTX2070}\n";
+  }
+  nlohmann::json report_of(const std::string& arguments) {
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  }
+};
+
+TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
+  const auto fitted = report_of("predict fit runs.csv -o model.json --no-intervals --json");
+  EXPECT_EQ(fitted["runs"], 24);
+  EXPECT_LT(fitted["fitted"]["mape"], 0.1);
+  const auto judged = report_of("predict eval --runs runs.csv --model model.json --json");
+  EXPECT_EQ(judged["by_all"]["all"]["mape"], fitted["fitted"]["mape"]);
+  const auto held = report_of("predict eval --runs runs.csv --split network --json");
+  EXPECT_EQ(held["held_out"].size(), 3u);
+  EXPECT_TRUE(held.contains("median_of_mape"));
+  const auto adapted =
+      report_of("predict eval --runs runs.csv --from GTX1080 --to RTX2070 --shots 0,4 --json");
+  EXPECT_EQ(adapted["held_out"].size(), 2u);
+  const auto asked =
+      report_of("predict run --model model.json --network vgg19 --device GTX1080 --batch 512 --json");
+  EXPECT_GT(asked["oom_probability"], 0.99);
+  EXPECT_GT(asked["seconds"], 100);
+  const auto placed = report_of("place jobs.yaml --cluster cluster.yaml --model model.json --json");
+  EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
+}
+
+TEST_F(PredictCliTest, MistakesAreOneLine) {
+  expect_failed(run("predict eval --runs runs.csv"), 1, "wants one of --model, --split and --to");
+  expect_failed(run("predict eval --runs nothing.csv --split random"), 1, "nothing.csv");
+  expect_failed(run("predict eval --runs runs.csv --to TitanX --from GTX1080"), 1, "0 that ended well");
+  std::ofstream(work() / "other.csv")
+      << "GPU,Model,BatchSize,Optimizer,Epoch,Dataset,Execution Time\n"
+         "GTX1080,nasnet,8,sgd,10,cifar10,100\nVoodoo,lenet,8,sgd,10,cifar10,100\n"
+         "GTX1080,lenet,8,sgd,10,cifar10,110\n";
+  ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
+  expect_failed(run("predict eval --runs other.csv --model model.json"), 1, "unknown network 'nasnet'");
+  const auto judged = report_of("predict eval --runs other.csv --model model.json --skip-unknown --json");
+  EXPECT_EQ(judged["runs"], 1);
+  EXPECT_EQ(judged["skipped"]["nasnet"], 1);
+  EXPECT_EQ(judged["skipped"]["Voodoo"], 1);
+  expect_failed(run("place jobs.yaml --cluster cluster.yaml"), 1, "no model to predict it");
+  expect_failed(run("place jobs.yaml --cluster cluster.yaml --model model.json --policy lifo"), 1,
+                "unknown policy 'lifo'");
+}
+
+}  // namespace
+}  // namespace trainyard::cli_test
