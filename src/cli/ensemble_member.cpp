@@ -184,26 +184,8 @@ class Member {
     loop.keep = spec_.keep;
     loop.resume = resumes_;
     loop.quiet = true;
-    const StreamBatches::How how{stream_options_.source.preprocessor, own.mirror_seed, steps_};
     StepNote note(part_.results, number_, steps_);
-    const auto noted = [&](data::BatchStreamOptions options) {
-      options.made = [&](std::int64_t step, double, double) { note.reached(step); };
-      return options;
-    };
-    loop.batches = [&](const data::BatchStreamOptions& options) {
-      batches_ = std::make_shared<StreamBatches>(stream_, how, place_, noted(options));
-      return batches_;
-    };
-    bool gathers = false;
-    loop.feed_batches = [&](train::Session& on, const data::BatchStreamOptions& options) {
-      const auto samples = open_gpu_copy(on);
-      gathers = samples != nullptr;
-      if (!gathers) return train::feed_from_host(on, loop.batches(options));
-      const auto chosen =
-          std::make_shared<GatheredBatches>(reader_, reader_patience(), samples, how, place_, noted(options));
-      batches_ = chosen;
-      return train::feed_by_gather(on, chosen, chosen->gather(), chosen->samples());
-    };
+    set_batches(loop, note);
     loop.input_place = [this](std::int64_t steps) {
       return batches_ ? batches_->place_after(steps).text() : place_.text();
     };
@@ -224,7 +206,7 @@ class Member {
     run.figures["seconds"] = result.seconds;
     run.figures["seed"] = static_cast<double>(own.run.seed);
     if (!seconds.empty()) run.figures["startup_seconds"] = began - start_.steady + seconds.front();
-    if (own.is_on_gpu()) run.words["gpu_copy"] = gathers ? "one" : "each";
+    if (own.is_on_gpu()) run.words["gpu_copy"] = gathers_ ? "one" : "each";
     if (result.checkpoint) run.words["checkpoint"] = result.checkpoint->string();
     if (result.resumed_from) run.words["resumed_from"] = result.resumed_from->string();
     batches_.reset();
@@ -232,6 +214,30 @@ class Member {
     const auto tests = options_.no_eval || result.interrupted ? nullptr : open_tests();
     if (tests != nullptr) vote(replicas.keeper(), tests, run);
     return run;
+  }
+
+  // Those of the stream; a GPU gets only which they are where the preprocessor copied them there. The note is
+  // told how far they are.
+  void set_batches(train::TrainOptions& loop, StepNote& note) {
+    const StreamBatches::How how{stream_options_.source.preprocessor, member().mirror_seed, steps_};
+    const auto noted = [&note](data::BatchStreamOptions options) {
+      options.made = [&note](std::int64_t step, double, double) { note.reached(step); };
+      return options;
+    };
+    loop.batches = [this, how, noted](const data::BatchStreamOptions& options) {
+      batches_ = std::make_shared<StreamBatches>(stream_, how, place_, noted(options));
+      return batches_;
+    };
+    loop.feed_batches = [this, how, noted, plain = loop.batches](train::Session& session,
+                                                                 const data::BatchStreamOptions& options) {
+      const auto samples = open_gpu_copy(session);
+      gathers_ = samples != nullptr;
+      if (!gathers_) return train::feed_from_host(session, plain(options));
+      const auto chosen =
+          std::make_shared<GatheredBatches>(reader_, reader_patience(), samples, how, place_, noted(options));
+      batches_ = chosen;
+      return train::feed_by_gather(session, chosen, chosen->gather(), chosen->samples());
+    };
   }
 
   // The samples that the preprocessor copies to this GPU. Null: there are none, or not for this process.
@@ -292,6 +298,7 @@ class Member {
   meter::CpuSnapshot before_;  // the stream began
   StreamUse use_;
   bool resumes_ = false;
+  bool gathers_ = false;  // its GPU takes samples that are copied once for all members there
   std::int64_t steps_ = 0;
   std::unique_ptr<train::RunFolder> folder_;
   std::unique_ptr<StreamPart> passed_;    // null: it reads in place
