@@ -52,19 +52,17 @@ TEST_F(ProfileTest, CpuBurstsAreThoseOfTheCommand) {
   EXPECT_NEAR(record["cpu_seconds"].get<double>() / used, 1,
               0.02);  // starting it is no part of its own count
   EXPECT_NEAR(cpu["mean"].get<double>() * record["seconds"].get<double>() / used, 1, 0.02);
-  const double in_bursts = cpu["burst"]["mean"].get<double>() * cpu["burst"]["seconds"].get<double>();
-  EXPECT_GT(in_bursts / used, 0.97);
   EXPECT_LT(record["sampler_cores"], 0.01);
   EXPECT_GT(record["sampler_cores"], 0);
-  // Others on the machine take the core away for longer than a sample, now and then.
+  // With others on its core there are three levels: idle, alone, shared.
   const double got = used / busy["busy_seconds"].get<double>();
+  if (got < 0.9) GTEST_SKIP() << "others took the core: the command got " << got << " of it";
+  const double in_bursts = cpu["burst"]["mean"].get<double>() * cpu["burst"]["seconds"].get<double>();
+  EXPECT_GT(in_bursts / used, 0.97);
   EXPECT_NEAR(cpu["burst_share"].get<double>(), busy["busy_seconds"].get<double>() / seconds,
-              0.02 + missed_share(record) + 0.05 * (1 - std::min(got, 1.0)));
-  EXPECT_GE(cpu["burst"]["count"], 5);
-  if (got > 0.9) {
-    EXPECT_EQ(cpu["burst"]["count"], 5);
-    EXPECT_NEAR(cpu["period_seconds"].get<double>(), seconds / 5, 0.1 * seconds / 5);
-  }
+              0.02 + missed_share(record));
+  EXPECT_EQ(cpu["burst"]["count"], 5);
+  EXPECT_NEAR(cpu["period_seconds"].get<double>(), seconds / 5, 0.1 * seconds / 5);
 }
 
 TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,7 +41,10 @@ void be_busy(double cpu_seconds) {
 }
 
 int duty(int periods, double cpu_seconds) {
-  setpriority(PRIO_PROCESS, 0, -15);  // where allowed: others shall not stretch what is busy
+  // Where allowed, others shall not stretch what is busy: the kernel shares CPUs among sessions first.
+  setsid();
+  std::ofstream("/proc/self/autogroup") << "-20";
+  setpriority(PRIO_PROCESS, 0, -20);
   const double begin = seconds_by(CLOCK_MONOTONIC);
   double busy = 0;
   for (int i = 0; i < periods; ++i) {
