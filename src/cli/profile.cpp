@@ -174,7 +174,7 @@ int profile_this(const ProfileCommandOptions& options) {
 std::function<int()> declare_profile(CLI::App& command) {
   const auto options = std::make_shared<ProfileCommandOptions>();
   command.add_option("command", options->command, "Any program with its arguments, after --")
-      ->type_name("COMMAND...");
+      ->type_name("WORD");
   command.add_option("--hz", options->hz, "Samples in a second, 1 to 100")->capture_default_str();
   command.add_option("--record", options->record, "Write the run record to this file, the trace beside it")
       ->type_name("FILE");
