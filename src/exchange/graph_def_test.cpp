@@ -27,6 +27,59 @@ TEST(GraphDef, ShapesAndFlopsFollow) {
   EXPECT_EQ(op_of(graph, "conv").device, "/device:GPU:0");
 }
 
+// Channels first, as tf_cnn_benchmarks runs on GPUs.
+TEST(GraphDef, RulesOfCommonOps) {
+  const auto node = [](const std::string& name, const std::string& op, const std::string& rest) {
+    return "node { name: \"" + name + "\" op: \"" + op + "\" " + rest +
+           " attr { key: \"T\" value { type: DT_FLOAT } } }\n";
+  };
+  const auto attribute = [](const std::string& key, const std::string& value) {
+    return " attr { key: \"" + key + "\" value { " + value + " } }";
+  };
+  const auto constant = [&](const std::string& name, const std::string& values, int count) {
+    return node(name, "Const",
+                attribute("dtype", "type: DT_INT32") +
+                    attribute("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: " +
+                                           std::to_string(count) + " } } int_val: [" + values + "] }"));
+  };
+  const std::string first = attribute("data_format", "s: \"NCHW\""),
+                    window = attribute("ksize", "list { i: [1, 1, 3, 3] }") +
+                             attribute("strides", "list { i: [1, 1, 2, 2] }") +
+                             attribute("padding", "s: \"VALID\"");
+  const std::string text =
+      node("x", "Placeholder",
+           attribute("shape", "shape { dim: [{size: 2}, {size: 8}, {size: 9}, {size: 9}] }")) +
+      node("norm", "FusedBatchNormV3", "input: \"x\"" + first) +
+      node("pool", "MaxPool", "input: \"norm\"" + first + window) +
+      node("means", "AvgPool", "input: \"norm\"" + first + window) + constant("one", "1", 1) +
+      node("join", "ConcatV2", "input: \"pool\" input: \"means\" input: \"one\"") +
+      constant("rows", "2, 3", 2) + node("mean", "Mean", "input: \"join\" input: \"rows\"") +
+      node("bias", "BiasAddGrad", "input: \"join\"" + first) +
+      node("w", "VariableV2", attribute("shape", "shape { dim: [{size: 10}, {size: 16}] }")) +
+      node("product", "MatMul", "input: \"mean\" input: \"w\"" + attribute("transpose_b", "b: true")) +
+      constant("open", "-1, 5", 2) + node("turned", "Reshape", "input: \"product\" input: \"open\"") +
+      node("sum", "AddV2", "input: \"turned\" input: \"one\"") + constant("pads", "0, 0, 1, 2", 4) +
+      node("padded", "Pad", "input: \"turned\" input: \"pads\"") +
+      node("loss", "SparseSoftmaxCrossEntropyWithLogits", "input: \"product\"") +
+      node("stranger", "Unheard", "input: \"x\"");
+  const ExchangeGraph graph = read_graph_def(text, "test");
+  const std::pair<const char*, const char*> expected[] = {{"norm", "f32 2x8x9x9"},
+                                                          {"pool", "f32 2x8x4x4"},
+                                                          {"join", "f32 2x16x4x4"},
+                                                          {"mean", "f32 2x16"},
+                                                          {"bias", "f32 16"},
+                                                          {"product", "f32 2x10"},
+                                                          {"turned", "f32 4x5"},
+                                                          {"sum", "f32 4x5"},
+                                                          {"padded", "f32 4x8"},
+                                                          {"loss", "f32 2"},
+                                                          {"stranger", "f32 of unknown shape"}};
+  for (const auto& [name, spec] : expected)
+    EXPECT_EQ(op_of(graph, name).outputs[0].to_string(), spec) << name;
+  EXPECT_EQ(op_of(graph, "product").flops, 2 * 2 * 10 * 16);
+  EXPECT_EQ(totals_of(graph).unknown_shapes, 1);
+}
+
 TEST(GraphDef, OnlyWhatAnOptimizerAppliesToIsTrained) {
   const ExchangeGraph graph = read_graph_def(small_graph_def(), "test");
   EXPECT_EQ(op_of(graph, "kernel").parameters, 27 * 16);
