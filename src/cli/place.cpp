@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/exit_code.h"
+#include "cli/place_submit.h"
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
 #include "place/jobs_file.h"
@@ -24,7 +26,8 @@ using place::Policy;
 using place::Problem;
 
 struct PlaceOptions {
-  std::filesystem::path jobs, cluster, model;
+  std::filesystem::path jobs, cluster, model, out = "placement";
+  std::string submit;
   std::string policy = "earliest-finish-shortest";
   double error = 0;
   std::uint64_t seed = 1;
@@ -115,12 +118,11 @@ void print_results(const Problem& problem, const std::vector<PolicyResult>& resu
       fmt::print("{} nowhere: it fits into the memory of no device\n", problem.jobs[job].name);
     fmt::print("\n");
   }
-  TextTable table({"policy", "mean JCT, h", "makespan, h", "utilisation", "out of memory"});
+  TextTable table({"policy", "mean JCT", "makespan", "utilisation", "out of memory"});
   for (const PolicyResult& result : results)
     if (result.left_out.empty())
-      table.add({result.policy->name, fmt::format("{:.1f}", result.mean_completion_seconds / 3600),
-                 fmt::format("{:.1f}", result.makespan_seconds / 3600),
-                 fmt::format("{:.1f} %", 100 * result.utilisation),
+      table.add({result.policy->name, format_seconds(result.mean_completion_seconds),
+                 format_seconds(result.makespan_seconds), fmt::format("{:.1f} %", 100 * result.utilisation),
                  fmt::format("{:.1f}", result.out_of_memory)});
   fmt::print("{}", table.text());
   for (const PolicyResult& result : results)
@@ -130,17 +132,31 @@ void print_results(const Problem& problem, const std::vector<PolicyResult>& resu
 int run_place(const PlaceOptions& options) {
   if (!(options.error >= 0 && options.error <= 10))
     fail(ErrorKind::usage, "--error {}: must be from 0 to 10", options.error);
+  if (!options.submit.empty() && std::filesystem::exists(options.out))
+    fail(ErrorKind::usage, "--out '{}': is there already; jobs are started in a folder of their own",
+         options.out.string());
   std::optional<predict::TimeModel> model;
   if (!options.model.empty()) model = predict::read_time_model(options.model);
   const place::Cluster cluster =
       place::read_cluster(options.cluster, devices_to_choose_from(model ? &*model : nullptr, {}));
-  const Problem problem =
-      place::make_problem(place::read_jobs(options.jobs), cluster, model ? &*model : nullptr);
+  const std::vector<place::JobRequest> requests = place::read_jobs(options.jobs);
+  const Problem problem = place::make_problem(requests, cluster, model ? &*model : nullptr);
   const std::vector<PolicyResult> results = results_of(problem, options);
   const bool decisions = options.policy != "all" && options.orders == 0;
+  if (!options.submit.empty() && !decisions)
+    fail(ErrorKind::usage, "--submit wants one policy and one order of arrival");
+  if (!options.json) print_results(problem, results, decisions);
+  std::vector<record::RunRecord> submitted;
+  if (!options.submit.empty())
+    submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
+  const bool all_well = std::all_of(submitted.begin(), submitted.end(), [](const record::RunRecord& run) {
+    return run.status == record::Status::ok;
+  });
+  const int code = all_well ? 0 : kRunFailed;
   if (!options.json) {
-    print_results(problem, results, decisions);
-    return 0;
+    for (const record::RunRecord& run : submitted)
+      fmt::print("{:<11} {} {}\n", name(run.status), run.id, run.reason);
+    return code;
   }
   Json report{{"jobs", problem.jobs.size()},
               {"slots", problem.slots.size()},
@@ -148,8 +164,10 @@ int run_place(const PlaceOptions& options) {
               {"policies", Json::array()}};
   for (const PolicyResult& result : results)
     report["policies"].push_back(json_of_result(problem, result, decisions));
+  for (const record::RunRecord& run : submitted)
+    report["submitted"].push_back({{"run", run.id}, {"status", name(run.status)}, {"reason", run.reason}});
   fmt::print("{}\n", report.dump());
-  return 0;
+  return code;
 }
 
 }  // namespace
@@ -175,6 +193,12 @@ std::function<int()> declare_place(CLI::App& command) {
       ->check(CLI::Range(0, 10000));
   command.add_option("--seed", options->seed, "Of orders, errors and random placement")
       ->capture_default_str();
+  command
+      .add_option("--submit", options->submit, "Start the jobs as they were placed: local (in turn) or slurm")
+      ->check(CLI::IsMember({"local", "slurm"}));
+  command.add_option("--out", options->out, "With --submit: folder for their records and logs")
+      ->capture_default_str()
+      ->type_name("DIR");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "A job that does not fit into a device's memory is never placed there. JCT is the time from a job's\n"

@@ -1,3 +1,5 @@
+#include <string>
+
 #include <fmt/core.h>
 
 #include "base/units.h"
@@ -10,10 +12,10 @@ Choice choose_earliest_finish(const State& state, const Job& job) {
     return state.free_seconds[s] + option.seconds;
   };
   const std::size_t slot = least_slot(state, job, finish);
-  const Option& option = job.options[state.problem.slots[slot].kind];
-  return {slot,
-          fmt::format("ends first: waits {}, runs {}", format_seconds(state.free_seconds[slot] - state.now),
-                      format_seconds(option.seconds))};
+  const std::string runs = format_seconds(job.options[state.problem.slots[slot].kind].seconds);
+  const double wait = state.free_seconds[slot] - state.now;
+  if (!(wait > 0)) return {slot, fmt::format("ends first: starts now, runs {}", runs)};
+  return {slot, fmt::format("ends first: waits {}, runs {}", format_seconds(wait), runs)};
 }
 
 }  // namespace trainyard::place

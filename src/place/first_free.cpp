@@ -8,7 +8,8 @@ namespace trainyard::place {
 Choice choose_first_free(const State& state, const Job& job) {
   const std::size_t slot =
       least_slot(state, job, [&](std::size_t s, const Option&) { return state.free_seconds[s]; });
-  return {slot, fmt::format("free first, in {}", format_seconds(state.free_seconds[slot] - state.now))};
+  const double wait = state.free_seconds[slot] - state.now;
+  return {slot, wait > 0 ? fmt::format("free first, in {}", format_seconds(wait)) : "free now"};
 }
 
 }  // namespace trainyard::place

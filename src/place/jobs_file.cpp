@@ -155,26 +155,33 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
   for (const auto& [key, at_key, value] : file.entries()) {
     if (key != "slots") continue;
     for (const YamlReader& item : value.items()) {
-      std::string device, name;
+      std::string device;
+      Slot slot;
       std::int64_t count = 1;
+      const std::map<std::string, std::string*> words = {
+          {"device", &device},          {"name", &slot.name},
+          {"run", &slot.run_device},    {"partition", &slot.partition},
+          {"gpu_type", &slot.gpu_type}, {"constraint", &slot.constraint}};
       for (const auto& [word, at_word, given] : item.entries()) {
-        if (word == "device")
-          device = given.text();
-        else if (word == "name")
-          name = given.text();
+        if (const auto found = words.find(word); found != words.end())
+          *found->second = given.text();
         else if (word == "count")
           count = given.integer(1);
         else
-          at_word.complain(fmt::format("a slot has no '{}'; it has device, name and count", word));
+          at_word.complain(fmt::format(
+              "a slot has no '{}'; it has device, name, count, run, partition, gpu_type and constraint",
+              word));
       }
       if (device.empty()) item.complain("a slot wants a device");
       const predict::Device& found = predict::find_device(devices, device);
       const auto at = std::find(cluster.kinds.begin(), cluster.kinds.end(), found);
-      const auto kind = static_cast<std::size_t>(at - cluster.kinds.begin());
+      slot.kind = static_cast<std::size_t>(at - cluster.kinds.begin());
       if (at == cluster.kinds.end()) cluster.kinds.push_back(found);
-      if (name.empty()) name = found.name;
-      for (std::int64_t i = 1; i <= count; ++i)
-        cluster.slots.push_back({count > 1 ? fmt::format("{}:{}", name, i) : name, kind});
+      const std::string name = slot.name.empty() ? found.name : slot.name;
+      for (std::int64_t i = 1; i <= count; ++i) {
+        slot.name = count > 1 ? fmt::format("{}:{}", name, i) : name;
+        cluster.slots.push_back(slot);
+      }
     }
   }
   if (cluster.slots.empty()) file.complain("no slots: a cluster wants 'slots', a list of devices");

@@ -28,6 +28,9 @@ struct Job {
 struct Slot {
   std::string name;
   std::size_t kind = 0;  // of device
+  // For jobs that are really started: the device that `train` is given, and what a cluster is asked for.
+  std::string run_device = "cpu";
+  std::string partition{}, gpu_type{}, constraint{};
 };
 
 struct Problem {

@@ -44,6 +44,20 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
 }
 
+TEST_F(PredictCliTest, PlacedJobsAreStarted) {
+  ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
+  std::ofstream(work() / "tiny.yaml") << "jobs:\n  - {network: lenet, batch: 2, images: 4, count: 2}\n";
+  const std::string words = "place tiny.yaml --cluster cluster.yaml --model model.json --submit local --json";
+  const auto report = report_of(words);
+  ASSERT_EQ(report["submitted"].size(), 2u);
+  EXPECT_EQ(report["submitted"][0]["status"], "ok");
+  EXPECT_TRUE(std::filesystem::exists(work() / "placement" / "records" / "001-lenet-1-1-r1-a1.json"));
+  expect_failed(run(words), 1, "--out 'placement': is there already");
+  // What ran teaches.
+  EXPECT_EQ(report_of("predict fit placement/records --device H200 -o h.json --no-intervals --json")["runs"],
+            2);
+}
+
 TEST_F(PredictCliTest, MistakesAreOneLine) {
   expect_failed(run("predict eval --runs runs.csv"), 1, "wants one of --model, --split and --to");
   expect_failed(run("predict eval --runs nothing.csv --split random"), 1, "nothing.csv");
