@@ -1,11 +1,16 @@
 // Each fuzz target on whole files, on all or many of their beginnings, and on files with changed bits.
 
+#include <ostream>
+
 #include <gtest/gtest.h>
 
 #include "base/philox.h"
 #include "fuzz/targets.h"
 
 namespace trainyard::fuzz {
+
+void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
+
 namespace {
 
 class FuzzReplay : public testing::TestWithParam<Target> {};
