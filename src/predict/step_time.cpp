@@ -7,8 +7,8 @@ namespace trainyard::predict {
 
 // Firsts are what the literature and data sheets say: 3x3 convolutions by Winograd's algorithm do 2.25 times
 // the work (Lavin and Gray, 2016) and move their transforms; large products reach some 80 % of the peak; a
-// kernel of TensorFlow 1 takes its executor 5 to 10 microseconds, a call of cuDNN ten times that. Tiles of
-// results have 64 x 64.
+// kernel of TensorFlow 1 takes its executor 5 to 10 microseconds. That a product takes the host ten times as
+// long was seen in small networks of published runs. Tiles of results have 64 x 64.
 const std::array<ConstantRow, kSharedConstants> kSharedRows = {{
     {"window3_efficiency", 2.0, 0.4},
     {"window3_weight_efficiency", 1.4, 0.4},
