@@ -70,6 +70,7 @@ TEST(ParametersAndFlops, PublishedParameterCounts) {
       {"deepmnist", 10, 3'274'634},
       {"cifarnet", 10, 1'068'298},
       {"fc", 100, 4'276'324},
+      {"densenet100_k24", 10, 8'659'178},
       {"alexnet_v2", 1001, 50'308'009},
       {"vgg11", 1000, 132'863'336},
       {"vgg16", 1000, 138'357'544},

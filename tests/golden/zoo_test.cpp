@@ -52,6 +52,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "resnet110",
                                        "densenet40_k12",
                                        "densenet100_k12",
+                                       "densenet100_k24",
                                        "mobilenet_v1",
                                        "cnn",
                                        "rnn",
