@@ -126,7 +126,8 @@ class GraphDefReader {
       if (value.text.size() < kShownText) {
         Event shown = event;
         shown.value = event.value.substr(0, kShownText);
-        value.text += (value.text.empty() ? "" : ",") + reader_.text(shown);
+        if (!value.text.empty()) value.text += ',';
+        value.text += reader_.text(shown);
         for (char& c : value.text)
           if (static_cast<unsigned char>(c) < 0x20) c = ' ';
       }

@@ -15,7 +15,9 @@ using ops::Activation;
 
 void export_activation(ExportContext& context, const graph::Node& node) {
   const auto& attrs = node.attrs<ops::ActivationAttrs>();
-  std::vector<std::string> inputs{context.input(node, 0)};
+  std::vector<std::string> inputs;
+  inputs.reserve(3);
+  inputs.push_back(context.input(node, 0));
   switch (attrs.kind) {
     case Activation::none:
       return context.add(node, "Identity", std::move(inputs));

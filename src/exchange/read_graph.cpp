@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "exchange/dot.h"
@@ -35,7 +37,7 @@ GraphFile read_graph_file(const std::filesystem::path& path, const OnnxImportOpt
   if (!format)
     fail(ErrorKind::usage, "'{}': the name of a graph ends with .onnx, .pbtxt, .dot or .gv", path.string());
   const MappedFile file(path);
-  const std::string who = "'" + path.string() + "'";
+  const std::string who = fmt::format("'{}'", path.string());
   const std::int64_t most = *format == Format::onnx ? kMaxFileBytes : kMaxTextBytes;
   if (file.bytes() > most) fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), most);
   const std::string_view content(reinterpret_cast<const char*>(file.data()),
