@@ -253,6 +253,8 @@ class MpiEnsemble {
     for (const int rank : end.lost) {
       names.push_back(name_of(rank));
       numbers.push_back(spec_.taking_part().at(static_cast<std::size_t>(rank)));
+      // One that stood still is woken to be ended, and may say that it was interrupted.
+      forget_results(results_, numbers.back());
     }
     const bool is_named = end.reason.starts_with(names.front());
     fmt::print(stderr, "trainyard: {}{}; going on without it{}\n",

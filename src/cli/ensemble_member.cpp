@@ -24,6 +24,7 @@
 #include "train/ensemble/vote.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
+#include "train/run_folder.h"
 #include "train/stop_request.h"
 #include "train/training.h"
 
@@ -311,6 +312,12 @@ class Member {
 
 std::filesystem::path member_folder(const std::filesystem::path& results, int member) {
   return results / fmt::format("member-{}", member);
+}
+
+void forget_results(const std::filesystem::path& results, int member) {
+  std::error_code ignored;
+  for (const char* file : {train::RunFolder::kRecord, kVotesFile})
+    std::filesystem::remove(member_folder(results, member) / file, ignored);
 }
 
 StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& folder) {

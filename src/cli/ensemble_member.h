@@ -12,6 +12,9 @@ namespace trainyard::cli {
 std::filesystem::path member_folder(const std::filesystem::path& results, int member);
 inline constexpr const char* kVotesFile = "votes.bin";
 inline constexpr const char* kPreprocessorRecord = "preprocessor.json";
+// Removes a member's record and votes: those of a run before, or of one that was left out, are not this
+// run's.
+void forget_results(const std::filesystem::path& results, int member);
 
 // Where a member's newest checkpoint stands in the stream; at its beginning where there is none.
 train::ensemble::StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& folder);

@@ -16,7 +16,6 @@
 #include "comm/collective/mpi_job.h"
 #include "fetch/scratch_folder.h"
 #include "train/ensemble/round.h"
-#include "train/run_folder.h"
 
 namespace trainyard::cli {
 namespace {
@@ -86,13 +85,10 @@ int report_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
   return kInterrupted;
 }
 
-// Records and votes of a run before must not be taken for this one's.
-void forget_results(const std::filesystem::path& results, const EnsembleSpec& spec) {
+void forget_all_results(const std::filesystem::path& results, const EnsembleSpec& spec) {
   std::error_code ignored;
   std::filesystem::remove(results / kPreprocessorRecord, ignored);
-  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i)
-    for (const char* file : {train::RunFolder::kRecord, kVotesFile})
-      std::filesystem::remove(member_folder(results, i) / file, ignored);
+  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i) forget_results(results, i);
 }
 
 // mpirun or srun started this program on every rank.
@@ -111,7 +107,7 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
   const auto job = comm::collective::join_mpi_job();
   EnsemblePart part;
   part.results = options.out;
-  if (job->rank() == 0) forget_results(options.out, spec);  // no member is through before all have met
+  if (job->rank() == 0) forget_all_results(options.out, spec);  // no member is through before all have met
   const int code = run_member_as_rank(options, part, *job);
   // One may be evaluated for longer than members wait for samples; a rank that is lost ends the job anyway.
   constexpr double kNoEnd = 1e9;
@@ -128,7 +124,7 @@ int run_ensemble(const EnsembleOptions& options) {
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
   const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
   const std::filesystem::path results = options.out.empty() ? scratch.path() : options.out;
-  forget_results(results, spec);
+  forget_all_results(results, spec);
   const double idle_watts = idle_power(options.idle_seconds);
   EnergyWatch watch;
   {
