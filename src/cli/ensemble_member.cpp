@@ -62,24 +62,25 @@ int classes_of(const RunOptions& run, const records::RecordSet& records) {
 // One member in its process.
 class Member {
  public:
-  Member(const EnsembleOptions& options, const EnsemblePart& part, int number, comm::collective::Job* job)
+  // `job`: of which it is a rank; null: it reads in place.
+  Member(const EnsembleOptions& options, const EnsemblePart& part, comm::collective::Job* job)
       : options_(options),
         spec_(to_ensemble(options, part.left_out)),
         stream_options_(to_stream(spec_)),
-        number_(number),
+        number_(job != nullptr ? spec_.taking_part().at(static_cast<std::size_t>(job->rank())) : part.member),
         part_(part),
         place_(stream_options_.shares()) {
-    if (number >= static_cast<int>(spec_.members.size()))
-      fail(ErrorKind::usage, "--member {}: there are {}", number, spec_.members.size());
+    if (number_ >= static_cast<int>(spec_.members.size()))
+      fail(ErrorKind::usage, "--member {}: there are {}", number_, spec_.members.size());
     if (!options.out.empty()) open_folder();
-    if (options.resume) place_ = place_of(spec_, member_folder(options.out, number));
+    if (options.resume) place_ = place_of(spec_, member_folder(options.out, number_));
     sharers_ = job != nullptr ? train::ensemble::find_core_sharers(*job, spec_.patience.seconds)
-                              : train::ensemble::CoreSharers{static_cast<int>(spec_.members.size()), number};
+                              : train::ensemble::CoreSharers{static_cast<int>(spec_.members.size()), number_};
     if (job != nullptr) {
       passed_ = std::make_unique<StreamPart>(stream_options_, *job, place_);
       stream_ = std::shared_ptr<MemberStream>(std::shared_ptr<void>(), &passed_->stream());
     } else {
-      reader_ = std::make_shared<SharedReader>(part.stream, number);
+      reader_ = std::make_shared<SharedReader>(part.stream, number_);
       stream_ = train::ensemble::read_in_place(reader_, reader_patience());
     }
   }
@@ -131,21 +132,18 @@ class Member {
     const double began = now_seconds();
     double first_batch = 0;
     std::int64_t begun = 0;
-    // Timed members that go on for so many seconds have no number of steps.
-    StepNote note(part_.results, number_,
-                  options_.seconds > 0
-                      ? 0
-                      : steps_of(spec_, stream_options_.source.records->size(), member().run.batch));
+    const bool by_time = options_.seconds > 0;
+    const std::int64_t steps =
+        by_time ? 0 : steps_of(spec_, stream_options_.source.records->size(), member().run.batch);
+    StepNote note(part_.results, number_, steps);
     TimedMember timed{.batch = member().run.batch,
-                      .steps = options_.seconds > 0 ? std::numeric_limits<std::int64_t>::max()
-                                                    : steps_of(spec_, stream_options_.source.records->size(),
-                                                               member().run.batch),
+                      .steps = by_time ? std::numeric_limits<std::int64_t>::max() : steps,
                       .images_per_second = *member().images_per_second,
                       .stopped = [&] {
                         if (first_batch == 0) first_batch = now_seconds();
                         note.reached(begun++);
                         return train::StopRequest::asked() ||
-                               (options_.seconds > 0 && now_seconds() - first_batch > options_.seconds);
+                               (by_time && now_seconds() - first_batch > options_.seconds);
                       }};
     const TimedMemberResult result = run_timed_member(*stream_, place_, timed);
     leave_stream();
@@ -334,7 +332,7 @@ StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& fold
 }
 
 int run_member_in_place(const EnsembleOptions& options, const EnsemblePart& part) {
-  return Member(options, part, part.member, nullptr).run();
+  return Member(options, part, nullptr).run();
 }
 
 int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part, comm::collective::Job& job) {
@@ -347,8 +345,7 @@ int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part,
   // Not destroyed when it fails: it would go on to pass samples to the others.
   Member* member = nullptr;
   try {
-    const std::vector<int> numbers = to_ensemble(options, part.left_out).taking_part();
-    member = new Member(options, part, numbers.at(static_cast<std::size_t>(job.rank())), &job);
+    member = new Member(options, part, &job);
     const int code = member->run();
     delete member;
     return code;

@@ -23,6 +23,23 @@ std::filesystem::path note_file(const std::filesystem::path& results, int member
   return member_folder(results, member) / "progress";
 }
 
+struct StepsReached {
+  std::int64_t reached = 0, asked = 0;
+};
+
+// Of all members together, as their notes say it; one without a note counts as it did last.
+StepsReached read_notes(const std::filesystem::path& results, std::vector<StepsReached>& last) {
+  StepsReached sum;
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    std::ifstream file(note_file(results, static_cast<int>(i)));
+    StepsReached now;
+    if (file >> now.reached >> now.asked) last[i] = now;
+    sum.reached += last[i].reached;
+    sum.asked += last[i].asked;
+  }
+  return sum;
+}
+
 }  // namespace
 
 StepNote::StepNote(const std::filesystem::path& results, int member, std::int64_t steps)
@@ -44,18 +61,6 @@ void StepNote::reached(std::int64_t step) {
   // One length, so that a reader never sees the end of an older one.
   const std::string text = fmt::format("{:20} {:20}\n", step, steps_);
   [[maybe_unused]] const auto written = ::pwrite(file_, text.data(), text.size(), 0);
-}
-
-StepsReached read_notes(const std::filesystem::path& results, std::vector<StepsReached>& last) {
-  StepsReached sum;
-  for (std::size_t i = 0; i < last.size(); ++i) {
-    std::ifstream file(note_file(results, static_cast<int>(i)));
-    StepsReached now;
-    if (file >> now.reached >> now.asked) last[i] = now;
-    sum.reached += last[i].reached;
-    sum.asked += last[i].asked;
-  }
-  return sum;
 }
 
 EnsembleProgress::EnsembleProgress(const std::filesystem::path& results, const EnsembleSpec& spec,

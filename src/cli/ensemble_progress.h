@@ -11,6 +11,7 @@ namespace trainyard::cli {
 // A member's word of how far it is, in a file beside its results; written a few times a second at most.
 class StepNote {
  public:
+  // `steps`: in all; 0: not known.
   StepNote(const std::filesystem::path& results, int member, std::int64_t steps);
   ~StepNote();  // removes it
   StepNote(const StepNote&) = delete;
@@ -34,12 +35,5 @@ class EnsembleProgress {
  private:
   std::jthread thread_;
 };
-
-// Steps of all members together that were reached, as their notes say it; a member without one counts as it
-// did last. `last`: one number a member.
-struct StepsReached {
-  std::int64_t reached = 0, asked = 0;
-};
-StepsReached read_notes(const std::filesystem::path& results, std::vector<StepsReached>& last);
 
 }  // namespace trainyard::cli

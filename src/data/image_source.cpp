@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 
@@ -88,9 +89,9 @@ class StreamedImages : public ImageSource {
   StreamedImages(const std::vector<ImageFile>& files, std::int64_t image_bytes)
       : places_(files), image_bytes_(static_cast<std::size_t>(image_bytes)) {
     for (const ImageFile& file : files) {
-      const Descriptor& opened = descriptors_.emplace_back(file.path);
+      const Descriptor& opened = descriptors_.emplace_back(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
       struct stat status {};
-      if (opened.number < 0 || ::fstat(opened.number, &status) != 0)
+      if (opened.number() < 0 || ::fstat(opened.number(), &status) != 0)
         fail(ErrorKind::config, "cannot read '{}': {}", file.path.string(), std::strerror(errno));
       want_bytes(file, image_bytes, status.st_size);
     }
@@ -101,7 +102,7 @@ class StreamedImages : public ImageSource {
     const auto [file, byte] = places_.of(index);
     for (std::size_t got = 0; got < image_bytes_;) {
       const std::int64_t at = byte + static_cast<std::int64_t>(got);
-      const ssize_t read = ::pread(descriptors_[file].number, scratch + got, image_bytes_ - got, at);
+      const ssize_t read = ::pread(descriptors_[file].number(), scratch + got, image_bytes_ - got, at);
       if (read < 0 && errno == EINTR) continue;
       if (read <= 0)
         fail(ErrorKind::io, "'{}': image {} cannot be read at byte {}: {}", places_.file(file).path.string(),
@@ -119,17 +120,6 @@ class StreamedImages : public ImageSource {
   }
 
  private:
-  struct Descriptor {
-    explicit Descriptor(const std::filesystem::path& path)
-        : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-    ~Descriptor() {
-      if (number >= 0) ::close(number);
-    }
-    Descriptor(Descriptor&& other) noexcept : number(std::exchange(other.number, -1)) {}
-    Descriptor& operator=(Descriptor&&) = delete;
-    int number;
-  };
-
   Places places_;
   std::size_t image_bytes_;
   std::vector<Descriptor> descriptors_;

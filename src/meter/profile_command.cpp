@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "meter/nvml.h"
 #include "meter/pace.h"
@@ -27,24 +28,10 @@
 namespace trainyard::meter {
 namespace {
 
-class OwnedDescriptor {
- public:
-  OwnedDescriptor(int number, const char* what) : number_(number) {
-    if (number < 0) fail(ErrorKind::io, "profile: cannot make {}: {}", what, std::strerror(errno));
-  }
-  ~OwnedDescriptor() { close(); }
-  OwnedDescriptor(const OwnedDescriptor&) = delete;
-  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
-
-  int number() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
+Descriptor made(int number, const char* what) {
+  if (number < 0) fail(ErrorKind::io, "profile: cannot make {}: {}", what, std::strerror(errno));
+  return Descriptor(number);
+}
 
 // While it lives, these signals wait to be read. Those that were ignored when it began (nohup) stay so.
 class HeldSignals {
@@ -97,7 +84,7 @@ std::pair<pid_t, int> start(const ProfileOptions& options, const sigset_t& mask)
   arguments.push_back(nullptr);
   int ends[2];  // closed by a successful exec, else carries errno
   if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, errno};
-  OwnedDescriptor read_end(ends[0], "a pipe"), write_end(ends[1], "a pipe");
+  Descriptor read_end(ends[0]), write_end(ends[1]);
   const pid_t parent = ::getpid(), pid = ::fork();
   if (pid == 0) become(arguments.data(), mask, options.output_to_stderr, ends[1], parent);
   if (pid < 0) return {-1, errno};
@@ -126,8 +113,8 @@ class Profiling {
       : options_(options),
         nvml_(options.gpus ? Nvml::open() : nullptr),
         sampler_(tree_, nvml_.get()),
-        signals_(::signalfd(-1, &held_.held(), SFD_CLOEXEC | SFD_NONBLOCK), "a descriptor of signals"),
-        timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "a timer") {}
+        signals_(made(::signalfd(-1, &held_.held(), SFD_CLOEXEC | SFD_NONBLOCK), "a descriptor of signals")),
+        timer_(made(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "a timer")) {}
 
   CommandProfile run();
 
@@ -143,7 +130,7 @@ class Profiling {
   TreeMeter tree_;
   const std::unique_ptr<Nvml> nvml_;
   ResourceSampler sampler_;
-  const OwnedDescriptor signals_, timer_;
+  const Descriptor signals_, timer_;
   CommandProfile profile_;
   pid_t command_ = -1;
   double started_ = 0;

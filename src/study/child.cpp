@@ -14,29 +14,13 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace trainyard::study {
 namespace {
 
 constexpr int kStopPollMilliseconds = 100;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
 
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace trainyard::comm::transport {
@@ -20,20 +21,6 @@ constexpr std::size_t kControlBytes = 4096, kMemoryBytes = kControlBytes + 2 * k
 static_assert(2 * sizeof(RingControl) <= kControlBytes);
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr char kOffer[] = {'T', 'Y', 'S', 'M'};
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 // A message of four bytes that a descriptor comes with.
 struct Message {
@@ -88,26 +75,26 @@ SharedMemory SharedMemory::map(int descriptor) {
 SharedMemory SharedMemory::offer(int socket) {
   const Descriptor file(::memfd_create("trainyard connection", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // Allocated now: a page that is wanted later and cannot be had would kill the process.
-  if (file.get() < 0 || ::fallocate(file.get(), 0, 0, kMemoryBytes) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
+  if (file.number() < 0 || ::fallocate(file.number(), 0, 0, kMemoryBytes) != 0 ||
+      ::fcntl(file.number(), F_ADD_SEALS, kSeals) != 0)
     fail(ErrorKind::io, "cannot make {} bytes of shared memory: {}", kMemoryBytes, std::strerror(errno));
-  SharedMemory memory = map(file.get());
+  SharedMemory memory = map(file.number());
   new (memory.memory_.get()) RingControl[2];
-  send_descriptor(socket, file.get());
+  send_descriptor(socket, file.number());
   return memory;
 }
 
 SharedMemory SharedMemory::take(int socket) {
   const Descriptor file(receive_descriptor(socket));
-  if (file.get() < 0) fail(ErrorKind::peer, "it offered no shared memory");
+  if (file.number() < 0) fail(ErrorKind::peer, "it offered no shared memory");
   struct stat facts {};
-  const int seals = ::fcntl(file.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.get(), &facts) != 0)
+  const int seals = ::fcntl(file.number(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.number(), &facts) != 0)
     fail(ErrorKind::peer, "it offered memory that could shrink");
   if (facts.st_size != static_cast<off_t>(kMemoryBytes))
     fail(ErrorKind::peer, "it offered {} bytes of shared memory, {} are expected", facts.st_size,
          kMemoryBytes);
-  return map(file.get());
+  return map(file.number());
 }
 
 Ring SharedMemory::ring(Direction direction) const {
