@@ -27,6 +27,11 @@ TEST(Crc32c, MatchesTheRfc3720Vectors) {
   EXPECT_EQ(crc32c("6789", 4, crc32c("12345", 5)), 0xE3069283u);
 }
 
+TEST(ErrorMessage, IsOneLineWhateverItQuotes) {
+  EXPECT_STREQ(Error(ErrorKind::config, "'a\nb\x1b[2J': no name, \u00fc is").what(),
+               "'a?b?[2J': no name, \u00fc is");
+}
+
 TEST(NearestName, SuggestsWhatIsCloseAndNothingElse) {
   const std::vector<std::string> names{"resnet50", "vgg16", "lenet"};
   EXPECT_EQ(nearest_name("resnet5O", names), "resnet50");

@@ -1,6 +1,18 @@
 #include "base/error.h"
 
 namespace trainyard {
+namespace {
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return text;
+}
+
+}  // namespace
+
+Error::Error(ErrorKind kind, const std::string& message)
+    : std::runtime_error(one_line(message)), kind_(kind) {}
 
 const char* name(ErrorKind kind) {
   switch (kind) {

@@ -23,9 +23,10 @@ enum class ErrorKind {
 const char* name(ErrorKind kind);
 
 // Thrown where a person or a caller must act. The message is one line: who, what was given, what is allowed.
+// What was given may hold anything: control characters of it are shown as '?'.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  Error(ErrorKind kind, const std::string& message);
   ErrorKind kind() const { return kind_; }
 
  private:

@@ -22,10 +22,7 @@ bool ends_scalar(char c) {
 
 void TextReader::refuse(const std::string& what) const {
   const std::string_view before = text_.substr(0, std::min(at_, text_.size()));
-  std::string line = what;  // parts of the file are quoted in it
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  fail(ErrorKind::config, "{}:{}: {}", who_, 1 + std::count(before.begin(), before.end(), '\n'), line);
+  fail(ErrorKind::config, "{}:{}: {}", who_, 1 + std::count(before.begin(), before.end(), '\n'), what);
 }
 
 void TextReader::skip_space() {
