@@ -32,6 +32,13 @@ Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdo
   return rows;
 }
 
+Json json_of(const std::vector<engine::KernelSeconds>& kernels) {
+  Json rows = Json::array();
+  for (const engine::KernelSeconds& one : kernels)
+    rows.push_back({{"name", one.name}, {"op", one.op}, {"kernel", one.kernel}, {"seconds", one.seconds}});
+  return rows;
+}
+
 }  // namespace
 
 void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops) {
@@ -40,7 +47,8 @@ void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops) {
                                                         : std::numeric_limits<double>::quiet_NaN();
   run.details["ops"] = Json{{"rounds", ops.rounds},
                             {"by_category", json_of(ops.by_category, ops, false)},
-                            {"by_op", json_of(ops.by_op, ops, true)}}
+                            {"by_op", json_of(ops.by_op, ops, true)},
+                            {"kernels", json_of(ops.kernels)}}
                            .dump();
 }
 

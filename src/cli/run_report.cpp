@@ -46,6 +46,7 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
                          {"strategy", deployment.strategy_name()},
                          {"devices", std::int64_t{deployment.devices}}};
   add_parameters(asked, options);
+  if (options.classes > 0) asked["classes"] = std::int64_t{options.classes};
   if (options.mode != "train") asked["mode"] = options.mode;
   if (options.tuning != "full") asked["tuning"] = options.tuning;
   if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
@@ -146,6 +147,8 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.figures["parameters"] = static_cast<double>(facts.parameters);
   run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
   run.figures["bytes_per_step"] = static_cast<double>(facts.bytes_per_step);
+  run.figures["plan_bytes"] = static_cast<double>(facts.plan_bytes);
+  if (facts.device_bytes > 0) run.figures["device_memory_bytes"] = static_cast<double>(facts.device_bytes);
   add_steps(run, facts, deployment, measured);
   add_resources(run, facts, measured);
   return run;

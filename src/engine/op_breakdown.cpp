@@ -36,6 +36,7 @@ OpBreakdown break_down(const plan::StepPlan& plan, std::span<const double> kerne
     if (step.phase == graph::Phase::prepare) continue;
     add(found.by_category, graph::name(step.category), step, kernel_seconds[s]);
     add(found.by_op, step.op, step, kernel_seconds[s]);
+    found.kernels.push_back({step.name, step.op, step.kernel, kernel_seconds[s]});
     found.seconds += kernel_seconds[s];
   }
   sort(found.by_category);

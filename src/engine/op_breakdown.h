@@ -18,9 +18,16 @@ struct OpShare {
   std::int64_t count = 0;  // kernels
 };
 
-// Where the time of a step goes, the most first. Both lists hold every kernel of the step once.
+// One kernel of a step.
+struct KernelSeconds {
+  std::string name, op, kernel;  // as the plan has them
+  double seconds = 0;
+};
+
+// Where the time of a step goes, the most first. Every list holds every kernel of the step once.
 struct OpBreakdown {
   std::vector<OpShare> by_category, by_op;
+  std::vector<KernelSeconds> kernels;  // in the order of the plan
   std::int64_t rounds = 0;  // of measuring
   double seconds = 0;       // of all kernels
 };

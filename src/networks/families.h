@@ -18,6 +18,7 @@ std::vector<NetworkInfo> inception3_networks();
 std::vector<NetworkInfo> inception4_networks();
 std::vector<NetworkInfo> inception_resnet_networks();
 std::vector<NetworkInfo> lenet_networks();
+std::vector<NetworkInfo> mix_networks();
 std::vector<NetworkInfo> mobilenet_networks();
 std::vector<NetworkInfo> overfeat_networks();
 std::vector<NetworkInfo> resnet_networks();

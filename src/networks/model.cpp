@@ -107,7 +107,7 @@ ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double l
 Model build_model(const ModelOptions& options) {
   check(options);
   const NetworkInfo info = find_network(options.network, options.parameters);
-  if (info.generator != nullptr) check_countable(info, options);
+  if (info.generator != nullptr && info.generator->count != nullptr) check_countable(info, options);
   Model model;
   model.training = options.training;
   Graph& graph = model.graph;

@@ -61,6 +61,7 @@ std::vector<KnownSetting> generator_settings() {
       {"filters", "--filters", "both", Form::count, {}},
       {"image", "--image", "both", Form::count, {}},
       {"pool", "--pool", "both", Form::choice, {"fixed", "adaptive"}},
+      {"draw", "--draw", "both", Form::count, {}},
       {"cell", "--cell", "bench", Form::choice, {"rnn", "lstm", "gru"}},
       {"hidden", "--hidden", "bench", Form::count, {}},
       {"length", "--length", "bench", Form::count, {}},

@@ -140,6 +140,8 @@ RunFacts Replicas::facts() const {
           first.parameters(),
           first.work_per_step().flops * size(),
           first.work_per_step().bytes_moved * size(),
+          static_cast<std::int64_t>(first.executor().plan().total_bytes()),
+          first.device_bytes(),
           deployment_.strategy == Strategy::allreduce ? collective_ : "",
           ranks_ == nullptr ? 1 : ranks_->size()};
 }

@@ -32,6 +32,7 @@ Session::Session(const SessionOptions& options) : options_(options) {
   if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
   options_.threads = limit_to(options_.cores);
   backend_ = backend::make_backend(options_.backend, options_.device, options_.precision, options_.tuning);
+  free_before_ = static_cast<std::int64_t>(backend_->device()->free_bytes());
   const networks::Model model = step_model(options_);
   parameters_ = graph::parameter_count(model.graph);
   input_names_ =
@@ -46,6 +47,10 @@ Session::Session(const SessionOptions& options) : options_(options) {
   engine::initialise_state(*executor_, options_.seed);
   if (options_.optimizer_state && options_.model.training)
     engine::initialise_optimizer(*executor_, options_.seed);
+}
+
+std::int64_t Session::device_bytes() const {
+  return free_before_ - static_cast<std::int64_t>(executor_->device().free_bytes());
 }
 
 float Session::loss() const {

@@ -41,6 +41,9 @@ class Session {
   std::int64_t parameters() const { return parameters_; }
   const graph::Cost& work_per_step() const { return work_per_step_; }
 
+  // What the device has less of its memory than before this session; 0: not known.
+  std::int64_t device_bytes() const;
+
   // Of the last step; on a device, waits for it.
   float loss() const;
 
@@ -66,7 +69,7 @@ class Session {
   SessionOptions options_;
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_;
-  std::int64_t parameters_ = 0;
+  std::int64_t parameters_ = 0, free_before_ = 0;
   graph::Cost work_per_step_;
   InputNames input_names_;
 };

@@ -24,7 +24,7 @@ struct Generator {
   // images (N, input) -> logits (N, classes); or ids (i32 length, N) -> logits (length * N, vocabulary),
   // where classes is the vocabulary
   graph::ValueId (*build)(Builder& builder, graph::ValueId input, int classes, const Parameters& parameters);
-  // What a step of it costs, by formulas; the graph is not built.
+  // What a step of it costs, by formulas; the graph is not built. Null: no formulas, sizes cannot run away.
   Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
   // Of a family that says the next token at each step; null: its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;

@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+#include <fmt/core.h>
+
+#include "base/philox.h"
+#include "networks/families.h"
+#include "networks/inception_module.h"
+#include "networks/residual_block.h"
+
+namespace trainyard::networks {
+namespace generator {
+namespace {
+
+using graph::ValueId;
+
+constexpr std::array<std::int64_t, 10> kSides = {28, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+constexpr std::int64_t kLastSide = 8;      // images this small go to the classifier
+constexpr std::int64_t kRowsTimesChannels = 1536;  // of a narrow network, so that its stages cost alike
+constexpr int kMostStages = 5;
+
+// Numbers by chance that depend on the network's number alone.
+class Dice {
+ public:
+  explicit Dice(std::int64_t draw) : philox_(static_cast<std::uint64_t>(draw), stream_of("mix")) {}
+
+  std::int64_t below(std::int64_t end) {
+    return static_cast<std::int64_t>(philox_.word(next_++) % static_cast<std::uint32_t>(end));
+  }
+  bool one_in(std::int64_t n) { return below(n) == 0; }
+  template <typename List>
+  auto one_of(const List& list) {
+    return *(std::begin(list) + below(static_cast<std::int64_t>(std::size(list))));
+  }
+  std::int64_t number(std::initializer_list<std::int64_t> list) { return one_of(list); }
+  // About `middle`, from half of it to twice it, most often a multiple of 16.
+  std::int64_t channels_near(std::int64_t middle) {
+    const std::int64_t step = number({16, 16, 16, 8, 4, 1});
+    const std::int64_t wanted = middle / 2 + below(middle + middle / 2);
+    return std::max((wanted + step / 2) / step * step, step);
+  }
+
+ private:
+  Philox philox_;
+  std::uint64_t next_ = 0;
+};
+
+// What the layers of one network have in common, and the blocks it is made of.
+class Mixer {
+ public:
+  Mixer(Builder& builder, Dice& dice) : b(builder), dice_(dice) {
+    if (!dice_.one_in(4)) style_.norm = NormSpec{};
+    if (dice_.one_in(5)) style_.activation = ops::Activation::relu6;
+    if (dice_.one_in(8)) style_.activation = ops::Activation::leaky_relu;
+  }
+
+  ValueId stem(ValueId x, std::int64_t side) {
+    ConvSpec spec = style_;
+    spec.kernel = dice_.number({3, 3, 5, 7, 11});
+    spec.stride = side > 200 ? dice_.number({2, 2, 4}) : side > 90 ? 2 : 1;
+    spec.filters = dice_.channels_near(side > 90 ? 32 : 48);
+    if (dice_.one_in(3)) spec.padding = Padding::valid;
+    return b.conv("stem", x, spec);
+  }
+
+  ValueId block(const std::string& name, ValueId x, std::int64_t width) {
+    switch (dice_.below(8)) {
+      case 0:
+      case 1:
+        return plain(name, x, width);
+      case 2:
+        return basic_block(b, name, x, residual(x, width, width));
+      case 3:
+        return bottleneck_block(b, name, x, residual(x, std::max<std::int64_t>(width / 2, 4), width * 2));
+      case 4:
+        return separable(name, x, width);
+      case 5:
+        return densely_joined(name, x, width);
+      default:
+        return columns(name, x, width);
+    }
+  }
+
+  // Half as many rows and columns.
+  ValueId halve(const std::string& name, ValueId x) {
+    const PoolSpec window{.kernel = dice_.number({2, 3, 3}),
+                          .padding = dice_.one_in(2) ? Padding::same : Padding::valid};
+    switch (dice_.below(4)) {
+      case 0:
+        return b.average_pool(name, x, window);
+      case 1:
+        return conv(name, x, dice_.channels_near(2 * b.channels(x)), 3, 2);
+      default:
+        return b.max_pool(name, x, window);
+    }
+  }
+
+  ValueId classifier(ValueId x) {
+    if (!dice_.one_in(4)) x = b.global_average_pool("mean", x);
+    for (std::int64_t i = 0, layers = dice_.number({0, 0, 1, 2}); i < layers; ++i) {
+      x = b.dense(fmt::format("dense{}", i + 1), x, {.outputs = dice_.channels_near(1024)});
+      if (dice_.one_in(2)) x = b.dropout(fmt::format("dropout{}", i + 1), x, 0.5);
+    }
+    return x;
+  }
+
+  Builder& b;
+
+ private:
+  ValueId conv(const std::string& name, ValueId x, std::int64_t filters, Kernel kernel, std::int64_t stride = 1) {
+    ConvSpec spec = style_;
+    spec.filters = filters;
+    spec.kernel = kernel;
+    spec.stride = stride;
+    return b.conv(name, x, spec);
+  }
+
+  ValueId plain(const std::string& name, ValueId x, std::int64_t width) {
+    x = conv(name, x, dice_.channels_near(width), dice_.number({1, 3, 3, 3, 5}));
+    return dice_.one_in(12) ? b.lrn(name + "/lrn", x, {}) : x;
+  }
+
+  ResidualBlock residual(ValueId x, std::int64_t width, std::int64_t out) const {
+    const std::int64_t made = out == width ? width : kBottleneckGrowth * width;
+    return {.width = width, .shortcut = b.channels(x) == made ? Shortcut::identity : Shortcut::project};
+  }
+
+  ValueId separable(const std::string& name, ValueId x, std::int64_t width) {
+    ConvSpec depthwise = style_;
+    depthwise.kernel = dice_.number({3, 3, 5});
+    depthwise.filters = depthwise.groups = b.channels(x);
+    depthwise.stride = dice_.one_in(4) ? 2 : 1;
+    x = b.conv(name + "/depthwise", x, depthwise);
+    return conv(name + "/pointwise", x, dice_.channels_near(width), 1);
+  }
+
+  // Layers that each add few channels to all before them, normed first, as in DenseNet.
+  ValueId densely_joined(const std::string& name, ValueId x, std::int64_t width) {
+    const std::int64_t growth = std::max<std::int64_t>(dice_.channels_near(width / 4), 4);
+    for (std::int64_t i = 0, layers = 2 + dice_.below(4); i < layers; ++i) {
+      const std::string layer = fmt::format("{}/layer{}", name, i + 1);
+      ValueId made = b.relu(layer + "/relu", b.batch_norm(layer + "/norm", x, {}));
+      made = b.conv(layer, made,
+                    {.filters = growth, .kernel = 3, .bias = false, .activation = ops::Activation::none});
+      x = b.concat(layer + "/join", {x, made});
+    }
+    return x;
+  }
+
+  ValueId columns(const std::string& name, ValueId x, std::int64_t width) {
+    std::vector<Column> columns{{networks::conv(dice_.channels_near(width / 2), 1)}};
+    for (std::int64_t i = 0, more = 1 + dice_.below(3); i < more; ++i) {
+      const std::int64_t inner = dice_.channels_near(width / 2), outer = dice_.channels_near(width / 2);
+      switch (dice_.below(5)) {
+        case 0:
+          columns.push_back({networks::conv(inner, 1), networks::conv(outer, 5)});
+          break;
+        case 1: {
+          const std::int64_t length = dice_.number({3, 7});
+          columns.push_back({networks::conv(inner, 1), networks::conv(inner, Kernel(1, length)),
+                             networks::conv(outer, Kernel(length, 1))});
+          break;
+        }
+        case 2:
+          columns.push_back({dice_.one_in(2) ? networks::max_pool() : networks::average_pool(),
+                             networks::conv(outer, 1)});
+          break;
+        default:
+          columns.push_back({networks::conv(inner, 1), networks::conv(outer, 3)});
+      }
+    }
+    return inception_module(b, name, x, style_, columns);
+  }
+
+  Dice& dice_;
+  ConvSpec style_;
+};
+
+std::int64_t side_of(Dice& dice) { return dice.one_of(kSides); }
+
+ValueId build(Builder& builder, ValueId images, int classes, const Parameters& parameters) {
+  Dice dice(parameters.number("draw"));
+  const std::int64_t side = side_of(dice);
+  Mixer mixer(builder, dice);
+  ValueId x = mixer.stem(images, side);
+  const auto rows = [&] { return builder.graph().shape(x)[2]; };
+  const std::int64_t breadth = dice.number({1, 1, 1, 1, 2, 2, 3, 5});
+  for (int stage = 1; stage <= kMostStages; ++stage) {
+    const std::int64_t width =
+        std::clamp<std::int64_t>(breadth * kRowsTimesChannels / rows(), 12, 512);
+    for (std::int64_t i = 0, blocks = 1 + dice.below(3); i < blocks; ++i)
+      x = mixer.block(fmt::format("stage{}/block{}", stage, i + 1), x, width);
+    if (rows() <= kLastSide) break;
+    x = mixer.halve(fmt::format("stage{}/halve", stage), x);
+  }
+  return builder.logits(mixer.classifier(x), classes);
+}
+
+Shape input(const Parameters& parameters) {
+  Dice dice(parameters.number("draw"));
+  const std::int64_t side = side_of(dice);
+  return {3, side, side};
+}
+
+const Generator kMix{.parameters = {{"draw", "number of the network; another one, another network", "1", 1,
+                                     1'000'000'000}},
+                     .input = input,
+                     .build = build,
+                     .count = nullptr};
+
+}  // namespace
+}  // namespace generator
+
+std::vector<NetworkInfo> mix_networks() {
+  return {{.name = "mix",
+           .family = "mix",
+           .description = "generated: blocks of all kinds, sizes and layers by chance; --draw says which",
+           .input = {3, 224, 224},
+           .classes = 1000,
+           .preprocess = "unit",
+           .generator = &generator::kMix}};
+}
+
+}  // namespace trainyard::networks
