@@ -39,7 +39,7 @@ struct FedBuffers {
   }
 
  private:
-  static const plan::Buffer& find(Session& session, const std::string& name) {
+  static const plan::Buffer& find(Session& session, const char* name) {
     const plan::StepPlan& plan = session.executor().plan();
     return plan.buffers[static_cast<std::size_t>(plan.find_buffer(name))];
   }

@@ -51,7 +51,7 @@ Architecture parse_architecture(const Settings& settings, const std::string& who
   architecture.convolution = parse_convolution(setting(settings, "convolution", who));
   architecture.convolutions = parse_repeats(setting(settings, "convolutions", who));
   architecture.readout_steps = parse_repeats(setting(settings, "readout_steps", who));
-  const std::string& activation = setting(settings, "output_activation", who);
+  const std::string activation = setting(settings, "output_activation", who);
   if (activation != "leaky_relu" && activation != "none")
     fail(ErrorKind::config, "'{}': output_activation '{}', wants leaky_relu or none", who, activation);
   architecture.leaky_output = activation == "leaky_relu";
@@ -66,7 +66,7 @@ const std::string& setting(const Settings& settings, const std::string& name, co
 }
 
 std::int64_t whole_setting(const Settings& settings, const std::string& name, const std::string& who) {
-  const std::string& text = setting(settings, name, who);
+  const std::string text = setting(settings, name, who);
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size())

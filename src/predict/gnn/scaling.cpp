@@ -69,7 +69,7 @@ std::string to_text(const std::vector<float>& numbers) {
 
 std::vector<float> parse_numbers(const Settings& settings, const char* name, std::int64_t count,
                                  const std::string& who) {
-  const std::string& text = setting(settings, name, who);
+  const std::string text = setting(settings, name, who);
   std::vector<float> numbers;
   const char *at = text.data(), *end = at + text.size();
   while (at != end) {
@@ -165,7 +165,7 @@ Settings to_settings(const Scaling& scaling) {
 Scaling parse_scaling(const Settings& settings, const Architecture& architecture, const std::string& who) {
   Scaling scaling;
   scaling.loss = parse_loss(setting(settings, "loss", who));
-  const std::string& scale = setting(settings, "feature_scale", who);
+  const std::string scale = setting(settings, "feature_scale", who);
   if (scale != "log" && scale != "raw")
     fail(ErrorKind::config, "'{}': feature_scale '{}', wants log or raw", who, scale);
   scaling.logarithmic_features = scale == "log";
