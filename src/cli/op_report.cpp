@@ -35,7 +35,11 @@ Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdo
 Json json_of(const std::vector<engine::KernelSeconds>& kernels) {
   Json rows = Json::array();
   for (const engine::KernelSeconds& one : kernels)
-    rows.push_back({{"name", one.name}, {"op", one.op}, {"kernel", one.kernel}, {"seconds", one.seconds}});
+    rows.push_back({{"name", one.name},
+                    {"op", one.op},
+                    {"kernel", one.kernel},
+                    {"seconds", one.seconds},
+                    {"workspace_bytes", one.workspace_bytes}});
   return rows;
 }
 

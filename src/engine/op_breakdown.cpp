@@ -36,7 +36,10 @@ OpBreakdown break_down(const plan::StepPlan& plan, std::span<const double> kerne
     if (step.phase == graph::Phase::prepare) continue;
     add(found.by_category, graph::name(step.category), step, kernel_seconds[s]);
     add(found.by_op, step.op, step, kernel_seconds[s]);
-    found.kernels.push_back({step.name, step.op, step.kernel, kernel_seconds[s]});
+    const std::size_t workspace =
+        step.workspace < 0 ? 0 : plan.buffers[static_cast<std::size_t>(step.workspace)].bytes;
+    found.kernels.push_back(
+        {step.name, step.op, step.kernel, kernel_seconds[s], static_cast<std::int64_t>(workspace)});
     found.seconds += kernel_seconds[s];
   }
   sort(found.by_category);

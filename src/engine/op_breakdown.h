@@ -22,6 +22,7 @@ struct OpShare {
 struct KernelSeconds {
   std::string name, op, kernel;  // as the plan has them
   double seconds = 0;
+  std::int64_t workspace_bytes = 0;
 };
 
 // Where the time of a step goes, the most first. Every list holds every kernel of the step once.

@@ -72,16 +72,6 @@ struct CsvLine {
   }
 };
 
-ops::Rule optimizer_of(const std::string& name) {
-  for (const ops::Rule rule : {ops::Rule::sgd, ops::Rule::momentum, ops::Rule::rmsprop, ops::Rule::adam})
-    if (name == (rule == ops::Rule::sgd        ? "sgd"
-                 : rule == ops::Rule::momentum ? "momentum"
-                 : rule == ops::Rule::rmsprop  ? "rmsprop"
-                                               : "adam"))
-      return rule;
-  fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, rmsprop, adam", name);
-}
-
 TableRun run_of(const CsvLine& line) {
   TableRun run{.device = line.text("GPU"), .network = line.text("Model")};
   run.batch = static_cast<std::int64_t>(line.number_of("BatchSize"));
@@ -142,6 +132,16 @@ bool has_not_grown(const TableRun& longer, const TableRun& shorter) {
 }
 
 }  // namespace
+
+ops::Rule optimizer_of(const std::string& name) {
+  for (const ops::Rule rule : {ops::Rule::sgd, ops::Rule::momentum, ops::Rule::rmsprop, ops::Rule::adam})
+    if (name == (rule == ops::Rule::sgd        ? "sgd"
+                 : rule == ops::Rule::momentum ? "momentum"
+                 : rule == ops::Rule::rmsprop  ? "rmsprop"
+                                               : "adam"))
+      return rule;
+  fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, rmsprop, adam", name);
+}
 
 void mark_crashes(std::vector<TableRun>& runs) {
   std::map<decltype(configuration(runs[0])), std::vector<TableRun*>> alike;

@@ -56,6 +56,9 @@ RunTable table_of_records(const std::vector<record::RunRecord>& records, const s
 // A CSV table, or a record file or a folder of them.
 RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records = "");
 
+// Error (config) names those there are.
+ops::Rule optimizer_of(const std::string& name);
+
 // Where a run's time does not grow with its epochs, it did not run them. All runs of that network, batch and
 // optimizer on that device are then taken for out of memory, which is what stops a configuration every time.
 void mark_crashes(std::vector<TableRun>& runs);

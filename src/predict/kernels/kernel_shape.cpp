@@ -1,0 +1,159 @@
+#include "predict/kernels/kernel_shape.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/op_def.h"
+#include "ops/average_pool.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/max_pool.h"
+#include "ops/recurrent.h"
+
+namespace trainyard::predict {
+namespace {
+
+using graph::Category;
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::NodeView;
+
+// A layer, whichever of its kernels is meant: outputs at `positions` of a batch, each from `inputs` channels.
+struct LayerSizes {
+  double batch = 1, area = 1;  // positions of one sample
+  double outputs = 1, inputs = 1, window = 1, groups = 1;
+  bool strided = false, oblong = false;
+  double bytes = 0;  // of what is no product
+};
+
+double doublings(double value) { return std::log2(std::max(value, 1.0)); }
+
+// What of a block of channels, which vector units take together, is left empty; in doublings.
+double emptiness(double channels) {
+  constexpr double kBlock = 16;
+  return std::log2(std::ceil(channels / kBlock) * kBlock / std::max(channels, 1.0));
+}
+
+// Divided by how far apart kernels have little in common: doublings of a size, a yes from a no.
+ShapePlace place_of(const LayerSizes& layer) {
+  return {doublings(layer.batch * layer.area) / 3,
+          doublings(layer.outputs) / 2,
+          doublings(layer.inputs) / 2,
+          doublings(layer.window) / 1.2,
+          layer.strided ? 1.0 : 0.0,
+          doublings(layer.groups) / 2,
+          layer.oblong ? 1.0 : 0.0,
+          emptiness(layer.outputs / layer.groups) / 0.35,
+          emptiness(layer.inputs / layer.groups) / 0.35,
+          doublings(layer.batch) / 4,
+          doublings(layer.area) / 3,
+          doublings(layer.bytes) / 2.5};
+}
+
+double number(std::int64_t value) { return static_cast<double>(value); }
+
+void take_window(const ops::Window2d& window, LayerSizes& layer) {
+  layer.window = number(window.area());
+  layer.strided = window.stride_h * window.stride_w > 1;
+  layer.oblong = window.kernel_h != window.kernel_w;
+}
+
+// dst and src of the convolution, whichever way its kernel goes.
+void take_convolution(const ops::Conv2dAttrs& attrs, const Shape& dst, std::int64_t channels,
+                      LayerSizes& layer) {
+  take_window(attrs.window, layer);
+  layer.groups = number(attrs.groups);
+  layer.batch = number(dst[0]);
+  layer.outputs = number(dst[1]);
+  layer.area = number(dst.elements_from(2));
+  layer.inputs = number(channels);
+}
+
+bool take_product(const NodeView& view, LayerSizes& layer) {
+  const graph::OpDef* op = view.node().op;
+  if (op == &ops::conv2d_op) {
+    take_convolution(view.attrs<ops::Conv2dAttrs>(), view.output_shape(0), view.input_shape(0)[1], layer);
+  } else if (op == &ops::conv2d_d_src_op) {
+    take_convolution(view.attrs<ops::Conv2dGradAttrs>().conv, view.input_shape(0), view.output_shape(0)[1],
+                     layer);
+  } else if (op == &ops::conv2d_d_weight_op) {
+    take_convolution(view.attrs<ops::Conv2dGradAttrs>().conv, view.input_shape(0), view.input_shape(1)[1],
+                     layer);
+  } else if (op == &ops::dense_op || op == &ops::dense_d_src_op || op == &ops::dense_d_weight_op) {
+    const Shape& weight = op == &ops::dense_d_weight_op ? view.output_shape(0) : view.input_shape(1);
+    layer.batch = number(view.input_shape(0)[0]);
+    layer.outputs = number(weight[0]);
+    layer.inputs = number(weight.elements_from(1));
+  } else if (op == &ops::recurrent_op || op == &ops::recurrent_grad_op) {
+    const bool forward = op == &ops::recurrent_op;
+    const Shape &src = view.input_shape(forward ? 0 : 1), &weight = view.input_shape(forward ? 1 : 2),
+                &recurrent = view.input_shape(forward ? 2 : 3);
+    layer.batch = number(src[1]);
+    layer.area = number(src[0]);
+    layer.inputs = number(weight[1]);
+    layer.outputs = number(recurrent[1]);
+    layer.window = number(weight[0] / recurrent[1]);  // gates, which tell cells apart
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void take_other(const NodeView& view, double bytes, LayerSizes& layer) {
+  const graph::OpDef* op = view.node().op;
+  if (op == &ops::max_pool_op) take_window(view.attrs<ops::MaxPoolAttrs>().window, layer);
+  if (op == &ops::max_pool_d_src_op) take_window(view.attrs<ops::MaxPoolGradAttrs>().window, layer);
+  const Shape& shape = view.inputs() > 0 ? view.input_shape(0) : view.output_shape(0);
+  if (shape.rank() > 1 && view.node().phase != graph::Phase::update) {
+    layer.batch = number(shape[0]);
+    layer.outputs = number(shape[1]);
+    if (shape.rank() > 2) layer.area = number(shape.elements_from(2));
+  }
+  layer.bytes = bytes;
+}
+
+// What makes the first input, and what alone reads the first output: a neighbour may do this node's work.
+std::string context_of(const Graph& graph, const NodeView& view,
+                       const std::vector<std::vector<NodeId>>& readers) {
+  std::string kind = view.node().op->name;
+  kind += '<';
+  if (view.inputs() > 0)
+    if (const NodeId producer = view.input(0).producer; producer != graph::kNone)
+      kind += graph.node(producer).op->name;
+  kind += '>';
+  if (view.outputs() > 0) {
+    const auto& who = readers[static_cast<std::size_t>(view.node().outputs[0])];
+    kind += who.empty() ? "" : who.size() > 1 ? "many" : graph.node(who[0]).op->name;
+  }
+  return kind;
+}
+
+}  // namespace
+
+StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
+  std::vector<std::vector<NodeId>> readers(graph.values().size());
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n)
+    for (const graph::ValueId id : graph.nodes()[n].inputs)
+      readers[static_cast<std::size_t>(id)].push_back(static_cast<NodeId>(n));
+  StepShapes step;
+  for (const Node& node : graph.nodes()) {
+    const NodeView view(graph, node);
+    const graph::Cost cost = node.op->cost(view);
+    const bool halved = precision == backend::Precision::bf16 && node.phase != graph::Phase::update;
+    KernelShape shape{.op = node.op->name, .bytes = number(cost.bytes_moved) * (halved ? 0.5 : 1)};
+    LayerSizes layer;
+    shape.product = take_product(view, layer);
+    if (shape.product)
+      shape.flops = number(cost.flops);
+    else
+      take_other(view, shape.bytes, layer);
+    shape.kind = shape.product ? shape.op : context_of(graph, view, readers);
+    shape.place = place_of(layer);
+    step.names.push_back(node.name);
+    step.shapes.push_back(std::move(shape));
+  }
+  return step;
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "backend/precision.h"
+#include "graph/graph.h"
+
+namespace trainyard::predict {
+
+inline constexpr std::size_t kShapeDimensions = 12;
+// Where a kernel stands among others of its kind. Two that are one apart have little in common.
+using ShapePlace = std::array<double, kShapeDimensions>;
+
+// A node of a training step, as far as the time of the kernel that does it depends on it.
+struct KernelShape {
+  std::string kind;     // the op, and of what may join its neighbours theirs: "add<batch_norm>activation"
+  std::string op;       // the op alone
+  bool product = false;  // of matrices, or a convolution
+  double flops = 0;     // of products
+  double bytes = 0;     // each input read once, each output written once
+  ShapePlace place{};
+};
+
+// Of all nodes of a graph with a training step, in its order; `names` are the nodes'.
+struct StepShapes {
+  std::vector<std::string> names;
+  std::vector<KernelShape> shapes;
+};
+StepShapes step_shapes(const graph::Graph& graph, backend::Precision precision);
+
+}  // namespace trainyard::predict
