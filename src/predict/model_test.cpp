@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/test_folder.h"
 #include "predict/evaluate.h"
 #include "predict/fit_model.h"
+#include "predict/gnn/test_damage.h"
 #include "predict/model_file.h"
 #include "predict/test_runs.h"
 
@@ -64,39 +67,69 @@ TEST(TimeModelTest, FewRunsAdaptABaseToADevice) {
   EXPECT_LT(score(judge(adapted, set, split.test)).mape, 0.5 * score(judge(base, set, split.test)).mape);
 }
 
-TEST(ModelFileTest, SurvivesTheRoundTripExactly) {
+TEST(TimeModelFileTest, SurvivesTheRoundTripExactly) {
   const RunSet set = made_up_set();
   const TimeModel model = fit_model(set, all_rows(set), {.calibrate = false});
-  const std::string text = to_json(model);
-  const TimeModel back = time_model_from_json(text, "here");
-  EXPECT_EQ(to_json(back), text);
+  const TestFolder folder;
+  write_time_model(model, folder.path() / "a");
+  const TimeModel back = read_time_model(folder.path() / "a");
+  write_time_model(back, folder.path() / "b");
+  EXPECT_EQ(read_file(folder.path() / "a"), read_file(folder.path() / "b"));
   const Prediction a = predict(model, set.works[0], model.devices[0], 100),
                    b = predict(back, set.works[0], back.devices[0], 100);
   EXPECT_EQ(a.seconds, b.seconds);
   EXPECT_EQ(a.oom_probability, b.oom_probability);
 }
 
-TEST(ModelFileTest, WhatIsOutOfBoundsIsRefused) {
-  const std::string text = to_json(TimeModel{});
-  EXPECT_NO_THROW(time_model_from_json(text, "here"));
-  const auto refused = [&](const std::string& from, const std::string& to) {
-    std::string broken = text;
-    broken.replace(broken.find(from), from.size(), to);
-    try {
-      time_model_from_json(broken, "here");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+TEST(TimeModelFileTest, WhatIsOutOfBoundsIsRefused) {
+  const ModelContainer valid = to_container(TimeModel{});
+  EXPECT_NO_THROW(parse_time_model(valid, "here"));
+  const auto refused = [](const std::string& part, const ModelContainer& broken) {
+    expect_error(ErrorKind::config, part, [&] { parse_time_model(broken, "here"); });
   };
-  EXPECT_NE(refused("\"version\":1", "\"version\":2").find("newer program"), std::string::npos);
-  EXPECT_NE(
-      refused("\"window3_efficiency\":2.0", "\"window3_efficiency\":-1").find("window3_efficiency: wants"),
-      std::string::npos);
-  EXPECT_NE(refused("\"residual\":[]", "\"residual\":[[1,2]]").find("array of 14 numbers"),
-            std::string::npos);
-  EXPECT_NE(refused("\"devices\":[]", "\"devices\":[{}]").find("devices.name"), std::string::npos);
-  EXPECT_NE(refused("{\"schema\"", "[\"schema\"").find("no JSON"), std::string::npos);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    ModelContainer broken = valid;
+    broken.description.replace(broken.description.find(from), from.size(), to);
+    return broken;
+  };
+  const auto with_rows = [&](const Shape& shape, std::vector<double> numbers) {
+    ModelContainer broken = valid;
+    broken.tensors = {{"residual", shape, std::move(numbers)}};
+    return broken;
+  };
+  ModelContainer newer = valid, other = valid, empty = valid, single = valid;
+  newer.version = 3;
+  refused("version 3 of a 'trainyard-time-model', 2 expected", newer);
+  other.schema = "trainyard-tree";
+  refused("a model of kind 'trainyard-tree'", other);
+  empty.tensors.clear();
+  refused("tensor 'residual' is missing", empty);
+  single.tensors = {{"residual", {0, 14}, std::vector<float>{}}};
+  refused("is 0x14 of f32, wants f64", single);
+  refused("window3_efficiency: wants", with("\"window3_efficiency\":2.0", "\"window3_efficiency\":-1"));
+  refused("devices.name", with("\"devices\":[]", "\"devices\":[{}]"));
+  refused("networks: wants texts", with("\"networks\":[]", "\"networks\":[7]"));
+  refused("memory: wants an object", with("\"memory\":{", "\"memory\":7,\"was\":{"));
+  refused("at most 4000 rows of 14", with_rows({1, 2}, {1, 2}));
+  refused("at most 4000 rows of 14", with_rows({4001, 14}, std::vector<double>(4001 * 14, 1)));
+  refused("row 0 of tensor 'residual' is out of bounds", with_rows({1, 14}, std::vector<double>(14, 0)));
+  refused("not finite", with_rows({1, 14}, std::vector<double>(14, std::nan(""))));
+}
+
+TEST(TimeModelFileTest, CorpusIsRefusedOrRead) {
+  const auto read = [](const std::string& file) {
+    parse_time_model(
+        parse_model_container({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "here"),
+        "here");
+  };
+  EXPECT_GE(replay_corpus("time_model", read), 4);
+}
+
+TEST(TimeModelFileTest, JsonOfBeforeIsRefusedInOneLine) {
+  const TestFolder folder;
+  std::ofstream(folder.path() / "old.json") << "{\"schema\":\"trainyard-time-model\",\"version\":1}\n";
+  expect_error(ErrorKind::config, "`predict fit` makes a new one",
+               [&] { read_time_model(folder.path() / "old.json"); });
 }
 
 TEST(SplitsTest, NothingIsOnBothSides) {

@@ -14,6 +14,7 @@ void fuzz_graph_def(std::string_view bytes);
 void fuzz_dot(std::string_view bytes);
 void fuzz_model_file(std::string_view bytes);
 void fuzz_state_dict(std::string_view bytes);
+void fuzz_time_model(std::string_view bytes);
 
 // Files to begin from.
 std::vector<std::string> onnx_seeds();
@@ -21,6 +22,7 @@ std::vector<std::string> graph_def_seeds();
 std::vector<std::string> dot_seeds();
 std::vector<std::string> model_file_seeds();
 std::vector<std::string> state_dict_seeds();
+std::vector<std::string> time_model_seeds();
 
 struct Target {
   const char* name;
@@ -31,7 +33,8 @@ inline const Target kTargets[] = {{"onnx", fuzz_onnx, onnx_seeds},
                                   {"graph_def", fuzz_graph_def, graph_def_seeds},
                                   {"dot", fuzz_dot, dot_seeds},
                                   {"model_file", fuzz_model_file, model_file_seeds},
-                                  {"state_dict", fuzz_state_dict, state_dict_seeds}};
+                                  {"state_dict", fuzz_state_dict, state_dict_seeds},
+                                  {"time_model", fuzz_time_model, time_model_seeds}};
 
 // Runs `read`; an Error of the caller's is fine when it is one line, anything else is thrown on.
 void expect_error_or_result(const char* target, void (*read)(std::string_view), std::string_view bytes);

@@ -10,6 +10,7 @@ namespace trainyard::predict {
 namespace {
 
 constexpr const char* kNetwork = "gnn fit";
+constexpr const char* kWeightsSchema = "trainyard-graph-weights";  // of a fit that goes on
 
 template <typename T>
 std::uint32_t add_to(std::uint32_t sum, const std::vector<T>& numbers) {
@@ -63,7 +64,7 @@ std::filesystem::path FitFolder::best_path(std::int64_t epoch) const {
 void FitFolder::save(const engine::Executor& executor, const FitState& state, std::int64_t step) const {
   make_folders(options_.folder);
   if (!std::filesystem::exists(best_path(state.best_epoch)))
-    write_model_file(best_path(state.best_epoch), {kNetwork, {}, state.best});
+    write_model_file(best_path(state.best_epoch), {kWeightsSchema, {}, state.best});
   constexpr int kKept = 1;
   engine::save_checkpoint(executor,
                           {.network = kNetwork,

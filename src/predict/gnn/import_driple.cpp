@@ -45,7 +45,7 @@ NamedTensor transposed(const NamedTensor& tensor) {
 }  // namespace
 
 GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who) {
-  ModelFile file{"gnn", {}, {}};
+  ModelFile file{kGraphModelSchema, {}, {}};
   for (const NamedTensor& tensor : state_dict) {
     const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                    [&](const Row& one) { return tensor.name == one.theirs; });

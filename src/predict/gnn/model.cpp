@@ -4,12 +4,6 @@
 #include "predict/gnn/network.h"
 
 namespace trainyard::predict {
-namespace {
-
-constexpr const char* kKind = "gnn";
-
-}  // namespace
-
 const NamedTensor* GnnModel::find(const std::string& name) const {
   for (const NamedTensor& tensor : parameters)
     if (tensor.name == name) return &tensor;
@@ -23,14 +17,14 @@ std::int64_t GnnModel::parameter_count() const {
 }
 
 ModelFile to_file(const GnnModel& model) {
-  ModelFile file{kKind, to_settings(model.architecture), model.parameters};
+  ModelFile file{kGraphModelSchema, to_settings(model.architecture), model.parameters};
   for (auto& setting : to_settings(model.scaling)) file.settings.push_back(std::move(setting));
   return file;
 }
 
 GnnModel parse_model(const ModelFile& file, const std::string& who) {
-  if (file.kind != kKind)
-    fail(ErrorKind::config, "'{}': a model of kind '{}', wants '{}'", who, file.kind, kKind);
+  if (file.schema != kGraphModelSchema)
+    fail(ErrorKind::config, "'{}': a model of kind '{}', wants '{}'", who, file.schema, kGraphModelSchema);
   GnnModel model;
   model.architecture = parse_architecture(file.settings, who);
   model.scaling = parse_scaling(file.settings, model.architecture, who);

@@ -22,6 +22,8 @@ struct GnnModel {
   std::int64_t parameter_count() const;
 };
 
+inline constexpr const char* kGraphModelSchema = "trainyard-graph-model";
+
 ModelFile to_file(const GnnModel& model);
 // Error (config) begins with '`who`': another kind of model, a setting or tensor that is missing or does not
 // fit.

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace trainyard::predict {
+
+// Reads members of one JSON object of a model's header, each within bounds. Error (config) says where, which
+// member and what is wanted.
+class JsonMembers {
+ public:
+  // Of text that was parsed before, as a ModelContainer's is; `where` is how errors begin.
+  JsonMembers(std::string_view text, std::string where);
+
+  double number(const char* key, double least, double most) const;
+  std::string text(const char* key) const;  // not empty
+  std::vector<std::string> texts(const char* key, std::size_t most) const;
+  JsonMembers object(const char* key) const;
+  std::vector<JsonMembers> objects(const char* key, std::size_t most) const;
+  std::vector<std::string> keys() const;
+  bool has(const char* key) const;
+
+  [[noreturn]] void refuse(const std::string& key, const std::string& wanted) const;
+
+ private:
+  using Json = std::shared_ptr<const nlohmann::json>;  // a part keeps the whole alive
+  JsonMembers(Json json, std::string where);
+  const nlohmann::json& array(const char* key, std::size_t most) const;
+
+  Json json_;
+  std::string where_;
+};
+
+}  // namespace trainyard::predict

@@ -1,0 +1,23 @@
+#pragma once
+
+// For tests only.
+
+#include <cstdint>
+#include <string>
+
+#include "base/crc32c.h"
+
+namespace trainyard::predict {
+
+// A model file with this header, its checksum right, and some zeros behind it: what a checksum would else
+// hide.
+inline std::string with_model_header(const std::string& header, std::size_t zeros) {
+  const std::uint32_t version[] = {2, crc32c(header.data(), header.size())};
+  const std::uint64_t bytes = header.size();
+  std::string file = "TRAINYARD MODEL\n";
+  file.append(reinterpret_cast<const char*>(version), sizeof version);
+  file.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  return file + header + std::string(zeros, '\0');
+}
+
+}  // namespace trainyard::predict
