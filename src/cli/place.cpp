@@ -15,7 +15,7 @@
 #include "cli/text_table.h"
 #include "place/jobs_file.h"
 #include "place/simulate.h"
-#include "predict/model_file.h"
+#include "predict/predictor.h"
 
 namespace trainyard::cli {
 namespace {
@@ -135,12 +135,12 @@ int run_place(const PlaceOptions& options) {
   if (!options.submit.empty() && std::filesystem::exists(options.out))
     fail(ErrorKind::usage, "--out '{}': is there already; jobs are started in a folder of their own",
          options.out.string());
-  std::optional<predict::TimeModel> model;
-  if (!options.model.empty()) model = predict::read_time_model(options.model);
-  const place::Cluster cluster =
-      place::read_cluster(options.cluster, devices_to_choose_from(model ? &*model : nullptr, {}));
+  std::unique_ptr<predict::Predictor> model;
+  if (!options.model.empty()) model = predict::read_predictor(options.model);
+  const place::Cluster cluster = place::read_cluster(
+      options.cluster, devices_to_choose_from(model ? model->devices() : std::vector<predict::Device>{}, {}));
   const std::vector<place::JobRequest> requests = place::read_jobs(options.jobs);
-  const Problem problem = place::make_problem(requests, cluster, model ? &*model : nullptr);
+  const Problem problem = place::make_problem(requests, cluster, model.get());
   const std::vector<PolicyResult> results = results_of(problem, options);
   const bool decisions = options.policy != "all" && options.orders == 0;
   if (!options.submit.empty() && !decisions)

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,7 +12,6 @@
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
 #include "predict/fit_model.h"
-#include "predict/model_file.h"
 #include "record/statistics.h"
 
 namespace trainyard::cli {
@@ -164,11 +162,12 @@ int eval(const EvalOptions& options) {
   if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
   if (!options.target.empty() && options.source.empty())
     fail(ErrorKind::usage, "--to wants --from, the device that is known");
-  std::optional<predict::TimeModel> model;
-  if (!options.model.empty()) model = predict::read_time_model(options.model);
-  const RunSet set = predict::prepare_runs(predict::read_runs(options.runs, options.device),
-                                           devices_to_choose_from(model ? &*model : nullptr, options.devices),
-                                           options.skip_unknown);
+  std::unique_ptr<predict::Predictor> model;
+  if (!options.model.empty()) model = predict::read_predictor(options.model);
+  const RunSet set = predict::prepare_runs(
+      predict::read_runs(options.runs, options.device),
+      devices_to_choose_from(model ? model->devices() : std::vector<predict::Device>{}, options.devices),
+      options.skip_unknown);
   std::vector<Trial> trials;
   if (model)
     trials.push_back({"all", predict::judge(*model, set, predict::all_rows(set))});
@@ -188,6 +187,11 @@ int eval(const EvalOptions& options) {
     fmt::print("\n");
     print_scores(table.name, table.scores);
   }
+  std::vector<Judged> all;
+  for (const Trial& trial : trials) all.insert(all.end(), trial.judged.begin(), trial.judged.end());
+  const std::vector<predict::UseScore> use = predict::score_use(set, all);
+  report["utilisation"] = json_of_use_scores(use);
+  if (!options.json) print_use_scores(use);
   for (const auto& [name, count] : set.skipped)
     if (!options.json) fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
   if (options.json) fmt::print("{}\n", report.dump());

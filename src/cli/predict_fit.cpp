@@ -52,7 +52,8 @@ int fit(const FitCommandOptions& options) {
   std::optional<predict::TimeModel> base;
   if (!options.base.empty()) base = predict::read_time_model(options.base);
   const predict::RunSet set = predict::prepare_runs(
-      joined_tables(options), devices_to_choose_from(base ? &*base : nullptr, options.devices),
+      joined_tables(options),
+      devices_to_choose_from(base ? base->seen_devices() : std::vector<predict::Device>{}, options.devices),
       options.skip_unknown);
   const predict::TimeModel model = predict::fit_model(
       set, predict::all_rows(set), {.calibrate = !options.no_intervals, .base = base ? &*base : nullptr});

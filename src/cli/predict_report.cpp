@@ -33,7 +33,26 @@ void print_scores(const std::string& what, const NamedScores& scores) {
   fmt::print("{}", table.text());
 }
 
-std::vector<predict::Device> devices_to_choose_from(const predict::TimeModel* model,
+nlohmann::ordered_json json_of_use_scores(const std::vector<predict::UseScore>& scores) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const predict::UseScore& one : scores)
+    json[one.resource][one.share] = {{"runs", one.runs},
+                                     {"error_points", 100 * one.error},
+                                     {"error_points_of_mean", 100 * one.usual_error}};
+  return json;
+}
+
+void print_use_scores(const std::vector<predict::UseScore>& scores) {
+  if (scores.empty()) return;
+  TextTable table({"share of time", "runs", "mean error", "of saying the mean"});
+  for (const predict::UseScore& one : scores)
+    table.add({one.resource + " " + one.share, fmt::format("{}", one.runs),
+               fmt::format("{:.1f} points", 100 * one.error),
+               fmt::format("{:.1f} points", 100 * one.usual_error)});
+  fmt::print("\n{}", table.text());
+}
+
+std::vector<predict::Device> devices_to_choose_from(const std::vector<predict::Device>& seen,
                                                     const std::filesystem::path& file) {
   std::vector<predict::Device> devices;
   const auto add = [&](const predict::Device& device) {
@@ -42,8 +61,7 @@ std::vector<predict::Device> devices_to_choose_from(const predict::TimeModel* mo
         }))
       devices.push_back(device);
   };
-  if (model != nullptr)
-    for (const predict::DeviceModel& one : model->devices) add(one.device);
+  for (const predict::Device& device : seen) add(device);
   if (!file.empty())
     for (const predict::Device& device : predict::read_devices(file)) add(device);
   for (const predict::Device& device : predict::known_devices()) add(device);

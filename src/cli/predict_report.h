@@ -16,6 +16,10 @@ using NamedScores = std::vector<std::pair<std::string, predict::Score>>;
 nlohmann::ordered_json json_of_score(const predict::Score& score);
 void print_scores(const std::string& what, const NamedScores& scores);
 
+// Errors of shares of time, in points; nothing where there are none.
+nlohmann::ordered_json json_of_use_scores(const std::vector<predict::UseScore>& scores);
+void print_use_scores(const std::vector<predict::UseScore>& scores);
+
 // One score for each value of `key_of`, by name.
 template <typename KeyOf>
 NamedScores scores_by(const std::vector<predict::Judged>& judged, const KeyOf& key_of) {
@@ -26,8 +30,8 @@ NamedScores scores_by(const std::vector<predict::Judged>& judged, const KeyOf& k
   return scores;
 }
 
-// Devices of a model, then those of a file, then those that are known.
-std::vector<predict::Device> devices_to_choose_from(const predict::TimeModel* model,
+// Devices that a model has seen, then those of a file, then those that are known.
+std::vector<predict::Device> devices_to_choose_from(const std::vector<predict::Device>& seen,
                                                     const std::filesystem::path& file);
 
 }  // namespace trainyard::cli

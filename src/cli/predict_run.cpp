@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "cli/predict_commands.h"
 #include "cli/predict_report.h"
-#include "predict/model_file.h"
-#include "predict/network_name.h"
+#include "cli/text_table.h"
+#include "predict/predictor.h"
 
 namespace trainyard::cli {
 namespace {
@@ -18,26 +18,29 @@ using Json = nlohmann::ordered_json;
 
 struct PredictRunOptions {
   std::filesystem::path model, devices;
-  std::string network, device, optimizer = "sgd";
+  std::string network, device, optimizer = "sgd", precision = "f32";
   std::int64_t batch = 32;
   int classes = 0;
   double epochs = 1, images = 50000;
   bool json = false;
 };
 
-ops::Rule rule_of(const std::string& name) {
-  if (name == "adam") return ops::Rule::adam;
-  if (name == "momentum") return ops::Rule::momentum;
-  return name == "rmsprop" ? ops::Rule::rmsprop : ops::Rule::sgd;
+Json json_of_use(const std::vector<predict::ResourceUse>& use) {
+  const auto known = [](double share) { return std::isfinite(share) ? Json(share) : Json(nullptr); };
+  Json json = Json::object();
+  for (const predict::ResourceUse& one : use)
+    json[one.resource] = {{"burst", known(one.burst)}, {"idle", known(one.idle)}, {"peak", known(one.peak)}};
+  return json;
 }
 
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
-                        const predict::DeviceModel& on) {
+                        const predict::Device& device) {
   const predict::StepParts& parts = made.parts;
   return {{"network", options.network},
-          {"device", on.device.name},
-          {"device_seen", on.runs > 0},
+          {"device", device.name},
+          {"device_seen", made.device_seen},
           {"batch", options.batch},
+          {"precision", options.precision},
           {"seconds", made.seconds},
           {"interval",
            {{"coverage", predict::kCoverage}, {"low", made.low_seconds}, {"high", made.high_seconds}}},
@@ -59,10 +62,11 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
             {"activations", made.memory.activations},
             {"workspace", made.memory.workspace},
             {"total", made.memory.total()}}},
-          {"oom_probability", made.oom_probability}};
+          {"oom_probability", made.oom_probability},
+          {"utilisation", json_of_use(made.use)}};
 }
 
-void print_prediction(const predict::Prediction& made, const predict::DeviceModel& on) {
+void print_prediction(const predict::Prediction& made, const predict::Device& device) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("{:<12} {}\n", what, value);
   };
@@ -75,31 +79,41 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceMode
                            format_seconds(made.parts.device()), format_seconds(made.parts.host)));
   line("start", format_seconds(made.start_seconds));
   line("memory", fmt::format("{} of {}", format_bytes(std::llround(made.memory.total())),
-                             format_bytes(std::llround(on.device.memory_bytes))));
+                             format_bytes(std::llround(device.memory_bytes))));
   line("out of it", fmt::format("{:.0f} % likely", 100 * made.oom_probability));
-  if (on.runs == 0)
-    fmt::print("no run of {} was seen: by its data sheet, with an average host\n", on.device.name);
+  if (!made.use.empty()) {
+    const auto percent = [](double share) {
+      return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : std::string("?");
+    };
+    TextTable table({"of the time", "burst", "idle", "peak"});
+    for (const predict::ResourceUse& one : made.use)
+      table.add({one.resource, percent(one.burst), percent(one.idle), percent(one.peak)});
+    fmt::print("\n{}", table.text());
+  }
+  if (!made.device_seen)
+    fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
 }
 
 int predict_run(const PredictRunOptions& options) {
   if (!(options.epochs > 0) || !(options.images > 0) || options.batch < 1)
     fail(ErrorKind::usage, "--epochs {}, --images {}, --batch {}: must be above 0", options.epochs,
          options.images, options.batch);
-  const predict::TimeModel model = predict::read_time_model(options.model);
-  const predict::DeviceModel on = model.find(options.device, devices_to_choose_from(&model, options.devices));
-  const predict::NamedNetwork network = predict::named_network(options.network);
-  const predict::NetworkWork work = predict::work_of({.network = network.network,
-                                                      .batch = options.batch,
-                                                      .classes = options.classes,
-                                                      .input = network.input,
-                                                      .optimizer = rule_of(options.optimizer)});
+  const std::unique_ptr<predict::Predictor> model = predict::read_predictor(options.model);
+  const predict::Device device =
+      predict::find_device(devices_to_choose_from(model->devices(), options.devices), options.device);
   const double warmup = predict::TableRun{}.warmup_steps;
-  const double steps = warmup + options.epochs * options.images / static_cast<double>(options.batch);
-  const predict::Prediction made = predict::predict(model, work, on, steps);
+  const predict::Prediction made =
+      model->predict({.network = options.network,
+                      .batch = options.batch,
+                      .classes = options.classes,
+                      .optimizer = predict::optimizer_named(options.optimizer),
+                      .device = device,
+                      .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
+                      .precision = options.precision});
   if (options.json)
-    fmt::print("{}\n", json_of_prediction(options, made, on).dump());
+    fmt::print("{}\n", json_of_prediction(options, made, device).dump());
   else
-    print_prediction(made, on);
+    print_prediction(made, device);
   return 0;
 }
 
@@ -113,6 +127,9 @@ std::function<int()> declare_predict_run(CLI::App& command) {
   command.add_option("--batch", options->batch, "Images a step")->capture_default_str();
   command.add_option("--optimizer", options->optimizer, "Rule of the update")
       ->check(CLI::IsMember({"sgd", "momentum", "rmsprop", "adam"}))
+      ->capture_default_str();
+  command.add_option("--precision", options->precision, "Of the arithmetic; a model has to have seen it")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16"}))
       ->capture_default_str();
   command.add_option("--classes", options->classes, "Classes (default: the network's own)");
   command.add_option("--epochs", options->epochs, "How often all images are seen")->capture_default_str();

@@ -104,27 +104,25 @@ const TableRun* measured_on(const JobRequest& job, const predict::Device& device
   return at == job.measured.end() ? nullptr : &*at;
 }
 
-Option option_of(const JobRequest& job, const predict::Device& device, const predict::NetworkWork* work,
-                 const predict::TimeModel* model) {
+// `made`: what is predicted there; null without a model.
+Option option_of(const JobRequest& job, const predict::Device& device, const predict::Prediction* made) {
   Option option;
   const TableRun* measured = measured_on(job, device);
-  if (model != nullptr) {
-    const predict::Prediction made =
-        predict::predict(*model, *work, model->find(device.name, {device}), job.run.steps());
-    option.seconds = option.true_seconds = made.seconds;
-    option.fits = option.truly_fits = made.oom_probability < predict::kLikelyOom;
-    option.need_bytes = made.memory.total();
+  if (made != nullptr) {
+    option.seconds = option.true_seconds = made->seconds;
+    option.fits = option.truly_fits = made->oom_probability < predict::kLikelyOom;
+    option.need_bytes = made->memory.total();
   }
   if (measured != nullptr) {
     option.true_seconds = measured->seconds;
     option.truly_fits = measured->end == predict::RunEnd::ok;
     option.use = measured->use;
-    if (model == nullptr) {
+    if (made == nullptr) {
       option.seconds = measured->seconds;
       option.fits = option.truly_fits;
     }
   }
-  if (model == nullptr && measured == nullptr)
+  if (made == nullptr && measured == nullptr)
     fail(ErrorKind::config, "job '{}': it was not measured on {}, and there is no model to predict it",
          job.name, device.name);
   return option;
@@ -188,31 +186,21 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
   return cluster;
 }
 
-Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster,
-                     const predict::TimeModel* model) {
+Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster, predict::Predictor* model) {
+  std::vector<predict::Prediction> made;  // of each job on each kind of device
+  if (model != nullptr) {
+    std::vector<predict::JobDescription> asked;
+    for (const JobRequest& request : jobs)
+      for (const predict::Device& device : cluster.kinds)
+        asked.push_back(predict::describe(request.run, device));
+    made = model->predict(asked);
+  }
   Problem problem{cluster.kinds, cluster.slots, {}};
-  std::map<std::tuple<std::string, std::int64_t, ops::Rule, int>, predict::NetworkWork> works;
-  for (const JobRequest& request : jobs) {
-    Job job{request.name, request.arrival_seconds, {}};
-    const predict::NetworkWork* work = nullptr;
-    if (model != nullptr) {
-      const auto key =
-          std::tuple(request.run.network, request.run.batch, request.run.optimizer, request.run.classes);
-      auto at = works.find(key);
-      if (at == works.end()) {
-        const predict::NamedNetwork network = predict::named_network(request.run.network);
-        at = works
-                 .emplace(key, predict::work_of({.network = network.network,
-                                                 .batch = request.run.batch,
-                                                 .classes = request.run.classes,
-                                                 .input = network.input,
-                                                 .optimizer = request.run.optimizer}))
-                 .first;
-      }
-      work = &at->second;
-    }
-    for (const predict::Device& device : cluster.kinds)
-      job.options.push_back(option_of(request, device, work, model));
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    Job job{jobs[j].name, jobs[j].arrival_seconds, {}};
+    for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+      job.options.push_back(option_of(jobs[j], cluster.kinds[k],
+                                      model != nullptr ? &made[j * cluster.kinds.size() + k] : nullptr));
     problem.jobs.push_back(std::move(job));
   }
   return problem;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "place/problem.h"
-#include "predict/time_model.h"
+#include "predict/predictor.h"
 
 namespace trainyard::place {
 
@@ -30,7 +30,6 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
 
 // With a model times and memory are predicted, and what was measured is how it turns out; without one what
 // was measured is both. Error (config) names a job of which nothing is known.
-Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster,
-                     const predict::TimeModel* model);
+Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster, predict::Predictor* model);
 
 }  // namespace trainyard::place

@@ -141,8 +141,8 @@ TEST(JobsFileTest, JobsAndClustersAreRead) {
   ASSERT_EQ(read.slots.size(), 3u);
   EXPECT_EQ(read.slots[1].name, "GTX1080:2");
   EXPECT_EQ(read.kinds[read.slots[2].kind].memory_bytes, 1024.0 * 1024 * 1024);
-  const predict::TimeModel model;  // nothing seen: by first principles
-  const Problem problem = make_problem(requests, read, &model);
+  const auto model = predict::make_predictor(predict::TimeModel{});  // nothing seen: by first principles
+  const Problem problem = make_problem(requests, read, model.get());
   EXPECT_TRUE(problem.jobs[0].options[1].fits);
   EXPECT_FALSE(problem.jobs[1].options[1].fits);
   EXPECT_GT(problem.jobs[1].options[0].seconds, problem.jobs[0].options[0].seconds);

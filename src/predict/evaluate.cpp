@@ -24,6 +24,18 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
+Judged judged(const RunSet& set, std::size_t r, const Prediction& made) {
+  return {r,
+          set.rows[r].run.seconds,
+          made.seconds,
+          made.low_seconds,
+          made.high_seconds,
+          set.rows[r].run.end == RunEnd::oom,
+          made.oom_probability,
+          made.use,
+          made.usual_use};
+}
+
 }  // namespace
 
 double Judged::error() const { return std::abs(predicted - measured) / measured; }
@@ -34,11 +46,21 @@ std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::
   std::vector<Judged> all;
   for (const std::size_t r : rows) {
     const RunSet::Row& row = set.rows[r];
-    const Prediction made =
-        predict(model, set.work(row), on[row.device], row.run.steps(), row.run.with_start);
-    all.push_back({r, row.run.seconds, made.seconds, made.low_seconds, made.high_seconds,
-                   row.run.end == RunEnd::oom, made.oom_probability});
+    all.push_back(
+        judged(set, r, predict(model, set.work(row), on[row.device], row.run.steps(), row.run.with_start)));
   }
+  return all;
+}
+
+std::vector<Judged> judge(Predictor& model, const RunSet& set, const std::vector<std::size_t>& rows) {
+  std::vector<JobDescription> asked;
+  for (const std::size_t r : rows) {
+    asked.push_back(describe(set.rows[r].run, set.devices[set.rows[r].device]));
+    asked.back().network = set.rows[r].network;
+  }
+  const std::vector<Prediction> made = model.predict(asked);
+  std::vector<Judged> all;
+  for (std::size_t i = 0; i < rows.size(); ++i) all.push_back(judged(set, rows[i], made[i]));
   return all;
 }
 
@@ -81,6 +103,37 @@ Score score(const std::vector<Judged>& judged) {
   result.spearman = rank_correlation(measured, predicted);
   result.coverage = inside / static_cast<double>(errors.size());
   return result;
+}
+
+std::vector<UseScore> score_use(const RunSet& set, const std::vector<Judged>& judged) {
+  constexpr std::pair<const char*, double ResourceUse::*> kShares[] = {{"burst", &ResourceUse::burst},
+                                                                       {"peak", &ResourceUse::peak}};
+  std::vector<UseScore> scores;
+  const auto score_of = [&](const std::string& resource, const char* share) -> UseScore& {
+    for (UseScore& one : scores)
+      if (one.resource == resource && one.share == share) return one;
+    return scores.emplace_back(UseScore{resource, share});
+  };
+  for (const Judged& one : judged) {
+    if (one.oom) continue;
+    for (const ResourceUse& measured : set.rows[one.row].run.use)
+      for (std::size_t r = 0; r < one.use.size(); ++r) {
+        if (one.use[r].resource != resource_key(measured.resource)) continue;
+        for (const auto& [name, share] : kShares) {
+          const double error = std::abs(one.use[r].*share - measured.*share);
+          if (!std::isfinite(error)) continue;
+          UseScore& score = score_of(one.use[r].resource, name);
+          score.runs += 1;
+          score.error += error;
+          score.usual_error += std::abs(one.usual_use[r].*share - measured.*share);
+        }
+      }
+  }
+  for (UseScore& one : scores) {
+    one.error /= static_cast<double>(one.runs);
+    one.usual_error /= static_cast<double>(one.runs);
+  }
+  return scores;
 }
 
 }  // namespace trainyard::predict

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "predict/predictor.h"
 #include "predict/run_set.h"
-#include "predict/time_model.h"
 
 namespace trainyard::predict {
 
@@ -16,11 +16,13 @@ struct Judged {
   double measured = 0, predicted = 0, low = 0, high = 0;
   bool oom = false;  // as it ended
   double oom_probability = 0;
+  std::vector<ResourceUse> use = {}, usual_use = {};  // as predicted, and the means of its device
 
   double error() const;  // |predicted - measured| / measured
 };
 
 std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows);
+std::vector<Judged> judge(Predictor& model, const RunSet& set, const std::vector<std::size_t>& rows);
 
 // Of the runs that ended well: relative errors, order, how many lie in their interval. Of all: how well
 // running out of memory was foreseen.
@@ -30,6 +32,16 @@ struct Score {
   std::size_t oom = 0, oom_missed = 0, oom_false = 0;
 };
 Score score(const std::vector<Judged>& judged);
+
+// Of the runs that ended well and say how they used a resource: mean absolute errors of a share, and of
+// always saying the mean over the device's runs.
+struct UseScore {
+  std::string resource;
+  const char* share = "";  // burst or peak; idle is the rest beside bursts, so its error is the same
+  std::size_t runs = 0;
+  double error = 0, usual_error = 0;
+};
+std::vector<UseScore> score_use(const RunSet& set, const std::vector<Judged>& judged);
 
 // Spearman's rank correlation, ties by their mean rank; 0 where one side does not vary.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);

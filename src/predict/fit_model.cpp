@@ -17,13 +17,6 @@ using Rows = std::vector<std::size_t>;
 constexpr int kFolds = 5;
 constexpr std::uint64_t kFoldSeed = 1;
 
-Rows ended_well(const RunSet& set, const Rows& rows) {
-  Rows kept;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept),
-               [&](std::size_t r) { return set.rows[r].run.end == RunEnd::ok; });
-  return kept;
-}
-
 // Devices of the base come first, so that their numbers do not change.
 struct Seen {
   std::vector<DeviceModel> devices;
@@ -109,14 +102,6 @@ std::vector<Miss> misses(const TimeModel& model, const RunSet& set, const Seen& 
   return all;
 }
 
-// The k-th smallest, k = ceil((n + 1) coverage): split conformal prediction (Lei et al., 2018).
-double conformal_quantile(std::vector<double> scores) {
-  if (scores.empty()) return 0;
-  std::sort(scores.begin(), scores.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(static_cast<double>(scores.size() + 1) * kCoverage));
-  return scores[std::min(rank, scores.size()) - 1];
-}
-
 // The same constants, and a residual that has not seen some runs.
 double calibrate_known(const TimeModel& model, const RunSet& set, const Seen& seen, const Rows& rows,
                        const std::vector<Residual::Sample>& earlier) {
@@ -145,7 +130,7 @@ double calibrate_fresh(const RunSet& set, const Rows& rows, double known) {
     Rows kept;
     for (const std::size_t r : rows)
       if (set.rows[r].run.network != network) kept.push_back(r);
-    const TimeModel without = fit_model(set, kept, {.calibrate = false});
+    const TimeModel without = fit_model(set, kept, {.calibrate = false, .learn_use = false});
     const Seen seen = devices_of(set, kept, nullptr);
     for (const Miss& miss : misses(without, set, seen, held)) {
       const double rest = miss.error * miss.error - miss.known * known * known;
@@ -155,7 +140,9 @@ double calibrate_fresh(const RunSet& set, const Rows& rows, double known) {
   return conformal_quantile(std::move(scores));
 }
 
-void fit_memory_of(const RunSet& set, const Rows& rows, TimeModel& model) {
+}  // namespace
+
+MemoryModel fit_memory_of(const RunSet& set, const Rows& rows) {
   std::set<std::tuple<std::size_t, std::size_t, bool>> seen;
   std::vector<MemorySample> samples;
   for (const std::size_t r : rows) {
@@ -164,7 +151,24 @@ void fit_memory_of(const RunSet& set, const Rows& rows, TimeModel& model) {
     if (!seen.emplace(row.work, row.device, oom).second) continue;
     samples.push_back({memory_need(set.work(row)).total(), set.devices[row.device].memory_bytes, oom});
   }
-  model.memory = fit_memory(samples);
+  return fit_memory(samples);
+}
+
+namespace {
+
+std::vector<UseSample> use_of_runs(const TimeModel& model, const RunSet& set, const Seen& seen,
+                                   const Rows& rows) {
+  std::vector<UseSample> samples;
+  for (const std::size_t r : rows) {
+    const RunSet::Row& row = set.rows[r];
+    if (row.run.use.empty()) continue;
+    const DeviceModel& on = model.devices[seen.position[row.device]];
+    const StepParts parts = step_parts(set.work(row), on.device, model.shared, on.constants);
+    samples.push_back(
+        {use_place(place_of(set.work(row), parts, on.device), row.run.seconds), on.device.name, row.run.use});
+    for (ResourceUse& use : samples.back().use) use.resource = resource_key(use.resource);
+  }
+  return samples;
 }
 
 }  // namespace
@@ -173,6 +177,20 @@ Rows all_rows(const RunSet& set) {
   Rows rows(set.rows.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   return rows;
+}
+
+Rows ended_well(const RunSet& set, const Rows& rows) {
+  Rows kept;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept),
+               [&](std::size_t r) { return set.rows[r].run.end == RunEnd::ok; });
+  return kept;
+}
+
+double conformal_quantile(std::vector<double> scores) {
+  if (scores.empty()) return 0;
+  std::sort(scores.begin(), scores.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(static_cast<double>(scores.size() + 1) * kCoverage));
+  return scores[std::min(rank, scores.size()) - 1];
 }
 
 TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& options) {
@@ -197,7 +215,10 @@ TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& optio
     if (std::find(model.networks.begin(), model.networks.end(), set.rows[r].run.network) ==
         model.networks.end())
       model.networks.push_back(set.rows[r].run.network);
-  if (options.base == nullptr) fit_memory_of(set, rows, model);
+  if (options.base == nullptr) model.memory = fit_memory_of(set, rows);
+  if (options.learn_use)
+    model.use = UseModel::fit(use_of_runs(model, set, seen, good),
+                              options.base != nullptr ? &options.base->use : nullptr);
   if (options.calibrate) {
     model.calibration.known = calibrate_known(model, set, seen, good, earlier);
     if (options.base == nullptr)

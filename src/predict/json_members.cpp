@@ -61,12 +61,10 @@ std::vector<JsonMembers> JsonMembers::objects(const char* key, std::size_t most)
   return objects;
 }
 
-std::vector<std::string> JsonMembers::keys() const {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : json_->items()) keys.push_back(key);
-  return keys;
+std::vector<std::pair<std::string, std::string>> JsonMembers::all_texts() const {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const auto& [key, value] : json_->items()) texts.emplace_back(key, text(key.c_str()));
+  return texts;
 }
-
-bool JsonMembers::has(const char* key) const { return json_->contains(key); }
 
 }  // namespace trainyard::predict

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,8 +23,7 @@ class JsonMembers {
   std::vector<std::string> texts(const char* key, std::size_t most) const;
   JsonMembers object(const char* key) const;
   std::vector<JsonMembers> objects(const char* key, std::size_t most) const;
-  std::vector<std::string> keys() const;
-  bool has(const char* key) const;
+  std::vector<std::pair<std::string, std::string>> all_texts() const;  // every member must be one
 
   [[noreturn]] void refuse(const std::string& key, const std::string& wanted) const;
 

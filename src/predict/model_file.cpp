@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "predict/json_members.h"
+#include "predict/device_members.h"
+#include "predict/use_model_file.h"
 
 namespace trainyard::predict {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 2;
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000;
 constexpr std::int64_t kMostSamples = 4000;
 constexpr const char* kResidualTensor = "residual";
@@ -26,16 +26,10 @@ Json named(const std::array<ConstantRow, Count>& rows, const std::array<double, 
 }
 
 Json json_of_device(const DeviceModel& one) {
-  return {{"name", one.device.name},
-          {"flops_per_second", one.device.flops_per_second},
-          {"bytes_per_second", one.device.bytes_per_second},
-          {"launch_seconds", one.device.launch_seconds},
-          {"memory_bytes", one.device.memory_bytes},
-          {"multiprocessors", one.device.multiprocessors},
-          {"watts", one.device.watts},
-          {"price_per_hour", one.device.price_per_hour},
-          {"runs", one.runs},
-          {"constants", named(kDeviceRows, one.constants)}};
+  Json json = Json::parse(device_to_json(one.device));
+  json["runs"] = one.runs;
+  json["constants"] = named(kDeviceRows, one.constants);
+  return json;
 }
 
 constexpr double kTiny = 1e-30, kHuge = 1e30;
@@ -50,14 +44,7 @@ std::array<double, Count> constants_in(const JsonMembers& members,
 
 DeviceModel device_in(const JsonMembers& members) {
   DeviceModel one;
-  one.device = {.name = members.text("name"),
-                .flops_per_second = members.number("flops_per_second", 1, kHuge),
-                .bytes_per_second = members.number("bytes_per_second", 1, kHuge),
-                .launch_seconds = members.number("launch_seconds", kTiny, 1),
-                .memory_bytes = members.number("memory_bytes", 1, kHuge),
-                .multiprocessors = members.number("multiprocessors", 1, 1e6),
-                .watts = members.number("watts", 0, kHuge),
-                .price_per_hour = members.number("price_per_hour", 0, kHuge)};
+  one.device = parse_device(members);
   one.runs = members.number("runs", 0, kHuge);
   one.constants = constants_in(members.object("constants"), kDeviceRows);
   return one;
@@ -105,12 +92,15 @@ ModelContainer to_container(const TimeModel& model) {
       {"shared", named(kSharedRows, model.shared)},
       {"devices", std::move(devices)},
       {"calibration", {{"known", model.calibration.known}, {"fresh", model.calibration.fresh}}},
-      {"memory", {{"usable_share", model.memory.usable_share}, {"deviation", model.memory.deviation}}}};
-  return {kTimeModelSchema, kSchemaVersion, description.dump(), {tensor_of(model.residual.samples())}};
+      {"memory", {{"usable_share", model.memory.usable_share}, {"deviation", model.memory.deviation}}},
+      {"use", Json::parse(use_to_json(model.use))}};
+  ModelContainer container{kTimeModelSchema, kTimeModelVersion, description.dump(), use_tensors(model.use)};
+  container.tensors.push_back(tensor_of(model.residual.samples()));
+  return container;
 }
 
 TimeModel parse_time_model(const ModelContainer& container, const std::string& who) {
-  want_schema(container, kTimeModelSchema, kSchemaVersion, who);
+  want_schema(container, kTimeModelSchema, kTimeModelVersion, who);
   const JsonMembers members(container.description, who);
   TimeModel model;
   model.runs = members.number("runs", 0, kHuge);
@@ -122,6 +112,7 @@ TimeModel parse_time_model(const ModelContainer& container, const std::string& w
   model.calibration = {calibration.number("known", 0, 10), calibration.number("fresh", 0, 10)};
   model.memory = {memory.number("usable_share", 0.01, 10), memory.number("deviation", 1e-6, 10)};
   model.residual = Residual(samples_in(container, who));
+  model.use = parse_use(members.object("use"), container, who);
   return model;
 }
 

@@ -9,6 +9,7 @@
 namespace trainyard::predict {
 
 inline constexpr const char* kTimeModelSchema = "trainyard-time-model";
+inline constexpr int kTimeModelVersion = 3;
 
 // docs/formats/prediction-model.md. Numbers survive the round trip exactly.
 ModelContainer to_container(const TimeModel& model);

@@ -98,8 +98,8 @@ TEST(TimeModelFileTest, WhatIsOutOfBoundsIsRefused) {
     return broken;
   };
   ModelContainer newer = valid, other = valid, empty = valid, single = valid;
-  newer.version = 3;
-  refused("version 3 of a 'trainyard-time-model', 2 expected", newer);
+  newer.version = kTimeModelVersion + 1;
+  refused("version 4 of a 'trainyard-time-model', 3 expected", newer);
   other.schema = "trainyard-tree";
   refused("a model of kind 'trainyard-tree'", other);
   empty.tensors.clear();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "predict/gaussian_process.h"
 #include "predict/step_time.h"
 
 namespace trainyard::predict {
@@ -35,7 +36,7 @@ class Residual {
 
  private:
   std::vector<Sample> samples_;
-  std::vector<double> factor_;   // lower triangle of Cholesky's factor, row by row
+  CovarianceFactor factor_;
   std::vector<double> weights_;  // covariance^-1 errors
 };
 

@@ -51,7 +51,7 @@ RunSet prepare_runs(const RunTable& table, const std::vector<Device>& devices, b
   RunSet set;
   WorkList works(set.works);
   for (const TableRun& given : table.runs) {
-    RunSet::Row row{given};
+    RunSet::Row row{given, given.network};
     const auto position = [&]() -> std::size_t {
       const Device& device = find_device(devices, given.device);
       const auto at = std::find(set.devices.begin(), set.devices.end(), device);

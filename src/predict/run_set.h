@@ -13,7 +13,8 @@ namespace trainyard::predict {
 // Runs with the work of their networks, which is made once for all that are alike.
 struct RunSet {
   struct Row {
-    TableRun run;
+    TableRun run;         // device and network as they are called here
+    std::string network;  // as the table spells it, which may say more: the size of images
     std::size_t work = 0, device = 0;
   };
   std::vector<Row> rows;

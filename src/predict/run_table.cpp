@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "ops/update.h"
+#include "predict/profile_run.h"
 
 namespace trainyard::predict {
 namespace {
@@ -77,7 +79,7 @@ TableRun run_of(const CsvLine& line) {
   run.batch = static_cast<std::int64_t>(line.number_of("BatchSize"));
   if (run.batch < 1) line.refuse("BatchSize: at least 1");
   try {
-    run.optimizer = optimizer_of(line.text("Optimizer"));
+    run.optimizer = optimizer_named(line.text("Optimizer"));
   } catch (const Error& error) {
     line.refuse(error.what());
   }
@@ -133,13 +135,9 @@ bool has_not_grown(const TableRun& longer, const TableRun& shorter) {
 
 }  // namespace
 
-ops::Rule optimizer_of(const std::string& name) {
+ops::Rule optimizer_named(const std::string& name) {
   for (const ops::Rule rule : {ops::Rule::sgd, ops::Rule::momentum, ops::Rule::rmsprop, ops::Rule::adam})
-    if (name == (rule == ops::Rule::sgd        ? "sgd"
-                 : rule == ops::Rule::momentum ? "momentum"
-                 : rule == ops::Rule::rmsprop  ? "rmsprop"
-                                               : "adam"))
-      return rule;
+    if (name == ops::name(rule)) return rule;
   fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, rmsprop, adam", name);
 }
 
@@ -191,6 +189,10 @@ RunTable table_of_records(const std::vector<record::RunRecord>& records, const s
                           const std::string& source) {
   RunTable table{source, {}};
   for (const record::RunRecord& record : records) {
+    if (record.command == "profile") {
+      if (const auto run = run_of_profile(record, device)) table.runs.push_back(*run);
+      continue;
+    }
     const auto asked = [&](const char* key, const char* otherwise) {
       const auto at = record.asked.find(key);
       return at == record.asked.end() ? std::string(otherwise) : record::to_text(at->second);
@@ -203,7 +205,7 @@ RunTable table_of_records(const std::vector<record::RunRecord>& records, const s
     if (!oom && steps == 0) continue;
     TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};
     run.batch = batch;
-    run.optimizer = optimizer_of(asked("optimizer", "sgd"));
+    run.optimizer = optimizer_named(asked("optimizer", "sgd"));
     run.epochs = static_cast<double>(steps);
     run.images_per_epoch = static_cast<double>(batch);
     run.warmup_steps = 0;

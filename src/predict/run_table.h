@@ -37,6 +37,9 @@ struct TableRun {
   double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
 };
 
+// Error (config) lists those there are.
+ops::Rule optimizer_named(const std::string& name);
+
 struct RunTable {
   std::string source;  // file
   std::vector<TableRun> runs;
@@ -48,16 +51,13 @@ struct RunTable {
 // file, line and what is allowed.
 RunTable read_run_csv(const std::filesystem::path& path);
 
-// Records of `train` and `bench` that say network, batch and steps; others are left out. They are of
-// `device`, or where that is empty of the one that was asked for.
+// Records of `train` and `bench` that say network, batch and steps, and those of `profile` whose program
+// does; others are left out. They are of `device`, or where that is empty of the one that was asked for.
 RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
                           const std::string& source);
 
 // A CSV table, or a record file or a folder of them.
 RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records = "");
-
-// Error (config) names those there are.
-ops::Rule optimizer_of(const std::string& name);
 
 // Where a run's time does not grow with its epochs, it did not run them. All runs of that network, batch and
 // optimizer on that device are then taken for out of memory, which is what stops a configuration every time.

@@ -42,6 +42,12 @@ DeviceModel TimeModel::find(std::string_view name, const std::vector<Device>& ot
   fail(ErrorKind::config, "unknown device '{}'; known are {}", name, names);
 }
 
+std::vector<Device> TimeModel::seen_devices() const {
+  std::vector<Device> seen;
+  for (const DeviceModel& one : devices) seen.push_back(one.device);
+  return seen;
+}
+
 double host_widening(const StepParts& parts) {
   return 1 + kHostWidening * parts.host / (parts.host + parts.device());
 }
@@ -54,8 +60,10 @@ double interval_of(const Calibration& calibration, double known, const StepParts
 Prediction predict(const TimeModel& model, const NetworkWork& work, const DeviceModel& on, double steps,
                    bool with_start) {
   Prediction result;
+  result.device_seen = on.runs > 0;
   result.parts = step_parts(work, on.device, model.shared, on.constants);
-  const Residual::Estimate missed = model.residual.at(place_of(work, result.parts, on.device));
+  const Place place = place_of(work, result.parts, on.device);
+  const Residual::Estimate missed = model.residual.at(place);
   const double factor = std::exp(missed.mean);
   result.known = missed.known;
   result.step_seconds = factor * result.parts.step;
@@ -66,6 +74,8 @@ Prediction predict(const TimeModel& model, const NetworkWork& work, const Device
   result.high_seconds = result.seconds * std::exp(half);
   result.memory = memory_need(work);
   result.oom_probability = model.memory.oom_probability(result.memory.total(), on.device);
+  result.use = model.use.at(use_place(place, result.seconds), on.device.name);
+  result.usual_use = model.use.usual(on.device.name);
   return result;
 }
 

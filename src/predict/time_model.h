@@ -7,6 +7,7 @@
 #include "predict/fit_constants.h"
 #include "predict/memory_need.h"
 #include "predict/residual.h"
+#include "predict/use_model.h"
 
 namespace trainyard::predict {
 
@@ -22,17 +23,19 @@ struct Calibration {
   double known = 0, fresh = 0;  // 0: not calibrated
 };
 
-// Time and memory of training runs: first principles, constants that were fitted, and what they miss. The
-// device is an input.
+// Time, memory and use of resources of training runs: first principles, constants that were fitted, and what
+// they miss. The device is an input.
 struct TimeModel {
   SharedConstants shared = first_shared();
   std::vector<DeviceModel> devices;
   Residual residual;
   Calibration calibration;
   MemoryModel memory;
+  UseModel use;
   std::vector<std::string> networks;  // seen, by their names in the zoo
   double runs = 0;
 
+  std::vector<Device> seen_devices() const;
   // Constants of a device that was seen, or for another one those of an average host. Error (config) where
   // neither this model nor `others` has it.
   DeviceModel find(std::string_view name, const std::vector<Device>& others) const;
@@ -45,6 +48,9 @@ struct Prediction {
   StepParts parts;
   MemoryNeed memory;
   double oom_probability = 0;
+  bool device_seen = false;            // runs of it were learned from
+  std::vector<ResourceUse> use;        // shares of time; empty where the model has seen none
+  std::vector<ResourceUse> usual_use;  // the means over the device's runs
 };
 
 // `steps` with those of a warm-up.

@@ -40,6 +40,14 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
       report_of("predict run --model model.json --network vgg19 --device GTX1080 --batch 512 --json");
   EXPECT_GT(asked["oom_probability"], 0.99);
   EXPECT_GT(asked["seconds"], 100);
+  for (const char* key : {"step_seconds", "start_seconds", "interval", "memory", "utilisation"})
+    EXPECT_TRUE(asked.contains(key)) << key;
+  EXPECT_NEAR(asked["utilisation"]["gpu_util"]["burst"], 0.9, 0.01);
+  EXPECT_NEAR(asked["utilisation"]["gpu_util"]["idle"], 0.1, 0.01);
+  EXPECT_LT(judged["utilisation"]["gpu_util"]["peak"]["error_points"], 1);
+  expect_failed(run("predict run --model model.json --network lenet --device GTX1080 --precision bf16"), 1,
+                "this model has seen f32 alone");
+  expect_failed(run("predict run --model runs.csv --network lenet --device GTX1080"), 1, "is no model file");
   const auto placed = report_of("place jobs.yaml --cluster cluster.yaml --model model.json --json");
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
 }

@@ -59,6 +59,12 @@ TEST_F(PredictionTest, RandomSplitAndMemory) {
   EXPECT_EQ(all.oom, 48u);
   EXPECT_EQ(all.oom_missed, 0u);
   EXPECT_EQ(all.oom_false, 0u);
+  // Whether a GPU is near its limit can be told; which of two levels of a CPU lasts longer hardly.
+  for (const predict::UseScore& use : predict::score_use(runs, predict::judge(model, runs, split.test))) {
+    EXPECT_LE(use.error, use.usual_error + 1e-3) << use.resource << " " << use.share;
+    const bool gpu_peak = use.resource == "gpu_util" && use.share == std::string("peak");
+    EXPECT_LT(use.error, gpu_peak ? 0.03 : 0.2) << use.resource << " " << use.share;
+  }
 }
 
 TEST_F(PredictionTest, LeaveOneNetworkOut) {
@@ -66,7 +72,8 @@ TEST_F(PredictionTest, LeaveOneNetworkOut) {
   std::vector<double> errors;
   for (const predict::Split& split : predict::make_splits(runs, {predict::SplitKind::network})) {
     predict::check_no_leak(runs, split, predict::SplitKind::network);
-    const predict::TimeModel model = predict::fit_model(runs, split.train, {.calibrate = false});
+    const predict::TimeModel model =
+        predict::fit_model(runs, split.train, {.calibrate = false, .learn_use = false});
     errors.push_back(predict::score(predict::judge(model, runs, split.test)).mape);
   }
   ASSERT_EQ(errors.size(), 12u);
@@ -85,7 +92,7 @@ TEST_F(PredictionTest, TwentyRunsAdaptToTitanX) {
 
 class PlacementTest : public PredictionTest {
  protected:
-  place::Problem problem(const predict::TimeModel* model) const {
+  place::Problem problem(predict::Predictor* model) const {
     const TestFolder folder;
     const std::filesystem::path table = std::filesystem::absolute(file_);
     const auto cluster =
@@ -155,9 +162,9 @@ TEST_F(PlacementTest, TheEfficiencyScoreRarelyFindsTheFastestDevice) {
 
 TEST_F(PlacementTest, PredictedTimesPlaceAsWell) {
   const RunSet runs = set();
-  const predict::TimeModel model =
-      predict::fit_model(runs, predict::make_splits(runs, {})[0].train, {.calibrate = false});
-  const place::Problem predicted = problem(&model);
+  const predict::TimeModel model = predict::fit_model(runs, predict::make_splits(runs, {})[0].train,
+                                                      {.calibrate = false, .learn_use = false});
+  const place::Problem predicted = problem(predict::make_predictor(model).get());
   EXPECT_NEAR(hours_of(predicted, "earliest-finish-shortest", 1).mean_completion, 57.1, 0.05 * 57.1);
   const place::Outcome longest = place::simulate(predicted, place::find_policy("earliest-finish-longest"));
   EXPECT_NEAR(longest.makespan_seconds / 3600, 222.0, 0.05 * 222.0);

@@ -17,9 +17,8 @@ ModelContainer to_container(const ModelFile& model) {
 }
 
 ModelFile parse_model_file(const ModelContainer& container, const std::string& who) {
-  ModelFile model{container.schema, {}, {}};
   const JsonMembers settings(container.description, fmt::format("'{}'", who));
-  for (const std::string& key : settings.keys()) model.settings.emplace_back(key, settings.text(key.c_str()));
+  ModelFile model{container.schema, settings.all_texts(), {}};
   for (const ModelTensor& tensor : container.tensors) {
     const std::vector<float>* numbers = tensor.as<float>();
     if (numbers == nullptr)

@@ -113,7 +113,7 @@ StepJob job_of(const record::RunRecord& record) {
     for (const networks::generator::Parameter& parameter : network.generator->parameters)
       if (const auto at = record.asked.find(parameter.name); at != record.asked.end())
         job.model.parameters[parameter.name] = record::to_text(at->second);
-  job.optimizer = optimizer_of(asked(record, "optimizer", "sgd"));
+  job.optimizer = optimizer_named(asked(record, "optimizer", "sgd"));
   job.precision = precision_of(asked(record, "precision", "f32"));
   return job;
 }
