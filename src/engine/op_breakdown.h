@@ -29,8 +29,8 @@ struct KernelSeconds {
 struct OpBreakdown {
   std::vector<OpShare> by_category, by_op;
   std::vector<KernelSeconds> kernels;  // in the order of the plan
-  std::int64_t rounds = 0;  // of measuring
-  double seconds = 0;       // of all kernels
+  std::int64_t rounds = 0;             // of measuring
+  double seconds = 0;                  // of all kernels
 };
 
 // What a plan's kernels take, one entry a step of the plan; those that do not run in every step are left out.

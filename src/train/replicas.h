@@ -21,8 +21,8 @@ struct RunFacts {
   std::int64_t parameters = 0, flops_per_step = 0, bytes_per_step = 0;
   std::int64_t plan_bytes = 0;    // of all that a step of one device has in memory
   std::int64_t device_bytes = 0;  // that a device's memory has less than before; 0: not known
-  std::string collective;  // by which devices exchange: "local", "mpi", "nccl"; "": they do not
-  int ranks = 1;           // processes
+  std::string collective;         // by which devices exchange: "local", "mpi", "nccl"; "": they do not
+  int ranks = 1;                  // processes
 };
 
 // A network on every device of a run: one session each, with a thread and cores of its own. Device 0's thread

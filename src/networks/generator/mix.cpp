@@ -16,9 +16,13 @@ namespace {
 using graph::ValueId;
 
 constexpr std::array<std::int64_t, 10> kSides = {28, 32, 48, 64, 96, 128, 160, 192, 224, 256};
-constexpr std::int64_t kLastSide = 8;      // images this small go to the classifier
+constexpr std::int64_t kLastSide = 8;              // images this small go to the classifier
 constexpr std::int64_t kRowsTimesChannels = 1536;  // of a narrow network, so that its stages cost alike
 constexpr int kMostStages = 5;
+// Blocks, as often as they are drawn.
+constexpr std::array<const char*, 8> kBlocks = {"plain",     "plain",  "residual", "bottleneck",
+                                                "separable", "joined", "columns",  "columns"};
+constexpr const char* kAnyBlock = "any";
 
 // Numbers by chance that depend on the network's number alone.
 class Dice {
@@ -49,7 +53,8 @@ class Dice {
 // What the layers of one network have in common, and the blocks it is made of.
 class Mixer {
  public:
-  Mixer(Builder& builder, Dice& dice) : b(builder), dice_(dice) {
+  // `only` is one of kBlocks, or kAnyBlock.
+  Mixer(Builder& builder, Dice& dice, const std::string& only) : b(builder), dice_(dice), only_(only) {
     if (!dice_.one_in(4)) style_.norm = NormSpec{};
     if (dice_.one_in(5)) style_.activation = ops::Activation::relu6;
     if (dice_.one_in(8)) style_.activation = ops::Activation::leaky_relu;
@@ -65,21 +70,14 @@ class Mixer {
   }
 
   ValueId block(const std::string& name, ValueId x, std::int64_t width) {
-    switch (dice_.below(8)) {
-      case 0:
-      case 1:
-        return plain(name, x, width);
-      case 2:
-        return basic_block(b, name, x, residual(x, width, width));
-      case 3:
-        return bottleneck_block(b, name, x, residual(x, std::max<std::int64_t>(width / 2, 4), width * 2));
-      case 4:
-        return separable(name, x, width);
-      case 5:
-        return densely_joined(name, x, width);
-      default:
-        return columns(name, x, width);
-    }
+    const std::string drawn = kBlocks[static_cast<std::size_t>(dice_.below(kBlocks.size()))];
+    const std::string& kind = only_ == kAnyBlock ? drawn : only_;
+    if (kind == "plain") return plain(name, x, width);
+    if (kind == "residual") return basic_block(b, name, x, residual(x, width, width));
+    if (kind == "bottleneck")
+      return bottleneck_block(b, name, x, residual(x, std::max<std::int64_t>(width / 2, 4), width * 2));
+    if (kind == "separable") return separable(name, x, width);
+    return kind == "joined" ? densely_joined(name, x, width) : columns(name, x, width);
   }
 
   // Half as many rows and columns.
@@ -108,7 +106,8 @@ class Mixer {
   Builder& b;
 
  private:
-  ValueId conv(const std::string& name, ValueId x, std::int64_t filters, Kernel kernel, std::int64_t stride = 1) {
+  ValueId conv(const std::string& name, ValueId x, std::int64_t filters, Kernel kernel,
+               std::int64_t stride = 1) {
     ConvSpec spec = style_;
     spec.filters = filters;
     spec.kernel = kernel;
@@ -163,8 +162,8 @@ class Mixer {
           break;
         }
         case 2:
-          columns.push_back({dice_.one_in(2) ? networks::max_pool() : networks::average_pool(),
-                             networks::conv(outer, 1)});
+          columns.push_back(
+              {dice_.one_in(2) ? networks::max_pool() : networks::average_pool(), networks::conv(outer, 1)});
           break;
         default:
           columns.push_back({networks::conv(inner, 1), networks::conv(outer, 3)});
@@ -174,6 +173,7 @@ class Mixer {
   }
 
   Dice& dice_;
+  const std::string& only_;
   ConvSpec style_;
 };
 
@@ -182,13 +182,13 @@ std::int64_t side_of(Dice& dice) { return dice.one_of(kSides); }
 ValueId build(Builder& builder, ValueId images, int classes, const Parameters& parameters) {
   Dice dice(parameters.number("draw"));
   const std::int64_t side = side_of(dice);
-  Mixer mixer(builder, dice);
+  Mixer mixer(builder, dice, parameters.word("only"));
   ValueId x = mixer.stem(images, side);
   const auto rows = [&] { return builder.graph().shape(x)[2]; };
-  const std::int64_t breadth = dice.number({1, 1, 1, 1, 2, 2, 3, 5});
+  const std::int64_t drawn = dice.number({1, 1, 1, 1, 2, 2, 3, 5}), given = parameters.number("breadth"),
+                     breadth = given > 0 ? given : drawn;
   for (int stage = 1; stage <= kMostStages; ++stage) {
-    const std::int64_t width =
-        std::clamp<std::int64_t>(breadth * kRowsTimesChannels / rows(), 12, 512);
+    const std::int64_t width = std::clamp<std::int64_t>(breadth * kRowsTimesChannels / rows(), 12, 512);
     for (std::int64_t i = 0, blocks = 1 + dice.below(3); i < blocks; ++i)
       x = mixer.block(fmt::format("stage{}/block{}", stage, i + 1), x, width);
     if (rows() <= kLastSide) break;
@@ -203,11 +203,16 @@ Shape input(const Parameters& parameters) {
   return {3, side, side};
 }
 
-const Generator kMix{.parameters = {{"draw", "number of the network; another one, another network", "1", 1,
-                                     1'000'000'000}},
-                     .input = input,
-                     .build = build,
-                     .count = nullptr};
+const Generator kMix{
+    .parameters = {{"draw", "number of the network; another one, another network", "1", 1, 1'000'000'000},
+                   {"breadth", "channels, as multiples of a narrow network's; 0: by chance", "0", 0, 16},
+                   {.name = "only",
+                    .about = "its blocks are of this kind",
+                    .fallback = "any",
+                    .choices = {"any", "plain", "residual", "bottleneck", "separable", "joined", "columns"}}},
+    .input = input,
+    .build = build,
+    .count = nullptr};
 
 }  // namespace
 }  // namespace generator

@@ -9,6 +9,7 @@
 #include "ops/dense.h"
 #include "ops/max_pool.h"
 #include "ops/recurrent.h"
+#include "ops/update.h"
 
 namespace trainyard::predict {
 namespace {
@@ -29,10 +30,11 @@ struct LayerSizes {
 
 double doublings(double value) { return std::log2(std::max(value, 1.0)); }
 
-// What of a block of channels, which vector units take together, is left empty; in doublings.
-double emptiness(double channels) {
-  constexpr double kBlock = 16;
-  return std::log2(std::ceil(channels / kBlock) * kBlock / std::max(channels, 1.0));
+// How badly vector units can take channels together: many kernels fall back to single ones where the number
+// is no multiple of four.
+double awkwardness(double channels) {
+  const auto number = static_cast<std::int64_t>(channels);
+  return number % 16 == 0 ? 0 : number % 8 == 0 ? 0.4 : number % 4 == 0 ? 0.8 : 2.5;
 }
 
 // Divided by how far apart kernels have little in common: doublings of a size, a yes from a no.
@@ -41,11 +43,11 @@ ShapePlace place_of(const LayerSizes& layer) {
           doublings(layer.outputs) / 2,
           doublings(layer.inputs) / 2,
           doublings(layer.window) / 1.2,
-          layer.strided ? 1.0 : 0.0,
-          doublings(layer.groups) / 2,
+          layer.strided ? 1.5 : 0.0,
+          layer.groups > 1 ? 2 + doublings(layer.groups) / 4 : 0.0,
           layer.oblong ? 1.0 : 0.0,
-          emptiness(layer.outputs / layer.groups) / 0.35,
-          emptiness(layer.inputs / layer.groups) / 0.35,
+          awkwardness(layer.outputs),
+          awkwardness(layer.inputs),
           doublings(layer.batch) / 4,
           doublings(layer.area) / 3,
           doublings(layer.bytes) / 2.5};
@@ -100,12 +102,23 @@ bool take_product(const NodeView& view, LayerSizes& layer) {
   return true;
 }
 
+// What a product of matrices would be.
+void describe_product(const Node& node, const LayerSizes& layer, KernelShape& shape) {
+  const double positions = layer.batch * layer.area, outputs = layer.outputs / layer.groups,
+               inputs = layer.inputs / layer.groups * layer.window;
+  const bool of_weight = node.op == &ops::conv2d_d_weight_op || node.op == &ops::dense_d_weight_op,
+             of_src = node.op == &ops::conv2d_d_src_op || node.op == &ops::dense_d_src_op;
+  shape.rows = of_weight ? outputs : positions;
+  shape.columns = of_weight ? inputs : of_src ? layer.inputs / layer.groups : outputs;
+  shape.inner = of_weight ? positions : of_src ? outputs * layer.window : inputs;
+}
+
 void take_other(const NodeView& view, double bytes, LayerSizes& layer) {
   const graph::OpDef* op = view.node().op;
   if (op == &ops::max_pool_op) take_window(view.attrs<ops::MaxPoolAttrs>().window, layer);
   if (op == &ops::max_pool_d_src_op) take_window(view.attrs<ops::MaxPoolGradAttrs>().window, layer);
   const Shape& shape = view.inputs() > 0 ? view.input_shape(0) : view.output_shape(0);
-  if (shape.rank() > 1 && view.node().phase != graph::Phase::update) {
+  if (shape.rank() > 1) {
     layer.batch = number(shape[0]);
     layer.outputs = number(shape[1]);
     if (shape.rank() > 2) layer.area = number(shape.elements_from(2));
@@ -129,6 +142,37 @@ std::string context_of(const Graph& graph, const NodeView& view,
   return kind;
 }
 
+// The update of a parameter by itself: reads and writes it and the optimizer's numbers of it, reads its
+// gradient.
+double update_bytes(double elements, double slots) { return elements * 4 * (3 + 2 * slots); }
+
+// A dense layer may update its weight where it makes the gradient, so that each such weight stands apart from
+// the rest.
+void add_update(const Graph& graph, const Node& update, StepShapes& step) {
+  double all = 0, states = 0, dense = 0;
+  for (const graph::Value& value : graph.values()) {
+    if (value.role == graph::Role::parameter) all += number(value.type.shape.elements());
+    if (value.role == graph::Role::optimizer_state) states += number(value.type.shape.elements());
+  }
+  const double slots = all > 0 ? states / all : 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.op != &ops::dense_d_weight_op) continue;
+    const NodeView view(graph, node);
+    const double elements = number(view.output_shape(0).elements());
+    dense += elements;
+    LayerSizes layer;
+    take_product(view, layer);
+    layer.bytes = update_bytes(elements, slots);
+    step.names.push_back(node.name + kUpdateSuffix);
+    step.shapes.push_back(
+        {.kind = "dense_update", .op = "dense_update", .bytes = layer.bytes, .place = place_of(layer)});
+  }
+  const LayerSizes rest{.bytes = update_bytes(all - dense, slots)};
+  step.names.push_back(update.name);
+  step.shapes.push_back(
+      {.kind = update.op->name, .op = update.op->name, .bytes = rest.bytes, .place = place_of(rest)});
+}
+
 }  // namespace
 
 StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
@@ -138,16 +182,22 @@ StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
       readers[static_cast<std::size_t>(id)].push_back(static_cast<NodeId>(n));
   StepShapes step;
   for (const Node& node : graph.nodes()) {
+    if (node.op == &ops::update_op) {
+      add_update(graph, node, step);
+      continue;
+    }
     const NodeView view(graph, node);
     const graph::Cost cost = node.op->cost(view);
-    const bool halved = precision == backend::Precision::bf16 && node.phase != graph::Phase::update;
-    KernelShape shape{.op = node.op->name, .bytes = number(cost.bytes_moved) * (halved ? 0.5 : 1)};
+    const double width = precision == backend::Precision::bf16 ? 0.5 : 1;
+    KernelShape shape{.op = node.op->name, .bytes = number(cost.bytes_moved) * width};
     LayerSizes layer;
     shape.product = take_product(view, layer);
-    if (shape.product)
+    if (shape.product) {
       shape.flops = number(cost.flops);
-    else
+      describe_product(node, layer, shape);
+    } else {
       take_other(view, shape.bytes, layer);
+    }
     shape.kind = shape.product ? shape.op : context_of(graph, view, readers);
     shape.place = place_of(layer);
     step.names.push_back(node.name);

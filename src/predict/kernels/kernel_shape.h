@@ -15,13 +15,17 @@ using ShapePlace = std::array<double, kShapeDimensions>;
 
 // A node of a training step, as far as the time of the kernel that does it depends on it.
 struct KernelShape {
-  std::string kind;     // the op, and of what may join its neighbours theirs: "add<batch_norm>activation"
-  std::string op;       // the op alone
+  std::string kind;      // the op, and of what may join its neighbours theirs: "add<batch_norm>activation"
+  std::string op;        // the op alone
   bool product = false;  // of matrices, or a convolution
-  double flops = 0;     // of products
-  double bytes = 0;     // each input read once, each output written once
+  // Of products: rows x columns results for each group, each a sum over `inner`.
+  double flops = 0, rows = 1, columns = 1, inner = 1;
+  double bytes = 0;  // each input read once, each output written once
   ShapePlace place{};
 };
+
+// Behind the name of a dense layer's gradient: the update of its weight.
+inline constexpr const char* kUpdateSuffix = "/update";
 
 // Of all nodes of a graph with a training step, in its order; `names` are the nodes'.
 struct StepShapes {

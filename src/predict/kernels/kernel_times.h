@@ -4,59 +4,44 @@
 #include <string>
 #include <vector>
 
-#include "predict/kernels/kernel_shape.h"
+#include "predict/kernels/nearest_process.h"
 
 namespace trainyard::predict {
 
-// What a device does at best, in one precision: where prediction begins, and what tells devices apart.
-struct Rates {
-  double flops_per_second = 1, bytes_per_second = 1, launch_seconds = 0;
-
-  double seconds(const KernelShape& shape) const {
-    return launch_seconds + shape.flops / flops_per_second + shape.bytes / bytes_per_second;
-  }
-};
-
-// One kernel that was measured, or several of one run that are alike.
+// Kernels of one run that are alike, as they were measured.
 struct KernelSample {
-  ShapePlace place{};
-  int rates = 0;        // which of the table's
-  int group = 0;        // whose: samples of one group are left out together
-  double logarithm = 0;  // of measured seconds over those at best; of what ran
-  double share = 1;     // of the kernels alike that ran: the others were done by a neighbour
+  Rates rates;
+  int group = 0;         // samples of one group are left out together
+  double seconds = 0;    // mean of those that ran
+  double share = 1;      // of them that ran: a neighbour did the work of the others
   double workspace = 0;  // bytes
 };
 
-// Seconds of kernels on devices, learned from kernels that were measured: a Gaussian process over shape and
-// device, by the nearest samples of the same kind, on what is known at best.
+// Seconds of kernels on devices, learned from kernels that were measured: what a device does at best, times
+// what kernels of the same op nearby took over that.
 class KernelTimes {
  public:
   struct Estimate {
-    double seconds = 0;
-    double workspace = 0;
-    double known = 0;  // 0: nothing alike was measured, 1: the same
+    double seconds = 0;    // with the chance that a neighbour does its work
+    double workspace = 0;  // bytes, likewise
+    double known = 0;      // 0: nothing alike was measured, 1: the same
   };
-  static constexpr int kNobody = -1;
+  // By op or kind.
+  struct Table {
+    std::vector<PlacedSample> times;  // of what ran: logarithm of seconds over those at best
+    std::vector<PlacedSample> shares;
+    std::vector<PlacedSample> workspaces;  // bytes over those touched
+  };
 
-  int add_rates(const Rates& rates);  // its number
   void add(const KernelShape& shape, const KernelSample& sample);
-
   // As if no sample of group `without` were there.
   Estimate at(const KernelShape& shape, const Rates& rates, int without = kNobody) const;
 
-  const std::vector<Rates>& rates() const { return rates_; }
-  const std::map<std::string, std::vector<KernelSample>>& samples() const { return samples_; }
+  const std::map<std::string, Table>& tables() const { return tables_; }
+  std::map<std::string, Table>& tables() { return tables_; }
 
  private:
-  struct Near {
-    double square;
-    const KernelSample* sample;
-  };
-  std::vector<Near> nearest(const std::string& kind, const ShapePlace& place, const Rates& rates,
-                            int without) const;
-
-  std::vector<Rates> rates_;
-  std::map<std::string, std::vector<KernelSample>> samples_;  // by kind
+  std::map<std::string, Table> tables_;
 };
 
 }  // namespace trainyard::predict

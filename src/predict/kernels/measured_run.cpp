@@ -32,6 +32,38 @@ struct NodeTimes {
   std::vector<bool> ran;
 };
 
+// One kernel updates what no gradient's own kernel does: its seconds are shared out by bytes.
+void share_update(const StepShapes& step, NodeTimes& times) {
+  std::vector<std::size_t> parts;
+  double bytes = 0, seconds = 0;
+  for (std::size_t n = 0; n < step.names.size(); ++n) {
+    const std::string& op = step.shapes[n].op;
+    if (op == "update" || (op == "dense_update" && !times.ran[n])) {
+      parts.push_back(n);
+      bytes += step.shapes[n].bytes;
+      seconds += times.seconds[n];
+    }
+  }
+  // A gradient's own kernel with its update: the update ran with it, not by itself.
+  std::unordered_map<std::string, std::size_t> by_name;
+  for (std::size_t n = 0; n < step.names.size(); ++n) by_name[step.names[n]] = n;
+  for (std::size_t n = 0; n < step.names.size(); ++n) {
+    if (step.shapes[n].op != "dense_update" || !times.ran[n]) continue;
+    const std::string& name = step.names[n];
+    const std::size_t gradient =
+        by_name.at(name.substr(0, name.size() - std::string_view(kUpdateSuffix).size()));
+    times.seconds[gradient] += times.seconds[n];
+    times.ran[gradient] = true;
+    times.seconds[n] = 0;
+    times.ran[n] = false;
+  }
+  if (seconds <= 0) return;
+  for (const std::size_t n : parts) {
+    times.seconds[n] = seconds * step.shapes[n].bytes / bytes;
+    times.ran[n] = true;
+  }
+}
+
 NodeTimes times_of_nodes(const Json& kernels, const StepShapes& step) {
   std::unordered_map<std::string, std::size_t> by_name;
   std::map<std::string, std::pair<std::size_t, int>> by_op;  // its first node, how many there are
@@ -59,6 +91,7 @@ NodeTimes times_of_nodes(const Json& kernels, const StepShapes& step) {
     before = 0;
   }
   if (!times.seconds.empty()) times.seconds[last] += before;
+  share_update(step, times);
   return times;
 }
 
@@ -107,7 +140,8 @@ StepJob job_of(const record::RunRecord& record) {
   StepJob job;
   job.model.network = asked(record, "network", "");
   const networks::NetworkInfo& network = networks::find_network(job.model.network);
-  job.model.batch = static_cast<std::int64_t>(record::number_or(record::to_value(asked(record, "batch", "0")), 0));
+  job.model.batch =
+      static_cast<std::int64_t>(record::number_or(record::to_value(asked(record, "batch", "0")), 0));
   job.model.classes = static_cast<int>(record::number_or(record::to_value(asked(record, "classes", "0")), 0));
   if (network.generator != nullptr)
     for (const networks::generator::Parameter& parameter : network.generator->parameters)

@@ -1,0 +1,97 @@
+#include "predict/kernels/nearest_process.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "predict/gaussian_process.h"
+
+namespace trainyard::predict {
+namespace {
+
+// Deviations of logarithms: among all that is alike in kind, and of one measurement.
+double kSpread = getenv("SP") ? atof(getenv("SP")) : 0.5, kNoise = getenv("NO") ? atof(getenv("NO")) : 0.08;
+// Of the slope along one dimension.
+double kSlope = getenv("SL") ? atof(getenv("SL")) : 0.2;
+std::size_t kNeighbours = getenv("NB") ? atoi(getenv("NB")) : 64;
+// Doublings of a rate at which devices have little in common, and what another device is away at least.
+constexpr double kRateScale = 1.5, kOtherDevice = 0.7;
+
+double square_between(const ShapePlace& a, const ShapePlace& b) {
+  double square = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) square += (a[i] - b[i]) * (a[i] - b[i]);
+  return square;
+}
+
+double square_between(const PlacedSample& a, const PlacedSample& b) {
+  return square_between(a.place, b.place) + square_between(a.rates, b.rates);
+}
+
+}  // namespace
+
+double Rates::seconds(const KernelShape& shape) const {
+  constexpr double kTile = 64.0 * 64.0, kSplit = 512;  // longer sums are split among processors
+  const double tiles = shape.rows * shape.columns / kTile * std::max(1.0, shape.inner / kSplit);
+  const double product = shape.flops / flops_per_second * (1 + half_columns / shape.columns) *
+                         (1 + half_inner / shape.inner) * (1 + half_tiles / tiles);
+  return launch_seconds + product + shape.bytes / bytes_per_second;
+}
+
+double square_between(const Rates& a, const Rates& b) {
+  if (a == b) return 0;
+  const double flops = std::log2(a.flops_per_second / b.flops_per_second) / kRateScale,
+               bytes = std::log2(a.bytes_per_second / b.bytes_per_second) / kRateScale;
+  return flops * flops + bytes * bytes + kOtherDevice * kOtherDevice;
+}
+
+double likeness(double square) { return std::exp(-square / 2); }
+
+std::vector<NearSample> nearest(const std::vector<PlacedSample>& samples, const ShapePlace& place,
+                                const Rates& rates, int without) {
+  std::vector<NearSample> near;
+  near.reserve(samples.size());
+  for (std::size_t s = 0; s < samples.size(); ++s)
+    if (samples[s].group != without)
+      near.push_back({square_between(place, samples[s].place) + square_between(rates, samples[s].rates), s});
+  const std::size_t kept = std::min(near.size(), kNeighbours);
+  std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(kept), near.end(),
+                    [](const NearSample& a, const NearSample& b) {
+                      return a.square != b.square ? a.square < b.square : a.sample < b.sample;
+                    });
+  near.resize(kept);
+  return near;
+}
+
+PlacedEstimate estimate(const std::vector<PlacedSample>& samples, const std::vector<NearSample>& near,
+                        const ShapePlace& place) {
+  const std::size_t count = near.size();
+  const CovarianceFactor factor(count, [&](std::size_t i, std::size_t j) {
+    const PlacedSample &a = samples[near[i].sample], &b = samples[near[j].sample];
+    const double common = kSpread * kSpread * likeness(square_between(a, b));
+    double slopes = 0;  // nothing of them is left at the place itself
+    for (std::size_t d = 0; d < place.size(); ++d)
+      slopes += (a.place[d] - place[d]) * (b.place[d] - place[d]);
+    return common + kSlope * kSlope * slopes + (i == j ? kNoise * kNoise : 0);
+  });
+  std::vector<double> toward(count), ones(count, 1.0), values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    toward[i] = kSpread * kSpread * likeness(near[i].square);
+    values[i] = samples[near[i].sample].value;
+  }
+  std::vector<double> solved = toward;
+  factor.solve(values);
+  factor.solve(ones);
+  factor.solve(solved);
+  double sum_values = 0, sum_ones = 0;
+  for (std::size_t i = 0; i < count; ++i) sum_values += values[i], sum_ones += ones[i];
+  const double mean = sum_values / sum_ones;
+  PlacedEstimate made{.value = mean};
+  for (std::size_t i = 0; i < count; ++i) {
+    made.value += toward[i] * (values[i] - mean * ones[i]);
+    made.known += toward[i] * solved[i];
+  }
+  made.known = std::clamp(made.known / (kSpread * kSpread), 0.0, 1.0);
+  return made;
+}
+
+}  // namespace trainyard::predict
