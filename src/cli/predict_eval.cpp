@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/predict_commands.h"
+#include "cli/predict_graph.h"
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
 #include "predict/fit_model.h"
@@ -28,6 +29,7 @@ struct EvalOptions {
   std::vector<std::size_t> shots{5, 20, 40};
   std::uint64_t seed = 1;
   int seeds = 1;
+  GraphKindOptions graph;
   bool twins_together = false, intervals = false, skip_unknown = false, json = false, quiet = false;
 };
 
@@ -43,6 +45,16 @@ SplitKind kind_named(const std::string& name) {
   return name == "family" ? SplitKind::family : SplitKind::device;
 }
 
+std::vector<Judged> judge_split(const RunSet& set, const predict::Split& split, const EvalOptions& options) {
+  if (!options.graph.is_graph())
+    return predict::judge(predict::fit_model(set, split.train, {.calibrate = options.intervals}), set,
+                          split.test);
+  const predict::GraphRunModel model =
+      fit_graph_kind(set, split.train, split.validation, options.graph, {.seed = options.seed}, options.quiet)
+          .model;
+  return predict::judge(*predict::make_predictor(model), set, split.test);
+}
+
 std::vector<Trial> hold_out(const RunSet& set, const EvalOptions& options) {
   const SplitKind kind = kind_named(options.split);
   const int seeds = kind == SplitKind::random ? options.seeds : 1;
@@ -53,8 +65,7 @@ std::vector<Trial> hold_out(const RunSet& set, const EvalOptions& options) {
     ProgressBar bar("eval", static_cast<std::int64_t>(splits.size()), options.quiet);
     for (const predict::Split& split : splits) {
       predict::check_no_leak(set, split, kind);
-      const predict::TimeModel model = predict::fit_model(set, split.train, {.calibrate = options.intervals});
-      trials.push_back({split.name, predict::judge(model, set, split.test)});
+      trials.push_back({split.name, judge_split(set, split, options)});
       bar.update(static_cast<std::int64_t>(trials.size()));
     }
   }
@@ -65,17 +76,32 @@ std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
   const std::vector<std::size_t> source = predict::rows_of_device(set, options.source);
   if (source.empty())
     fail(ErrorKind::config, "{}: no run on '{}' to learn from", options.runs.string(), options.source);
+  const auto judge_few = [&](const auto& adapted) {
+    std::vector<Trial> trials;
+    for (const std::size_t few : options.shots)
+      for (int i = 0; i < options.seeds; ++i) {
+        const predict::Split split =
+            predict::few_shot(set, options.target, few, options.seed + static_cast<std::uint64_t>(i));
+        const std::unique_ptr<predict::Predictor> model = adapted(split.train);
+        trials.push_back({fmt::format("{} runs", few), predict::judge(*model, set, split.test)});
+      }
+    return trials;
+  };
+  if (options.graph.is_graph()) {
+    const auto fit = [&](const std::vector<std::size_t>& rows, const predict::GraphRunModel* base) {
+      return fit_graph_kind(set, rows, {}, options.graph, {.seed = options.seed, .base = base}, options.quiet)
+          .model;
+    };
+    const predict::GraphRunModel base = fit(source, nullptr);
+    return judge_few([&](const std::vector<std::size_t>& few) {
+      return predict::make_predictor(few.empty() ? base : fit(few, &base));
+    });
+  }
   const predict::TimeModel base = predict::fit_model(set, source, {.calibrate = false});
-  std::vector<Trial> trials;
-  for (const std::size_t few : options.shots)
-    for (int i = 0; i < options.seeds; ++i) {
-      const predict::Split split =
-          predict::few_shot(set, options.target, few, options.seed + static_cast<std::uint64_t>(i));
-      const predict::TimeModel model =
-          few == 0 ? base : predict::fit_model(set, split.train, {.calibrate = false, .base = &base});
-      trials.push_back({fmt::format("{} runs", few), predict::judge(model, set, split.test)});
-    }
-  return trials;
+  return judge_few([&](const std::vector<std::size_t>& few) {
+    return predict::make_predictor(
+        few.empty() ? base : predict::fit_model(set, few, {.calibrate = false, .base = &base}));
+  });
 }
 
 // Means over the seeds of what they held out, by its name.
@@ -228,6 +254,7 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
       ->type_name("FILE");
   command.add_flag("--skip-unknown", options->skip_unknown,
                    "Leave out runs of unknown networks or devices, and count them");
+  add_graph_kind_options(command, options->graph);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options->quiet, "No progress bar");
   command.footer(

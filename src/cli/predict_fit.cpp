@@ -6,19 +6,24 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/exit_code.h"
 #include "cli/predict_commands.h"
+#include "cli/predict_graph.h"
 #include "cli/predict_report.h"
 #include "predict/fit_model.h"
 #include "predict/model_file.h"
+#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
 
 struct FitCommandOptions {
   std::vector<std::filesystem::path> runs;
-  std::filesystem::path output, devices, base;
+  std::filesystem::path output, devices, base, checkpoints;
   std::string device;
-  bool skip_unknown = false, no_intervals = false, json = false;
+  GraphKindOptions graph;
+  std::uint64_t seed = predict::GraphRunFit{}.seed;
+  bool skip_unknown = false, no_intervals = false, json = false, quiet = false;
 };
 
 predict::RunTable joined_tables(const FitCommandOptions& options) {
@@ -32,41 +37,85 @@ predict::RunTable joined_tables(const FitCommandOptions& options) {
 }
 
 // What the model says of the runs it was made from: the least that can be asked of it.
-void print_fit(const predict::TimeModel& model, const predict::RunSet& set,
-               const std::vector<predict::Judged>& judged, const FitCommandOptions& options) {
+void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& judged,
+               const FitCommandOptions& options) {
   fmt::print("{} runs of {} networks on {} devices: {}\n", set.rows.size(), set.networks().size(),
              set.devices.size(), options.output.string());
   print_scores("device",
                scores_by(judged, [&](const predict::Judged& one) { return set.rows[one.row].run.device; }));
+  print_use_scores(predict::score_use(set, judged));
   fmt::print("errors are of the runs that were learned from; `predict eval --split` holds some out\n");
-  if (model.calibration.fresh > 0)
-    fmt::print(
-        "90 % intervals: a factor of {:.3f} for networks that were seen, {:.3f} for others, more where "
-        "the host decides\n",
-        std::exp(model.calibration.known), std::exp(model.calibration.fresh));
   for (const auto& [name, count] : set.skipped)
     fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
 }
 
+predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::Device>& seen) {
+  return predict::prepare_runs(joined_tables(options), devices_to_choose_from(seen, options.devices),
+                               options.skip_unknown);
+}
+
+int fit_graph(const FitCommandOptions& options) {
+  std::optional<predict::GraphRunModel> base;
+  if (!options.base.empty())
+    base = predict::parse_graph_run_model(predict::read_model_container(options.base), options.base.string());
+  const predict::RunSet set =
+      set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
+  const train::StopRequest stop;
+  const predict::GraphRunResult fitted = fit_graph_kind(
+      set, predict::all_rows(set), {}, options.graph,
+      {.seed = options.seed, .base = base ? &*base : nullptr, .folder = options.checkpoints}, options.quiet);
+  if (fitted.interrupted) {
+    fmt::print(stderr, "trainyard: predict fit: interrupted after {} epochs{}\n", fitted.epochs,
+               options.checkpoints.empty() ? "" : "; the same command goes on from there");
+    return kInterrupted;
+  }
+  predict::write_graph_run_model(fitted.model, options.output);
+  const auto predictor = predict::make_predictor(fitted.model);
+  const std::vector<predict::Judged> judged = predict::judge(*predictor, set, predict::all_rows(set));
+  if (!options.json) {
+    print_fit(set, judged, options);
+    fmt::print("best after {} of {} epochs; 90 % intervals: a factor of {:.3f}\n", fitted.best_epoch + 1,
+               fitted.epochs, std::exp(fitted.model.half_interval));
+    return 0;
+  }
+  const nlohmann::ordered_json report{{"model", options.output.string()},
+                                      {"kind", options.graph.kind},
+                                      {"runs", set.rows.size()},
+                                      {"networks", fitted.model.networks},
+                                      {"epochs", fitted.epochs},
+                                      {"best_epoch", fitted.best_epoch},
+                                      {"fitted", json_of_score(predict::score(judged))},
+                                      {"utilisation", json_of_use_scores(predict::score_use(set, judged))},
+                                      {"skipped", set.skipped}};
+  fmt::print("{}\n", report.dump());
+  return 0;
+}
+
 int fit(const FitCommandOptions& options) {
+  if (options.graph.is_graph()) return fit_graph(options);
   std::optional<predict::TimeModel> base;
   if (!options.base.empty()) base = predict::read_time_model(options.base);
-  const predict::RunSet set = predict::prepare_runs(
-      joined_tables(options),
-      devices_to_choose_from(base ? base->seen_devices() : std::vector<predict::Device>{}, options.devices),
-      options.skip_unknown);
+  const predict::RunSet set =
+      set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
   const predict::TimeModel model = predict::fit_model(
       set, predict::all_rows(set), {.calibrate = !options.no_intervals, .base = base ? &*base : nullptr});
   predict::write_time_model(model, options.output);
   const std::vector<predict::Judged> judged = predict::judge(model, set, predict::all_rows(set));
   if (!options.json) {
-    print_fit(model, set, judged, options);
+    print_fit(set, judged, options);
+    if (model.calibration.fresh > 0)
+      fmt::print(
+          "90 % intervals: a factor of {:.3f} for networks that were seen, {:.3f} for others, more where "
+          "the host decides\n",
+          std::exp(model.calibration.known), std::exp(model.calibration.fresh));
     return 0;
   }
   nlohmann::ordered_json report{{"model", options.output.string()},
+                                {"kind", options.graph.kind},
                                 {"runs", set.rows.size()},
                                 {"networks", model.networks},
                                 {"fitted", json_of_score(predict::score(judged))},
+                                {"utilisation", json_of_use_scores(predict::score_use(set, judged))},
                                 {"skipped", set.skipped}};
   fmt::print("{}\n", report.dump());
   return 0;
@@ -89,6 +138,14 @@ std::function<int()> declare_predict_fit(CLI::App& command) {
   command.add_flag("--skip-unknown", options->skip_unknown,
                    "Leave out runs of unknown networks or devices, and count them");
   command.add_flag("--no-intervals", options->no_intervals, "Do not calibrate intervals: much faster");
+  add_graph_kind_options(command, options->graph);
+  command.add_option("--seed", options->seed, "gnn: of weights, order and runs held out")
+      ->capture_default_str();
+  command
+      .add_option("--checkpoints", options->checkpoints,
+                  "gnn: keep checkpoints there, and go on from the last of them")
+      ->type_name("DIR");
+  command.add_flag("--quiet,-q", options->quiet, "No progress bar");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Examples:\n"

@@ -33,9 +33,20 @@ Json json_of_use(const std::vector<predict::ResourceUse>& use) {
   return json;
 }
 
+// Null: this kind of model does not take a step apart.
+Json json_of_parts(const predict::StepParts& parts) {
+  if (parts.step == 0) return nullptr;
+  return {{"products", parts.window_products + parts.other_products},
+          {"product_traffic", parts.product_traffic},
+          {"norm", parts.norm},
+          {"other_traffic", parts.other_traffic},
+          {"update", parts.update},
+          {"launch", parts.launch},
+          {"host", parts.host}};
+}
+
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
                         const predict::Device& device) {
-  const predict::StepParts& parts = made.parts;
   return {{"network", options.network},
           {"device", device.name},
           {"device_seen", made.device_seen},
@@ -47,14 +58,7 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
           {"step_seconds", made.step_seconds},
           {"start_seconds", made.start_seconds},
           {"known", made.known},
-          {"parts",
-           {{"products", parts.window_products + parts.other_products},
-            {"product_traffic", parts.product_traffic},
-            {"norm", parts.norm},
-            {"other_traffic", parts.other_traffic},
-            {"update", parts.update},
-            {"launch", parts.launch},
-            {"host", parts.host}}},
+          {"parts", json_of_parts(made.parts)},
           {"memory",
            {{"weights", made.memory.weights},
             {"gradients", made.memory.gradients},
@@ -75,8 +79,11 @@ void print_prediction(const predict::Prediction& made, const predict::Device& de
                    (calibrated ? fmt::format(", 90 % between {} and {}", format_seconds(made.low_seconds),
                                              format_seconds(made.high_seconds))
                                : ""));
-  line("step", fmt::format("{}; the device {}, the host {}", format_seconds(made.step_seconds),
-                           format_seconds(made.parts.device()), format_seconds(made.parts.host)));
+  line("step", format_seconds(made.step_seconds) +
+                   (made.parts.step == 0
+                        ? ""
+                        : fmt::format("; the device {}, the host {}", format_seconds(made.parts.device()),
+                                      format_seconds(made.parts.host))));
   line("start", format_seconds(made.start_seconds));
   line("memory", fmt::format("{} of {}", format_bytes(std::llround(made.memory.total())),
                              format_bytes(std::llround(device.memory_bytes))));

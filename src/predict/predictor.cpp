@@ -1,6 +1,7 @@
 #include "predict/predictor.h"
 
 #include "base/error.h"
+#include "predict/gnn/run_model.h"
 #include "predict/model_file.h"
 
 namespace trainyard::predict {
@@ -15,6 +16,10 @@ constexpr ModelKind kModelKinds[] = {
     {kTimeModelSchema,
      [](const ModelContainer& container, const std::string& who) {
        return make_predictor(parse_time_model(container, who));
+     }},
+    {kGraphRunSchema,
+     [](const ModelContainer& container, const std::string& who) {
+       return make_predictor(parse_graph_run_model(container, who));
      }},
 };
 

@@ -52,6 +52,26 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
 }
 
+TEST_F(PredictCliTest, GraphNetworksAreFittedJudgedAskedAndAdapted) {
+  const std::string words = "predict fit runs.csv --kind gnn --groups 6 --checkpoints kept --json -q -o ";
+  const auto fitted = report_of(words + "gnn.model --epochs 2");
+  EXPECT_EQ(fitted["epochs"], 2);
+  EXPECT_EQ(fitted["runs"], 24);
+  EXPECT_EQ(report_of(words + "more.model --epochs 3")["epochs"], 3);  // went on
+  const auto judged = report_of("predict eval --runs runs.csv --model gnn.model --json");
+  EXPECT_EQ(judged["by_all"]["all"]["mape"], fitted["fitted"]["mape"]);
+  const auto asked = report_of("predict run --model gnn.model --network lenet --device H200 --json");
+  EXPECT_GT(asked["step_seconds"], 0);
+  EXPECT_FALSE(asked["device_seen"]);
+  EXPECT_TRUE(asked["utilisation"].contains("gpu_util"));
+  EXPECT_EQ(report_of("place jobs.yaml --cluster cluster.yaml --model gnn.model --json")["jobs"], 2);
+  EXPECT_EQ(
+      report_of("predict fit runs.csv --kind gnn --base gnn.model -o new.model --epochs 1 --json")["runs"],
+      24);
+  expect_failed(run("predict fit runs.csv --base gnn.model -o new.model"), 1,
+                "a model of kind 'trainyard-graph-run-model', wants 'trainyard-time-model'");
+}
+
 TEST_F(PredictCliTest, PlacedJobsAreStarted) {
   ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
   std::ofstream(work() / "tiny.yaml") << "jobs:\n  - {network: lenet, batch: 2, images: 4, count: 2}\n";

@@ -12,7 +12,7 @@
 namespace trainyard::predict {
 namespace {
 
-void check_options(const FitOptions& options) {
+void check_options(const GnnFitOptions& options) {
   check_architecture(options.architecture);
   for (const auto& [what, value] : {std::pair{"batch", options.batch},
                                     {"epochs", options.epochs},
@@ -48,7 +48,7 @@ void check_samples(std::span<const GraphSample> training, std::span<const GraphS
            samples.data() == training.data() ? "training" : "validation");
 }
 
-Scaling make_scaling(std::span<const GraphSample> training, const FitOptions& options) {
+Scaling make_scaling(std::span<const GraphSample> training, const GnnFitOptions& options) {
   Scaling scaling = fit_scaling(training, options.architecture, options.loss, options.raw_features);
   if (options.start == nullptr) return scaling;
   const Scaling& before = options.start->scaling;
@@ -58,11 +58,15 @@ Scaling make_scaling(std::span<const GraphSample> training, const FitOptions& op
   scaling.logarithmic_features = before.logarithmic_features;
   scaling.feature_middle = before.feature_middle;
   scaling.feature_spread = before.feature_spread;
+  if (before.loss == scaling.loss && before.label_middle.size() == scaling.label_middle.size()) {
+    scaling.label_middle = before.label_middle;
+    scaling.label_spread = before.label_spread;
+  }
   return scaling;
 }
 
 // Returns the parameters that the start does not have.
-std::vector<std::string> write_start(engine::Executor& executor, const FitOptions& options) {
+std::vector<std::string> write_start(engine::Executor& executor, const GnnFitOptions& options) {
   std::vector<std::string> fresh;
   std::vector<NamedTensor> taken;
   for (const auto& [name, shape] : parameter_shapes(options.architecture)) {
@@ -82,13 +86,13 @@ std::vector<std::string> write_start(engine::Executor& executor, const FitOption
 
 }  // namespace
 
-FitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
-              const FitOptions& options) {
+GnnFitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
+                 const GnnFitOptions& options) {
   check_options(options);
   check_samples(training, validation, options.architecture);
   const Scaling scaling = make_scaling(training, options);
   Trainer trainer(training, validation, options, scaling);
-  FitResult result;
+  GnnFitResult result;
   if (options.start != nullptr) result.fresh = write_start(trainer.executor(), options);
   const FitFolder folder(options, training, validation);
   FitState state;

@@ -16,7 +16,7 @@ struct EpochReport {
   bool best = false;  // of all so far
 };
 
-struct FitOptions {
+struct GnnFitOptions {
   Architecture architecture;
   Loss loss = Loss::log;
   bool raw_features = false;  // as they are, as Driple takes them
@@ -27,8 +27,8 @@ struct FitOptions {
   std::int64_t patience = 100;  // epochs without a better validation loss; then the fit ends
   std::uint64_t seed = 42;
   bool shuffle = true;
-  // Weights to begin with, where names and shapes agree; its scaling of features is kept. Others begin
-  // afresh.
+  // Weights to begin with, where names and shapes agree; its scaling of features is kept, and that of labels
+  // where loss and number of outputs agree. Others begin afresh.
   const GnnModel* start = nullptr;
   // Beginnings of parameter names that are not to change: "conv", "gru/". Each must name something.
   std::vector<std::string> frozen = {};
@@ -39,7 +39,7 @@ struct FitOptions {
   std::function<bool(const EpochReport&)> hear = nullptr;
 };
 
-struct FitResult {
+struct GnnFitResult {
   GnnModel model;  // as it was at the best epoch
   std::int64_t epochs = 0, best_epoch = 0;
   double best_loss = 0;
@@ -55,7 +55,7 @@ struct FitResult {
 // training graph: Error (config) names one that gets none. Other Errors (config): samples that do not fit, a
 // frozen name that nothing has, a frozen parameter that `start` does not have, a checkpoint of another fit, a
 // loss that is not finite, graphs that need more memory than there is.
-FitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
-              const FitOptions& options);
+GnnFitResult fit(std::span<const GraphSample> training, std::span<const GraphSample> validation,
+                 const GnnFitOptions& options);
 
 }  // namespace trainyard::predict

@@ -39,7 +39,7 @@ std::string sum_of(const GnnModel* start) {
 
 }  // namespace
 
-FitFolder::FitFolder(const FitOptions& options, std::span<const GraphSample> training,
+FitFolder::FitFolder(const GnnFitOptions& options, std::span<const GraphSample> training,
                      std::span<const GraphSample> validation)
     : options_(options), asked_(to_settings(options.architecture)) {
   std::string frozen;

@@ -22,7 +22,7 @@ struct FitState {
 // file that the checkpoint names by its epoch.
 class FitFolder {
  public:
-  FitFolder(const FitOptions& options, std::span<const GraphSample> training,
+  FitFolder(const GnnFitOptions& options, std::span<const GraphSample> training,
             std::span<const GraphSample> validation);
 
   void save(const engine::Executor& executor, const FitState& state, std::int64_t step) const;
@@ -32,7 +32,7 @@ class FitFolder {
  private:
   std::filesystem::path best_path(std::int64_t epoch) const;
 
-  const FitOptions& options_;
+  const GnnFitOptions& options_;
   Settings asked_;
 };
 

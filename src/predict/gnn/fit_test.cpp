@@ -15,8 +15,8 @@ std::vector<GraphSample> eight_graphs() {
   return graphs;
 }
 
-FitOptions small_fit() {
-  FitOptions options;
+GnnFitOptions small_fit() {
+  GnnFitOptions options;
   options.architecture = {.features = 3, .hidden = 16, .outputs = 2, .leaky_output = false};
   options.architecture.readout_steps = {Repeats::Rule::fixed, 3};
   options.epochs = 12;
@@ -52,21 +52,21 @@ double worst_relative_error(const GnnModel& model, const std::vector<GraphSample
 TEST_F(FitGraphs, OverfitsEightGraphs) {
   const auto graphs = eight_graphs();
   for (const Loss loss : {Loss::log, Loss::relative, Loss::squares}) {
-    FitOptions options = small_fit();
+    GnnFitOptions options = small_fit();
     options.loss = loss;
     options.architecture.leaky_output = loss == Loss::squares;
     options.architecture.hidden = 32;
     options.batch = 8;
     options.epochs = options.patience = 400;
     options.learning_rate = 0.005;
-    const FitResult result = fit(graphs, {}, options);
+    const GnnFitResult result = fit(graphs, {}, options);
     EXPECT_LT(worst_relative_error(result.model, graphs), loss == Loss::squares ? 0.3 : 0.1) << name(loss);
   }
 }
 
 TEST_F(FitGraphs, LossIsTheMeanOverKnownLabels) {
   const auto graphs = eight_graphs();
-  FitOptions options = small_fit();
+  GnnFitOptions options = small_fit();
   options.loss = Loss::relative;
   options.batch = 100;
   options.epochs = 1;
@@ -87,12 +87,12 @@ TEST_F(FitGraphs, LossIsTheMeanOverKnownLabels) {
 TEST_F(FitGraphs, RunsAgainWithTheSameBits) {
   const auto graphs = eight_graphs();
   const std::span<const GraphSample> all(graphs);
-  const FitOptions options = small_fit();
-  const FitResult first = fit(all.first(6), all.last(2), options),
-                  second = fit(all.first(6), all.last(2), options);
+  const GnnFitOptions options = small_fit();
+  const GnnFitResult first = fit(all.first(6), all.last(2), options),
+                     second = fit(all.first(6), all.last(2), options);
   expect_same_weights(first.model, second.model);
   EXPECT_EQ(first.best_loss, second.best_loss);
-  FitOptions other = options;
+  GnnFitOptions other = options;
   other.seed = 43;
   EXPECT_NE(fit(all.first(6), all.last(2), other).best_loss, first.best_loss);
 }
@@ -100,14 +100,14 @@ TEST_F(FitGraphs, RunsAgainWithTheSameBits) {
 TEST_F(FitGraphs, ResumedEndsWithTheSameBits) {
   const auto graphs = eight_graphs();
   const std::span<const GraphSample> all(graphs);
-  FitOptions options = small_fit();
-  const FitResult whole = fit(all.first(6), all.last(2), options);
+  GnnFitOptions options = small_fit();
+  const GnnFitResult whole = fit(all.first(6), all.last(2), options);
   const TestFolder folder;
   options.folder = folder.path() / "fit";
   options.save_every = 2;
   for (const std::int64_t stop : {4, 5, 20}) {
     options.hear = [&](const EpochReport& report) { return report.epoch + 1 != stop; };
-    const FitResult part = fit(all.first(6), all.last(2), options);
+    const GnnFitResult part = fit(all.first(6), all.last(2), options);
     EXPECT_EQ(part.interrupted, stop < 12);
     options.resume = true;
     if (stop < 12) continue;
@@ -127,7 +127,7 @@ TEST_F(FitGraphs, ResumedEndsWithTheSameBits) {
 TEST_F(FitGraphs, StopsEarlyAndKeepsTheBest) {
   const auto graphs = eight_graphs();
   const std::span<const GraphSample> all(graphs);
-  FitOptions options = small_fit();
+  GnnFitOptions options = small_fit();
   options.epochs = 1000;
   options.patience = 5;
   options.learning_rate = 0.02;
@@ -136,13 +136,13 @@ TEST_F(FitGraphs, StopsEarlyAndKeepsTheBest) {
     losses.push_back(report.validation_loss);
     return true;
   };
-  const FitResult result = fit(all.first(6), all.last(2), options);
+  const GnnFitResult result = fit(all.first(6), all.last(2), options);
   EXPECT_LT(result.epochs, 1000);
   EXPECT_EQ(result.epochs, result.best_epoch + 1 + options.patience);
   EXPECT_EQ(result.best_loss, *std::min_element(losses.begin(), losses.end()));
   EXPECT_EQ(result.best_loss, losses[static_cast<std::size_t>(result.best_epoch)]);
   // The weights are those of that epoch: fitted no further, they validate alike.
-  FitOptions again = small_fit();
+  GnnFitOptions again = small_fit();
   again.start = &result.model;
   again.learning_rate = 1e-12;
   again.epochs = 1;
@@ -156,9 +156,9 @@ TEST_F(FitGraphs, MaskedLabelsCountForNothing) {
     graph.labels.push_back(0);
     graph.known = {1, 1, 0};
   }
-  FitOptions options = small_fit();
+  GnnFitOptions options = small_fit();
   options.architecture.outputs = 3;
-  const FitResult masked = fit(graphs, {}, options);
+  const GnnFitResult masked = fit(graphs, {}, options);
   EXPECT_TRUE(std::isfinite(masked.best_loss));
   for (GraphSample& graph : graphs) graph.labels[2] = std::nanf("");
   expect_same_weights(fit(graphs, {}, options).model, masked.model);
@@ -175,14 +175,14 @@ TEST_F(FitGraphs, MaskedLabelsCountForNothing) {
 
 TEST_F(FitGraphs, TransferTrainsWhatIsNotFrozen) {
   const auto graphs = eight_graphs();
-  FitOptions options = small_fit();
+  GnnFitOptions options = small_fit();
   const GnnModel before = fit(graphs, {}, options).model;
   auto wider = graphs;
   for (GraphSample& graph : wider) graph.labels.push_back(graph.labels[0] * 2);
   options.architecture.outputs = 3;
   options.start = &before;
   options.frozen = {"conv", "gru/", "set2set/"};
-  const FitResult result = fit(wider, {}, options);
+  const GnnFitResult result = fit(wider, {}, options);
   EXPECT_EQ(result.fresh, (std::vector<std::string>{"mlp2/weight", "mlp2/bias"}));
   for (const NamedTensor& tensor : result.model.parameters) {
     const NamedTensor* old = before.find(tensor.name);
@@ -198,7 +198,7 @@ TEST_F(FitGraphs, TransferTrainsWhatIsNotFrozen) {
 TEST_F(FitGraphs, RefusesToTrainWhatGetsNoGradient) {
   std::vector<GraphSample> pairs;
   for (std::uint64_t g = 0; g < 4; ++g) pairs.push_back(made_up_graph(2, g));
-  FitOptions options = small_fit();  // one convolution on two nodes: the second is never applied
+  GnnFitOptions options = small_fit();  // one convolution on two nodes: the second is never applied
   expect_error(ErrorKind::config, "fit: 'conv1/bias' is to be trained but gets no gradient",
                [&] { fit(pairs, {}, options); });
   options.frozen = {"conv1/"};
@@ -219,26 +219,26 @@ TEST_F(FitGraphs, RefusesToTrainWhatGetsNoGradient) {
 
 TEST_F(FitGraphs, ThreadsDoNotMatter) {
   const auto graphs = eight_graphs();
-  FitOptions options = small_fit();
+  GnnFitOptions options = small_fit();
   options.architecture.convolution = Convolution::gin;
   options.epochs = 3;
-  const FitResult one = fit(graphs, {}, options);
+  const GnnFitResult one = fit(graphs, {}, options);
   set_thread_count(2);
-  const FitResult many = fit(graphs, {}, options);
+  const GnnFitResult many = fit(graphs, {}, options);
   EXPECT_NEAR(many.best_loss, one.best_loss, 1e-5 * one.best_loss);
 }
 
 TEST_F(FitGraphs, RefusesNonsense) {
   const auto graphs = eight_graphs();
-  const auto refused = [&](const std::string& part, const std::function<void(FitOptions&)>& change) {
-    FitOptions options = small_fit();
+  const auto refused = [&](const std::string& part, const std::function<void(GnnFitOptions&)>& change) {
+    GnnFitOptions options = small_fit();
     change(options);
     expect_error(ErrorKind::config, part, [&] { fit(graphs, {}, options); });
   };
-  refused("batch 0: wants at least 1", [](FitOptions& options) { options.batch = 0; });
-  refused("learning rate 0", [](FitOptions& options) { options.learning_rate = 0; });
-  refused("2 labels, 0 of them", [](FitOptions& options) { options.architecture.outputs = 5; });
-  refused("the loss is not finite", [](FitOptions& options) { options.learning_rate = 1e30; });
+  refused("batch 0: wants at least 1", [](GnnFitOptions& options) { options.batch = 0; });
+  refused("learning rate 0", [](GnnFitOptions& options) { options.learning_rate = 0; });
+  refused("2 labels, 0 of them", [](GnnFitOptions& options) { options.architecture.outputs = 5; });
+  refused("the loss is not finite", [](GnnFitOptions& options) { options.learning_rate = 1e30; });
   const std::vector<GraphSample> large{made_up_graph(100000, 1)};
   expect_error(ErrorKind::config, "graphs of together 100000 nodes, with up to 50000 convolutions, need",
                [&] { fit(large, {}, small_fit()); });

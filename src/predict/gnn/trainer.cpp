@@ -15,7 +15,7 @@
 namespace trainyard::predict {
 namespace {
 
-ops::UpdateAttrs adam(const FitOptions& options) {
+ops::UpdateAttrs adam(const GnnFitOptions& options) {
   ops::UpdateAttrs update{.rule = ops::Rule::adam, .weight_decay = options.weight_decay};
   update.schedule.rate = options.learning_rate;
   return update;
@@ -48,7 +48,7 @@ bool is_frozen(const std::string& name, const std::vector<std::string>& frozen) 
 }
 
 Trainer::Trainer(std::span<const GraphSample> training, std::span<const GraphSample> validation,
-                 const FitOptions& options, const Scaling& scaling)
+                 const GnnFitOptions& options, const Scaling& scaling)
     : training_(training),
       validation_(validation),
       options_(options),

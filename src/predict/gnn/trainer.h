@@ -15,7 +15,7 @@ namespace trainyard::predict {
 class Trainer {
  public:
   Trainer(std::span<const GraphSample> training, std::span<const GraphSample> validation,
-          const FitOptions& options, const Scaling& scaling);
+          const GnnFitOptions& options, const Scaling& scaling);
 
   // Error (config) names a parameter that gets a gradient from no training graph. Changes no state.
   void check_gradients();
@@ -34,7 +34,7 @@ class Trainer {
   bool frozen(const std::string& name) const;
 
   std::span<const GraphSample> training_, validation_;
-  const FitOptions& options_;
+  const GnnFitOptions& options_;
   const Scaling& scaling_;
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_, evaluator_;  // the second is null without validation graphs

@@ -1,0 +1,42 @@
+#include "cli/predict_graph.h"
+
+#include <fmt/core.h>
+
+#include "base/progress.h"
+#include "train/stop_request.h"
+
+namespace trainyard::cli {
+
+void add_graph_kind_options(CLI::App& command, GraphKindOptions& options) {
+  command
+      .add_option("--kind", options.kind,
+                  "Kind of model: first principles with fitted constants, or a graph network")
+      ->check(CLI::IsMember({"analytic", "gnn"}))
+      ->capture_default_str();
+  command.add_option("--groups", options.groups, "gnn: nodes that ops are joined to, at most")
+      ->check(CLI::Range(2, 100))
+      ->capture_default_str();
+  command.add_option("--epochs", options.epochs, "gnn: passes over the runs, at most")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command.add_option("--patience", options.patience, "gnn: epochs that may pass without getting better")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+}
+
+predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
+                                       const std::vector<std::size_t>& validation,
+                                       const GraphKindOptions& options, predict::GraphRunFit fit,
+                                       bool quiet) {
+  ProgressBar bar("fit", options.epochs, quiet);
+  fit.groups = options.groups;
+  fit.epochs = options.epochs;
+  fit.patience = options.patience;
+  fit.hear = [&](const predict::EpochReport& report) {
+    bar.update(report.epoch + 1, bar.due() ? fmt::format("loss {:.4f}", report.validation_loss) : "");
+    return !train::StopRequest::asked();
+  };
+  return predict::fit_graph_runs(set, training, validation, fit);
+}
+
+}  // namespace trainyard::cli

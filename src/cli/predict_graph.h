@@ -1,0 +1,25 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "predict/gnn/run_model.h"
+
+namespace trainyard::cli {
+
+// What `predict fit` and `predict eval` are told of graph networks.
+struct GraphKindOptions {
+  std::string kind = "analytic";
+  int groups = predict::GraphRunFit{}.groups;
+  std::int64_t epochs = predict::GraphRunFit{}.epochs, patience = predict::GraphRunFit{}.patience;
+
+  bool is_graph() const { return kind == "gnn"; }
+};
+void add_graph_kind_options(CLI::App& command, GraphKindOptions& options);
+
+// With a progress bar of epochs. `validation` empty: a fifth of the training rows. While a
+// train::StopRequest lives, SIGINT ends it after an epoch, with a checkpoint where there is a folder.
+predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
+                                       const std::vector<std::size_t>& validation,
+                                       const GraphKindOptions& options, predict::GraphRunFit fit, bool quiet);
+
+}  // namespace trainyard::cli

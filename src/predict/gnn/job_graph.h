@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "predict/gnn/graph_sample.h"
+#include "predict/graph_features/graph_features.h"
+#include "predict/predictor.h"
+
+namespace trainyard::predict {
+
+// How the training step of a job becomes a graph for a graph network; stored with the model.
+struct GraphForm {
+  int groups = 60;                    // at most so many nodes, by fluid communities as Driple's
+  std::uint64_t seed = 42;            // of the communities
+  std::vector<std::string> op_types;  // counted one by one; all others together
+
+  std::int64_t features() const;
+};
+
+// Graphs of jobs. A node is a group of ops with what they count: ops, flops, bytes, parameters, edges, types.
+// Each node also has the sums over the whole graph and the figures of the device, which are the same in all.
+// Networks are made once and kept.
+class JobGraphs {
+ public:
+  explicit JobGraphs(GraphForm form) : form_(std::move(form)) {}
+
+  const GraphForm& form() const { return form_; }
+  // Takes the types that the jobs have most as those to be told apart.
+  void learn_types(const std::vector<JobDescription>& jobs);
+  // Without labels. Error (config) where the network is unknown.
+  GraphSample sample(const JobDescription& job);
+
+ private:
+  const GraphFeatures& grouped_graph(const JobDescription& job);
+
+  GraphForm form_;
+  OpVocabulary vocabulary_;  // of all graphs so far
+  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule>, GraphFeatures> graphs_;
+};
+
+}  // namespace trainyard::predict

@@ -1,0 +1,133 @@
+#include "predict/gnn/run_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyze/folds.h"
+#include "base/error.h"
+#include "predict/evaluate.h"
+#include "predict/fit_model.h"
+#include "predict/gnn/run_labels.h"
+#include "record/statistics.h"
+
+namespace trainyard::predict {
+namespace {
+
+using Rows = std::vector<std::size_t>;
+
+constexpr int kFifth = 5;
+constexpr std::size_t kFewestToHoldOut = 10;  // of fewer runs each is worth more to learn from
+
+Architecture architecture_for(const GraphForm& form, std::size_t outputs) {
+  Architecture architecture{.features = form.features(), .outputs = static_cast<std::int64_t>(outputs)};
+  // Few and fixed, where Driple has half as many as nodes: a fit takes minutes on two cores.
+  architecture.convolutions = {Repeats::Rule::fixed, 6};
+  architecture.readout_steps = {Repeats::Rule::fixed, 6};
+  architecture.leaky_output = false;
+  return architecture;
+}
+
+std::vector<UseSample> use_samples(const RunSet& set, const Rows& rows) {
+  std::vector<UseSample> samples;
+  for (const std::size_t r : rows) {
+    if (set.rows[r].run.use.empty()) continue;
+    samples.push_back({{}, set.devices[set.rows[r].device].name, set.rows[r].run.use});
+    for (ResourceUse& use : samples.back().use) use.resource = resource_key(use.resource);
+  }
+  return samples;
+}
+
+// Devices of the base stay as they are.
+void add_devices(const RunSet& set, const Rows& rows, GraphRunModel& model) {
+  for (std::size_t d = 0; d < set.devices.size(); ++d) {
+    Rows of_device;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(of_device),
+                 [&](std::size_t r) { return set.rows[r].device == d; });
+    const bool known =
+        std::any_of(model.devices.begin(), model.devices.end(), [&](const GraphRunModel::SeenDevice& one) {
+          return same_device_name(one.device.name, set.devices[d].name);
+        });
+    if (of_device.empty() || known) continue;
+    model.devices.push_back(
+        {set.devices[d], start_seconds_of(set, of_device), static_cast<double>(of_device.size())});
+  }
+}
+
+void hold_out_a_fifth(std::uint64_t seed, Rows& training, Rows& validation) {
+  if (training.size() < kFewestToHoldOut) return;
+  const std::vector<int> fold = analyze::assign_folds(training.size(), kFifth, seed);
+  Rows kept;
+  for (std::size_t i = 0; i < training.size(); ++i) (fold[i] == 0 ? validation : kept).push_back(training[i]);
+  training = std::move(kept);
+}
+
+double interval_by(const GraphRunModel& model, const RunSet& set, const Rows& rows) {
+  std::vector<double> errors;
+  const auto predictor = make_predictor(model);
+  for (const Judged& one : judge(*predictor, set, rows))
+    errors.push_back(std::abs(std::log(one.measured / one.predicted)));
+  return conformal_quantile(std::move(errors));
+}
+
+}  // namespace
+
+std::vector<Device> GraphRunModel::seen_devices() const {
+  std::vector<Device> seen;
+  for (const SeenDevice& one : devices) seen.push_back(one.device);
+  return seen;
+}
+
+GraphRunResult fit_graph_runs(const RunSet& set, Rows training, Rows validation, const GraphRunFit& options) {
+  Rows all = training;
+  all.insert(all.end(), validation.begin(), validation.end());
+  training = ended_well(set, training);
+  validation = ended_well(set, validation);
+  if (training.empty()) fail(ErrorKind::config, "no run ended well: there is nothing to fit");
+  if (validation.empty()) hold_out_a_fifth(options.seed, training, validation);
+  GraphRunResult result;
+  GraphRunModel& model = result.model;
+  if (options.base != nullptr) model = *options.base;
+  if (options.base == nullptr) {
+    model.form.groups = options.groups;
+    model.memory = fit_memory_of(set, all);
+  }
+  model.runs += static_cast<double>(all.size());
+  for (const std::size_t r : training)
+    if (std::find(model.networks.begin(), model.networks.end(), set.rows[r].run.network) ==
+        model.networks.end())
+      model.networks.push_back(set.rows[r].run.network);
+  add_devices(set, training, model);
+  model.use = UseModel::fit_means(use_samples(set, training), &model.use);
+
+  JobGraphs graphs(model.form);
+  if (options.base == nullptr) {
+    graphs.learn_types(jobs_of(set, training));
+    model.form = graphs.form();
+  }
+  const std::vector<GraphSample> learned = labelled_graphs(set, training, model, graphs),
+                                 judged = labelled_graphs(set, validation, model, graphs);
+  GnnFitOptions fitting;
+  fitting.architecture = architecture_for(model.form, 1 + model.use.outputs().size());
+  fitting.loss = Loss::log;
+  fitting.epochs = options.epochs;
+  fitting.patience = options.patience;
+  fitting.seed = options.seed;
+  fitting.folder = options.folder;
+  fitting.resume = !options.folder.empty();
+  fitting.hear = options.hear;
+  if (options.base != nullptr) {
+    fitting.start = &options.base->network;
+    fitting.frozen = {"conv", "gru/", "set2set/"};
+  }
+  GnnFitResult fitted = fit(learned, judged, fitting);
+  model.network = std::move(fitted.model);
+  result.epochs = fitted.epochs;
+  result.best_epoch = fitted.best_epoch;
+  result.interrupted = fitted.interrupted;
+  model.half_interval = 0;
+  model.half_interval = interval_by(model, set, validation.empty() ? training : validation);
+  return result;
+}
+
+}  // namespace trainyard::predict
