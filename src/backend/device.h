@@ -12,6 +12,13 @@
 
 namespace trainyard::backend {
 
+// What a device is, where it is not the host.
+struct DeviceModel {
+  std::string name;  // its maker's
+  std::int64_t memory_bytes = 0;
+  int multiprocessors = 0;
+};
+
 // What changes from step to step without being a tensor.
 struct StepContext {
   std::uint64_t seed = 0;
@@ -49,6 +56,7 @@ class Device {
   virtual std::string name() const = 0;                   // "cpu", "cuda:0"
   virtual bool is_host() const { return false; }          // the caller may follow its pointers
   virtual std::string pci_address() const { return ""; }  // "0000:1B:00.0"; "": it has none
+  virtual DeviceModel model() const { return {}; }
 
   // Zeroed. Error (device) "out of memory" with the bytes asked and free.
   virtual std::byte* allocate(std::size_t bytes) = 0;

@@ -9,10 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
+#include "backend/measure.h"
 #include "base/progress.h"
 #include "base/units.h"
+#include "meter/nvml.h"
 #include "meter/peaks.h"
 #include "meter/provenance.h"
+#include "ops/dense.h"
+#include "predict/device.h"
 #include "train/session.h"
 #include "train/thread_limit.h"
 
@@ -22,7 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ProbeOptions {
-  std::string device = "cpu";
+  std::string device = "cpu", name;
   int threads = 0;
   double seconds = 1;
   bool machine = false, json = false, quiet = false;
@@ -66,10 +70,82 @@ Json gemm_rows(const backend::Backend& backend, const std::vector<std::string>& 
   return rows;
 }
 
+// As files of devices have it (docs/formats/cluster.md). What is not known is left out.
+Json json_of(const predict::Device& device) {
+  Json figures = Json::object();
+  const auto add = [&](const char* key, double figure) {
+    if (figure > 0) figures[key] = figure;
+  };
+  add("flops_per_second", device.flops_per_second);
+  add("bytes_per_second", device.bytes_per_second);
+  add("launch_seconds", device.launch_seconds);
+  figures["memory"] = static_cast<std::int64_t>(device.memory_bytes);
+  add("multiprocessors", device.multiprocessors);
+  add("watts", device.watts);
+  return {{device.name, figures}};
+}
+
+void raise(double& figure, const Json& measured) {
+  if (measured.is_number()) figure = std::max(figure, measured.get<double>());
+}
+
+// The roofs of what was measured, as a data sheet would state them.
+void set_roofs(predict::Device& device, const Json& report) {
+  for (const Json& row : report["gemm"])
+    if (row["precision"] == "f32") raise(device.flops_per_second, row["flops_per_second"]);
+  if (report.contains("fma_flops_per_second"))
+    raise(device.flops_per_second, report["fma_flops_per_second"]["f32"]);
+  for (const Json& figure : report["memory_bytes_per_second"]) raise(device.bytes_per_second, figure);
+}
+
+predict::Device describe_cpu(const Json& report, const record::Provenance& facts) {
+  predict::Device device;
+  if (const record::Value* model = record::find_fact(facts, "cpu", "model"))
+    device.name = record::to_text(*model);
+  for (const char* key : {"total_bytes", "limit_bytes"})
+    if (const record::Value* fact = record::find_fact(facts, "memory", key))
+      if (const double bytes = record::number_or(*fact, 0); bytes > 0)
+        device.memory_bytes = device.memory_bytes == 0 ? bytes : std::min(device.memory_bytes, bytes);
+  device.multiprocessors = report["threads"].get<double>();
+  device.launch_seconds = 0;
+  for (const Json& figure : report["launch_seconds"]) raise(device.launch_seconds, figure);
+  set_roofs(device, report);
+  return device;
+}
+
+predict::Device describe_gpu(const Json& report, const backend::Device& gpu) {
+  const backend::DeviceModel model = gpu.model();
+  predict::Device device{.name = model.name,
+                         .launch_seconds = report["launch_seconds"]["in_a_row"].get<double>(),
+                         .memory_bytes = static_cast<double>(model.memory_bytes),
+                         .multiprocessors = static_cast<double>(model.multiprocessors)};
+  if (const auto nvml = meter::Nvml::open())
+    if (const auto number = nvml->find(gpu.pci_address()))
+      device.watts = nvml->describe(*number).power_limit_watts.value_or(0);
+  set_roofs(device, report);
+  return device;
+}
+
+// As the engine calls it, with what the library does around it.
+double smallest_kernel_seconds(const backend::Backend& backend) {
+  graph::Graph graph;
+  const graph::ValueId src = graph.add_input("src", {{1, 1}}), weight = graph.add_input("weight", {{1, 1}});
+  ops::dense(graph, "smallest", src, weight, graph::kNone);
+  const backend::KernelRequest request{.node = {graph, graph.nodes().front()},
+                                       .device = backend.device().get(),
+                                       .inputs = {Layout::plain(2), Layout::plain(2)},
+                                       .outputs = {std::nullopt}};
+  for (const backend::Candidate& candidate : backend.candidates())
+    if (candidate.op == &ops::dense_op && candidate.accept(request).accepted())
+      return backend::measure_kernel(backend.device(), request.node, *candidate.make(request));
+  return 0;
+}
+
 Json probe_cpu(const ProbeOptions& options) {
   Json report{{"threads", train::limit_threads(options.threads)}};
-  ProgressBar bar("probe", 6, options.quiet);
-  report["gemm"] = gemm_rows(*backend::make_backend("auto"), {"f32", "bf16", "int8"}, options.seconds);
+  ProgressBar bar("probe", 7, options.quiet);
+  const auto backend = backend::make_backend("auto");
+  report["gemm"] = gemm_rows(*backend, {"f32", "bf16", "int8"}, options.seconds);
   bar.update(1);
   report["fma_flops_per_second"] = {{"f32", meter::f32_fma_flops_per_second(options.seconds)},
                                     {"f64", meter::f64_fma_flops_per_second(options.seconds)}};
@@ -78,16 +154,18 @@ Json probe_cpu(const ProbeOptions& options) {
                                        {"copy", meter::copy_bytes_per_second(options.seconds)},
                                        {"triad", meter::triad_bytes_per_second(options.seconds)}};
   bar.update(6);
+  report["launch_seconds"] = {{"all_threads", meter::launch_seconds(options.seconds)},
+                              {"smallest_kernel", smallest_kernel_seconds(*backend)}};
+  bar.update(7);
   return report;
 }
 
-Json probe_device(const ProbeOptions& options) {
-  const auto backend = backend::make_backend("auto", options.device);
-  Json report{{"device", backend->device()->name()}};
+Json probe_gpu(const ProbeOptions& options, const backend::Backend& backend) {
+  Json report{{"device", backend.device()->name()}};
   ProgressBar bar("probe", 2, options.quiet);
-  report["gemm"] = gemm_rows(*backend, {"f32", "tf32", "bf16"}, options.seconds);
+  report["gemm"] = gemm_rows(backend, {"f32", "tf32", "bf16"}, options.seconds);
   bar.update(1);
-  for (const backend::DevicePeak& peak : backend->device_peaks(options.seconds))
+  for (const backend::DevicePeak& peak : backend.device_peaks(options.seconds))
     report[peak.group][peak.name] = peak.value;
   bar.update(2);
   return report;
@@ -134,13 +212,20 @@ int probe(const ProbeOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 60))
     fail(ErrorKind::usage, "--seconds {}: must be above 0 and at most 60", options.seconds);
   if (options.machine) return show_machine(options.json);
-  Json report = options.device == "cpu" ? probe_cpu(options) : probe_device(options);
-  if (options.json) {
-    report["provenance"] = json_of(meter::find_provenance());
-    fmt::print("{}\n", report.dump());
-  } else {
+  const bool cpu = options.device == "cpu";
+  const auto gpu = cpu ? nullptr : backend::make_backend("auto", options.device);
+  Json report = cpu ? probe_cpu(options) : probe_gpu(options, *gpu);
+  if (!options.json) {
     print_peaks(report, options);
+    return 0;
   }
+  const record::Provenance facts = meter::find_provenance();
+  predict::Device device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
+  if (!options.name.empty()) device.name = options.name;
+  if (device.name.empty()) device.name = options.device;
+  report["devices"] = json_of(device);
+  report["provenance"] = json_of(facts);
+  fmt::print("{}\n", report.dump());
   return 0;
 }
 
@@ -152,14 +237,17 @@ std::function<int()> declare_probe(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--threads", options->threads, "CPU threads (default: all cores)");
   command.add_option("--seconds", options->seconds, "Time for each measurement")->capture_default_str();
+  command.add_option("--name", options->name, "What --json calls the device (default: its model)")
+      ->type_name("NAME");
   command.add_flag("--machine", options->machine,
                    "Measure nothing: what is known of this machine and program, as every run records it");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options->quiet, "No progress bar");
   command.footer(
+      "What --json prints describes the device for `predict --devices FILE` and for clusters of `place`.\n\n"
       "Examples:\n"
       "  trainyard probe --machine\n"
-      "  trainyard probe --threads 1 --seconds 0.2 --json");
+      "  trainyard probe --threads 1 --seconds 0.1 --name corner --json");
   return [options] { return probe(*options); };
 }
 

@@ -77,6 +77,17 @@ struct Arrays {
 double f32_fma_flops_per_second(double seconds) { return fma_rate<float, kVectorBytes / 4>(seconds); }
 double f64_fma_flops_per_second(double seconds) { return fma_rate<double, kVectorBytes / 8>(seconds); }
 
+// Each by itself, so that some fall between whatever else this machine does.
+double launch_seconds(double seconds) {
+  std::vector<CacheLine> seen(
+      static_cast<std::size_t>(thread_count()));  // or there would be nothing to start
+  return 1 / best_rate(seconds, 1, [&] {
+           parallel_chunks(thread_count(), 1, [&](std::int64_t, std::int64_t, int thread) {
+             seen[static_cast<std::size_t>(thread)].floats[0] += 1;
+           });
+         });
+}
+
 double copy_bytes_per_second(double seconds) {
   const Arrays arrays;
   return best_rate(seconds, 2.0 * kArrayFloats * sizeof(float), [&] {

@@ -10,6 +10,10 @@ namespace trainyard::meter {
 double f32_fma_flops_per_second(double seconds);
 double f64_fma_flops_per_second(double seconds);
 
+// From the start of work on all threads to the end of the last of them, where there is nothing to do: the
+// least that a kernel takes.
+double launch_seconds(double seconds);
+
 // Arrays far larger than the caches. Bytes read plus bytes written.
 double copy_bytes_per_second(double seconds);
 double triad_bytes_per_second(double seconds);

@@ -149,6 +149,30 @@ TEST(JobsFileTest, JobsAndClustersAreRead) {
   EXPECT_THROW(make_problem(requests, read, nullptr), Error);
 }
 
+TEST(JobsFileTest, ADevicesFiguresAreThoseThatWereProbed) {
+  const TestFolder folder;
+  folder.write("corner.json",
+               R"({"threads": 2, "gemm": [], "devices": {"EPYC": {"flops_per_second": 2.5e11, )"
+               R"("bytes_per_second": 3e10, "launch_seconds": 4.5e-07, "memory": 25276518400, )"
+               R"("multiprocessors": 2.0}}, "provenance": {"cpu": {"model": "EPYC"}}})");
+  const auto of_cluster = [&](const std::string& figures) {
+    return read_cluster(folder.write("c.yaml", "slots: [{device: here}]\ndevices: {here: " + figures + "}"),
+                        {});
+  };
+  const Cluster read = of_cluster("{probe: corner.json, price_per_hour: 2, multiprocessors: 4}");
+  EXPECT_EQ(read.kinds[0], (predict::Device{.name = "here",
+                                            .flops_per_second = 2.5e11,
+                                            .bytes_per_second = 3e10,
+                                            .launch_seconds = 4.5e-07,
+                                            .memory_bytes = 25276518400,
+                                            .multiprocessors = 4,
+                                            .price_per_hour = 2}));
+  expect_error(ErrorKind::config, "holds no device that `trainyard probe --json` measured",
+               [&] { of_cluster("{probe: c.yaml}"); });
+  expect_error(ErrorKind::config, "c.yaml:2:", [&] { of_cluster("{probe: c.yaml}"); });
+  expect_error(ErrorKind::config, "lost.json", [&] { of_cluster("{probe: lost.json}"); });
+}
+
 TEST(JobsFileTest, MistakesAreNamedWithTheirPlace) {
   const TestFolder folder;
   const auto complain = [&](const std::string& text, const std::string& part) {

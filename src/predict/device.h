@@ -23,7 +23,8 @@ struct Device {
 // Devices of which measurements were published, and some more, by their data sheets.
 const std::vector<Device>& known_devices();
 
-// Devices in YAML or JSON (docs/formats/cluster.md); errors name file and line.
+// Devices in YAML or JSON (docs/formats/cluster.md), or the one in what `probe --json` printed; errors name
+// file and line.
 std::vector<Device> read_devices(const std::filesystem::path& path);
 
 // Whatever the case of letters, spaces and dashes: "gtx-1080" is GTX1080. Error (config) lists those there

@@ -99,6 +99,11 @@ std::string Context::pci_address() const {
   return address.data();
 }
 
+DeviceModel Context::model() const {
+  return {properties_.name, static_cast<std::int64_t>(properties_.totalGlobalMem),
+          properties_.multiProcessorCount};
+}
+
 std::byte* Context::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;

@@ -40,6 +40,7 @@ class Context final : public Device {
 
   std::string name() const override;
   std::string pci_address() const override;
+  DeviceModel model() const override;
   std::byte* allocate(std::size_t bytes) override;
   std::size_t free_bytes() const override;
   void release(std::byte* memory, std::size_t bytes) noexcept override;
