@@ -21,19 +21,6 @@ std::vector<std::byte> first_content(const graph::Value& value, std::uint64_t se
   return content;
 }
 
-// Undoes Shape::to_string.
-Shape shape_of(std::string_view text) {
-  Shape shape;
-  while (!text.empty() && text != "scalar" && shape.rank() < Shape::kMaxRank) {
-    std::int64_t dim = 0;
-    std::from_chars(text.data(), text.data() + text.size(), dim);
-    shape.append(dim);
-    const std::size_t cross = text.find('x');
-    text = cross == std::string_view::npos ? "" : text.substr(cross + 1);
-  }
-  return shape;
-}
-
 class CheckpointWeights {
  public:
   explicit CheckpointWeights(const std::filesystem::path& folder)
@@ -58,7 +45,7 @@ class CheckpointWeights {
           if (parameter.name == name) model.parameters[name] = value;
       if (info.reads_sequences()) continue;
       if (name == "classes") std::from_chars(value.data(), value.data() + value.size(), model.classes);
-      if (name == "input") model.input = shape_of(value);
+      if (name == "input") model.input = Shape::parse(value);
     }
   }
 

@@ -4,8 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_folder.h"
+
 namespace trainyard {
 namespace {
+
+TEST(Shape, RoundTripsItsText) {
+  for (const Shape& shape : {Shape{}, Shape{7}, Shape{128, 3, 24, 24}, Shape{1, 2, 3, 4, 5, 6}, Shape{0}})
+    EXPECT_EQ(Shape::parse(shape.to_string()), shape) << shape.to_string();
+  for (const char* text : {"", "x", "3x", "x3", "3xx3", "-3", "3x-1", "3,3", "1x2x3x4x5x6x7", "Scalar", " 3",
+                           "99999999999999999999"})
+    expect_error(ErrorKind::config, "shape '", [&] { Shape::parse(text); });
+}
 
 TEST(Layout, RoundTripsItsName) {
   for (const char* name : {"plain", "acdb", "aBcd16b", "ABcd16b16a", "Acdb16a", "aBCde16c16b"})

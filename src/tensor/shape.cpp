@@ -1,6 +1,7 @@
 #include "tensor/shape.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,22 @@ namespace trainyard {
 
 Shape::Shape(std::initializer_list<std::int64_t> dims) {
   for (const std::int64_t dim : dims) append(dim);
+}
+
+Shape Shape::parse(std::string_view text) {
+  Shape shape;
+  if (text == "scalar") return shape;
+  const char *at = text.data(), *const end = at + text.size();
+  while (shape.rank() < kMaxRank) {
+    std::int64_t dim = 0;
+    const auto [rest, problem] = std::from_chars(at, end, dim);
+    if (problem != std::errc() || dim < 0) break;
+    shape.append(dim);
+    if (rest == end) return shape;
+    if (*rest != 'x') break;
+    at = rest + 1;
+  }
+  fail(ErrorKind::config, "shape '{}': wants up to {} sizes as in 128x3x24x24, or scalar", text, kMaxRank);
 }
 
 void Shape::append(std::int64_t dim) {

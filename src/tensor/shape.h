@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace trainyard {
 
@@ -15,6 +16,8 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims);
+  // What to_string() made. Error (config).
+  static Shape parse(std::string_view text);
 
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
