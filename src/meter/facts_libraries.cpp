@@ -42,10 +42,11 @@ std::optional<std::string> text_version(const char* symbol) {
   return version ? std::optional<std::string>(version()) : std::nullopt;
 }
 
-// OpenMP runtimes have no call for their version; the name of the file tells GCC's from LLVM's and Intel's.
-std::optional<std::string> openmp_file() {
+// For libraries that have no call for their version: the file that such a function was loaded from. Of OpenMP
+// it tells GCC's runtime from LLVM's and Intel's, of libjpeg the interface and its revision.
+std::optional<std::string> file_with(const char* symbol) {
   ::Dl_info found{};
-  void* function = ::dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+  void* function = ::dlsym(RTLD_DEFAULT, symbol);
   if (!function || ::dladdr(function, &found) == 0 || !found.dli_fname) return std::nullopt;
   std::error_code ignored;
   return std::filesystem::weakly_canonical(found.dli_fname, ignored).filename().string();
@@ -63,12 +64,13 @@ std::optional<std::string> glibc_version() {
 record::Provenance library_facts() {
   FactSection section("libraries");
   section.add("onednn", onednn_version());
-  section.add("openmp", openmp_file());
+  section.add("openmp", file_with("omp_get_max_threads"));
   section.add("glibc", glibc_version());
   section.add("sqlite", text_version("sqlite3_libversion"));
   section.add("openssl", openssl_version());
   section.add("zlib", text_version("zlibVersion"));
   section.add("libpng", png_version());
+  section.add("libjpeg", file_with("jpeg_std_error"));
   section.add("fmt",
               fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
   return section.take();
