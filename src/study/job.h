@@ -29,6 +29,9 @@ struct Job {
   std::string study, cell;
   int replicate = 1, attempt = 1;
   record::Settings settings;
+  // Jobs of one lane run in their order, one at a time, and beside those of other lanes; of those without a
+  // lane the launcher decides.
+  std::string lane{};
   std::string kind;                                // bench, train or program
   std::vector<std::string> command;                // argv, no shell
   std::map<std::string, std::string> environment;  // added to the launcher's

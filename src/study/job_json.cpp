@@ -18,6 +18,7 @@ std::string to_json(const Job& job) {
                      {"replicate", job.replicate},
                      {"attempt", job.attempt},
                      {"settings", Json::parse(record::to_json(job.settings))},
+                     {"lane", job.lane},
                      {"kind", job.kind},
                      {"command", job.command},
                      {"environment", job.environment},
@@ -47,6 +48,7 @@ Job job_from_json(const std::string& text) {
     json.at("replicate").get_to(job.replicate);
     json.at("attempt").get_to(job.attempt);
     job.settings = record::settings_from_json(json.at("settings").dump());
+    job.lane = json.value("lane", "");  // older files have none
     json.at("kind").get_to(job.kind);
     json.at("command").get_to(job.command);
     json.at("environment").get_to(job.environment);

@@ -5,11 +5,13 @@
 
 namespace trainyard::study {
 
-// Runs jobs on this machine, one after the other: two at once would disturb each other's times.
+// Runs jobs on this machine: those of different lanes at once, those without a lane one after the other, as
+// two at once would disturb each other's times.
 class LocalLauncher : public Launcher {
  public:
   explicit LocalLauncher(Folder folder) : folder_(std::move(folder)) {}
 
+  // `finished` and `stop` may be called by other threads; `finished` by one at a time.
   void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) override;
 
  private:

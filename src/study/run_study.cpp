@@ -28,9 +28,9 @@ std::string content_of(const fs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void prepare(const Folder& folder, const Spec& spec) {
+void keep_spec(const Folder& folder, const Spec& spec) {
   refuse_foreign(folder);
-  for (const fs::path& path : {folder.path, folder.records(), folder.logs()}) make_folders(path);
+  make_folders(folder.path);
   if (!fs::exists(folder.spec()) || content_of(folder.spec()) == spec.text)
     return write_once(folder.spec(), spec.text);
   // A changed file: the old one stays.
@@ -62,28 +62,26 @@ record::RunRecord refused_record(const Job& job, const std::string& reason) {
   return run;
 }
 
-std::vector<Job> jobs_to_start(const StudyRun& run, const Progress& progress) {
-  const std::map<std::string, int> begun = attempts_begun(run.folder);
+std::vector<Job> jobs_to_start(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry) {
+  const std::map<std::string, int> begun = attempts_begun(folder);
   std::vector<Job> jobs;
-  for (const RunState& state : progress.states) {
-    if (state.result && !runs_again(*state.result, run.retry)) continue;
+  for (const RunState& state : progress_of(folder).states) {
+    if (state.result && !runs_again(*state.result, retry)) continue;
     const auto last = begun.find(fmt::format("{}-r{}", state.planned.cell, state.planned.replicate));
     const int attempt = last == begun.end() ? 1 : last->second + 1;
-    jobs.push_back(make_job(run.spec, state.planned, attempt, run.trainyard));
+    jobs.push_back(expected.make_job(state.planned, attempt));
   }
   return jobs;
 }
 
 // Takes out the jobs of cells that are known to be impossible, and gives each its record.
-void refuse_impossible(const StudyRun& run, std::vector<Job>& jobs, const Launcher::Finished& finished) {
-  std::map<std::string, std::string> reasons;
-  for (const Cell& cell : run.plan.cells)
-    if (!cell.refused.empty()) reasons[cell.hash] = cell.refused;
+void refuse_impossible(const Folder& folder, const std::map<std::string, std::string>& reasons,
+                       std::vector<Job>& jobs, const Launcher::Finished& finished) {
   const auto kept = std::stable_partition(jobs.begin(), jobs.end(),
                                           [&](const Job& job) { return !reasons.contains(job.cell); });
   for (auto job = kept; job != jobs.end(); ++job) {
     const record::RunRecord refused = refused_record(*job, reasons.at(job->cell));
-    record::write_run_record(refused, run.folder.record(refused.id));
+    record::write_run_record(refused, folder.record(refused.id));
     finished(refused);
   }
   jobs.erase(kept, jobs.end());
@@ -91,25 +89,39 @@ void refuse_impossible(const StudyRun& run, std::vector<Job>& jobs, const Launch
 
 }  // namespace
 
-Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
-  prepare(run.folder, run.spec);
-  const StudyLock lock(run.folder);
-  store::Store store(run.folder.store(), store::Store::Access::write);
-  store.plan(run.spec.name, run.plan.runs);
+Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
+                      Launcher& launcher, const Watcher& watcher) {
+  refuse_foreign(folder);
+  for (const fs::path& path : {folder.path, folder.records(), folder.logs()}) make_folders(path);
+  const StudyLock lock(folder);
+  store::Store store(folder.store(), store::Store::Access::write);
+  store.plan(expected.study, expected.runs);
   launcher.settle();
   std::vector<std::string> complaints;
-  ingest(run.folder, store, complaints);
+  ingest(folder, store, complaints);
   for (const std::string& complaint : complaints) watcher.remarks(complaint);
 
-  std::vector<Job> jobs = jobs_to_start(run, progress_of(run.folder));
+  std::vector<Job> jobs = jobs_to_start(folder, expected, retry);
   watcher.begins(static_cast<std::int64_t>(jobs.size()));
   const Launcher::Finished finished = [&](const record::RunRecord& record) {
     store.add(record);
     watcher.finished(record);
   };
-  refuse_impossible(run, jobs, finished);
+  refuse_impossible(folder, expected.refused, jobs, finished);
   launcher.run(jobs, finished, watcher.stop);
-  return progress_of(run.folder);
+  return progress_of(folder);
+}
+
+Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
+  keep_spec(run.folder, run.spec);
+  ExpectedRuns expected{.study = run.spec.name,
+                        .runs = run.plan.runs,
+                        .make_job = [&](const store::PlannedRun& planned, int attempt) {
+                          return make_job(run.spec, planned, attempt, run.trainyard);
+                        }};
+  for (const Cell& cell : run.plan.cells)
+    if (!cell.refused.empty()) expected.refused[cell.hash] = cell.refused;
+  return run_expected(run.folder, expected, run.retry, launcher, watcher);
 }
 
 }  // namespace trainyard::study

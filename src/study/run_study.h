@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
 #include "study/launcher.h"
 #include "study/plan.h"
@@ -25,9 +26,21 @@ struct Watcher {
   Launcher::Stop stop;
 };
 
+// Runs that are expected of a folder, and how each is started.
+struct ExpectedRuns {
+  std::string study;  // a name
+  std::vector<store::PlannedRun> runs;
+  std::function<Job(const store::PlannedRun&, int attempt)> make_job;
+  std::map<std::string, std::string> refused{};  // why cells can never run, by cell
+};
+
 // Makes or opens the folder, takes in what earlier runs left, starts what is missing, and returns what there
 // is then. Safe to be killed at any moment: the next call goes on. Error (usage) when the folder holds
 // another study or something else.
+Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
+                      Launcher& launcher, const Watcher& watcher);
+
+// The same for the matrix of a study's file.
 Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher);
 
 }  // namespace trainyard::study

@@ -36,9 +36,11 @@ void for_each_unrecorded(const Submission& submission, const std::vector<std::st
 std::vector<Job> take_group(std::vector<Job>& jobs, std::size_t most) {
   const Resources resources = jobs.front().resources;
   const double limit = jobs.front().time_limit_seconds;
+  const std::string lane = jobs.front().lane;
   std::vector<Job> group, rest;
   for (Job& job : jobs) {
-    const bool fits = group.size() < most && job.resources == resources && job.time_limit_seconds == limit;
+    const bool fits = group.size() < most && job.resources == resources && job.time_limit_seconds == limit &&
+                      job.lane == lane;
     (fits ? group : rest).push_back(std::move(job));
   }
   jobs = std::move(rest);
@@ -92,7 +94,9 @@ void SlurmLauncher::submit_all(std::vector<Job> jobs, const Cluster& cluster, Tr
   Resources like;
   while (!jobs.empty() && !stop()) {
     const std::vector<Job> group = take_group(jobs, static_cast<std::size_t>(cluster.max_array_tasks()));
-    Submission submission = prepare_submission(folder_, group, options_.submit);
+    const std::string& lane = group.front().lane;
+    const auto before = lane.empty() ? std::vector<std::int64_t>() : tracker.arrays_in(lane);
+    Submission submission = prepare_submission(folder_, group, options_.submit, before);
     submit(submission);
     for (std::size_t task = 0; task < group.size(); ++task)
       follow(submission, static_cast<int>(task), group[task], tracker, finished);
@@ -118,9 +122,9 @@ void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, con
     for (double waited = 0; waited < interval; waited += kSliceSeconds) {
       if (stop())
         return say(
-            fmt::format("{} runs stay in Slurm's queue and go on: 'trainyard study run' waits for them "
-                        "again, 'trainyard study cancel' ends them",
-                        tracker.watched()));
+            fmt::format("{} runs stay in Slurm's queue and go on: the same command waits for them again, "
+                        "'trainyard study cancel {}' ends them",
+                        tracker.watched(), folder_.path.string()));
       pause(kSliceSeconds);
     }
     interval = tracker.look(finished) ? options_.poll_seconds

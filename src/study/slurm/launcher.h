@@ -19,9 +19,10 @@ struct LauncherOptions {
   std::function<void(const std::string&)> say;         // one line for people; may be empty
 };
 
-// Jobs as arrays of the cluster that this machine submits to. Jobs of equal resources and time limits share
-// an array. Runs of the same cell and replicate that are in the cluster already are waited for, not submitted
-// again. At `stop` everything stays in the queue and goes on.
+// Jobs as arrays of the cluster that this machine submits to. Jobs of equal resources, time limits and lanes
+// share an array, and arrays of one lane wait for each other. Runs of the same cell and replicate that are in
+// the cluster already are waited for, not submitted again. At `stop` everything stays in the queue and goes
+// on.
 class SlurmLauncher : public Launcher {
  public:
   SlurmLauncher(Folder folder, LauncherOptions options);

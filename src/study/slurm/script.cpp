@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -86,6 +86,8 @@ std::string to_text(const Script& script) {
     directives.add("array", fmt::format("0-{}{}", script.tasks - 1,
                                         script.at_once > 0 ? fmt::format("%{}", script.at_once) : ""));
   }
+  if (!script.after.empty())
+    directives.add("dependency", fmt::format("afterany:{}", fmt::join(script.after, ":")));
   directives.add("partition", resources.partition);
   directives.add("account", resources.account);
   directives.add("constraint", resources.constraint);

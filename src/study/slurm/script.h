@@ -14,9 +14,10 @@ struct Script {
   std::filesystem::path output_folder;  // what is printed goes to TASK.log, without an array to NAME.log
   std::filesystem::path work_folder;    // the command runs there
   Resources resources;
-  double time_limit_seconds = 0;  // of the run; the cluster's lies at least a minute above
-  int tasks = 0;                  // 0: no array
-  int at_once = 0;                // of an array's tasks; 0: no limit
+  double time_limit_seconds = 0;      // of the run; the cluster's lies at least a minute above
+  int tasks = 0;                      // 0: no array
+  int at_once = 0;                    // of an array's tasks; 0: no limit
+  std::vector<std::int64_t> after{};  // jobs of the cluster that have to end first, however they do
   std::vector<std::string> command;
 };
 

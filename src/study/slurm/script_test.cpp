@@ -20,6 +20,7 @@ Script small() {
 TEST(SlurmScript, AsksForWhatAStudyNeeds) {
   Script script = small();
   script.at_once = 4;
+  script.after = {17, 18};
   script.time_limit_seconds = 601;
   script.resources = {.partition = "GPU-shared",
                       .account = "ab12",
@@ -36,6 +37,7 @@ TEST(SlurmScript, AsksForWhatAStudyNeeds) {
 #SBATCH --output=/scratch/me/study/slurm/mnist-001-1f2e3d4c/output/%a.log
 #SBATCH --chdir=/home/me
 #SBATCH --array=0-11%4
+#SBATCH --dependency=afterany:17:18
 #SBATCH --partition=GPU-shared
 #SBATCH --account=ab12
 #SBATCH --constraint=skylake|cascadelake

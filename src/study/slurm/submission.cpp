@@ -97,7 +97,8 @@ void accept(Submission& submission, std::int64_t job_id) {
 
 }  // namespace
 
-Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options) {
+Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options,
+                              const std::vector<std::int64_t>& after) {
   Submission submission;
   submission.folder = make_unique_folder(folder, jobs.front().study);
   submission.name = submission.folder.filename().string();
@@ -112,7 +113,8 @@ Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, c
   script.resources = jobs.front().resources;
   script.time_limit_seconds = jobs.front().time_limit_seconds;
   script.tasks = static_cast<int>(jobs.size());
-  script.at_once = options.at_once;
+  script.at_once = jobs.front().lane.empty() ? options.at_once : 1;  // Slurm starts them by their numbers
+  script.after = after;
   script.command = {options.trainyard.string(), "study", "exec",
                     std::filesystem::absolute(folder.path).string(), submission.name};
   write_text(submission.folder / kScript, to_text(script));
@@ -175,12 +177,10 @@ std::string submit_collector(const Folder& folder, std::span<const Submission> a
   script.resources.account = like.account;
   script.command = {options.trainyard.string(), "study", "collect",
                     std::filesystem::absolute(folder.path).string()};
-  std::string dependency = "afterany";
-  for (const Submission& array : arrays) dependency += fmt::format(":{}", array.job_id);
+  for (const Submission& array : arrays) script.after.push_back(array.job_id);
   const std::filesystem::path file = arrays.front().folder / "collect.sh";
   write_text(file, to_text(script));
-  const CommandResult answer =
-      run_command({"sbatch", "--parsable", "--export=ALL", "--dependency=" + dependency, file.string()});
+  const CommandResult answer = run_command({"sbatch", "--parsable", "--export=ALL", file.string()});
   return answer.exit_code == 0 ? "" : answer.reason();
 }
 

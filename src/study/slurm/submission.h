@@ -28,11 +28,13 @@ struct Submission {
 struct SubmitOptions {
   std::filesystem::path trainyard;    // the program, where the nodes see it
   std::filesystem::path work_folder;  // where jobs run
-  int at_once = 0;                    // of one array's tasks; 0: no limit
+  int at_once = 0;                    // of one array's tasks; 0: no limit. Those of a lane run one by one
 };
 
-// REQUIRES: jobs of equal resources and time limits, at most as many as the cluster's arrays have.
-Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options);
+// It waits until the cluster's jobs `after` have ended. REQUIRES: jobs of equal resources, time limits and
+// lanes, at most as many as the cluster's arrays have.
+Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options,
+                              const std::vector<std::int64_t>& after = {});
 
 // Hands it to sbatch and keeps the answer. Killed in between, find_answer() hears it later.
 void submit(Submission& submission);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -12,6 +13,13 @@ namespace trainyard::study::slurm {
 
 void Tracker::add(const Submission& submission, int task, Job job) {
   tasks_.push_back({std::move(job), submission.job_id, task});
+}
+
+std::vector<std::int64_t> Tracker::arrays_in(const std::string& lane) const {
+  std::set<std::int64_t> arrays;
+  for (const Task& task : tasks_)
+    if (task.job.lane == lane) arrays.insert(task.job_id);
+  return {arrays.begin(), arrays.end()};
 }
 
 bool Tracker::settling() const {

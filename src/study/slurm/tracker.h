@@ -27,6 +27,7 @@ class Tracker {
   bool look(const Finished& finished);
 
   std::size_t watched() const { return tasks_.size(); }
+  std::vector<std::int64_t> arrays_in(const std::string& lane) const;  // the cluster's jobs
   bool settling() const;                             // some task has ended and only its record is waited for
   bool cluster_answers() const { return answers_; }  // at the last look
 
