@@ -16,6 +16,7 @@
 #include "place/jobs_file.h"
 #include "place/simulate.h"
 #include "predict/predictor.h"
+#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -129,12 +130,46 @@ void print_results(const Problem& problem, const std::vector<PolicyResult>& resu
     if (!result.left_out.empty()) fmt::print("{}: {}\n", result.policy->name, result.left_out);
 }
 
+std::string slot_of(const study::RunState& state) {
+  return record::to_text(state.planned.settings.at("slot"));
+}
+
+Json json_of_run(const study::RunState& state) {
+  if (!state.result) return {{"run", state.planned.cell}, {"slot", slot_of(state)}, {"status", "missing"}};
+  return {{"run", state.result->id},
+          {"slot", slot_of(state)},
+          {"status", name(state.result->status)},
+          {"reason", state.result->reason}};
+}
+
+void print_submitted(const study::Progress& submitted) {
+  for (const study::RunState& state : submitted.states)
+    if (state.result)
+      fmt::print("{:<11} {} on {}  {}\n", name(state.result->status), state.result->id, slot_of(state),
+                 state.result->reason);
+}
+
+// Says in one line what is not done, too.
+int submitted_code(const study::Progress& submitted) {
+  if (train::StopRequest::asked()) {
+    fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
+    return kInterrupted;
+  }
+  if (submitted.done() == submitted.expected()) return 0;
+  const auto first = std::find_if(submitted.states.begin(), submitted.states.end(),
+                                  [](const study::RunState& state) { return state.result && !state.done(); });
+  fmt::print(stderr, "trainyard: {} of {} jobs did not end well{}\n", submitted.expected() - submitted.done(),
+             submitted.expected(),
+             first == submitted.states.end()
+                 ? ""
+                 : fmt::format("; {}: {}, {}", first->result->id, name(first->result->status),
+                               first->result->reason));
+  return kRunFailed;
+}
+
 int run_place(const PlaceOptions& options) {
   if (!(options.error >= 0 && options.error <= 10))
     fail(ErrorKind::usage, "--error {}: must be from 0 to 10", options.error);
-  if (!options.submit.empty() && std::filesystem::exists(options.out))
-    fail(ErrorKind::usage, "--out '{}': is there already; jobs are started in a folder of their own",
-         options.out.string());
   std::unique_ptr<predict::Predictor> model;
   if (!options.model.empty()) model = predict::read_predictor(options.model);
   const place::Cluster cluster = place::read_cluster(
@@ -146,16 +181,12 @@ int run_place(const PlaceOptions& options) {
   if (!options.submit.empty() && !decisions)
     fail(ErrorKind::usage, "--submit wants one policy and one order of arrival");
   if (!options.json) print_results(problem, results, decisions);
-  std::vector<record::RunRecord> submitted;
+  study::Progress submitted;
   if (!options.submit.empty())
     submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
-  const bool all_well = std::all_of(submitted.begin(), submitted.end(), [](const record::RunRecord& run) {
-    return run.status == record::Status::ok;
-  });
-  const int code = all_well ? 0 : kRunFailed;
+  const int code = submitted_code(submitted);
   if (!options.json) {
-    for (const record::RunRecord& run : submitted)
-      fmt::print("{:<11} {} {}\n", name(run.status), run.id, run.reason);
+    print_submitted(submitted);
     return code;
   }
   Json report{{"jobs", problem.jobs.size()},
@@ -164,8 +195,7 @@ int run_place(const PlaceOptions& options) {
               {"policies", Json::array()}};
   for (const PolicyResult& result : results)
     report["policies"].push_back(json_of_result(problem, result, decisions));
-  for (const record::RunRecord& run : submitted)
-    report["submitted"].push_back({{"run", run.id}, {"status", name(run.status)}, {"reason", run.reason}});
+  for (const study::RunState& state : submitted.states) report["submitted"].push_back(json_of_run(state));
   fmt::print("{}\n", report.dump());
   return code;
 }
@@ -194,7 +224,8 @@ std::function<int()> declare_place(CLI::App& command) {
   command.add_option("--seed", options->seed, "Of orders, errors and random placement")
       ->capture_default_str();
   command
-      .add_option("--submit", options->submit, "Start the jobs as they were placed: local (in turn) or slurm")
+      .add_option("--submit", options->submit,
+                  "Start the jobs as they were placed, here (local) or on slurm; again to go on")
       ->check(CLI::IsMember({"local", "slurm"}));
   command.add_option("--out", options->out, "With --submit: folder for their records and logs")
       ->capture_default_str()

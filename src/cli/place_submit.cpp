@@ -7,17 +7,21 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "base/error.h"
+#include "base/progress.h"
 #include "cli/study_results.h"
 #include "ops/update.h"
 #include "predict/network_name.h"
 #include "study/folder.h"
 #include "study/local_launcher.h"
+#include "study/run_study.h"
 #include "study/slurm/launcher.h"
 #include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
+
+constexpr const char* kStudy = "placement";
 
 // Names of files are made of it.
 std::string plain_id(const std::string& name) {
@@ -27,14 +31,16 @@ std::string plain_id(const std::string& name) {
   return id;
 }
 
-study::Job job_of(const place::JobRequest& request, const place::Slot& slot, const std::string& cell) {
+study::Job job_of(const place::JobRequest& request, const place::Problem& problem, std::size_t slot_number,
+                  const std::string& cell) {
+  const place::Slot& slot = problem.slots[slot_number];
   const predict::TableRun& run = request.run;
   const auto steps = std::max<std::int64_t>(
       1, std::llround(run.epochs * run.images_per_epoch / static_cast<double>(run.batch)));
   study::Job job;
   job.cell = cell;
-  job.run_id = cell + "-r1-a1";
-  job.study = "placement";
+  job.study = kStudy;
+  job.lane = std::to_string(slot_number);  // its name need not be the only one
   job.kind = "train";
   job.settings = {{"network", predict::named_network(run.network).network},
                   {"batch", run.batch},
@@ -62,30 +68,69 @@ std::unique_ptr<study::Launcher> launcher_of(const SubmitPlacement& options, con
   return std::make_unique<study::slurm::SlurmLauncher>(folder, slurm);
 }
 
-}  // namespace
-
-std::vector<record::RunRecord> submit_placement(const place::Problem& problem,
-                                                const std::vector<place::JobRequest>& requests,
-                                                const place::Outcome& outcome,
-                                                const SubmitPlacement& options) {
-  const study::Folder folder{options.out};
-  std::vector<place::Decision> decisions = outcome.decisions;
+// In the order of their starts.
+std::vector<study::Job> jobs_of(const place::Problem& problem, const std::vector<place::JobRequest>& requests,
+                                std::vector<place::Decision> decisions) {
   std::stable_sort(
       decisions.begin(), decisions.end(),
       [](const place::Decision& a, const place::Decision& b) { return a.start_seconds < b.start_seconds; });
   std::vector<study::Job> jobs;
-  for (std::size_t i = 0; i < decisions.size(); ++i) {
-    const std::string cell = fmt::format("{:03}-{}", i + 1, plain_id(requests[decisions[i].job].name));
-    jobs.push_back(job_of(requests[decisions[i].job], problem.slots[decisions[i].slot], cell));
+  for (const place::Decision& decision : decisions) {
+    const place::JobRequest& request = requests[decision.job];
+    const std::string cell = fmt::format("{:03}-{}", jobs.size() + 1, plain_id(request.name));
+    jobs.push_back(job_of(request, problem, decision.slot, cell));
   }
-  for (const std::filesystem::path& path : {folder.path, folder.records(), folder.logs()}) make_folders(path);
+  return jobs;
+}
+
+// A placement is a study of runs that were chosen one by one.
+study::ExpectedRuns expected_of(const std::vector<study::Job>& jobs) {
+  study::ExpectedRuns expected{.study = kStudy};
+  for (const study::Job& job : jobs)
+    expected.runs.push_back({static_cast<std::int64_t>(expected.runs.size()), job.cell, 1, job.settings});
+  expected.make_job = [&jobs](const store::PlannedRun& planned, int attempt) {
+    study::Job job = jobs.at(static_cast<std::size_t>(planned.position));
+    job.attempt = attempt;
+    job.run_id = fmt::format("{}-r1-a{}", job.cell, attempt);
+    return job;
+  };
+  return expected;
+}
+
+void refuse_other_placement(const study::Folder& folder, const std::vector<store::PlannedRun>& runs) {
+  if (!std::filesystem::exists(folder.store())) return;
+  const std::vector<store::PlannedRun> earlier =
+      store::Store(folder.store(), store::Store::Access::read).planned();
+  const auto same = [](const store::PlannedRun& a, const store::PlannedRun& b) {
+    return a.cell == b.cell && record::to_json(a.settings) == record::to_json(b.settings);
+  };
+  if (!earlier.empty() && !std::equal(earlier.begin(), earlier.end(), runs.begin(), runs.end(), same))
+    fail(ErrorKind::usage, "--out '{}': holds another placement; only the same one goes on there",
+         folder.path.string());
+}
+
+}  // namespace
+
+study::Progress submit_placement(const place::Problem& problem,
+                                 const std::vector<place::JobRequest>& requests,
+                                 const place::Outcome& outcome, const SubmitPlacement& options) {
+  const study::Folder folder{options.out};
+  const std::vector<study::Job> jobs = jobs_of(problem, requests, outcome.decisions);
+  const study::ExpectedRuns expected = expected_of(jobs);
+  refuse_other_placement(folder, expected.runs);
   const train::StopRequest guard;
-  std::vector<record::RunRecord> ended;
-  launcher_of(options, folder)
-      ->run(
-          jobs, [&](const record::RunRecord& run) { ended.push_back(run); },
-          [] { return train::StopRequest::asked(); });
-  return ended;
+  std::unique_ptr<ProgressBar> bar;
+  std::int64_t ended = 0;
+  const study::Watcher watcher{
+      .begins = [&](std::int64_t runs) { bar = std::make_unique<ProgressBar>("place", runs, false); },
+      .finished =
+          [&](const record::RunRecord& run) {
+            bar->update(++ended, fmt::format("{} {}", name(run.status), run.id));
+          },
+      .remarks = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); },
+      .stop = [] { return train::StopRequest::asked(); }};
+  const auto launcher = launcher_of(options, folder);
+  return study::run_expected(folder, expected, {}, *launcher, watcher);
 }
 
 }  // namespace trainyard::cli

@@ -6,7 +6,7 @@
 
 #include "place/jobs_file.h"
 #include "place/simulate.h"
-#include "record/run_record.h"
+#include "study/progress.h"
 
 namespace trainyard::cli {
 
@@ -15,12 +15,12 @@ struct SubmitPlacement {
   std::filesystem::path out;
 };
 
-// Starts every placed job as `trainyard train`, in the order of their starts, through the launchers of
-// studies; returns how each ended, less those still in the queue when Ctrl-C was pressed. Records and logs
-// are in the folder. REQUIRES: it is not there yet.
-std::vector<record::RunRecord> submit_placement(const place::Problem& problem,
-                                                const std::vector<place::JobRequest>& requests,
-                                                const place::Outcome& outcome,
-                                                const SubmitPlacement& options);
+// Starts every placed job as `trainyard train`, through the launchers of studies: those of one slot in the
+// order of their starts, one at a time, beside those of the others. The folder is a study's; killed or
+// interrupted, the same call goes on where it stopped. Error (usage) when the folder holds another placement
+// or something else.
+study::Progress submit_placement(const place::Problem& problem,
+                                 const std::vector<place::JobRequest>& requests,
+                                 const place::Outcome& outcome, const SubmitPlacement& options);
 
 }  // namespace trainyard::cli

@@ -80,7 +80,11 @@ TEST_F(PredictCliTest, PlacedJobsAreStarted) {
   ASSERT_EQ(report["submitted"].size(), 2u);
   EXPECT_EQ(report["submitted"][0]["status"], "ok");
   EXPECT_TRUE(std::filesystem::exists(work() / "placement" / "records" / "001-lenet-1-1-r1-a1.json"));
-  expect_failed(run(words), 1, "--out 'placement': is there already");
+  // The same goes on, and all is done; another is refused.
+  const auto again = report_of(words);
+  EXPECT_EQ(again["submitted"], report["submitted"]);
+  expect_failed(run("place jobs.yaml --cluster cluster.yaml --model model.json --submit local --json"), 1,
+                "--out 'placement': holds another placement");
   // What ran teaches.
   EXPECT_EQ(report_of("predict fit placement/records --device H200 -o h.json --no-intervals --json")["runs"],
             2);
