@@ -10,10 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/units.h"
+#include "cli/page_files.h"
 #include "report/charts.h"
-#include "report/export_charts.h"
 #include "report/libraries.h"
 #include "report/page.h"
 #include "report/study_view.h"
@@ -27,8 +25,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ReportOptions {
-  std::filesystem::path study, out, charts;
-  std::string format = "svg";
+  std::filesystem::path study;
+  PageFiles files;
   report::LibraryOptions libraries;
   bool get_libraries = false, json = false;
 };
@@ -58,55 +56,32 @@ report::StudyView open_study(const std::filesystem::path& folder) {
   return view;
 }
 
-// Of a page that has been written.
-Json describe(const report::StudyView& view, const std::vector<report::Chart>& charts) {
+int write_report(const ReportOptions& options) {
+  if (options.study.empty()) fail(ErrorKind::usage, "report: a study's folder is required");
+  const report::StudyView view = open_study(options.study);
+  const std::vector<report::Chart> charts = report::make_charts(view);
+  PageFiles files = options.files;
+  if (files.page.empty()) files.page = options.study / "report.html";
+  const WrittenFiles written = write_page(files, charts, options.libraries, [&](const auto& libraries) {
+    return report::make_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
+  });
   std::int64_t expected = 0, done = 0, warnings = 0;
   for (const report::Cell& cell : view.cells) {
     expected += cell.expected();
     done += std::ssize(cell.done);
   }
   for (const record::RunRecord& run : view.runs) warnings += std::ssize(run.warnings);
-  Json drawn = Json::array(), left_out = Json::array();
-  for (const report::Chart& chart : charts) {
-    if (chart.spec.empty())
-      left_out.push_back({{"id", chart.id}, {"reason", chart.left_out}});
-    else
-      drawn.push_back({{"id", chart.id}, {"title", chart.title}});
-  }
-  return {{"study", view.name},  {"cells", view.cells.size()}, {"runs_expected", expected},
-          {"runs_done", done},   {"warnings", warnings},       {"charts", drawn},
-          {"left_out", left_out}};
-}
-
-int write_report(const ReportOptions& options) {
-  if (options.study.empty()) fail(ErrorKind::usage, "report: a study's folder is required");
-  const report::StudyView view = open_study(options.study);
-  const std::vector<report::Chart> charts = report::make_charts(view);
-  const std::vector<report::Library> libraries = report::get_libraries(options.libraries);
-  const std::filesystem::path out = options.out.empty() ? options.study / "report.html" : options.out;
-  const std::string page =
-      report::make_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
-  AtomicFile file(out);
-  file.write(page);
-  file.commit();
-  std::vector<std::filesystem::path> images;
-  if (!options.charts.empty())
-    images =
-        report::export_charts(charts, libraries, options.charts,
-                              options.format == "png" ? report::ImageFormat::png : report::ImageFormat::svg);
-  Json result = describe(view, charts);
-  result["report"] = out.string();
-  result["bytes"] = page.size();
-  result["files"] = Json::array();
-  for (const std::filesystem::path& image : images) result["files"].push_back(image.string());
-  if (options.json) {
-    print_json(result);
+  if (!options.json) {
+    print_written(written, charts, fmt::format("{} of {} runs done", done, expected));
     return 0;
   }
-  fmt::print("{}: {} of {} runs done, {} charts, {}\n", out.string(), result["runs_done"].get<std::int64_t>(),
-             result["runs_expected"].get<std::int64_t>(), result["charts"].size(),
-             format_bytes(static_cast<std::int64_t>(page.size())));
-  for (const std::filesystem::path& image : images) fmt::print("{}\n", image.string());
+  Json result{{"study", view.name},
+              {"cells", view.cells.size()},
+              {"runs_expected", expected},
+              {"runs_done", done},
+              {"warnings", warnings}};
+  describe_written(written, charts, result);
+  print_json(result);
   return 0;
 }
 
@@ -118,14 +93,10 @@ std::function<int()> declare_report(CLI::App& command) {
       "Write a study's results as one HTML file that needs no network, and its charts as files");
   command.add_option("study", options->study, "Folder of the study")->type_name("DIR");
   command
-      .add_option("--out", options->out,
+      .add_option("--out", options->files.page,
                   "Where to write the page (default: report.html in the study's folder)")
       ->type_name("FILE");
-  command.add_option("--charts", options->charts, "Also draw every chart into a file of this folder")
-      ->type_name("DIR");
-  command.add_option("--format", options->format, "Of these files: svg or png")
-      ->check(CLI::IsMember({"svg", "png"}))
-      ->capture_default_str();
+  declare_chart_files(command, options->files);
   command.add_flag("--get-libraries", options->get_libraries,
                    "Only fetch the script libraries of the page, for a later use without network");
   command.add_option("--cache", options->libraries.cache, "Cache folder (default: ~/.cache/trainyard)")

@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "report/escape.h"
 #include "report/number_text.h"
+#include "report/page_frame.h"
 #include "report/sections.h"
 
 namespace trainyard::report {
@@ -78,27 +78,20 @@ std::string when(const StudyView& view, double made_seconds) {
   return fmt::format("runs from {} to {}, {}", time_text(first), time_text(last), made);
 }
 
-std::string tile(const std::string& value, const std::string& meaning, bool alarm) {
-  return fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>\n", alarm ? " alarm" : "",
-                     html_text(value), html_text(meaning));
-}
-
 }  // namespace
 
 std::string header_section(const StudyView& view, double made_seconds) {
   const Totals sum = total(view);
-  std::string html = fmt::format(
-      "<header>\n<p class=\"kicker\">Trainyard study</p>\n<h1>{}</h1>\n<p class=\"when\">{}</p>\n"
-      "<p class=\"summary\">{}</p>\n<div class=\"tiles\">\n",
-      html_text(view.name.empty() ? "Unnamed study" : view.name), html_text(when(view, made_seconds)),
-      html_text(in_words(sum)));
-  html += tile(fmt::format("{} / {}", sum.done, sum.expected), "runs done", sum.done != sum.expected);
-  html += tile(fmt::format("{} / {}", sum.complete_cells, view.cells.size()), "cells complete",
-               sum.complete_cells != std::ssize(view.cells));
-  html += tile(sum.fastest == nullptr ? "-" : number_text(sum.fastest->throughput.mean),
-               "images/s, fastest cell", false);
-  html += tile(fmt::format("{}", sum.warnings), "warnings", sum.warnings > 0);
-  return html + "</div>\n</header>\n";
+  return header_html(
+      {"Trainyard study",
+       view.name.empty() ? "Unnamed study" : view.name,
+       when(view, made_seconds),
+       in_words(sum),
+       {{fmt::format("{} / {}", sum.done, sum.expected), "runs done", sum.done != sum.expected},
+        {fmt::format("{} / {}", sum.complete_cells, view.cells.size()), "cells complete",
+         sum.complete_cells != std::ssize(view.cells)},
+        {sum.fastest == nullptr ? "-" : number_text(sum.fastest->throughput.mean), "images/s, fastest cell"},
+        {fmt::format("{}", sum.warnings), "warnings", sum.warnings > 0}}});
 }
 
 }  // namespace trainyard::report

@@ -5,19 +5,10 @@
 #include "report/escape.h"
 #include "report/number_text.h"
 #include "report/sections.h"
+#include "report/table_cells.h"
 
 namespace trainyard::report {
 namespace {
-
-// What people read, and the number itself for sorting and for whoever reads the page by program.
-std::string number_cell(const char* figure, double exact, const std::string& text) {
-  return fmt::format("<td class=\"num\" data-figure=\"{}\" data-value=\"{}\">{}</td>", figure, exact,
-                     html_text(text));
-}
-
-std::string empty_cell(const char* figure) {
-  return fmt::format("<td class=\"num none\" data-figure=\"{}\">-</td>", figure);
-}
 
 long long warnings_of(const Cell& cell) {
   long long count = 0;
