@@ -20,11 +20,12 @@ void declare_chart_files(CLI::App& command, PageFiles& files) {
       ->capture_default_str();
 }
 
-WrittenFiles write_page(const PageFiles& files, const std::vector<report::Chart>& charts,
+WrittenFiles write_page(const PageFiles& files, std::vector<report::Chart> charts,
                         const report::LibraryOptions& options,
                         const std::function<std::string(const std::vector<report::Library>&)>& make_page) {
+  if (!files.wanted()) return {};
   const std::vector<report::Library> libraries = report::get_libraries(options);
-  WrittenFiles written{files.page, 0, {}};
+  WrittenFiles written{files.page, 0, {}, {}};
   if (!files.page.empty()) {
     const std::string page = make_page(libraries);
     AtomicFile file(files.page);
@@ -36,14 +37,15 @@ WrittenFiles write_page(const PageFiles& files, const std::vector<report::Chart>
     written.images =
         report::export_charts(charts, libraries, files.charts,
                               files.format == "png" ? report::ImageFormat::png : report::ImageFormat::svg);
+  written.charts = std::move(charts);
   return written;
 }
 
-void describe_written(const WrittenFiles& written, const std::vector<report::Chart>& charts,
-                      nlohmann::ordered_json& result) {
+void describe_written(const WrittenFiles& written, nlohmann::ordered_json& result) {
   using Json = nlohmann::ordered_json;
+  if (written.charts.empty()) return;
   result["charts"] = result["left_out"] = result["files"] = Json::array();
-  for (const report::Chart& chart : charts) {
+  for (const report::Chart& chart : written.charts) {
     if (chart.spec.empty())
       result["left_out"].push_back({{"id", chart.id}, {"reason", chart.left_out}});
     else
@@ -56,9 +58,8 @@ void describe_written(const WrittenFiles& written, const std::vector<report::Cha
   for (const std::filesystem::path& image : written.images) result["files"].push_back(image.string());
 }
 
-void print_written(const WrittenFiles& written, const std::vector<report::Chart>& charts,
-                   const std::string& what) {
-  const auto drawn = std::count_if(charts.begin(), charts.end(),
+void print_written(const WrittenFiles& written, const std::string& what) {
+  const auto drawn = std::count_if(written.charts.begin(), written.charts.end(),
                                    [](const report::Chart& chart) { return !chart.spec.empty(); });
   if (!written.page.empty())
     fmt::print("{}: {}, {} charts, {}\n", written.page.string(), what, drawn,

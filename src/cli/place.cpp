@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/exit_code.h"
+#include "cli/place_page.h"
 #include "cli/place_submit.h"
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
@@ -33,15 +34,8 @@ struct PlaceOptions {
   double error = 0;
   std::uint64_t seed = 1;
   int orders = 0;
+  PageFiles page;
   bool json = false;
-};
-
-// Of one policy, over the orders of arrival.
-struct PolicyResult {
-  const Policy* policy = nullptr;
-  std::string left_out;  // why, where it cannot be
-  Outcome first;         // of the first order
-  double mean_completion_seconds = 0, makespan_seconds = 0, utilisation = 0, out_of_memory = 0;
 };
 
 PolicyResult result_of(const Problem& given, const Policy& policy, const PlaceOptions& options) {
@@ -180,7 +174,15 @@ int run_place(const PlaceOptions& options) {
   const bool decisions = options.policy != "all" && options.orders == 0;
   if (!options.submit.empty() && !decisions)
     fail(ErrorKind::usage, "--submit wants one policy and one order of arrival");
-  if (!options.json) print_results(problem, results, decisions);
+  WrittenFiles written;
+  if (options.page.wanted())
+    written = write_place_page(options.page,
+                               {problem, requests, results, options.jobs, options.orders, options.error},
+                               options.json);
+  if (!options.json) {
+    print_results(problem, results, decisions);
+    print_written(written, fmt::format("{} jobs", problem.jobs.size()));
+  }
   study::Progress submitted;
   if (!options.submit.empty())
     submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
@@ -196,6 +198,7 @@ int run_place(const PlaceOptions& options) {
   for (const PolicyResult& result : results)
     report["policies"].push_back(json_of_result(problem, result, decisions));
   for (const study::RunState& state : submitted.states) report["submitted"].push_back(json_of_run(state));
+  describe_written(written, report);
   fmt::print("{}\n", report.dump());
   return code;
 }
@@ -230,6 +233,11 @@ std::function<int()> declare_place(CLI::App& command) {
   command.add_option("--out", options->out, "With --submit: folder for their records and logs")
       ->capture_default_str()
       ->type_name("DIR");
+  command
+      .add_option("--report", options->page.page,
+                  "Write a page of charts and tables (HTML, needs no network)")
+      ->type_name("FILE");
+  declare_chart_files(command, options->page);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "A job that does not fit into a device's memory is never placed there. JCT is the time from a job's\n"

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/predict_commands.h"
+#include "cli/predict_eval_page.h"
 #include "cli/predict_graph.h"
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
@@ -30,6 +31,7 @@ struct EvalOptions {
   std::uint64_t seed = 1;
   int seeds = 1;
   GraphKindOptions graph;
+  PageFiles page;
   bool twins_together = false, intervals = false, skip_unknown = false, json = false, quiet = false;
 };
 
@@ -148,14 +150,19 @@ void write_predictions(const RunSet& set, const std::vector<Trial>& trials,
   file.commit();
 }
 
+std::vector<Judged> judged_of(const std::vector<Trial>& trials) {
+  std::vector<Judged> all;
+  for (const Trial& trial : trials) all.insert(all.end(), trial.judged.begin(), trial.judged.end());
+  return all;
+}
+
 // By device, network and family, over all that was judged.
 struct Table {
   const char* name;
   NamedScores scores;
 };
 std::vector<Table> break_down(const RunSet& set, const std::vector<Trial>& trials) {
-  std::vector<Judged> all;
-  for (const Trial& trial : trials) all.insert(all.end(), trial.judged.begin(), trial.judged.end());
+  const std::vector<Judged> all = judged_of(trials);
   const auto run = [&](const Judged& one) -> const predict::TableRun& { return set.rows[one.row].run; };
   return {{"device", scores_by(all, [&](const Judged& one) { return run(one).device; })},
           {"network", scores_by(all, [&](const Judged& one) { return run(one).network; })},
@@ -203,6 +210,12 @@ int eval(const EvalOptions& options) {
   for (const Trial& trial : trials) scores.emplace_back(trial.name, predict::score(trial.judged));
   const NamedScores held = mean_scores(scores);
   if (!options.predictions.empty()) write_predictions(set, trials, options.predictions);
+  WrittenFiles written;
+  if (options.page.wanted())
+    written = write_eval_page(options.page,
+                              {set, judged_of(trials), model ? NamedScores{} : held, options.runs,
+                               options.model, options.split, options.source, options.target, options.seeds},
+                              options.quiet);
   Json report{{"runs", set.rows.size()}, {"skipped", set.skipped}, {"held_out", json_of_scores(held)}};
   if (!options.json && !model) print_scores("held out", held);
   if (options.split != "random" && !model && options.target.empty())
@@ -220,6 +233,8 @@ int eval(const EvalOptions& options) {
   if (!options.json) print_use_scores(use);
   for (const auto& [name, count] : set.skipped)
     if (!options.json) fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
+  if (!options.json) print_written(written, fmt::format("{} runs", set.rows.size()));
+  describe_written(written, report);
   if (options.json) fmt::print("{}\n", report.dump());
   return 0;
 }
@@ -252,6 +267,11 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
   command.add_option("--device", options->device, "Records are of this device")->type_name("NAME");
   command.add_option("--predictions", options->predictions, "Write every prediction as CSV")
       ->type_name("FILE");
+  command
+      .add_option("--report", options->page.page,
+                  "Write a page of charts and tables (HTML, needs no network)")
+      ->type_name("FILE");
+  declare_chart_files(command, options->page);
   command.add_flag("--skip-unknown", options->skip_unknown,
                    "Leave out runs of unknown networks or devices, and count them");
   add_graph_kind_options(command, options->graph);

@@ -72,7 +72,7 @@ int write_report(const ReportOptions& options) {
   }
   for (const record::RunRecord& run : view.runs) warnings += std::ssize(run.warnings);
   if (!options.json) {
-    print_written(written, charts, fmt::format("{} of {} runs done", done, expected));
+    print_written(written, fmt::format("{} of {} runs done", done, expected));
     return 0;
   }
   Json result{{"study", view.name},
@@ -80,7 +80,7 @@ int write_report(const ReportOptions& options) {
               {"runs_expected", expected},
               {"runs_done", done},
               {"warnings", warnings}};
-  describe_written(written, charts, result);
+  describe_written(written, result);
   print_json(result);
   return 0;
 }

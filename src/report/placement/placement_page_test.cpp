@@ -1,0 +1,130 @@
+#include "report/placement/placement_page.h"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "report/placement/placement_charts.h"
+
+namespace trainyard::report {
+namespace {
+
+using nlohmann::json;
+
+// Jobs of two families, one an hour after the others, on a slow device and one twice as fast; the last fits
+// nowhere.
+PlacementView test_placement(int jobs = 5) {
+  PlacementView view{.title = "jobs.yaml"};
+  view.problem.kinds = {{.name = "slow", .watts = 100, .price_per_hour = 1},
+                        {.name = "fast", .watts = 300, .price_per_hour = 4}};
+  view.problem.slots = {{"slow", 0}, {"fast", 1}, {"idle", 0}};
+  for (int i = 0; i < jobs; ++i) {
+    const double seconds = 3600.0 * (i + 1);
+    place::Job job{"job " + std::to_string(i),
+                   i == 1 ? 3600.0 : 0.0,
+                   {{.seconds = seconds, .true_seconds = seconds},
+                    {.seconds = seconds / 2, .true_seconds = seconds / 2}}};
+    if (i + 1 == jobs) job.options[0].fits = job.options[1].fits = false;
+    view.problem.jobs.push_back(job);
+    view.families.push_back(i % 2 == 0 ? "vgg" : "lenet");
+  }
+  view.shown = "earliest-finish";
+  view.outcome = place::simulate(view.problem, place::find_policy(view.shown));
+  view.policies = {{view.shown, "as they come", "", view.outcome->mean_completion_seconds,
+                    view.outcome->makespan_seconds, view.outcome->utilisation, 0}};
+  return view;
+}
+
+std::string page_of(const PlacementView& view) {
+  return make_placement_page(view, make_placement_charts(view), {}, 1'780'000'000);
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+json spec_of(const Chart& chart) { return chart.spec.empty() ? json() : json::parse(chart.spec); }
+
+TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
+  const PlacementView view = test_placement();
+  const json spec = spec_of(make_gantt_chart(view));
+  const json& bars = spec["data"]["values"];
+  ASSERT_EQ(bars.size(), 4u);
+  EXPECT_EQ(spec["encoding"]["y"]["scale"]["domain"], (json{"slow", "fast", "idle"}));
+  std::map<std::string, double> until;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const place::Decision& decision = view.outcome->decisions[i];
+    EXPECT_EQ(bars[i]["start"], decision.start_seconds / 3600);
+    EXPECT_EQ(bars[i]["end"], decision.end_seconds / 3600);
+    EXPECT_EQ(bars[i]["reason"], decision.reason);
+    // A device runs one job at a time.
+    EXPECT_GE(bars[i]["start"], until[bars[i]["slot"]]);
+    until[bars[i]["slot"]] = bars[i]["end"];
+  }
+  EXPECT_EQ(spec["layer"][0]["encoding"]["x"]["title"], "hours from the start");
+  EXPECT_EQ(spec["layer"][0]["encoding"]["color"]["scale"]["domain"], (json{"lenet", "vgg"}));
+}
+
+TEST(PlacementCharts, JobsHaveTheirNamesWhereThereIsRoom) {
+  const json few = spec_of(make_jobs_chart(test_placement()));
+  EXPECT_EQ(few["encoding"]["y"]["axis"]["labels"], true);
+  EXPECT_EQ(few["data"]["values"].size(), 4u);
+  const json many = spec_of(make_jobs_chart(test_placement(385)));
+  EXPECT_EQ(many["encoding"]["y"]["axis"]["labels"], false);
+  EXPECT_EQ(many["data"]["values"].size(), 384u);
+  EXPECT_LE(many["height"]["step"].get<double>() * 384, 900);
+  PlacementView twins = test_placement();
+  for (place::Job& job : twins.problem.jobs) job.name = "twin";
+  std::set<std::string> rows;
+  const json drawn = spec_of(make_jobs_chart(twins));
+  for (const json& row : drawn["data"]["values"]) rows.insert(row["row"]);
+  EXPECT_EQ(rows.size(), 4u);
+}
+
+TEST(PlacementCharts, WhatIsAbsentIsLeftOut) {
+  PlacementView view = test_placement();
+  view.families.clear();
+  const json spec = spec_of(make_gantt_chart(view));
+  EXPECT_TRUE(spec["layer"][0]["encoding"]["color"].at("legend").is_null());
+  view.outcome->decisions.clear();
+  EXPECT_EQ(make_gantt_chart(view).left_out, "no job was placed");
+  view.outcome.reset();
+  view.orders = 20;
+  for (const Chart& chart : make_placement_charts(view))
+    EXPECT_EQ(chart.left_out, "jobs arrived in 20 orders, and a plan shows one");
+  EXPECT_FALSE(has(page_of(view), "<section id=\"jobs\""));
+  EXPECT_TRUE(has(page_of(view), "means over 20 orders"));
+}
+
+TEST(PlacementCharts, PoliciesAreComparedWhereThereAreSeveral) {
+  PlacementView view = test_placement();
+  EXPECT_EQ(make_placement_charts(view).size(), 2u);
+  view.policies.push_back({"cheapest", "where it costs least", "a device says no price"});
+  view.policies.push_back({"careless", "anywhere", "", 1, 2, 0.5, 3});
+  const Chart chart = make_placement_charts(view).front();
+  EXPECT_EQ(chart.id, "policies");
+  const json rows = spec_of(chart)["data"]["values"];
+  EXPECT_EQ(rows.size(), 2u * 2 + 1);
+  EXPECT_EQ(rows[0]["policy"], "careless");
+  // Jobs that are lost are no way to be fast.
+  EXPECT_EQ(best_policy(view.policies)->name, "earliest-finish");
+  EXPECT_TRUE(has(page_of(view), "left out: a device says no price"));
+}
+
+TEST(PlacementPage, TablesHoldEveryJobWithItsReason) {
+  PlacementView view = test_placement();
+  view.outcome->decisions[0].reason = "<b>";
+  view.outcome->decisions[1].out_of_memory = true;
+  const std::string page = page_of(view);
+  EXPECT_TRUE(has(page, "4 / 5</b><span>jobs placed"));
+  EXPECT_TRUE(has(page, "it fits into the memory of no device"));
+  EXPECT_TRUE(has(page, "&lt;b&gt;"));
+  EXPECT_TRUE(has(page, "<span class=\"badge\">out of memory</span>"));
+  for (std::size_t i = 2; i < 4; ++i) EXPECT_TRUE(has(page, view.outcome->decisions[i].reason));
+  EXPECT_TRUE(has(page, "kWh</b><span>energy"));
+  view.outcome->energy_joules = 0;
+  EXPECT_FALSE(has(page_of(view), "kWh</b><span>energy"));
+}
+
+}  // namespace
+}  // namespace trainyard::report
