@@ -47,10 +47,14 @@ TEST_F(PredictionPageTest, DrawsPredictionsAndPlacements) {
 
   EXPECT_EQ(made("predict eval --runs runs.csv --model model.json --report eval.html --json")["report"],
             "eval.html");
-  const std::string eval = drawn("eval.html", 5);
+  const std::string eval = drawn("eval.html", 6);
   EXPECT_EQ(marks(eval, "predicted", "point"), 24u);
   EXPECT_EQ(marks(eval, "predicted", "rule mark"), 24u);
   EXPECT_EQ(marks(eval, "predicted", "line mark"), 2u * 3);
+  // The legend can be clicked.
+  EXPECT_NE(eval.find("series_legend_symbols"), std::string::npos);
+  EXPECT_EQ(marks(eval, "off", "point"), 24u);
+  EXPECT_EQ(marks(eval, "off", "rule mark"), 24u + 3);
   EXPECT_EQ(marks(eval, "errors-family", "bar"), 3u);
   EXPECT_EQ(marks(eval, "coverage", "bar"), 3u);
 

@@ -22,7 +22,7 @@ constexpr const char* kGanttView = R"json({
   "layer": [
     {
       "params": [{"name": "zoom", "bind": "scales",
-                  "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"}}],
+                  "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.ctrlKey]"}}],
       "mark": {"type": "bar", "stroke": "white", "strokeWidth": $gap, "clip": true},
       "encoding": {
         "x": {"field": "start", "type": "quantitative", "title": $title,
@@ -77,7 +77,7 @@ Chart make_gantt_chart(const PlacementView& view) {
   for (const place::Slot& slot : view.problem.slots)
     if (std::find(slots.begin(), slots.end(), slot.name) == slots.end()) slots.push_back(slot.name);
   chart.explanation = fmt::format(
-      "By {}. A row a device, a bar a job, coloured by family. Drag to move, shift and wheel to zoom, double "
+      "By {}. A row a device, a bar a job, coloured by family. Drag to move, Ctrl and wheel to zoom, double "
       "click "
       "to see all.",
       view.shown);
@@ -85,7 +85,7 @@ Chart make_gantt_chart(const PlacementView& view) {
   chart.spec =
       finish_spec(fill_spec(kGanttView, {{"step", fmt::format("{}", row_height(slots.size()))},
                                          {"slots", to_json(slots)},
-                                         {"gap", outcome.decisions.size() > 60 ? "0.4" : "1.2"},
+                                         {"gap", outcome.decisions.size() > 60 ? "0.2" : "1.2"},
                                          {"title", to_json(fmt::format("{} from the start", unit.name))},
                                          {"span", to_json(outcome.makespan_seconds / unit.seconds)},
                                          {"colour", family_colours(families)},

@@ -73,7 +73,7 @@ std::string placement_header(const PlacementView& view, double made_seconds) {
     const place::Outcome& outcome = *view.outcome;
     add(fmt::format("{} / {}", outcome.decisions.size(), view.problem.jobs.size()), "jobs placed",
         !outcome.unplaced.empty());
-    if (outcome.energy_joules > 0) add(number_text(outcome.energy_joules / 3.6e6) + " kWh", "energy");
+    if (outcome.energy_joules > 0) add(number_text(outcome.energy_joules / 3.6e6), "kWh of energy");
     if (outcome.price > 0) add(number_text(outcome.price), "price");
   }
   return header_html(headline);

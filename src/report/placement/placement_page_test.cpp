@@ -121,9 +121,9 @@ TEST(PlacementPage, TablesHoldEveryJobWithItsReason) {
   EXPECT_TRUE(has(page, "&lt;b&gt;"));
   EXPECT_TRUE(has(page, "<span class=\"badge\">out of memory</span>"));
   for (std::size_t i = 2; i < 4; ++i) EXPECT_TRUE(has(page, view.outcome->decisions[i].reason));
-  EXPECT_TRUE(has(page, "kWh</b><span>energy"));
+  EXPECT_TRUE(has(page, "</b><span>kWh of energy"));
   view.outcome->energy_joules = 0;
-  EXPECT_FALSE(has(page_of(view), "kWh</b><span>energy"));
+  EXPECT_FALSE(has(page_of(view), "</b><span>kWh of energy"));
 }
 
 }  // namespace

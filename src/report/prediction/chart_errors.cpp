@@ -22,7 +22,7 @@ constexpr const char* kErrorsView = R"json({
       "mark": {"type": "text", "align": "left", "dx": 10},
       "encoding": {
         "x": {"field": "p95", "type": "quantitative", "title": "|predicted - measured| / measured, %",
-              "scale": {"zero": true}, "axis": {"format": ",~r", "tickCount": 8}},
+              "scale": {"domain": [0, $most], "nice": false}, "axis": {"format": ",~r", "tickCount": 8}},
         "text": {"field": "text"}
       }
     },
@@ -56,6 +56,9 @@ constexpr const char* kErrorsTooltip = R"json([
   {"field": "p95", "type": "quantitative", "title": "95 % of runs below, %", "format": ".1f"}
 ])json";
 
+// The longest line has its figures behind it.
+constexpr double kRoomForText = 1.25;
+
 Row error_row(const std::string& name, const predict::Score& score, const std::string& series) {
   Row row{{"part", fmt::format("{} ({})", name, count_text(static_cast<long long>(score.runs), "run"))},
           {"runs", static_cast<std::int64_t>(score.runs)},
@@ -88,13 +91,16 @@ Chart make_errors_chart(const std::string& parts, predict::NamedScores scores,
   std::stable_sort(scores.begin(), scores.end(),
                    [](const auto& a, const auto& b) { return a.second.median > b.second.median; });
   std::vector<Row> rows;
+  double most = 0.01;
+  for (const auto& [name, score] : scores) most = std::max({most, score.p95, score.mape});
   for (const auto& [name, score] : scores)
     rows.push_back(error_row(name, score, families.empty() ? "" : name));
   const std::string colour =
       families.empty() ? fmt::format(R"({{"value": "{}"}})", kPlainColour) : family_colours(families, false);
   chart.spec = finish_spec(
-      fill_spec(kErrorsView,
-                {{"colour", colour}, {"tooltip", fill_spec(kErrorsTooltip, {{"parts", to_json(parts)}})}}),
+      fill_spec(kErrorsView, {{"most", to_json(100 * most * kRoomForText)},
+                              {"colour", colour},
+                              {"tooltip", fill_spec(kErrorsTooltip, {{"parts", to_json(parts)}})}}),
       rows, {}, {});
   return chart;
 }

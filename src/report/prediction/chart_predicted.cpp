@@ -1,11 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <set>
 
-#include <fmt/core.h>
-
-#include "report/family_colours.h"
 #include "report/prediction/eval_charts.h"
+#include "report/prediction/run_rows.h"
 #include "report/spec.h"
 
 namespace trainyard::report {
@@ -13,10 +10,9 @@ namespace {
 
 using predict::Judged;
 
-// More are neither told apart nor drawn in good time.
-constexpr std::size_t kMostPoints = 3000;
 constexpr std::size_t kMostPanels = 6;
 
+// The legend listens to the first layer that has colours alone.
 constexpr const char* kPredictedView = R"json({
   "height": $height,
   "layer": [
@@ -34,6 +30,7 @@ constexpr const char* kPredictedView = R"json({
     },
     {
       "transform": [{"filter": "datum.kind == 'run' && isValid(datum.low)"}],
+      "params": [{"name": "family", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}],
       "mark": {"type": "rule", "strokeWidth": 1},
       "encoding": {
         "x": {"field": "measured", "type": "quantitative"},
@@ -43,48 +40,16 @@ constexpr const char* kPredictedView = R"json({
     },
     {
       "transform": [{"filter": "datum.kind == 'run'"}],
-      "params": [{"name": "family", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}],
       "mark": {"type": "point", "size": 26},
       "encoding": {
         "x": {"field": "measured", "type": "quantitative"},
         "y": {"field": "predicted", "type": "quantitative"},
         "color": $colour, "opacity": {"condition": {"param": "family", "value": 0.75}, "value": 0.05},
-        "tooltip": [
-          {"field": "network"}, {"field": "series", "title": "family"}, {"field": "batch", "type": "quantitative"},
-          {"field": "optimizer"}, {"field": "device"}, {"field": "epochs", "type": "quantitative"}, {"field": "dataset"},
-          {"field": "measured", "type": "quantitative", "title": "measured, s", "format": ",.4~r"},
-          {"field": "predicted", "type": "quantitative", "title": "predicted, s", "format": ",.4~r"},
-          {"field": "low", "type": "quantitative", "title": "90 % from, s", "format": ",.4~r"},
-          {"field": "high", "type": "quantitative", "title": "90 % to, s", "format": ",.4~r"},
-          {"field": "error", "type": "quantitative", "title": "error", "format": "+.1%"}
-        ]
+        "tooltip": $tooltip
       }
     }
   ]
 })json";
-
-// Of a logarithmic axis: powers of ten, and within few of them also 2 and 5 times.
-std::vector<double> log_ticks(double from, double to) {
-  const bool few = std::log10(to / from) < 2;
-  std::vector<double> ticks;
-  for (double power = std::pow(10, std::floor(std::log10(from))); power <= to; power *= 10)
-    for (const double times : few ? std::vector<double>{1, 2, 5} : std::vector<double>{1})
-      if (power * times >= from && power * times <= to) ticks.push_back(power * times);
-  return ticks;
-}
-
-bool drawable(const Judged& one) { return !one.oom && one.measured > 0 && one.predicted > 0; }
-
-Row row_of(const PredictedRun& run, const Judged& one, const std::string& panel) {
-  Row row{{"kind", std::string("run")}, {"panel", panel},
-          {"network", run.network},     {"series", family_name(run)},
-          {"device", run.device},       {"batch", run.batch},
-          {"optimizer", run.optimizer}, {"epochs", run.epochs},
-          {"dataset", run.dataset},     {"measured", one.measured},
-          {"predicted", one.predicted}, {"error", one.predicted / one.measured - 1}};
-  if (has_interval(one)) row.insert(row.end(), {{"low", one.low}, {"high", one.high}});
-  return row;
-}
 
 void add_lines(const std::string& panel, double from, double to, std::vector<Row>& rows) {
   for (const auto& [line, factor] :
@@ -108,27 +73,22 @@ Chart make_predicted_chart(const EvalView& view) {
       "Seconds of runs that ended well. Solid: equal; dashed: 10 % off. A click on a family in the legend "
       "shows it alone.",
       "", ""};
-  std::vector<const Judged*> drawn;
-  std::set<std::string> devices;
-  for (const Judged& one : view.judged)
-    if (drawable(one)) {
-      drawn.push_back(&one);
-      devices.insert(view.run(one).device);
-    }
-  if (drawn.empty()) {
+  const DrawnRuns drawn = drawn_runs(view);
+  if (drawn.runs.empty()) {
     chart.left_out = "no run ended well";
     return chart;
   }
+  std::set<std::string> devices;
+  for (const Judged* one : drawn.runs) devices.insert(view.run(*one).device);
   const bool panels = devices.size() > 1 && devices.size() <= kMostPanels;
-  const std::size_t step = (drawn.size() + kMostPoints - 1) / kMostPoints;
-  double from = drawn.front()->measured, to = from;
+  double from = drawn.runs.front()->measured, to = from;
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < drawn.size(); i += step) {
-    const Judged& one = *drawn[i];
-    const PredictedRun& run = view.run(one);
-    rows.push_back(row_of(run, one, panels ? run.device : ""));
-    from = std::min({from, one.measured, has_interval(one) ? one.low : one.predicted});
-    to = std::max({to, one.measured, has_interval(one) ? one.high : one.predicted});
+  for (const Judged* one : drawn.runs) {
+    const PredictedRun& run = view.run(*one);
+    rows.push_back(run_row(run, *one));
+    rows.back().emplace_back("panel", panels ? run.device : "");
+    from = std::min({from, one->measured, has_interval(*one) ? one->low : one->predicted});
+    to = std::max({to, one->measured, has_interval(*one) ? one->high : one->predicted});
   }
   from /= 1.15;
   to *= 1.15;
@@ -137,16 +97,15 @@ Chart make_predicted_chart(const EvalView& view) {
   else
     add_lines("", from, to, rows);
   if (has_intervals(view)) chart.explanation += " Vertical lines: 90 % intervals.";
-  if (step > 1) chart.explanation += fmt::format(" One of {} of {} predictions.", step, drawn.size());
-  std::vector<std::string> families = families_of(view);
-  if (families.empty()) families = {"other"};
+  chart.explanation += drawn.thinned;
   const std::string filled = fill_spec(kPredictedView, {{"height", panels ? "330" : "520"},
                                                         {"domain", to_json(std::vector<double>{from, to})},
                                                         {"ticks", to_json(log_ticks(from, to))},
-                                                        {"colour", family_colours(families)}});
+                                                        {"tooltip", kRunTooltip},
+                                                        {"colour", run_colours(view)}});
   Panels faceted;
   if (panels) faceted = {"panel", {devices.begin(), devices.end()}, {}};
-  chart.spec = finish_spec(filled, rows, faceted, {3, 330, 76});
+  chart.spec = finish_spec(filled, rows, faceted, {3, 295, 76});
   return chart;
 }
 

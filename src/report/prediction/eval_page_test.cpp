@@ -81,6 +81,15 @@ TEST(EvalCharts, EveryRunThatEndedWellIsAPointWithItsInterval) {
   EXPECT_EQ(spec["spec"]["layer"][2]["encoding"]["color"]["scale"]["domain"], (json{"lenet", "vgg"}));
 }
 
+TEST(EvalCharts, RunsOffByMoreThanTheirIntervalDoNotCrossZero) {
+  const std::vector<json> runs = rows_of(make_off_chart(test_evaluation()), "run");
+  ASSERT_EQ(runs.size(), 12u);
+  for (const json& run : runs) {
+    const bool holds = run["low"] <= run["measured"] && run["measured"] <= run["high"];
+    EXPECT_EQ(holds, run["network"] == "lenet");
+  }
+}
+
 TEST(EvalCharts, ErrorsAreSortedAndCounted) {
   const std::vector<Chart> charts = make_eval_charts(test_evaluation());
   const std::vector<json> families = rows_of(chart_named(charts, "errors-family"));
