@@ -68,11 +68,8 @@ void add_lines(const std::string& panel, double from, double to, std::vector<Row
 }  // namespace
 
 Chart make_predicted_chart(const EvalView& view) {
-  Chart chart{
-      "predicted", "Predicted against measured",
-      "Seconds of runs that ended well. Solid: equal; dashed: 10 % off. A click on a family in the legend "
-      "shows it alone.",
-      "", ""};
+  Chart chart{"predicted", "Predicted against measured",
+              "Seconds of runs that ended well. Solid: equal; dashed: 10 % off.", "", ""};
   const DrawnRuns drawn = drawn_runs(view);
   if (drawn.runs.empty()) {
     chart.left_out = "no run ended well";
@@ -97,6 +94,7 @@ Chart make_predicted_chart(const EvalView& view) {
   else
     add_lines("", from, to, rows);
   if (has_intervals(view)) chart.explanation += " Vertical lines: 90 % intervals.";
+  if (families_of(view).size() > 1) chart.explanation += " A click on a family in the legend shows it alone.";
   chart.explanation += drawn.thinned;
   const std::string filled = fill_spec(kPredictedView, {{"height", panels ? "330" : "520"},
                                                         {"domain", to_json(std::vector<double>{from, to})},
