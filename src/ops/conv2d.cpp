@@ -143,6 +143,8 @@ std::vector<Case> cases() {
        16,
        true,
        Activation::relu6},
+      {"depthwise_5x5", {1, 2, 3, 3}, 2, square_window(5, 1, 2), 2, false},
+      {"depthwise_dilated", {1, 2, 5, 5}, 2, dilated, 2, false},
       {"odd_channels_tanh", {1, 7, 5, 5}, 5, square_window(3, 1, 1), 1, true, Activation::tanh},
   };
   std::vector<Case> all;

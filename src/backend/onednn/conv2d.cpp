@@ -23,8 +23,8 @@ memory::desc image_desc(const Shape& shape, Images images) {
 }
 
 // oneDNN gives the groups of a weight an axis of their own: (G, O/G, I/G, h, w). Ours is (O, I/G, h, w). For
-// depthwise weights O/G is 1, so dropping that axis maps every layout; otherwise both agree in plain layout
-// only.
+// depthwise weights O/G is 1, so dropping that axis maps every layout that does not block it; otherwise both
+// agree in plain layout only.
 struct WeightShape {
   Shape shape;
   bool grouped, depthwise;
@@ -34,6 +34,9 @@ struct WeightShape {
     if (grouped) shape = {groups, weight[0] / groups, weight[1], weight[2], weight[3]};
   }
   memory::desc any() const { return grouped && !depthwise ? to_desc(shape, Layout{}) : any_desc(shape); }
+  // False where its kernels for dense groups pad the one output of each to a whole block.
+  bool has_ours(const memory::desc& desc) const { return !depthwise || to_layout(desc).block_of(1) == 1; }
+  // REQUIRES: has_ours(desc).
   Layout ours(const memory::desc& desc) const {
     const Layout theirs = to_layout(desc);
     if (!grouped) return theirs;
@@ -156,33 +159,40 @@ Decision accept(const KernelRequest& request) { return wants_f32(request.node); 
 
 // Channels last, where the implementation that oneDNN would take is one of its fast ones.
 template <typename MakeDesc>
-Decision accept_channels_last(const KernelRequest& request, const MakeDesc& make_desc) {
+Decision accept_channels_last(const KernelRequest& request, const Problem& problem, dnnl::query weights,
+                              const MakeDesc& make_desc) {
   const Decision f32 = wants_f32(request.node);
   if (!f32.accepted()) return f32;
   if (!has_matrix_convolutions())
     return Decision::no("this CPU has no matrix-product convolutions (AVX-512)");
   try {
-    const std::string implementation = make_desc().impl_info_str();
-    if (implementation.starts_with("brgconv") || implementation.starts_with("jit")) return Decision::yes();
-    return Decision::no("channels last would run as " + implementation);
+    const auto pd = make_desc(problem);
+    const std::string implementation = pd.impl_info_str();
+    if (!implementation.starts_with("brgconv") && !implementation.starts_with("jit"))
+      return Decision::no("channels last would run as " + implementation);
+    // Their buffer is up to 256 times ours, and so is the work.
+    if (!problem.weight.has_ours(pd.query_md(weights)))
+      return Decision::no("channels last would run as " + implementation + ", which pads depthwise weights");
+    return Decision::yes();
   } catch (const dnnl::error& error) {
     return Decision::no(std::string("channels last: ") + error.what());
   }
 }
 
 Decision accept_forward_last(const KernelRequest& request) {
-  return accept_channels_last(request,
-                              [&] { return forward_problem(request.node, Images::channels_last).forward(); });
+  return accept_channels_last(request, forward_problem(request.node, Images::channels_last),
+                              dnnl::query::weights_md,
+                              [](const Problem& problem) { return problem.forward(); });
 }
 Decision accept_d_src_last(const KernelRequest& request) {
-  return accept_channels_last(request,
-                              [&] { return d_src_problem(request.node, Images::channels_last).d_src(); });
+  return accept_channels_last(request, d_src_problem(request.node, Images::channels_last),
+                              dnnl::query::weights_md,
+                              [](const Problem& problem) { return problem.d_src(); });
 }
 Decision accept_d_weight_last(const KernelRequest& request) {
-  return accept_channels_last(request, [&] {
-    const Problem problem = d_weight_problem(request.node, Images::channels_last);
-    return problem.d_weight(problem.weight.any());
-  });
+  return accept_channels_last(request, d_weight_problem(request.node, Images::channels_last),
+                              dnnl::query::diff_weights_md,
+                              [](const Problem& problem) { return problem.d_weight(problem.weight.any()); });
 }
 
 }  // namespace

@@ -152,10 +152,15 @@ std::unique_ptr<Kernel> make_dnnl_kernel(const graph::NodeView& node, const dnnl
   io.inputs.resize(static_cast<std::size_t>(node.inputs()));
   io.outputs.resize(static_cast<std::size_t>(node.outputs()));
   io.in_place = std::move(in_place);
-  for (const auto& argument : arguments)
-    (argument.place == DnnlKernel::Place::input ? io.inputs
-                                                : io.outputs)[static_cast<std::size_t>(argument.index)] =
-        argument.layout ? *argument.layout : to_layout(argument.desc);
+  for (const auto& argument : arguments) {
+    const bool input = argument.place == DnnlKernel::Place::input;
+    const Layout layout = argument.layout ? *argument.layout : to_layout(argument.desc);
+    const Shape& shape = input ? node.input_shape(argument.index) : node.output_shape(argument.index);
+    // The planner sizes buffers by our layout, the primitive goes by its own descriptor.
+    TRAINYARD_CHECK(static_cast<std::size_t>(layout.elements(shape)) * sizeof(float) ==
+                    argument.desc.get_size());
+    (input ? io.inputs : io.outputs)[static_cast<std::size_t>(argument.index)] = layout;
+  }
   io.workspace_bytes = scratchpad.get_size();
   if (io.workspace_bytes > 0)
     arguments.push_back({DNNL_ARG_SCRATCHPAD, DnnlKernel::Place::workspace, 0, scratchpad});
