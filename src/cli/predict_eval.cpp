@@ -14,6 +14,7 @@
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
 #include "predict/fit_model.h"
+#include "predict/kernels/kernel_model.h"
 #include "record/statistics.h"
 
 namespace trainyard::cli {
@@ -27,6 +28,7 @@ using predict::SplitKind;
 struct EvalOptions {
   std::filesystem::path model, runs, devices, predictions;
   std::string split, device, target, source;
+  std::vector<std::string> together;
   std::vector<std::size_t> shots{5, 20, 40};
   std::uint64_t seed = 1;
   int seeds = 1;
@@ -48,6 +50,10 @@ SplitKind kind_named(const std::string& name) {
 }
 
 std::vector<Judged> judge_split(const RunSet& set, const predict::Split& split, const EvalOptions& options) {
+  if (options.graph.is_kernels())
+    return predict::judge(
+        *predict::make_predictor(predict::fit_kernel_model(set, split.train, options.intervals)), set,
+        split.test);
   if (!options.graph.is_graph())
     return predict::judge(predict::fit_model(set, split.train, {.calibrate = options.intervals}), set,
                           split.test);
@@ -63,7 +69,7 @@ std::vector<Trial> hold_out(const RunSet& set, const EvalOptions& options) {
   std::vector<Trial> trials;
   for (int i = 0; i < seeds; ++i) {
     const std::vector<predict::Split> splits = predict::make_splits(
-        set, {kind, options.seed + static_cast<std::uint64_t>(i), options.twins_together});
+        set, {kind, options.seed + static_cast<std::uint64_t>(i), options.twins_together, options.together});
     ProgressBar bar("eval", static_cast<std::int64_t>(splits.size()), options.quiet);
     for (const predict::Split& split : splits) {
       predict::check_no_leak(set, split, kind);
@@ -193,6 +199,8 @@ int eval(const EvalOptions& options) {
   const int ways =
       (options.model.empty() ? 0 : 1) + (options.split.empty() ? 0 : 1) + (options.target.empty() ? 0 : 1);
   if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
+  if (!options.together.empty() && (options.split.empty() || options.split == "random"))
+    fail(ErrorKind::usage, "--together wants --split network, family or device");
   if (!options.target.empty() && options.source.empty())
     fail(ErrorKind::usage, "--to wants --from, the device that is known");
   std::unique_ptr<predict::Predictor> model;
@@ -260,6 +268,11 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
   command.add_option("--seeds", options->seeds, "Repeat random parts with so many seeds, and show means")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      .add_option("--together", options->together,
+                  "With --split network, family or device: hold these out at once, instead of each by itself")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   command.add_flag("--twins-together", options->twins_together,
                    "random: runs that differ in epochs or data set alone stay on one side");
   command.add_flag("--intervals", options->intervals, "With --split: calibrate intervals each time (slow)");

@@ -11,6 +11,7 @@
 #include "cli/predict_graph.h"
 #include "cli/predict_report.h"
 #include "predict/fit_model.h"
+#include "predict/kernels/kernel_model.h"
 #include "predict/model_file.h"
 #include "train/stop_request.h"
 
@@ -91,8 +92,37 @@ int fit_graph(const FitCommandOptions& options) {
   return 0;
 }
 
+int fit_kernels(const FitCommandOptions& options) {
+  if (!options.base.empty())
+    fail(ErrorKind::usage,
+         "--base: a model of kernels is fitted to all runs at once; give the old ones, too");
+  const predict::RunSet set = set_to_fit(options, {});
+  const predict::KernelModel model =
+      predict::fit_kernel_model(set, predict::all_rows(set), !options.no_intervals);
+  predict::write_model_container(options.output, predict::to_container(model));
+  const double half = model.half_interval;
+  const std::vector<predict::Judged> judged =
+      predict::judge(*predict::make_predictor(model), set, predict::all_rows(set));
+  if (!options.json) {
+    print_fit(set, judged, options);
+    if (half > 0)
+      fmt::print("90 % intervals: a factor of {:.3f} for networks that were not seen\n", std::exp(half));
+    return 0;
+  }
+  const nlohmann::ordered_json report{{"model", options.output.string()},
+                                      {"kind", options.graph.kind},
+                                      {"runs", set.rows.size()},
+                                      {"networks", model.networks},
+                                      {"kernels", model.kernels().size()},
+                                      {"fitted", json_of_score(predict::score(judged))},
+                                      {"skipped", set.skipped}};
+  fmt::print("{}\n", report.dump());
+  return 0;
+}
+
 int fit(const FitCommandOptions& options) {
   if (options.graph.is_graph()) return fit_graph(options);
+  if (options.graph.is_kernels()) return fit_kernels(options);
   std::optional<predict::TimeModel> base;
   if (!options.base.empty()) base = predict::read_time_model(options.base);
   const predict::RunSet set =

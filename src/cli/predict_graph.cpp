@@ -9,9 +9,11 @@ namespace trainyard::cli {
 
 void add_graph_kind_options(CLI::App& command, GraphKindOptions& options) {
   command
-      .add_option("--kind", options.kind,
-                  "Kind of model: first principles with fitted constants, or a graph network")
-      ->check(CLI::IsMember({"analytic", "gnn"}))
+      .add_option(
+          "--kind", options.kind,
+          "Kind of model: first principles with fitted constants; a graph network; or kernels, each by "
+          "its like in records of `bench --ops`")
+      ->check(CLI::IsMember({"analytic", "gnn", "kernels"}))
       ->capture_default_str();
   command.add_option("--groups", options.groups, "gnn: nodes that ops are joined to, at most")
       ->check(CLI::Range(2, 100))

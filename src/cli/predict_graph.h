@@ -13,6 +13,7 @@ struct GraphKindOptions {
   std::int64_t epochs = predict::GraphRunFit{}.epochs, patience = predict::GraphRunFit{}.patience;
 
   bool is_graph() const { return kind == "gnn"; }
+  bool is_kernels() const { return kind == "kernels"; }
 };
 void add_graph_kind_options(CLI::App& command, GraphKindOptions& options);
 

@@ -116,7 +116,7 @@ int predict_run(const PredictRunOptions& options) {
                       .optimizer = predict::optimizer_named(options.optimizer),
                       .device = device,
                       .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
-                      .precision = options.precision});
+                      .precision = predict::precision_named(options.precision)});
   if (options.json)
     fmt::print("{}\n", json_of_prediction(options, made, device).dump());
   else

@@ -56,7 +56,8 @@ enum class SplitKind { random, network, family, device };
 struct SplitOptions {
   SplitKind kind = SplitKind::random;
   std::uint64_t seed = 1;
-  bool twins_together = false;  // random: runs that differ in epochs or data set alone stay on one side
+  bool twins_together = false;        // random: runs that differ in epochs or data set alone stay on one side
+  std::vector<std::string> together;  // others: one split that holds out these values at once; empty: each
 };
 
 // random: 60 % of each device's rows to learn from, 20 % and 20 %. Others: one split for each value.

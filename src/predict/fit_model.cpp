@@ -194,6 +194,9 @@ double conformal_quantile(std::vector<double> scores) {
 }
 
 TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& options) {
+  for (const std::size_t r : rows)
+    if (const backend::Precision precision = set.rows[r].run.precision; precision != backend::Precision::f32)
+      fail(ErrorKind::config, "runs in {}: a model of this kind learns f32 alone", name(precision));
   const Rows good = ended_well(set, rows);
   if (good.empty()) fail(ErrorKind::config, "no run ended well: there is nothing to fit");
   const Seen seen = devices_of(set, good, options.base);

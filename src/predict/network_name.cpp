@@ -55,7 +55,7 @@ std::optional<NamedNetwork> look_up(const std::string& name) {
     if (name == alias.squeezed)
       return NamedNetwork{alias.network, alias.side == 0 ? Shape{} : Shape{3, alias.side, alias.side}};
   for (const networks::NetworkInfo& info : networks::all_networks())
-    if (info.generator == nullptr && squeezed(info.name) == name) return NamedNetwork{info.name};
+    if (squeezed(info.name) == name) return NamedNetwork{info.name};
   return std::nullopt;
 }
 
@@ -75,8 +75,7 @@ std::optional<NamedNetwork> find_named_network(std::string_view given) {
 NamedNetwork named_network(std::string_view given) {
   if (auto found = find_named_network(given)) return *found;
   std::vector<std::string> names;
-  for (const networks::NetworkInfo& info : networks::all_networks())
-    if (info.generator == nullptr) names.push_back(info.name);
+  for (const networks::NetworkInfo& info : networks::all_networks()) names.push_back(info.name);
   fail(ErrorKind::config, "unknown network '{}'{}; `trainyard networks` lists those that are known", given,
        did_you_mean(given, names));
 }

@@ -158,7 +158,8 @@ NetworkWork work_of(const WorkOptions& options) {
   networks::Model model = networks::build_model({.network = options.network,
                                                  .batch = options.batch,
                                                  .classes = options.classes,
-                                                 .input = options.input});
+                                                 .input = options.input,
+                                                 .parameters = options.parameters});
   networks::add_training_step(model, {.rule = options.optimizer});
   return work_of(model.graph, options.batch);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "networks/generator/parameter.h"
 #include "ops/update_attrs.h"
 
 namespace trainyard::predict {
@@ -50,6 +51,7 @@ struct WorkOptions {
   int classes = 0;  // 0: the network's own
   Shape input{};    // no dimension: the network's own
   ops::Rule optimizer = ops::Rule::sgd;
+  networks::generator::Given parameters{};  // of a generated network
 };
 
 // Error (usage) when there is no such network.

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "predict/gnn/run_model.h"
+#include "predict/kernels/kernel_model.h"
 #include "predict/model_file.h"
 
 namespace trainyard::predict {
@@ -21,6 +22,10 @@ constexpr ModelKind kModelKinds[] = {
      [](const ModelContainer& container, const std::string& who) {
        return make_predictor(parse_graph_run_model(container, who));
      }},
+    {kKernelModelSchema,
+     [](const ModelContainer& container, const std::string& who) {
+       return make_predictor(parse_kernel_model(container, who));
+     }},
 };
 
 }  // namespace
@@ -32,7 +37,9 @@ JobDescription describe(const TableRun& run, const Device& device) {
           .optimizer = run.optimizer,
           .device = device,
           .steps = run.steps(),
-          .with_start = run.with_start};
+          .precision = run.precision,
+          .with_start = run.with_start,
+          .parameters = run.parameters};
 }
 
 std::unique_ptr<Predictor> read_predictor(const std::filesystem::path& path) {

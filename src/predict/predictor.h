@@ -19,8 +19,9 @@ struct JobDescription {
   ops::Rule optimizer = ops::Rule::sgd;
   Device device;     // a model that has seen it goes by its name
   double steps = 1;  // with those of a warm-up
-  std::string precision = "f32";
-  bool with_start = true;  // seconds of the whole process, not of its steps alone
+  backend::Precision precision = backend::Precision::f32;
+  bool with_start = true;                   // seconds of the whole process, not of its steps alone
+  networks::generator::Given parameters{};  // of a generated network
 };
 
 // The same run on a device.

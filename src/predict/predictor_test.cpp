@@ -34,9 +34,10 @@ TEST(PredictorTest, WhatNothingPredictsIsRefused) {
   expect_error(ErrorKind::config, "a model of kind 'trainyard-tree', wants one of trainyard-time-model",
                [&] { read_predictor(folder.path() / "tree"); });
   const auto model = make_predictor(TimeModel{});
-  JobDescription job{.network = "lenet", .device = known_devices().front(), .precision = "bf16"};
+  JobDescription job{
+      .network = "lenet", .device = known_devices().front(), .precision = backend::Precision::bf16};
   expect_error(ErrorKind::config, "precision 'bf16'", [&] { model->predict(job); });
-  job.precision = "f32";
+  job.precision = backend::Precision::f32;
   EXPECT_GT(model->predict(job).seconds, 0);
   EXPECT_FALSE(model->predict(job).device_seen);
   job.network = "lonet";

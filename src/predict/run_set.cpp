@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kImpossible = 4;  // times the peak, whatever the algorithm
 
+// A record says itself how its run ended.
 bool is_impossible(const TableRun& run, const NetworkWork& work, const Device& device) {
-  return run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
+  return run.with_start && run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
 }
 
 class WorkList {
@@ -21,20 +22,22 @@ class WorkList {
   explicit WorkList(std::vector<NetworkWork>& works) : works_(works) {}
 
   std::size_t add(const NamedNetwork& network, const TableRun& run) {
-    const auto key = std::tuple(network.network, run.batch, run.classes, run.optimizer);
+    const auto key = std::tuple(network.network, run.batch, run.classes, run.optimizer, run.parameters);
     const auto [at, fresh] = positions_.try_emplace(key, works_.size());
     if (fresh)
       works_.push_back(work_of({.network = network.network,
                                 .batch = run.batch,
                                 .classes = run.classes,
                                 .input = network.input,
-                                .optimizer = run.optimizer}));
+                                .optimizer = run.optimizer,
+                                .parameters = run.parameters}));
     return at->second;
   }
 
  private:
   std::vector<NetworkWork>& works_;
-  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule>, std::size_t> positions_;
+  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, std::size_t>
+      positions_;
 };
 
 }  // namespace

@@ -4,13 +4,15 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "networks/zoo.h"
 #include "ops/update.h"
 #include "predict/profile_run.h"
 
@@ -141,6 +143,12 @@ ops::Rule optimizer_named(const std::string& name) {
   fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, rmsprop, adam", name);
 }
 
+backend::Precision precision_named(const std::string& name) {
+  for (const auto precision : {backend::Precision::f32, backend::Precision::tf32, backend::Precision::bf16})
+    if (name == backend::name(precision)) return precision;
+  fail(ErrorKind::config, "precision '{}': one of f32, tf32, bf16", name);
+}
+
 void mark_crashes(std::vector<TableRun>& runs) {
   std::map<decltype(configuration(runs[0])), std::vector<TableRun*>> alike;
   for (TableRun& run : runs) alike[configuration(run)].push_back(&run);
@@ -185,36 +193,75 @@ RunTable read_run_csv(const std::filesystem::path& path) {
   return table;
 }
 
+namespace {
+
+// Of a network that a few numbers span: those that were asked for.
+networks::generator::Given parameters_in(const record::RunRecord& record, const std::string& network) {
+  networks::generator::Given given;
+  for (const networks::NetworkInfo& info : networks::all_networks())
+    if (info.name == network && info.generator != nullptr)
+      for (const networks::generator::Parameter& parameter : info.generator->parameters)
+        if (const auto at = record.asked.find(parameter.name); at != record.asked.end())
+          given[parameter.name] = record::to_text(at->second);
+  return given;
+}
+
+std::vector<TimedNode> kernels_in(const record::RunRecord& record) {
+  std::vector<TimedNode> kernels;
+  const auto ops = record.details.find("ops");
+  if (ops == record.details.end()) return kernels;
+  const nlohmann::json json = nlohmann::json::parse(ops->second, nullptr, false);
+  if (!json.is_object() || !json.contains("kernels")) return kernels;
+  try {
+    for (const nlohmann::json& row : json.at("kernels"))
+      kernels.push_back({row.at("name").get<std::string>(), row.at("op").get<std::string>(),
+                         row.at("seconds").get<double>()});
+  } catch (const nlohmann::json::exception&) {
+    fail(ErrorKind::config, "record '{}': its kernels want name, op and seconds each", record.id);
+  }
+  return kernels;
+}
+
+// Nothing: not a run that says network, batch and steps.
+std::optional<TableRun> run_of_record(const record::RunRecord& record, const std::string& device) {
+  const auto asked = [&](const char* key, const char* otherwise) {
+    const auto at = record.asked.find(key);
+    return at == record.asked.end() ? std::string(otherwise) : record::to_text(at->second);
+  };
+  const auto number = [&](const char* key, double otherwise) {
+    return record::number_or(record::to_value(asked(key, "")), otherwise);
+  };
+  const auto batch = static_cast<std::int64_t>(number("batch", record.images_per_step));
+  const bool oom = record.status == record::Status::oom;
+  const std::int64_t steps = record.statistics.steps;
+  if (asked("network", "").empty() || batch < 1 || asked("mode", "train") != "train" ||
+      !(oom || record.status == record::Status::ok) || (!oom && steps == 0))
+    return std::nullopt;
+  TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};
+  run.batch = batch;
+  run.classes = static_cast<int>(number("classes", 0));
+  run.optimizer = optimizer_named(asked("optimizer", "sgd"));
+  run.precision = precision_named(asked("precision", "f32"));
+  run.parameters = parameters_in(record, run.network);
+  run.epochs = static_cast<double>(steps);
+  run.images_per_epoch = static_cast<double>(batch);
+  run.warmup_steps = 0;
+  run.with_start = false;
+  run.end = oom ? RunEnd::oom : RunEnd::ok;
+  run.seconds = static_cast<double>(steps) * record.statistics.median;
+  if (!oom) run.kernels = kernels_in(record);
+  return run;
+}
+
+}  // namespace
+
 RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
                           const std::string& source) {
   RunTable table{source, {}};
-  for (const record::RunRecord& record : records) {
-    if (record.command == "profile") {
-      if (const auto run = run_of_profile(record, device)) table.runs.push_back(*run);
-      continue;
-    }
-    const auto asked = [&](const char* key, const char* otherwise) {
-      const auto at = record.asked.find(key);
-      return at == record.asked.end() ? std::string(otherwise) : record::to_text(at->second);
-    };
-    const auto batch = static_cast<std::int64_t>(
-        record::number_or(record::to_value(asked("batch", "0")), record.images_per_step));
-    const bool oom = record.status == record::Status::oom;
-    const std::size_t steps = record.warmup_step_seconds.size() + record.step_seconds.size();
-    if (asked("network", "").empty() || batch < 1 || !(oom || record.status == record::Status::ok)) continue;
-    if (!oom && steps == 0) continue;
-    TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};
-    run.batch = batch;
-    run.optimizer = optimizer_named(asked("optimizer", "sgd"));
-    run.epochs = static_cast<double>(steps);
-    run.images_per_epoch = static_cast<double>(batch);
-    run.warmup_steps = 0;
-    run.with_start = false;
-    run.end = oom ? RunEnd::oom : RunEnd::ok;
-    for (const auto* seconds : {&record.warmup_step_seconds, &record.step_seconds})
-      run.seconds = std::accumulate(seconds->begin(), seconds->end(), run.seconds);
-    table.runs.push_back(run);
-  }
+  for (const record::RunRecord& record : records)
+    if (const auto run =
+            record.command == "profile" ? run_of_profile(record, device) : run_of_record(record, device))
+      table.runs.push_back(*run);
   if (table.runs.empty()) fail(ErrorKind::config, "{}: no record says network, batch and steps", source);
   return table;
 }

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/precision.h"
+#include "networks/generator/parameter.h"
 #include "ops/update_attrs.h"
 #include "record/run_record.h"
 
@@ -17,6 +19,12 @@ enum class RunEnd { ok, oom };
 struct ResourceUse {
   std::string resource;
   double burst = 0, idle = 0, peak = 0;
+};
+
+// A kernel of a step, as a record has it.
+struct TimedNode {
+  std::string name, op;  // of the node it does
+  double seconds = 0;
 };
 
 // One training run, by what was asked and what it took.
@@ -32,13 +40,17 @@ struct TableRun {
   bool with_start = true;    // the seconds are of the whole process, not of its steps alone
   double warmup_steps = 10;  // before those of the epochs
   RunEnd end = RunEnd::ok;
-  std::vector<ResourceUse> use;  // empty: the table does not say
+  std::vector<ResourceUse> use;           // empty: the table does not say
+  networks::generator::Given parameters;  // of a generated network
+  backend::Precision precision = backend::Precision::f32;
+  std::vector<TimedNode> kernels;  // of one step; empty: they were not timed
 
   double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
 };
 
 // Error (config) lists those there are.
 ops::Rule optimizer_named(const std::string& name);
+backend::Precision precision_named(const std::string& name);
 
 struct RunTable {
   std::string source;  // file
@@ -53,6 +65,7 @@ RunTable read_run_csv(const std::filesystem::path& path);
 
 // Records of `train` and `bench` that say network, batch and steps, and those of `profile` whose program
 // does; others are left out. They are of `device`, or where that is empty of the one that was asked for.
+// Their seconds are the median of the timed steps, as many times as there are.
 RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
                           const std::string& source);
 

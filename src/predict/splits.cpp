@@ -53,6 +53,20 @@ Split random_split(const RunSet& set, const SplitOptions& options) {
   return split;
 }
 
+Split split_together(const RunSet& set, const SplitOptions& options) {
+  const auto held = [&](const RunSet::Row& row) {
+    const std::string value = held_value(row, options.kind);
+    return std::find(options.together.begin(), options.together.end(), value) != options.together.end();
+  };
+  Split split;
+  for (const std::string& value : options.together) split.name += (split.name.empty() ? "" : ", ") + value;
+  for (std::size_t r = 0; r < set.rows.size(); ++r)
+    (held(set.rows[r]) ? split.test : split.train).push_back(r);
+  if (split.train.empty())
+    fail(ErrorKind::config, "{} are all there is: nothing is left to learn from", split.name);
+  return split;
+}
+
 }  // namespace
 
 std::vector<Split> make_splits(const RunSet& set, const SplitOptions& options) {
@@ -61,6 +75,9 @@ std::vector<Split> make_splits(const RunSet& set, const SplitOptions& options) {
   for (const RunSet::Row& row : set.rows) by_value[held_value(row, options.kind)];
   if (by_value.size() < 2)
     fail(ErrorKind::config, "all runs are of '{}': nothing can be held out", by_value.begin()->first);
+  for (const std::string& value : options.together)
+    if (!by_value.contains(value)) fail(ErrorKind::config, "no run is of '{}': it cannot be held out", value);
+  if (!options.together.empty()) return {split_together(set, options)};
   for (auto& [value, split] : by_value) {
     split.name = value;
     for (std::size_t r = 0; r < set.rows.size(); ++r)

@@ -5,8 +5,8 @@
 namespace trainyard::predict {
 
 const NetworkWork& WorkCache::work(const std::string& network, std::int64_t batch, int classes,
-                                   ops::Rule optimizer) {
-  const auto key = std::tuple(network, batch, classes, optimizer);
+                                   ops::Rule optimizer, const networks::generator::Given& parameters) {
+  const auto key = std::tuple(network, batch, classes, optimizer, parameters);
   if (const auto at = works_.find(key); at != works_.end()) return at->second;
   const NamedNetwork named = named_network(network);
   return works_
@@ -14,7 +14,8 @@ const NetworkWork& WorkCache::work(const std::string& network, std::int64_t batc
                              .batch = batch,
                              .classes = classes,
                              .input = named.input,
-                             .optimizer = optimizer}))
+                             .optimizer = optimizer,
+                             .parameters = parameters}))
       .first->second;
 }
 

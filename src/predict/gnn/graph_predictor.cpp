@@ -18,8 +18,8 @@ class GraphPredictor : public Predictor {
     std::vector<std::size_t> sample_of;
     std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, std::string>, std::size_t> alike;
     for (const JobDescription& job : jobs) {
-      if (job.precision != "f32")
-        fail(ErrorKind::config, "precision '{}': this model has seen f32 alone", job.precision);
+      if (job.precision != backend::Precision::f32)
+        fail(ErrorKind::config, "precision '{}': this model has seen f32 alone", name(job.precision));
       const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer, job.device.name);
       const auto [at, fresh] = alike.try_emplace(key, samples.size());
       if (fresh) samples.push_back(graphs_.sample(job));
@@ -41,7 +41,8 @@ class GraphPredictor : public Predictor {
     made.seconds = (job.with_start ? made.start_seconds : 0) + job.steps * made.step_seconds;
     made.low_seconds = made.seconds * std::exp(-model_.half_interval);
     made.high_seconds = made.seconds * std::exp(model_.half_interval);
-    made.memory = memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer));
+    made.memory =
+        memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));
     made.oom_probability = model_.memory.oom_probability(made.memory.total(), job.device);
     for (const GraphRunModel::SeenDevice& one : model_.devices)
       made.device_seen = made.device_seen || same_device_name(one.device.name, job.device.name);

@@ -29,8 +29,6 @@ void KernelTimes::add(const KernelShape& shape, const KernelSample& sample) {
   if (!(sample.share > 0 && sample.seconds > 0)) return;
   placed.value = std::log(sample.seconds / sample.rates.seconds(shape));
   of_op.times.push_back(placed);
-  placed.value = sample.workspace / std::max(shape.bytes, 1.0);
-  of_op.workspaces.push_back(placed);
 }
 
 KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rates, int without) const {
@@ -50,7 +48,6 @@ KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rat
   if (near.empty()) return made;
   const PlacedEstimate times = estimate(table.times, near, shape.place);
   made.seconds *= share * std::exp(times.value);
-  made.workspace = share * shape.bytes * mean_nearby(table.workspaces, near);
   made.known = times.known;
   return made;
 }

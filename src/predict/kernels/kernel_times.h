@@ -11,10 +11,9 @@ namespace trainyard::predict {
 // Kernels of one run that are alike, as they were measured.
 struct KernelSample {
   Rates rates;
-  int group = 0;         // samples of one group are left out together
-  double seconds = 0;    // mean of those that ran
-  double share = 1;      // of them that ran: a neighbour did the work of the others
-  double workspace = 0;  // bytes
+  int group = 0;       // samples of one group are left out together
+  double seconds = 0;  // mean of those that ran
+  double share = 1;    // of them that ran: a neighbour did the work of the others
 };
 
 // Seconds of kernels on devices, learned from kernels that were measured: what a device does at best, times
@@ -22,25 +21,21 @@ struct KernelSample {
 class KernelTimes {
  public:
   struct Estimate {
-    double seconds = 0;    // with the chance that a neighbour does its work
-    double workspace = 0;  // bytes, likewise
-    double known = 0;      // 0: nothing alike was measured, 1: the same
-  };
-  // By op or kind.
-  struct Table {
-    std::vector<PlacedSample> times;  // of what ran: logarithm of seconds over those at best
-    std::vector<PlacedSample> shares;
-    std::vector<PlacedSample> workspaces;  // bytes over those touched
+    double seconds = 0;  // with the chance that a neighbour does its work
+    double known = 0;    // 0: nothing alike was measured, 1: the same
   };
 
   void add(const KernelShape& shape, const KernelSample& sample);
   // As if no sample of group `without` were there.
   Estimate at(const KernelShape& shape, const Rates& rates, int without = kNobody) const;
 
-  const std::map<std::string, Table>& tables() const { return tables_; }
-  std::map<std::string, Table>& tables() { return tables_; }
-
  private:
+  // By op or kind.
+  struct Table {
+    std::vector<PlacedSample> times;  // of what ran: logarithm of seconds over those at best
+    std::vector<PlacedSample> shares;
+  };
+
   std::map<std::string, Table> tables_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "predict/gaussian_process.h"
 
@@ -10,10 +9,10 @@ namespace trainyard::predict {
 namespace {
 
 // Deviations of logarithms: among all that is alike in kind, and of one measurement.
-double kSpread = getenv("SP") ? atof(getenv("SP")) : 0.5, kNoise = getenv("NO") ? atof(getenv("NO")) : 0.08;
+constexpr double kSpread = 0.3, kNoise = 0.08;
 // Of the slope along one dimension.
-double kSlope = getenv("SL") ? atof(getenv("SL")) : 0.2;
-std::size_t kNeighbours = getenv("NB") ? atoi(getenv("NB")) : 64;
+constexpr double kSlope = 0.2;
+constexpr std::size_t kNeighbours = 64;
 // Doublings of a rate at which devices have little in common, and what another device is away at least.
 constexpr double kRateScale = 1.5, kOtherDevice = 0.7;
 

@@ -1,0 +1,90 @@
+#include "predict/kernels/kernel_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace trainyard::predict {
+
+KernelModel::KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObservation> kernels,
+                         std::vector<StepObservation> steps)
+    : devices_(std::move(devices)), kernels_(std::move(kernels)), steps_(std::move(steps)) {
+  for (const KernelObservation& one : kernels_)
+    times_.add(one.shape, {devices_[one.device].rates, one.group, one.seconds, one.share});
+  for (const StepObservation& one : steps_)
+    overlaps_.push_back({one.place, devices_[one.device].rates, one.group, one.logarithm});
+}
+
+DeviceRates KernelModel::find(const Device& device, backend::Precision precision) const {
+  const DeviceRates* like = nullptr;
+  for (const DeviceRates& one : devices_) {
+    if (one.precision != precision) continue;
+    if (same_device_name(one.device.name, device.name)) return one;
+    if (like == nullptr) like = &one;
+  }
+  if (like == nullptr)
+    fail(ErrorKind::config, "precision '{}': this model has seen none of it", name(precision));
+  // What a device that was seen reaches of its figures, this one is thought to reach as well.
+  DeviceRates made{device, precision, like->rates, 0};
+  made.rates.flops_per_second *= device.flops_per_second / like->device.flops_per_second;
+  made.rates.bytes_per_second *= device.bytes_per_second / like->device.bytes_per_second;
+  return made;
+}
+
+ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds) {
+  constexpr double kShort = 6e-6;      // seconds: starting a kernel takes as long
+  constexpr double kShareScale = 0.2;  // of shares that have little in common
+  double all = 0, count = 0, lengths = 0, brief = 0;
+  double forward = 0, d_src = 0, d_weight = 0, norm = 0, dense = 0, recurrent = 0, others = 0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double taken = seconds[k] * kernels[k].count;
+    if (!(taken > 0)) continue;
+    const std::string& op = kernels[k].shape.op;
+    all += taken;
+    count += kernels[k].count;
+    lengths += taken * std::log2(seconds[k] / 1e-6);
+    if (seconds[k] < kShort) brief += taken;
+    (op == "conv2d"                 ? forward
+     : op == "conv2d_d_src"         ? d_src
+     : op == "conv2d_d_weight"      ? d_weight
+     : op.starts_with("batch_norm") ? norm
+     : op.starts_with("dense")      ? dense
+     : op.starts_with("recurrent")  ? recurrent
+                                    : others) += taken;
+  }
+  if (!(all > 0)) return {};
+  const auto share = [&](double part) { return part / all / kShareScale; };
+  return {lengths / all / 2,
+          std::log2(count) / 3,
+          share(forward),
+          share(d_src),
+          share(d_weight),
+          share(norm),
+          share(dense),
+          share(recurrent),
+          share(others),
+          share(brief),
+          0,
+          std::log2(all / 1e-3) / 4};
+}
+
+StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
+                               int without) const {
+  StepEstimate made;
+  std::vector<double> seconds;
+  for (const AlikeKernels& kernel : kernels) {
+    const KernelTimes::Estimate one = times_.at(kernel.shape, rates, without);
+    seconds.push_back(one.seconds);
+    made.kernel_seconds += kernel.count * one.seconds;
+    made.known += kernel.count * one.seconds * one.known;
+  }
+  if (made.kernel_seconds > 0) made.known /= made.kernel_seconds;
+  const ShapePlace place = place_of_step(kernels, seconds);
+  const std::vector<NearSample> near = nearest(overlaps_, place, rates, without);
+  const double overlap = near.empty() ? 0 : estimate(overlaps_, near, place).value;
+  made.seconds = made.kernel_seconds * std::exp(overlap);
+  return made;
+}
+
+}  // namespace trainyard::predict

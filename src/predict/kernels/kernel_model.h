@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predict/kernels/kernel_times.h"
+#include "predict/kernels/measured_run.h"
+#include "predict/model_container.h"
+#include "predict/run_set.h"
+
+namespace trainyard::predict {
+
+// A device in one precision, as runs showed it.
+struct DeviceRates {
+  Device device;
+  backend::Precision precision = backend::Precision::f32;
+  Rates rates;
+  double runs = 0;
+};
+
+// What was learned from, as it was measured: everything else follows from it.
+struct KernelObservation {
+  KernelShape shape;
+  std::size_t device = 0;  // of the model's
+  int group = 0;           // networks that are held out together to calibrate intervals
+  double seconds = 0, share = 1;
+};
+struct StepObservation {
+  ShapePlace place{};  // what the step spends its time on
+  std::size_t device = 0;
+  int group = 0;
+  double logarithm = 0;  // of the step's seconds over the sum of its kernels', of which some overlap
+};
+
+struct StepEstimate {
+  double seconds = 0, kernel_seconds = 0;
+  double known = 0;  // mean over its seconds: 0, nothing alike was measured
+};
+
+// Time of training steps of our own engine, kernel by kernel. The device is an input.
+class KernelModel {
+ public:
+  KernelModel() = default;
+  KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObservation> kernels,
+              std::vector<StepObservation> steps);
+
+  double half_interval = 0;  // of 90 %, as a logarithm; 0: not calibrated
+  std::vector<std::string> networks;
+  double runs = 0;
+
+  // Of a device that was seen in this precision; for another one its figures, with what such devices have in
+  // common. Error (config) when nothing was seen in this precision.
+  DeviceRates find(const Device& device, backend::Precision precision) const;
+  StepEstimate step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
+                    int without = kNobody) const;
+
+  const std::vector<DeviceRates>& devices() const { return devices_; }
+  const std::vector<KernelObservation>& kernels() const { return kernels_; }
+  const std::vector<StepObservation>& steps() const { return steps_; }
+
+ private:
+  std::vector<DeviceRates> devices_;
+  std::vector<KernelObservation> kernels_;
+  std::vector<StepObservation> steps_;
+  KernelTimes times_;
+  std::vector<PlacedSample> overlaps_;
+};
+
+// Where a step stands among others, by what its kernels take.
+ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds);
+
+// From those of the rows that have kernels. Error (config) when none has.
+KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows, bool calibrate = true);
+
+std::unique_ptr<Predictor> make_predictor(KernelModel model);
+
+// docs/formats/prediction-model.md
+inline constexpr const char* kKernelModelSchema = "trainyard-kernel-model";
+ModelContainer to_container(const KernelModel& model);
+KernelModel parse_kernel_model(const ModelContainer& container, const std::string& who);
+
+}  // namespace trainyard::predict

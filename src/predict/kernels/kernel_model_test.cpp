@@ -1,0 +1,137 @@
+#include "predict/kernels/kernel_model.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "networks/model.h"
+#include "predict/evaluate.h"
+#include "predict/fit_model.h"
+#include "predict/kernels/fit_rates.h"
+
+namespace trainyard::predict {
+namespace {
+
+const Rates kLaw{.flops_per_second = 3e11,
+                 .bytes_per_second = 4e10,
+                 .launch_seconds = 2e-6,
+                 .half_columns = 8,
+                 .half_inner = 20,
+                 .half_tiles = 1};
+
+// A run whose kernels follow a law. Activations are done by their neighbours; the step takes a tenth more
+// than its kernels.
+TableRun run_by_law(const char* network, std::int64_t batch, double factor = 1) {
+  TableRun run{.device = "GTX1080", .network = network, .batch = batch, .epochs = 10};
+  run.images_per_epoch = static_cast<double>(batch);
+  run.warmup_steps = 0;
+  run.with_start = false;
+  networks::Model model = networks::build_model({.network = network, .batch = batch});
+  networks::add_training_step(model, {});
+  const StepShapes step = step_shapes(model.graph, backend::Precision::f32);
+  double seconds = 0, update = 0;
+  for (std::size_t n = 0; n < step.names.size(); ++n) {
+    const std::string& op = step.shapes[n].op;
+    const double taken = factor * kLaw.seconds(step.shapes[n]);
+    if (op.starts_with("activation")) continue;
+    seconds += taken;
+    if (op == "update" || op == "dense_update")
+      update += taken;
+    else
+      run.kernels.push_back({step.names[n], op, taken});
+  }
+  run.kernels.push_back({"a copy before it", "reorder", 0.0});
+  run.kernels.push_back({"update", "update", update});
+  run.seconds = run.steps() * 1.1 * seconds;
+  return run;
+}
+
+RunSet set_by_law() {
+  RunTable table{"by law", {}};
+  for (const char* network : {"resnet20", "deepmnist", "cifarnet", "densenet40_k12"})
+    for (const std::int64_t batch : {2, 8, 32}) table.runs.push_back(run_by_law(network, batch));
+  return prepare_runs(table, known_devices());
+}
+
+TEST(FitRatesTest, FindsTheLawOfKernels) {
+  networks::Model model = networks::build_model({.network = "resnet20", .batch = 16});
+  networks::add_training_step(model, {});
+  const StepShapes step = step_shapes(model.graph, backend::Precision::f32);
+  std::vector<TimedShape> timed;
+  for (const KernelShape& shape : step.shapes) timed.push_back({&shape, kLaw.seconds(shape), 1});
+  const Rates found =
+      fit_rates(timed, {.flops_per_second = 5e11, .bytes_per_second = 3e10, .launch_seconds = 4e-6});
+  for (const KernelShape& shape : step.shapes)
+    EXPECT_NEAR(found.seconds(shape) / kLaw.seconds(shape), 1, 0.05) << shape.kind;
+}
+
+TEST(NearestProcessTest, IsNearWhatWasSeenAndFollowsItsSlope) {
+  std::vector<PlacedSample> samples;
+  for (int i = 0; i < 8; ++i) samples.push_back({.rates = kLaw, .group = i, .value = 0.1 * i});
+  for (int i = 0; i < 8; ++i) samples[static_cast<std::size_t>(i)].place[0] = i;
+  const auto at = [&](double x, int without) {
+    ShapePlace place{};
+    place[0] = x;
+    return estimate(samples, nearest(samples, place, kLaw, without), place);
+  };
+  EXPECT_NEAR(at(3, kNobody).value, 0.3, 0.02);
+  EXPECT_NEAR(at(3, 3).value, 0.3, 0.05);
+  EXPECT_NEAR(at(9, kNobody).value, 0.9, 0.15);
+  EXPECT_GT(at(3, kNobody).known, 0.9);
+  EXPECT_LT(at(12, kNobody).known, 0.1);
+}
+
+TEST(KernelModelTest, PredictsANetworkThatWasNeverSeen) {
+  const RunSet set = set_by_law();
+  const KernelModel model = fit_kernel_model(set, all_rows(set));
+  EXPECT_EQ(model.runs, 12);
+  EXPECT_GT(model.half_interval, 0);
+  const RunSet others =
+      prepare_runs({"others", {run_by_law("resnet32", 4), run_by_law("lenet", 16)}}, known_devices());
+  const auto predictor = make_predictor(model);
+  for (const Judged& one : judge(*predictor, others, all_rows(others)))
+    EXPECT_LT(one.error(), 0.12) << others.rows[one.row].run.network;
+}
+
+TEST(KernelModelTest, ADeviceThatWasNeverSeenGoesByItsFigures) {
+  const RunSet set = set_by_law();
+  const auto predictor = make_predictor(fit_kernel_model(set, all_rows(set), false));
+  JobDescription job{.network = "resnet20", .batch = 32, .device = find_device(known_devices(), "GTX1080")};
+  const Prediction seen = predictor->predict(job);
+  job.device.name = "Fast";
+  job.device.flops_per_second *= 4;
+  job.device.bytes_per_second *= 4;
+  const Prediction faster = predictor->predict(job);
+  EXPECT_TRUE(seen.device_seen);
+  EXPECT_FALSE(faster.device_seen);
+  EXPECT_LT(faster.seconds, 0.6 * seen.seconds);
+  job.precision = backend::Precision::bf16;
+  expect_error(ErrorKind::config, "precision 'bf16'", [&] { predictor->predict(job); });
+}
+
+TEST(KernelModelTest, FilesPredictAsTheModelAndDamageIsNamed) {
+  const RunSet set = set_by_law();
+  const KernelModel model = fit_kernel_model(set, all_rows(set));
+  const TestFolder folder;
+  write_model_container(folder.path() / "model", to_container(model));
+  const std::vector<Judged> direct = judge(*make_predictor(model), set, all_rows(set)),
+                            read = judge(*read_predictor(folder.path() / "model"), set, all_rows(set));
+  for (std::size_t i = 0; i < direct.size(); ++i) {
+    EXPECT_EQ(direct[i].predicted, read[i].predicted);
+    EXPECT_EQ(direct[i].high, read[i].high);
+  }
+  ModelContainer container = to_container(model);
+  std::get<std::vector<double>>(container.tensors[0].numbers)[8] = 7;  // a device that is not there
+  expect_error(ErrorKind::config, "out of bounds", [&] { parse_kernel_model(container, "model"); });
+}
+
+TEST(KernelModelTest, RunsWithoutKernelsTeachNothing) {
+  TableRun run = run_by_law("lenet", 8);
+  run.kernels.clear();
+  const RunSet set = prepare_runs({"bare", {run}}, known_devices());
+  expect_error(ErrorKind::config, "bench --ops", [&] { fit_kernel_model(set, all_rows(set)); });
+}
+
+}  // namespace
+}  // namespace trainyard::predict

@@ -1,0 +1,66 @@
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "predict/kernels/kernel_model.h"
+#include "predict/work_cache.h"
+
+namespace trainyard::predict {
+namespace {
+
+class KernelPredictor : public Predictor {
+ public:
+  explicit KernelPredictor(KernelModel model) : model_(std::move(model)) {}
+
+  std::vector<Prediction> predict(std::span<const JobDescription> jobs) override {
+    std::vector<Prediction> all;
+    for (const JobDescription& job : jobs) all.push_back(predict_one(job));
+    return all;
+  }
+
+  std::vector<Device> devices() const override {
+    std::vector<Device> seen;
+    for (const DeviceRates& one : model_.devices())
+      if (std::find(seen.begin(), seen.end(), one.device) == seen.end()) seen.push_back(one.device);
+    return seen;
+  }
+
+ private:
+  Prediction predict_one(const JobDescription& job) {
+    const DeviceRates on = model_.find(job.device, job.precision);
+    const StepEstimate step = model_.step(kernels(job), on.rates);
+    Prediction made;
+    made.step_seconds = step.seconds;
+    made.seconds = job.steps * step.seconds;  // what a process takes to start is not learned
+    made.low_seconds = made.seconds * std::exp(-model_.half_interval);
+    made.high_seconds = made.seconds * std::exp(model_.half_interval);
+    made.known = step.known;
+    made.device_seen = on.runs > 0;
+    made.memory =
+        memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));
+    made.oom_probability = MemoryModel{}.oom_probability(made.memory.total(), on.device);
+    return made;
+  }
+
+  const std::vector<AlikeKernels>& kernels(const JobDescription& job) {
+    const auto key =
+        std::tuple(job.network, job.batch, job.classes, job.optimizer, job.precision, job.parameters);
+    if (const auto at = made_.find(key); at != made_.end()) return at->second;
+    return made_.emplace(key, kernels_of(job)).first->second;
+  }
+
+  KernelModel model_;
+  WorkCache works_;
+  std::map<
+      std::tuple<std::string, std::int64_t, int, ops::Rule, backend::Precision, networks::generator::Given>,
+      std::vector<AlikeKernels>>
+      made_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_predictor(KernelModel model) {
+  return std::make_unique<KernelPredictor>(std::move(model));
+}
+
+}  // namespace trainyard::predict
