@@ -153,10 +153,11 @@ void mark_crashes(std::vector<TableRun>& runs) {
   std::map<decltype(configuration(runs[0])), std::vector<TableRun*>> alike;
   for (TableRun& run : runs) alike[configuration(run)].push_back(&run);
   for (auto& [key, members] : alike) {
-    const bool crashed = std::any_of(members.begin(), members.end(), [&](const TableRun* longer) {
-      return std::any_of(members.begin(), members.end(),
-                         [&](const TableRun* shorter) { return has_not_grown(*longer, *shorter); });
-    });
+    const bool crashed =
+        std::any_of(members.begin(), members.end(), [&members = members](const TableRun* longer) {
+          return std::any_of(members.begin(), members.end(),
+                             [&](const TableRun* shorter) { return has_not_grown(*longer, *shorter); });
+        });
     if (!crashed) continue;
     for (TableRun* run : members) run->end = RunEnd::oom;
   }

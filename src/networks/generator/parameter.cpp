@@ -53,7 +53,8 @@ std::string Parameter::allowed() const {
 
 Parameters::Parameters(std::string_view network, const std::vector<Parameter>& table, const Given& given) {
   for (const auto& [name, value] : given)
-    if (std::none_of(table.begin(), table.end(), [&](const Parameter& one) { return one.name == name; })) {
+    if (std::none_of(table.begin(), table.end(),
+                     [&name = name](const Parameter& one) { return one.name == name; })) {
       std::string names;
       for (const Parameter& one : table) names += (names.empty() ? "--" : ", --") + one.name;
       fail(ErrorKind::usage, "--{} {}: network '{}' {}", name, value, network,
