@@ -15,6 +15,7 @@
 #include "networks/zoo.h"
 #include "ops/update.h"
 #include "predict/profile_run.h"
+#include "record/statistics.h"
 
 namespace trainyard::predict {
 namespace {
@@ -234,7 +235,7 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   };
   const auto batch = static_cast<std::int64_t>(number("batch", record.images_per_step));
   const bool oom = record.status == record::Status::oom;
-  const std::int64_t steps = record.statistics.steps;
+  const std::size_t steps = record.step_seconds.size();
   if (asked("network", "").empty() || batch < 1 || asked("mode", "train") != "train" ||
       !(oom || record.status == record::Status::ok) || (!oom && steps == 0))
     return std::nullopt;
@@ -249,8 +250,9 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   run.warmup_steps = 0;
   run.with_start = false;
   run.end = oom ? RunEnd::oom : RunEnd::ok;
-  run.seconds = static_cast<double>(steps) * record.statistics.median;
-  if (!oom) run.kernels = kernels_in(record);
+  if (oom) return run;
+  run.seconds = static_cast<double>(steps) * record::median(record.step_seconds);
+  run.kernels = kernels_in(record);
   return run;
 }
 

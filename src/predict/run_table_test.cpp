@@ -100,11 +100,32 @@ TEST(RunTableTest, RecordsAreRunsOfTheirSteps) {
   const RunTable table = table_of_records({record}, "H200", "here");
   ASSERT_EQ(table.runs.size(), 1u);
   EXPECT_EQ(table.runs[0].device, "H200");
-  EXPECT_EQ(table.runs[0].steps(), 4);
-  EXPECT_EQ(table.runs[0].seconds, 1);
+  EXPECT_EQ(table.runs[0].steps(), 2);
+  EXPECT_EQ(table.runs[0].seconds, 0.25);
   EXPECT_FALSE(table.runs[0].with_start);
   record.status = record::Status::nan;
   EXPECT_THROW(table_of_records({record}, "", "here"), Error);
+}
+
+TEST(RunTableTest, RecordsSayWhichGeneratedNetworkAndWhatItsKernelsTook) {
+  record::RunRecord record;
+  record.asked = {{"network", std::string("mix")},
+                  {"draw", std::int64_t{7}},
+                  {"batch", std::int64_t{4}},
+                  {"precision", std::string("bf16")}};
+  record.step_seconds = {0.1, 0.3, 0.2};
+  record.details["ops"] =
+      R"({"kernels": [{"name": "stem", "op": "conv2d", "kernel": "own:conv2d", "seconds": 0.05}]})";
+  const TableRun run = table_of_records({record}, "", "here").runs.at(0);
+  EXPECT_EQ(run.parameters, (networks::generator::Given{{"draw", "7"}}));
+  EXPECT_EQ(run.precision, backend::Precision::bf16);
+  EXPECT_NEAR(run.seconds, 0.6, 1e-12);  // the median, three times
+  ASSERT_EQ(run.kernels.size(), 1u);
+  EXPECT_EQ(run.kernels[0].op, "conv2d");
+  EXPECT_EQ(run.kernels[0].seconds, 0.05);
+  record.details["ops"] = R"({"kernels": [{"name": "stem"}]})";
+  expect_error(ErrorKind::config, "want name, op and seconds",
+               [&] { table_of_records({record}, "", "here"); });
 }
 
 TEST(NetworkNameTest, UsualSpellingsAreFound) {

@@ -62,7 +62,7 @@ std::vector<KnownSetting> generator_settings() {
       {"image", "--image", "both", Form::count, {}},
       {"pool", "--pool", "both", Form::choice, {"fixed", "adaptive"}},
       {"draw", "--draw", "both", Form::count, {}},
-      {"breadth", "--breadth", "both", Form::count, {}},
+      {"breadth", "--breadth", "both", Form::number, {}},
       {"only",
        "--only",
        "both",

@@ -20,9 +20,10 @@ TEST(GeneratorSettings, EveryParameterIsASettingOfItsKind) {
       const KnownSetting* setting = find_known_setting(parameter.name, "bench");
       ASSERT_NE(setting, nullptr);
       EXPECT_EQ(setting->option, "--" + parameter.name);
-      EXPECT_EQ(setting->form, parameter.is_word()      ? Form::choice
-                               : parameter.numbers == 1 ? Form::count
-                                                        : Form::counts);
+      EXPECT_EQ(setting->form, parameter.is_word()       ? Form::choice
+                               : parameter.numbers > 1   ? Form::counts
+                               : parameter.smallest == 0 ? Form::number
+                                                         : Form::count);
       EXPECT_EQ(setting->choices, parameter.choices);
       EXPECT_EQ(complaint_about(*setting, record::to_value(parameter.fallback)), "");
     }

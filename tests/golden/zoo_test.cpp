@@ -55,6 +55,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "densenet100_k24",
                                        "mobilenet_v1",
                                        "cnn",
+                                       "mix",
                                        "rnn",
                                        "fc"};
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), expected);

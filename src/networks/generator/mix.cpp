@@ -221,7 +221,7 @@ std::vector<NetworkInfo> mix_networks() {
   return {{.name = "mix",
            .family = "mix",
            .description = "generated: blocks of all kinds, sizes and layers by chance; --draw says which",
-           .input = {3, 224, 224},
+           .input = {3, 64, 64},
            .classes = 1000,
            .preprocess = "unit",
            .generator = &generator::kMix}};

@@ -74,9 +74,10 @@ void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRa
 // The k-th smallest, k = ceil((n + 1) coverage), of errors of runs whose network was not seen.
 double conformal_half(const KernelModel& model, const std::vector<KernelRun>& runs) {
   std::vector<double> errors;
-  for (const KernelRun& run : runs)
-    errors.push_back(std::abs(std::log(
-        run.step_seconds() / model.step(run.kernels, model.devices()[run.device].rates, run.group).seconds)));
+  for (const KernelRun& run : runs) {
+    const StepEstimate made = model.step(run.kernels, model.devices()[run.device].rates, run.group);
+    errors.push_back(std::abs(std::log(run.step_seconds() / made.seconds)));
+  }
   std::sort(errors.begin(), errors.end());
   const auto rank = static_cast<std::size_t>(std::ceil(static_cast<double>(errors.size() + 1) * kCoverage));
   return errors[std::min(rank, errors.size()) - 1];

@@ -55,15 +55,23 @@ RunSet set_by_law() {
 }
 
 TEST(FitRatesTest, FindsTheLawOfKernels) {
-  networks::Model model = networks::build_model({.network = "resnet20", .batch = 16});
-  networks::add_training_step(model, {});
-  const StepShapes step = step_shapes(model.graph, backend::Precision::f32);
+  std::vector<KernelShape> shapes;
+  for (const std::int64_t batch : {1, 4, 16, 64}) {
+    networks::Model model = networks::build_model({.network = "resnet20", .batch = batch});
+    networks::add_training_step(model, {});
+    const StepShapes step = step_shapes(model.graph, backend::Precision::f32);
+    shapes.insert(shapes.end(), step.shapes.begin(), step.shapes.end());
+  }
   std::vector<TimedShape> timed;
-  for (const KernelShape& shape : step.shapes) timed.push_back({&shape, kLaw.seconds(shape), 1});
+  for (const KernelShape& shape : shapes) timed.push_back({&shape, kLaw.seconds(shape), 1});
   const Rates found =
       fit_rates(timed, {.flops_per_second = 5e11, .bytes_per_second = 3e10, .launch_seconds = 4e-6});
-  for (const KernelShape& shape : step.shapes)
-    EXPECT_NEAR(found.seconds(shape) / kLaw.seconds(shape), 1, 0.05) << shape.kind;
+  double off = 0;  // the prior pulls at what few kernels tell
+  for (const KernelShape& shape : shapes) {
+    EXPECT_NEAR(found.seconds(shape) / kLaw.seconds(shape), 1, 0.1) << shape.kind;
+    off += std::abs(std::log(found.seconds(shape) / kLaw.seconds(shape)));
+  }
+  EXPECT_LT(off / static_cast<double>(shapes.size()), 0.02);
 }
 
 TEST(NearestProcessTest, IsNearWhatWasSeenAndFollowsItsSlope) {
