@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "graph/op_def.h"
-#include "ops/average_pool.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/max_pool.h"
@@ -14,13 +13,12 @@
 namespace trainyard::predict {
 namespace {
 
-using graph::Category;
 using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::NodeView;
 
-// A layer, whichever of its kernels is meant: outputs at `positions` of a batch, each from `inputs` channels.
+// A layer, whichever of its kernels is meant: `outputs` channels at each position, from `inputs` channels.
 struct LayerSizes {
   double batch = 1, area = 1;  // positions of one sample
   double outputs = 1, inputs = 1, window = 1, groups = 1;
@@ -61,7 +59,7 @@ void take_window(const ops::Window2d& window, LayerSizes& layer) {
   layer.oblong = window.kernel_h != window.kernel_w;
 }
 
-// dst and src of the convolution, whichever way its kernel goes.
+// `dst` and `channels` of src are those of the convolution, whichever way its kernel goes.
 void take_convolution(const ops::Conv2dAttrs& attrs, const Shape& dst, std::int64_t channels,
                       LayerSizes& layer) {
   take_window(attrs.window, layer);
