@@ -201,6 +201,9 @@ int eval(const EvalOptions& options) {
   if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
   if (!options.together.empty() && (options.split.empty() || options.split == "random"))
     fail(ErrorKind::usage, "--together wants --split network, family or device");
+  if (!options.target.empty() && options.graph.is_kernels())
+    fail(ErrorKind::usage,
+         "--to: models of kind 'kernels' are not adapted; they take runs of all devices at once");
   if (!options.target.empty() && options.source.empty())
     fail(ErrorKind::usage, "--to wants --from, the device that is known");
   std::unique_ptr<predict::Predictor> model;
@@ -234,9 +237,7 @@ int eval(const EvalOptions& options) {
     fmt::print("\n");
     print_scores(table.name, table.scores);
   }
-  std::vector<Judged> all;
-  for (const Trial& trial : trials) all.insert(all.end(), trial.judged.begin(), trial.judged.end());
-  const std::vector<predict::UseScore> use = predict::score_use(set, all);
+  const std::vector<predict::UseScore> use = predict::score_use(set, judged_of(trials));
   report["utilisation"] = json_of_use_scores(use);
   if (!options.json) print_use_scores(use);
   for (const auto& [name, count] : set.skipped)

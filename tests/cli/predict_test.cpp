@@ -45,6 +45,8 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   EXPECT_NEAR(asked["utilisation"]["gpu_util"]["burst"], 0.9, 0.01);
   EXPECT_NEAR(asked["utilisation"]["gpu_util"]["idle"], 0.1, 0.01);
   EXPECT_LT(judged["utilisation"]["gpu_util"]["peak"]["error_points"], 1);
+  expect_failed(run("predict eval --runs runs.csv --kind kernels --from GTX1080 --to TitanX"), 1,
+                "--to: models of kind 'kernels' are not adapted");
   expect_failed(run("predict run --model model.json --network lenet --device GTX1080 --precision bf16"), 1,
                 "this model has seen f32 alone");
   expect_failed(run("predict run --model runs.csv --network lenet --device GTX1080"), 1, "is no model file");

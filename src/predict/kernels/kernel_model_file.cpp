@@ -17,9 +17,8 @@ constexpr int kKernelModelVersion = 1;
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000, kMostKinds = 10000;
 constexpr std::int64_t kMostKernels = 2'000'000, kMostSteps = 100'000;
 constexpr double kHuge = 1e30;
-// Kind, op, product, flops, bytes, rows, columns, inner; device, group, seconds, share; the place behind
-// them.
-constexpr std::int64_t kKernelColumns = 12 + kShapeDimensions;
+// Kind, op, flops, bytes, rows, columns, inner; device, group, seconds, share; the place behind them.
+constexpr std::int64_t kKernelColumns = 11 + kShapeDimensions;
 // Device, group, logarithm; the place behind them.
 constexpr std::int64_t kStepColumns = 3 + kShapeDimensions;
 
@@ -99,10 +98,9 @@ ModelContainer to_container(const KernelModel& model) {
   std::vector<double> kernels, steps;
   for (const KernelObservation& one : model.kernels()) {
     const KernelShape& shape = one.shape;
-    kernels.insert(kernels.end(),
-                   {number(shape.kind), number(shape.op), shape.product ? 1.0 : 0.0, shape.flops, shape.bytes,
-                    shape.rows, shape.columns, shape.inner, static_cast<double>(one.device),
-                    static_cast<double>(one.group), one.seconds, one.share});
+    kernels.insert(kernels.end(), {number(shape.kind), number(shape.op), shape.flops, shape.bytes, shape.rows,
+                                   shape.columns, shape.inner, static_cast<double>(one.device),
+                                   static_cast<double>(one.group), one.seconds, one.share});
     kernels.insert(kernels.end(), shape.place.begin(), shape.place.end());
   }
   for (const StepObservation& one : model.steps()) {
@@ -143,7 +141,6 @@ KernelModel parse_kernel_model(const ModelContainer& container, const std::strin
     KernelObservation one;
     one.shape.kind = kinds[cells.index(kinds.size())];
     one.shape.op = kinds[cells.index(kinds.size())];
-    one.shape.product = cells.index(2) == 1;
     one.shape.flops = cells.number(0, kHuge);
     one.shape.bytes = cells.number(0, kHuge);
     for (double* size : {&one.shape.rows, &one.shape.columns, &one.shape.inner})

@@ -130,7 +130,7 @@ TEST(KernelModelTest, FilesPredictAsTheModelAndDamageIsNamed) {
     EXPECT_EQ(direct[i].high, read[i].high);
   }
   ModelContainer container = to_container(model);
-  std::get<std::vector<double>>(container.tensors[0].numbers)[8] = 7;  // a device that is not there
+  std::get<std::vector<double>>(container.tensors[0].numbers)[7] = 7;  // a device that is not there
   expect_error(ErrorKind::config, "out of bounds", [&] { parse_kernel_model(container, "model"); });
 }
 

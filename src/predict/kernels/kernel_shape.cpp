@@ -189,14 +189,14 @@ StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
     const double width = precision == backend::Precision::bf16 ? 0.5 : 1;
     KernelShape shape{.op = node.op->name, .bytes = number(cost.bytes_moved) * width};
     LayerSizes layer;
-    shape.product = take_product(view, layer);
-    if (shape.product) {
+    const bool product = take_product(view, layer);
+    if (product) {
       shape.flops = number(cost.flops);
       describe_product(node, layer, shape);
     } else {
       take_other(view, shape.bytes, layer);
     }
-    shape.kind = shape.product ? shape.op : context_of(graph, view, readers);
+    shape.kind = product ? shape.op : context_of(graph, view, readers);
     shape.place = place_of(layer);
     step.names.push_back(node.name);
     step.shapes.push_back(std::move(shape));

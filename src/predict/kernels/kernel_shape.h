@@ -15,9 +15,8 @@ using ShapePlace = std::array<double, kShapeDimensions>;
 
 // A node of a training step, as far as the time of the kernel that does it depends on it.
 struct KernelShape {
-  std::string kind;      // the op, and of what may join its neighbours theirs: "add<batch_norm>activation"
-  std::string op;        // the op alone
-  bool product = false;  // of matrices, or a convolution
+  std::string kind;  // the op, and of what may join its neighbours theirs: "add<batch_norm>activation"
+  std::string op;    // the op alone
   // Of products: rows x columns results for each group, each a sum over `inner`.
   double flops = 0, rows = 1, columns = 1, inner = 1;
   double bytes = 0;  // each input read once, each output written once
