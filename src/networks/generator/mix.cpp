@@ -53,8 +53,8 @@ class Dice {
 // What the layers of one network have in common, and the blocks it is made of.
 class Mixer {
  public:
-  // `only` is one of kBlocks, or kAnyBlock.
-  Mixer(Builder& builder, Dice& dice, const std::string& only) : b(builder), dice_(dice), only_(only) {
+  Mixer(Builder& builder, Dice& dice, const Parameters& given)
+      : b(builder), dice_(dice), given_(given), only_(given.word("only")) {
     if (!dice_.one_in(4)) style_.norm = NormSpec{};
     if (dice_.one_in(5)) style_.activation = ops::Activation::relu6;
     if (dice_.one_in(8)) style_.activation = ops::Activation::leaky_relu;
@@ -62,8 +62,8 @@ class Mixer {
 
   ValueId stem(ValueId x, std::int64_t side) {
     ConvSpec spec = style_;
-    spec.kernel = dice_.number({3, 3, 5, 7, 11});
-    spec.stride = side > 200 ? dice_.number({2, 2, 4}) : side > 90 ? 2 : 1;
+    spec.kernel = unless_given("stem", dice_.number({3, 3, 5, 7, 11}));
+    spec.stride = unless_given("stride", side > 200 ? dice_.number({2, 2, 4}) : side > 90 ? 2 : 1);
     spec.filters = dice_.channels_near(side > 90 ? 32 : 48);
     if (dice_.one_in(3)) spec.padding = Padding::valid;
     return b.conv("stem", x, spec);
@@ -101,6 +101,12 @@ class Mixer {
       if (dice_.one_in(2)) x = b.dropout(fmt::format("dropout{}", i + 1), x, 0.5);
     }
     return x;
+  }
+
+  // By chance, but for what was asked for. The dice are thrown in any case: the rest stays as it was.
+  std::int64_t unless_given(const char* name, std::int64_t drawn) const {
+    const std::int64_t given = given_.number(name);
+    return given > 0 ? given : drawn;
   }
 
   Builder& b;
@@ -173,20 +179,23 @@ class Mixer {
   }
 
   Dice& dice_;
-  const std::string& only_;
+  const Parameters& given_;
+  const std::string only_;  // one of kBlocks, or kAnyBlock
   ConvSpec style_;
 };
 
-std::int64_t side_of(Dice& dice) { return dice.one_of(kSides); }
+std::int64_t side_of(Dice& dice, const Parameters& given) {
+  const std::int64_t drawn = dice.one_of(kSides);
+  return given.number("image") > 0 ? given.number("image") : drawn;
+}
 
 ValueId build(Builder& builder, ValueId images, int classes, const Parameters& parameters) {
   Dice dice(parameters.number("draw"));
-  const std::int64_t side = side_of(dice);
-  Mixer mixer(builder, dice, parameters.word("only"));
+  const std::int64_t side = side_of(dice, parameters);
+  Mixer mixer(builder, dice, parameters);
   ValueId x = mixer.stem(images, side);
   const auto rows = [&] { return builder.graph().shape(x)[2]; };
-  const std::int64_t drawn = dice.number({1, 1, 1, 1, 2, 2, 3, 5}), given = parameters.number("breadth"),
-                     breadth = given > 0 ? given : drawn;
+  const std::int64_t breadth = mixer.unless_given("breadth", dice.number({1, 1, 1, 1, 2, 2, 3, 5}));
   for (int stage = 1; stage <= kMostStages; ++stage) {
     const std::int64_t width = std::clamp<std::int64_t>(breadth * kRowsTimesChannels / rows(), 12, 512);
     for (std::int64_t i = 0, blocks = 1 + dice.below(3); i < blocks; ++i)
@@ -199,13 +208,17 @@ ValueId build(Builder& builder, ValueId images, int classes, const Parameters& p
 
 Shape input(const Parameters& parameters) {
   Dice dice(parameters.number("draw"));
-  const std::int64_t side = side_of(dice);
-  return {3, side, side};
+  const std::int64_t side = side_of(dice, parameters);
+  return {parameters.number("colours"), side, side};
 }
 
 const Generator kMix{
     .parameters = {{"draw", "number of the network; another one, another network", "1", 1, 1'000'000'000},
                    {"breadth", "channels, as multiples of a narrow network's; 0: by chance", "0", 0, 16},
+                   {"image", "rows and columns of images; 0: by chance", "0", 0, 512},
+                   {"colours", "channels of images", "3", 1, 4},
+                   {"stem", "rows and columns of the first window; 0: by chance", "0", 0, 11},
+                   {"stride", "of the first window; 0: by chance", "0", 0, 4},
                    {.name = "only",
                     .about = "its blocks are of this kind",
                     .fallback = "any",
