@@ -66,6 +66,8 @@ std::vector<KnownSetting> generator_settings() {
       {"colours", "--colours", "both", Form::count, {}},
       {"stem", "--stem", "both", Form::number, {}},
       {"stride", "--stride", "both", Form::number, {}},
+      {"depth", "--depth", "both", Form::number, {}},
+      {"channels", "--channels", "both", Form::choice, {"any", "round"}},
       {"only",
        "--only",
        "both",

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 
 #include <fmt/core.h>
@@ -38,23 +39,25 @@ class Dice {
     return *(std::begin(list) + below(static_cast<std::int64_t>(std::size(list))));
   }
   std::int64_t number(std::initializer_list<std::int64_t> list) { return one_of(list); }
-  // About `middle`, from half of it to twice it, most often a multiple of 16.
-  std::int64_t channels_near(std::int64_t middle) {
-    const std::int64_t step = number({16, 16, 16, 8, 4, 1});
-    const std::int64_t wanted = middle / 2 + below(middle + middle / 2);
-    return std::max((wanted + step / 2) / step * step, step);
-  }
 
  private:
   Philox philox_;
   std::uint64_t next_ = 0;
 };
 
+std::int64_t nearest_power_of_two(std::int64_t number) {
+  return std::int64_t{1} << std::lround(std::log2(static_cast<double>(number)));
+}
+
 // What the layers of one network have in common, and the blocks it is made of.
 class Mixer {
  public:
   Mixer(Builder& builder, Dice& dice, const Parameters& given)
-      : b(builder), dice_(dice), given_(given), only_(given.word("only")) {
+      : b(builder),
+        dice_(dice),
+        given_(given),
+        only_(given.word("only")),
+        round_(given.word("channels") == "round") {
     if (!dice_.one_in(4)) style_.norm = NormSpec{};
     if (dice_.one_in(5)) style_.activation = ops::Activation::relu6;
     if (dice_.one_in(8)) style_.activation = ops::Activation::leaky_relu;
@@ -64,7 +67,7 @@ class Mixer {
     ConvSpec spec = style_;
     spec.kernel = unless_given("stem", dice_.number({3, 3, 5, 7, 11}));
     spec.stride = unless_given("stride", side > 200 ? dice_.number({2, 2, 4}) : side > 90 ? 2 : 1);
-    spec.filters = dice_.channels_near(side > 90 ? 32 : 48);
+    spec.filters = channels_near(side > 90 ? 32 : 48);
     if (dice_.one_in(3)) spec.padding = Padding::valid;
     return b.conv("stem", x, spec);
   }
@@ -88,7 +91,7 @@ class Mixer {
       case 0:
         return b.average_pool(name, x, window);
       case 1:
-        return conv(name, x, dice_.channels_near(2 * b.channels(x)), 3, 2);
+        return conv(name, x, channels_near(2 * b.channels(x)), 3, 2);
       default:
         return b.max_pool(name, x, window);
     }
@@ -97,10 +100,17 @@ class Mixer {
   ValueId classifier(ValueId x) {
     if (!dice_.one_in(4)) x = b.global_average_pool("mean", x);
     for (std::int64_t i = 0, layers = dice_.number({0, 0, 1, 2}); i < layers; ++i) {
-      x = b.dense(fmt::format("dense{}", i + 1), x, {.outputs = dice_.channels_near(1024)});
+      x = b.dense(fmt::format("dense{}", i + 1), x, {.outputs = channels_near(1024)});
       if (dice_.one_in(2)) x = b.dropout(fmt::format("dropout{}", i + 1), x, 0.5);
     }
     return x;
+  }
+
+  // Of a block on images of so many rows.
+  std::int64_t width(std::int64_t breadth, std::int64_t rows) const {
+    const std::int64_t least = 12, most = round_ ? 1024 : 512,
+                       wide = std::clamp(breadth * kRowsTimesChannels / rows, least, most);
+    return round_ ? nearest_power_of_two(wide) : wide;
   }
 
   // By chance, but for what was asked for. The dice are thrown in any case: the rest stays as it was.
@@ -112,6 +122,16 @@ class Mixer {
   Builder& b;
 
  private:
+  // About `middle`, from half of it to twice it. Any number, most often a multiple of 16, or one that people
+  // choose.
+  std::int64_t channels_near(std::int64_t middle) {
+    if (round_)
+      return std::max<std::int64_t>(nearest_power_of_two(middle) * dice_.number({2, 4, 4, 4, 6, 8}) / 4, 4);
+    const std::int64_t step = dice_.number({16, 16, 16, 8, 4, 1});
+    const std::int64_t wanted = middle / 2 + dice_.below(middle + middle / 2);
+    return std::max((wanted + step / 2) / step * step, step);
+  }
+
   ValueId conv(const std::string& name, ValueId x, std::int64_t filters, Kernel kernel,
                std::int64_t stride = 1) {
     ConvSpec spec = style_;
@@ -122,7 +142,7 @@ class Mixer {
   }
 
   ValueId plain(const std::string& name, ValueId x, std::int64_t width) {
-    x = conv(name, x, dice_.channels_near(width), dice_.number({1, 3, 3, 3, 5}));
+    x = conv(name, x, channels_near(width), dice_.number({1, 3, 3, 3, 5}));
     return dice_.one_in(12) ? b.lrn(name + "/lrn", x, {}) : x;
   }
 
@@ -137,12 +157,12 @@ class Mixer {
     depthwise.filters = depthwise.groups = b.channels(x);
     depthwise.stride = dice_.one_in(4) ? 2 : 1;
     x = b.conv(name + "/depthwise", x, depthwise);
-    return conv(name + "/pointwise", x, dice_.channels_near(width), 1);
+    return conv(name + "/pointwise", x, channels_near(width), 1);
   }
 
   // Layers that each add few channels to all before them, normed first, as in DenseNet.
   ValueId densely_joined(const std::string& name, ValueId x, std::int64_t width) {
-    const std::int64_t growth = std::max<std::int64_t>(dice_.channels_near(width / 4), 4);
+    const std::int64_t growth = std::max<std::int64_t>(channels_near(width / 4), 4);
     for (std::int64_t i = 0, layers = 2 + dice_.below(4); i < layers; ++i) {
       const std::string layer = fmt::format("{}/layer{}", name, i + 1);
       ValueId made = b.relu(layer + "/relu", b.batch_norm(layer + "/norm", x, {}));
@@ -154,9 +174,9 @@ class Mixer {
   }
 
   ValueId columns(const std::string& name, ValueId x, std::int64_t width) {
-    std::vector<Column> columns{{networks::conv(dice_.channels_near(width / 2), 1)}};
+    std::vector<Column> columns{{networks::conv(channels_near(width / 2), 1)}};
     for (std::int64_t i = 0, more = 1 + dice_.below(3); i < more; ++i) {
-      const std::int64_t inner = dice_.channels_near(width / 2), outer = dice_.channels_near(width / 2);
+      const std::int64_t inner = channels_near(width / 2), outer = channels_near(width / 2);
       switch (dice_.below(5)) {
         case 0:
           columns.push_back({networks::conv(inner, 1), networks::conv(outer, 5)});
@@ -181,6 +201,7 @@ class Mixer {
   Dice& dice_;
   const Parameters& given_;
   const std::string only_;  // one of kBlocks, or kAnyBlock
+  const bool round_;        // channels are powers of two, or half as many again
   ConvSpec style_;
 };
 
@@ -197,8 +218,8 @@ ValueId build(Builder& builder, ValueId images, int classes, const Parameters& p
   const auto rows = [&] { return builder.graph().shape(x)[2]; };
   const std::int64_t breadth = mixer.unless_given("breadth", dice.number({1, 1, 1, 1, 2, 2, 3, 5}));
   for (int stage = 1; stage <= kMostStages; ++stage) {
-    const std::int64_t width = std::clamp<std::int64_t>(breadth * kRowsTimesChannels / rows(), 12, 512);
-    for (std::int64_t i = 0, blocks = 1 + dice.below(3); i < blocks; ++i)
+    const std::int64_t width = mixer.width(breadth, rows());
+    for (std::int64_t i = 0, blocks = mixer.unless_given("depth", 1 + dice.below(3)); i < blocks; ++i)
       x = mixer.block(fmt::format("stage{}/block{}", stage, i + 1), x, width);
     if (rows() <= kLastSide) break;
     x = mixer.halve(fmt::format("stage{}/halve", stage), x);
@@ -219,6 +240,11 @@ const Generator kMix{
                    {"colours", "channels of images", "3", 1, 4},
                    {"stem", "rows and columns of the first window; 0: by chance", "0", 0, 11},
                    {"stride", "of the first window; 0: by chance", "0", 0, 4},
+                   {"depth", "blocks between two halvings of the image; 0: by chance", "0", 0, 64},
+                   {.name = "channels",
+                    .about = "any numbers of them, or round ones: powers of two, and half as many again",
+                    .fallback = "any",
+                    .choices = {"any", "round"}},
                    {.name = "only",
                     .about = "its blocks are of this kind",
                     .fallback = "any",
