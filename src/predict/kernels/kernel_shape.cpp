@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "graph/op_def.h"
+#include "ops/activation.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/max_pool.h"
@@ -124,18 +127,26 @@ void take_other(const NodeView& view, double bytes, LayerSizes& layer) {
   layer.bytes = bytes;
 }
 
+// Its op, and of an activation which one: a device's kernels may take in some and not others.
+std::string op_of(const Graph& graph, const Node& node) {
+  std::string op = node.op->name;
+  if (node.op == &ops::activation_op || node.op == &ops::activation_grad_op)
+    op += fmt::format(":{}", ops::name(NodeView(graph, node).attrs<ops::ActivationAttrs>().kind));
+  return op;
+}
+
 // What makes the first input, and what alone reads the first output: a neighbour may do this node's work.
 std::string context_of(const Graph& graph, const NodeView& view,
                        const std::vector<std::vector<NodeId>>& readers) {
-  std::string kind = view.node().op->name;
+  std::string kind = op_of(graph, view.node());
   kind += '<';
   if (view.inputs() > 0)
     if (const NodeId producer = view.input(0).producer; producer != graph::kNone)
-      kind += graph.node(producer).op->name;
+      kind += op_of(graph, graph.node(producer));
   kind += '>';
   if (view.outputs() > 0) {
     const auto& who = readers[static_cast<std::size_t>(view.node().outputs[0])];
-    kind += who.empty() ? "" : who.size() > 1 ? "many" : graph.node(who[0]).op->name;
+    kind += who.empty() ? "" : who.size() > 1 ? "many" : op_of(graph, graph.node(who[0]));
   }
   return kind;
 }

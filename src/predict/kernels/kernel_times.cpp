@@ -43,11 +43,12 @@ KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rat
   else
     near = nearest(told->shares, shape.place, rates, without);
   const double share = near.empty() ? 1 : mean_nearby(told->shares, near);
+  made.seconds *= share;
   const Table& table = of_op->second;
   near = nearest(table.times, shape.place, rates, without);
   if (near.empty()) return made;
   const PlacedEstimate times = estimate(table.times, near, shape.place);
-  made.seconds *= share * std::exp(times.value);
+  made.seconds *= std::exp(times.value);
   made.known = times.known;
   return made;
 }
