@@ -1,6 +1,7 @@
 #include "predict/kernels/kernel_model.h"
 
 #include <cmath>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,28 @@ TEST(NearestProcessTest, IsNearWhatWasSeenAndFollowsItsSlope) {
   EXPECT_NEAR(at(9, kNobody).value, 0.9, 0.15);
   EXPECT_GT(at(3, kNobody).known, 0.9);
   EXPECT_LT(at(12, kNobody).known, 0.1);
+}
+
+TEST(KernelTimesTest, WhatAlwaysRunsInANeighbourCostsNothing) {
+  KernelTimes times;
+  const KernelShape shape{
+      .kind = "softmax_cross_entropy_grad", .op = "softmax_cross_entropy_grad", .bytes = 1e4};
+  for (int run = 0; run < 5; ++run) times.add(shape, {kLaw, run, 0, 0});
+  EXPECT_EQ(times.at(shape, kLaw).seconds, 0);
+  EXPECT_GT(times.at({.kind = "never seen", .op = "never seen", .bytes = 1e4}, kLaw).seconds, 0);
+}
+
+TEST(KernelShapeTest, OneActivationIsNotAnother) {
+  const auto kinds = [](const char* network) {
+    networks::Model model = networks::build_model({.network = network, .batch = 2});
+    networks::add_training_step(model, {});
+    std::set<std::string> found;
+    for (const KernelShape& shape : step_shapes(model.graph, backend::Precision::f32).shapes)
+      found.insert(shape.kind);
+    return found;
+  };
+  EXPECT_TRUE(kinds("mobilenet_v1").contains("activation:relu6<batch_norm>many"));
+  EXPECT_TRUE(kinds("resnet20").contains("activation:relu<batch_norm>many"));
 }
 
 TEST(KernelModelTest, PredictsANetworkThatWasNeverSeen) {
