@@ -25,32 +25,51 @@ using graph::NodeView;
 struct LayerSizes {
   double batch = 1, area = 1;  // positions of one sample
   double outputs = 1, inputs = 1, window = 1, groups = 1;
+  double side = 1;             // rows of one sample
   bool strided = false, oblong = false;
+  bool pooled = false;  // a maximum over small windows follows, which the same kernel may take
   double bytes = 0;  // of what is no product
 };
 
+constexpr double kFewChannels = 4;  // of images, for which there are kernels of their own
+
 double doublings(double value) { return std::log2(std::max(value, 1.0)); }
 
-// How badly vector units can take channels together: many kernels fall back to single ones where the number
-// is no multiple of four.
+// How badly kernels can take channels together: many fall back to single ones where the number is no multiple
+// of four, and the fastest want large powers of two.
 double awkwardness(double channels) {
   const auto number = static_cast<std::int64_t>(channels);
-  return number % 16 == 0 ? 0 : number % 8 == 0 ? 0.4 : number % 4 == 0 ? 0.8 : 2.5;
+  return number % 64 == 0   ? 0
+         : number % 32 == 0 ? 0.125
+         : number % 16 == 0 ? 0.25
+         : number % 8 == 0  ? 0.9
+         : number % 4 == 0  ? 1.55
+                            : 3.5;
 }
 
-// Divided by how far apart kernels have little in common: doublings of a size, a yes from a no.
+double awkward_side(double side) {
+  const auto number = static_cast<std::int64_t>(side);
+  return number % 16 == 0 ? 0 : number % 4 == 0 ? 0.05 : number % 2 == 0 ? 0.15 : 0.25;
+}
+
+// Divided by how far apart kernels have little in common: doublings of a size, a yes from a no. The distances are
+// those that predict convolutions of generated networks best by others (docs/prediction.md).
 ShapePlace place_of(const LayerSizes& layer) {
-  return {doublings(layer.batch * layer.area) / 3,
-          doublings(layer.outputs) / 2,
-          doublings(layer.inputs) / 2,
-          doublings(layer.window) / 1.2,
-          layer.strided ? 1.5 : 0.0,
-          layer.groups > 1 ? 2 + doublings(layer.groups) / 4 : 0.0,
-          layer.oblong ? 1.0 : 0.0,
+  const bool few = layer.inputs <= kFewChannels;
+  return {doublings(layer.batch * layer.area) / 2.5,
+          doublings(layer.outputs) / 1.8,
+          doublings(layer.inputs) / 2.2,
+          doublings(layer.window) / 1.25,
+          layer.strided ? 1.0 : 0.0,
+          layer.groups > 1 ? 1.4 + doublings(layer.groups) / 6 : 0.0,
+          layer.oblong ? 0.7 : 0.0,
           awkwardness(layer.outputs),
           awkwardness(layer.inputs),
-          doublings(layer.batch) / 4,
-          doublings(layer.area) / 3,
+          doublings(layer.batch) / 10,
+          doublings(layer.area) / 12,
+          awkward_side(layer.side),
+          few ? 0.6 : 0.0,
+          few && layer.pooled ? 2.0 : 0.0,
           doublings(layer.bytes) / 2.5};
 }
 
@@ -70,6 +89,7 @@ void take_convolution(const ops::Conv2dAttrs& attrs, const Shape& dst, std::int6
   layer.batch = number(dst[0]);
   layer.outputs = number(dst[1]);
   layer.area = number(dst.elements_from(2));
+  layer.side = number(dst[2]);
   layer.inputs = number(channels);
 }
 
@@ -101,6 +121,30 @@ bool take_product(const NodeView& view, LayerSizes& layer) {
     return false;
   }
   return true;
+}
+
+using Readers = std::vector<std::vector<NodeId>>;  // of each value
+
+// Whether a maximum over windows follows the convolution, behind its activation, or comes before its gradient.
+bool is_pooled(const Graph& graph, const NodeView& view, const Readers& readers) {
+  const graph::OpDef* op = view.node().op;
+  if (op == &ops::conv2d_op) {
+    const auto reads = [&](const Node& node, const graph::OpDef* wanted) -> const Node* {
+      for (const NodeId id : readers[static_cast<std::size_t>(node.outputs[0])])
+        if (graph.node(id).op == wanted) return &graph.node(id);
+      return nullptr;
+    };
+    const Node* activation = reads(view.node(), &ops::activation_op);
+    return reads(activation != nullptr ? *activation : view.node(), &ops::max_pool_op) != nullptr;
+  }
+  if (op != &ops::conv2d_d_src_op && op != &ops::conv2d_d_weight_op) return false;
+  const auto maker = [&](const Node& node) -> const Node* {
+    const NodeId producer = graph.value(node.inputs[0]).producer;
+    return producer == graph::kNone ? nullptr : &graph.node(producer);
+  };
+  const Node* made = maker(view.node());
+  if (made != nullptr && made->op == &ops::activation_grad_op) made = maker(*made);
+  return made != nullptr && made->op == &ops::max_pool_d_src_op;
 }
 
 // What a product of matrices would be.
@@ -136,8 +180,7 @@ std::string op_of(const Graph& graph, const Node& node) {
 }
 
 // What makes the first input, and what alone reads the first output: a neighbour may do this node's work.
-std::string context_of(const Graph& graph, const NodeView& view,
-                       const std::vector<std::vector<NodeId>>& readers) {
+std::string context_of(const Graph& graph, const NodeView& view, const Readers& readers) {
   std::string kind = op_of(graph, view.node());
   kind += '<';
   if (view.inputs() > 0)
@@ -185,7 +228,7 @@ void add_update(const Graph& graph, const Node& update, StepShapes& step) {
 }  // namespace
 
 StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
-  std::vector<std::vector<NodeId>> readers(graph.values().size());
+  Readers readers(graph.values().size());
   for (std::size_t n = 0; n < graph.nodes().size(); ++n)
     for (const graph::ValueId id : graph.nodes()[n].inputs)
       readers[static_cast<std::size_t>(id)].push_back(static_cast<NodeId>(n));
@@ -204,6 +247,7 @@ StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
     if (product) {
       shape.flops = number(cost.flops);
       describe_product(node, layer, shape);
+      layer.pooled = is_pooled(graph, view, readers);
     } else {
       take_other(view, shape.bytes, layer);
     }

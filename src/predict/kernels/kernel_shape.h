@@ -9,7 +9,7 @@
 
 namespace trainyard::predict {
 
-inline constexpr std::size_t kShapeDimensions = 12;
+inline constexpr std::size_t kShapeDimensions = 15;
 // Where a kernel stands among others of its kind. Two that are one apart have little in common.
 using ShapePlace = std::array<double, kShapeDimensions>;
 

@@ -9,9 +9,9 @@ namespace trainyard::predict {
 namespace {
 
 // Deviations of logarithms: among all that is alike in kind, and of one measurement.
-constexpr double kSpread = 0.3, kNoise = 0.08;
+constexpr double kSpread = 0.3, kNoise = 0.12;
 // Of the slope along one dimension.
-constexpr double kSlope = 0.2;
+constexpr double kSlope = 0.13;
 constexpr std::size_t kNeighbours = 64;
 // Doublings of a rate at which devices have little in common, and what another device is away at least.
 constexpr double kRateScale = 1.5, kOtherDevice = 0.7;
