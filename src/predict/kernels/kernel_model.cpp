@@ -32,19 +32,34 @@ DeviceRates KernelModel::find(const Device& device, backend::Precision precision
   return made;
 }
 
+namespace {
+
+// How far a weight's gradient is from filling the device: 1 with less than half a tile of results, 0 with
+// eight.
+double weakness(const KernelShape& shape) {
+  constexpr double kTile = 64.0 * 64.0;
+  return std::clamp((3 - std::log2(shape.rows * shape.columns / kTile)) / 4, 0.0, 1.0);
+}
+
+}  // namespace
+
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds) {
   constexpr double kShort = 6e-6;      // seconds: starting a kernel takes as long
   constexpr double kShareScale = 0.2;  // of shares that have little in common
-  double all = 0, count = 0, lengths = 0, brief = 0;
+  double all = 0, count = 0, lengths = 0, brief = 0, weak = 0, grouped = 0, copies = 0;
   double forward = 0, d_src = 0, d_weight = 0, norm = 0, dense = 0, recurrent = 0, others = 0;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const KernelShape& shape = kernels[k].shape;
     const double taken = seconds[k] * kernels[k].count;
     if (!(taken > 0)) continue;
-    const std::string& op = kernels[k].shape.op;
+    const std::string& op = shape.op;
     all += taken;
     count += kernels[k].count;
     lengths += taken * std::log2(seconds[k] / 1e-6);
     if (seconds[k] < kShort) brief += taken;
+    if (op == "conv2d_d_weight") weak += taken * weakness(shape);
+    if (shape.place[kGroupDimension] > 0) grouped += taken;
+    if (op == "concat" || op == "slice") copies += kernels[k].count;
     (op == "conv2d"                 ? forward
      : op == "conv2d_d_src"         ? d_src
      : op == "conv2d_d_weight"      ? d_weight
@@ -57,6 +72,7 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
   const auto share = [&](double part) { return part / all / kShareScale; };
   return {lengths / all / 2,
           std::log2(count) / 3,
+          std::log2(all / 1e-3) / 4,
           share(forward),
           share(d_src),
           share(d_weight),
@@ -65,8 +81,9 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
           share(recurrent),
           share(others),
           share(brief),
-          0,
-          std::log2(all / 1e-3) / 4};
+          share(weak),
+          share(grouped),
+          copies / count / kShareScale};
 }
 
 StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const Rates& rates,

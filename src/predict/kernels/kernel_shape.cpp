@@ -25,10 +25,10 @@ using graph::NodeView;
 struct LayerSizes {
   double batch = 1, area = 1;  // positions of one sample
   double outputs = 1, inputs = 1, window = 1, groups = 1;
-  double side = 1;             // rows of one sample
+  double side = 1;  // rows of one sample
   bool strided = false, oblong = false;
   bool pooled = false;  // a maximum over small windows follows, which the same kernel may take
-  double bytes = 0;  // of what is no product
+  double bytes = 0;     // of what is no product
 };
 
 constexpr double kFewChannels = 4;  // of images, for which there are kernels of their own
@@ -52,8 +52,8 @@ double awkward_side(double side) {
   return number % 16 == 0 ? 0 : number % 4 == 0 ? 0.05 : number % 2 == 0 ? 0.15 : 0.25;
 }
 
-// Divided by how far apart kernels have little in common: doublings of a size, a yes from a no. The distances are
-// those that predict convolutions of generated networks best by others (docs/prediction.md).
+// Divided by how far apart kernels have little in common: doublings of a size, a yes from a no. The distances
+// are those that predict convolutions of generated networks best by others (docs/prediction.md).
 ShapePlace place_of(const LayerSizes& layer) {
   const bool few = layer.inputs <= kFewChannels;
   return {doublings(layer.batch * layer.area) / 2.5,
@@ -125,7 +125,8 @@ bool take_product(const NodeView& view, LayerSizes& layer) {
 
 using Readers = std::vector<std::vector<NodeId>>;  // of each value
 
-// Whether a maximum over windows follows the convolution, behind its activation, or comes before its gradient.
+// Whether a maximum over windows follows the convolution, behind its activation, or comes before its
+// gradient.
 bool is_pooled(const Graph& graph, const NodeView& view, const Readers& readers) {
   const graph::OpDef* op = view.node().op;
   if (op == &ops::conv2d_op) {

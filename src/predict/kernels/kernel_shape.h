@@ -12,6 +12,7 @@ namespace trainyard::predict {
 inline constexpr std::size_t kShapeDimensions = 15;
 // Where a kernel stands among others of its kind. Two that are one apart have little in common.
 using ShapePlace = std::array<double, kShapeDimensions>;
+inline constexpr std::size_t kGroupDimension = 5;  // of convolutions in groups above 0
 
 // A node of a training step, as far as the time of the kernel that does it depends on it.
 struct KernelShape {
