@@ -114,6 +114,10 @@ std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
 
 // Means over the seeds of what they held out, by its name.
 NamedScores mean_scores(const std::vector<std::pair<std::string, predict::Score>>& scores) {
+  using predict::Score;
+  constexpr double Score::*kMeans[] = {&Score::mape,         &Score::median,   &Score::p95,
+                                       &Score::spearman,     &Score::coverage, &Score::memory_mape,
+                                       &Score::memory_median};
   NamedScores means;
   std::map<std::string, std::size_t> place;
   std::vector<double> counts;
@@ -129,14 +133,11 @@ NamedScores mean_scores(const std::vector<std::pair<std::string, predict::Score>
     sum.oom += score.oom;
     sum.oom_missed += score.oom_missed;
     sum.oom_false += score.oom_false;
-    for (const auto member : {&predict::Score::mape, &predict::Score::median, &predict::Score::p95,
-                              &predict::Score::spearman, &predict::Score::coverage})
-      sum.*member += score.*member;
+    sum.memory_runs += score.memory_runs;
+    for (const auto member : kMeans) sum.*member += score.*member;
   }
   for (std::size_t i = 0; i < means.size(); ++i)
-    for (const auto member : {&predict::Score::mape, &predict::Score::median, &predict::Score::p95,
-                              &predict::Score::spearman, &predict::Score::coverage})
-      means[i].second.*member /= counts[i];
+    for (const auto member : kMeans) means[i].second.*member /= counts[i];
   return means;
 }
 
@@ -145,13 +146,14 @@ void write_predictions(const RunSet& set, const std::vector<Trial>& trials,
   AtomicFile file(path);
   file.write(
       "held_out,device,network,batch,dataset,epochs,measured_seconds,predicted_seconds,low_seconds,"
-      "high_seconds,oom,oom_probability\n");
+      "high_seconds,oom,oom_probability,measured_bytes,predicted_bytes\n");
   for (const Trial& trial : trials)
     for (const Judged& one : trial.judged) {
       const predict::TableRun& run = set.rows[one.row].run;
-      file.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.4f}\n", trial.name, run.device, run.network,
-                             run.batch, run.dataset, run.epochs, one.measured, one.predicted, one.low,
-                             one.high, one.oom ? 1 : 0, one.oom_probability));
+      file.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.4f},{:.0f},{:.0f}\n", trial.name,
+                             run.device, run.network, run.batch, run.dataset, run.epochs, one.measured,
+                             one.predicted, one.low, one.high, one.oom ? 1 : 0, one.oom_probability,
+                             one.measured_bytes, one.predicted_bytes));
     }
   file.commit();
 }

@@ -18,18 +18,35 @@ nlohmann::ordered_json json_of_score(const predict::Score& score) {
           {"coverage", score.coverage},
           {"oom", score.oom},
           {"oom_missed", score.oom_missed},
-          {"oom_false", score.oom_false}};
+          {"oom_false", score.oom_false},
+          {"memory_runs", score.memory_runs},
+          {"memory_mape", score.memory_mape},
+          {"memory_median", score.memory_median}};
 }
 
 void print_scores(const std::string& what, const NamedScores& scores) {
-  TextTable table(
-      {what, "runs", "MAPE", "median", "p95", "Spearman", "in interval", "OOM", "missed", "false"});
+  std::vector<std::string> head{what,       "runs",        "MAPE", "median", "p95",
+                                "Spearman", "in interval", "OOM",  "missed", "false"};
+  const bool memory =
+      std::any_of(scores.begin(), scores.end(), [](const auto& one) { return one.second.memory_runs > 0; });
+  if (memory) head.insert(head.end(), {"memory MAPE", "memory median"});
+  TextTable table(std::move(head));
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
-  for (const auto& [name, score] : scores)
-    table.add({name, fmt::format("{}", score.runs), percent(score.mape), percent(score.median),
-               percent(score.p95), fmt::format("{:.3f}", score.spearman), percent(score.coverage),
-               fmt::format("{}", score.oom), fmt::format("{}", score.oom_missed),
-               fmt::format("{}", score.oom_false)});
+  for (const auto& [name, score] : scores) {
+    std::vector<std::string> row{name,
+                                 fmt::format("{}", score.runs),
+                                 percent(score.mape),
+                                 percent(score.median),
+                                 percent(score.p95),
+                                 fmt::format("{:.3f}", score.spearman),
+                                 percent(score.coverage),
+                                 fmt::format("{}", score.oom),
+                                 fmt::format("{}", score.oom_missed),
+                                 fmt::format("{}", score.oom_false)};
+    const auto of_memory = [&](double share) { return score.memory_runs > 0 ? percent(share) : "-"; };
+    if (memory) row.insert(row.end(), {of_memory(score.memory_mape), of_memory(score.memory_median)});
+    table.add(std::move(row));
+  }
   fmt::print("{}", table.text());
 }
 

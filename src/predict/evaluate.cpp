@@ -33,12 +33,15 @@ Judged judged(const RunSet& set, std::size_t r, const Prediction& made) {
           set.rows[r].run.end == RunEnd::oom,
           made.oom_probability,
           made.use,
-          made.usual_use};
+          made.usual_use,
+          set.rows[r].run.memory.peak_bytes,
+          made.memory.total()};
 }
 
 }  // namespace
 
 double Judged::error() const { return std::abs(predicted - measured) / measured; }
+double Judged::memory_error() const { return std::abs(predicted_bytes - measured_bytes) / measured_bytes; }
 
 std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows) {
   std::vector<DeviceModel> on;
@@ -80,7 +83,7 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 
 Score score(const std::vector<Judged>& judged) {
   Score result;
-  std::vector<double> errors, measured, predicted;
+  std::vector<double> errors, memory_errors, measured, predicted;
   double inside = 0;
   for (const Judged& one : judged) {
     const bool foreseen = one.oom_probability >= kLikelyOom;
@@ -91,6 +94,7 @@ Score score(const std::vector<Judged>& judged) {
     }
     result.oom_false += foreseen ? 1 : 0;
     errors.push_back(one.error());
+    if (one.measured_bytes > 0) memory_errors.push_back(one.memory_error());
     measured.push_back(one.measured);
     predicted.push_back(one.predicted);
     inside += one.low <= one.measured && one.measured <= one.high ? 1 : 0;
@@ -102,6 +106,10 @@ Score score(const std::vector<Judged>& judged) {
   result.p95 = record::quantile(errors, 0.95);
   result.spearman = rank_correlation(measured, predicted);
   result.coverage = inside / static_cast<double>(errors.size());
+  result.memory_runs = memory_errors.size();
+  if (memory_errors.empty()) return result;
+  result.memory_mape = record::mean(memory_errors);
+  result.memory_median = record::median(memory_errors);
   return result;
 }
 

@@ -17,8 +17,10 @@ struct Judged {
   bool oom = false;  // as it ended
   double oom_probability = 0;
   std::vector<ResourceUse> use = {}, usual_use = {};  // as predicted, and the means of its device
+  double measured_bytes = 0, predicted_bytes = 0;     // at the peak; measured 0: the run does not say
 
-  double error() const;  // |predicted - measured| / measured
+  double error() const;         // |predicted - measured| / measured
+  double memory_error() const;  // the same of bytes. REQUIRES: they were measured
 };
 
 std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows);
@@ -30,6 +32,9 @@ struct Score {
   std::size_t runs = 0;
   double mape = 0, median = 0, p95 = 0, spearman = 0, coverage = 0;
   std::size_t oom = 0, oom_missed = 0, oom_false = 0;
+  // Of the runs that say what they had in memory.
+  std::size_t memory_runs = 0;
+  double memory_mape = 0, memory_median = 0;
 };
 Score score(const std::vector<Judged>& judged);
 

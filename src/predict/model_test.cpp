@@ -164,6 +164,7 @@ TEST(ScoreTest, SaysErrorsOrderAndCoverage) {
                               {1, 200, 150, 160, 170, false, 0.9},
                               {2, 20, 999, 0, 0, true, 0.2},
                               {3, 20, 999, 0, 0, true, 0.7}});
+  EXPECT_EQ(result.memory_runs, 0u);
   EXPECT_EQ(result.runs, 2u);
   EXPECT_NEAR(result.mape, (0.1 + 0.25) / 2, 1e-12);
   EXPECT_EQ(result.coverage, 0.5);
@@ -172,6 +173,18 @@ TEST(ScoreTest, SaysErrorsOrderAndCoverage) {
   EXPECT_EQ(result.oom_false, 1u);
   EXPECT_DOUBLE_EQ(rank_correlation({1, 2, 3}, {10, 20, 15}), 0.5);
   EXPECT_DOUBLE_EQ(rank_correlation({1, 1, 2}, {3, 3, 9}), 1);
+}
+
+TEST(ScoreTest, JudgesMemoryWhereItWasMeasured) {
+  std::vector<Judged> judged(3, {0, 100, 110, 90, 130, false, 0});
+  judged[0].measured_bytes = 100, judged[0].predicted_bytes = 90;
+  judged[1].measured_bytes = 200, judged[1].predicted_bytes = 260;
+  judged[2].predicted_bytes = 7;  // nobody measured it
+  const Score result = score(judged);
+  EXPECT_EQ(result.runs, 3u);
+  EXPECT_EQ(result.memory_runs, 2u);
+  EXPECT_NEAR(result.memory_mape, (0.1 + 0.3) / 2, 1e-12);
+  EXPECT_NEAR(result.memory_median, 0.2, 1e-12);
 }
 
 }  // namespace

@@ -217,11 +217,20 @@ std::vector<TimedNode> kernels_in(const record::RunRecord& record) {
   try {
     for (const nlohmann::json& row : json.at("kernels"))
       kernels.push_back({row.at("name").get<std::string>(), row.at("op").get<std::string>(),
-                         row.at("seconds").get<double>()});
+                         row.at("seconds").get<double>(), row.value("workspace_bytes", -1.0)});
   } catch (const nlohmann::json::exception&) {
     fail(ErrorKind::config, "record '{}': its kernels want name, op and seconds each", record.id);
   }
   return kernels;
+}
+
+MeasuredMemory memory_in(const record::RunRecord& record, bool on_cpu) {
+  const double resident = on_cpu ? record.figure_or("peak_memory_bytes", 0) : 0;
+  const auto backend = record.words.find("backend");
+  return {.peak_bytes = record.figure_or("device_memory_bytes", resident),
+          .plan_bytes = record.figure_or("plan_bytes", 0),
+          .backend = backend == record.words.end() ? "" : backend->second,
+          .threads = static_cast<int>(record.figure_or("threads", 0))};
 }
 
 // Nothing: not a run that says network, batch and steps.
@@ -253,6 +262,7 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   if (oom) return run;
   run.seconds = static_cast<double>(steps) * record::median(record.step_seconds);
   run.kernels = kernels_in(record);
+  run.memory = memory_in(record, asked("device", "cpu") == "cpu");
   return run;
 }
 

@@ -25,6 +25,15 @@ struct ResourceUse {
 struct TimedNode {
   std::string name, op;  // of the node it does
   double seconds = 0;
+  double workspace_bytes = -1;  // below 0: the record does not say
+};
+
+// What a record of our own engine says of memory.
+struct MeasuredMemory {
+  double peak_bytes = 0;  // of the device where the run has one, else of the process; 0: not known
+  double plan_bytes = 0;  // of these what the plan allocates
+  std::string backend;    // that made the plan
+  int threads = 0;
 };
 
 // One training run, by what was asked and what it took.
@@ -44,6 +53,7 @@ struct TableRun {
   networks::generator::Given parameters;  // of a generated network
   backend::Precision precision = backend::Precision::f32;
   std::vector<TimedNode> kernels;  // of one step; empty: they were not timed
+  MeasuredMemory memory;
 
   double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
 };

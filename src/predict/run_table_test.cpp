@@ -107,6 +107,28 @@ TEST(RunTableTest, RecordsAreRunsOfTheirSteps) {
   EXPECT_THROW(table_of_records({record}, "", "here"), Error);
 }
 
+TEST(RunTableTest, RecordsSayWhatTheyHadInMemory) {
+  record::RunRecord record;
+  record.asked = {{"network", std::string("lenet")}, {"batch", std::int64_t{32}}};
+  record.step_seconds = {0.1};
+  record.words["backend"] = "onednn";
+  record.figures = {{"peak_memory_bytes", 5e7}, {"plan_bytes", 3e7}, {"threads", 2}};
+  record.details["ops"] =
+      R"({"kernels": [{"name": "a", "op": "conv2d", "seconds": 0.1, "workspace_bytes": 4096},
+                      {"name": "b", "op": "conv2d", "seconds": 0.1}]})";
+  const auto run = [&] { return table_of_records({record}, "", "here").runs.at(0); };
+  EXPECT_EQ(run().memory.peak_bytes, 5e7);
+  EXPECT_EQ(run().memory.plan_bytes, 3e7);
+  EXPECT_EQ(run().memory.backend, "onednn");
+  EXPECT_EQ(run().memory.threads, 2);
+  EXPECT_EQ(run().kernels[0].workspace_bytes, 4096);
+  EXPECT_LT(run().kernels[1].workspace_bytes, 0);
+  record.asked["device"] = std::string("cuda");
+  EXPECT_EQ(run().memory.peak_bytes, 0);  // the host's memory says nothing of the device's
+  record.figures["device_memory_bytes"] = 7e7;
+  EXPECT_EQ(run().memory.peak_bytes, 7e7);
+}
+
 TEST(RunTableTest, RecordsSayWhichGeneratedNetworkAndWhatItsKernelsTook) {
   record::RunRecord record;
   record.asked = {{"network", std::string("mix")},

@@ -66,6 +66,8 @@ std::string eval_header(const EvalView& view, double made_seconds) {
                      {share(all.median), "median error"},
                      {share(all.p95), "95 % of runs stay below"}}};
   if (has_intervals(view)) headline.tiles.push_back({share(all.coverage), "within 90 % intervals"});
+  if (all.memory_runs > 0)
+    headline.tiles.push_back({percent_text(all.memory_mape), "mean error of peak memory"});
   if (all.oom > 0)
     headline.tiles.push_back({fmt::format("{} / {}", all.oom - all.oom_missed, all.oom),
                               "out of memory, foreseen", all.oom_missed > 0});

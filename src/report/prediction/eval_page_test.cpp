@@ -148,6 +148,16 @@ TEST(EvalPage, TablesHoldTheScoresAndTheRunsOutOfMemory) {
   EXPECT_TRUE(has(page, "+20.0 %"));
 }
 
+TEST(EvalPage, PeakMemoryIsShownWhereItWasMeasured) {
+  EvalView view = test_evaluation();
+  EXPECT_FALSE(has(page_of(view), "mean error of peak memory"));
+  view.judged[0].measured_bytes = 100e6;
+  view.judged[0].predicted_bytes = 125e6;
+  const std::string page = page_of(view);
+  EXPECT_TRUE(has(page, "mean error of peak memory"));
+  EXPECT_TRUE(has(page, "data-figure=\"memory_mape\" data-value=\"0.25\""));
+}
+
 TEST(EvalPage, TextOfRunsIsNeverMarkup) {
   EvalView view = test_evaluation();
   view.title = view.runs[0].network = view.runs[0].family = view.runs[0].device = "</script><b>";

@@ -18,6 +18,12 @@ std::string count_cell(const char* figure, std::size_t count) {
   return number_cell(figure, static_cast<double>(count), fmt::format("{}", count));
 }
 
+std::string memory_cells(const predict::Score& score) {
+  if (score.memory_runs == 0) return empty_cell("memory_mape") + empty_cell("memory_median");
+  return number_cell("memory_mape", score.memory_mape, percent_text(score.memory_mape)) +
+         number_cell("memory_median", score.memory_median, percent_text(score.memory_median));
+}
+
 std::string score_row(const std::string& name, const predict::Score& score, bool intervals) {
   std::string html = fmt::format("<tr><th scope=\"row\">{}</th>", html_text(name));
   html += count_cell("runs", score.runs);
@@ -34,7 +40,7 @@ std::string score_row(const std::string& name, const predict::Score& score, bool
   else
     html += empty_cell("coverage");
   return html + count_cell("oom", score.oom) + count_cell("oom_missed", score.oom_missed) +
-         count_cell("oom_false", score.oom_false) + "</tr>\n";
+         count_cell("oom_false", score.oom_false) + memory_cells(score) + "</tr>\n";
 }
 
 std::string score_table(const std::string& what, const predict::NamedScores& scores, bool intervals) {
@@ -47,7 +53,9 @@ std::string score_table(const std::string& what, const predict::NamedScores& sco
       "<th class=\"num\">Spearman<br><small>order kept</small></th>"
       "<th class=\"num\">in interval<br><small>of 90 %</small></th>"
       "<th class=\"num\">out of memory<br><small>runs</small></th><th class=\"num\">missed</th>"
-      "<th class=\"num\">false<br><small>alarms</small></th></tr></thead>\n<tbody>\n",
+      "<th class=\"num\">false<br><small>alarms</small></th>"
+      "<th class=\"num\">memory<br><small>MAPE</small></th>"
+      "<th class=\"num\">memory<br><small>median error</small></th></tr></thead>\n<tbody>\n",
       html_text(what));
   for (const auto& [name, score] : scores) html += score_row(name, score, intervals);
   return html + "</tbody>\n</table>\n</div>\n<br>\n";
