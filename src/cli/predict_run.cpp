@@ -65,6 +65,7 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
             {"optimizer", made.memory.optimizer},
             {"activations", made.memory.activations},
             {"workspace", made.memory.workspace},
+            {"overhead", made.memory.overhead},
             {"total", made.memory.total()}}},
           {"oom_probability", made.oom_probability},
           {"utilisation", json_of_use(made.use)}};

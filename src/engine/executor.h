@@ -53,6 +53,8 @@ class Executor {
   // by the host between them. REQUIRES: !on_host().
   void run_steps(const backend::StepContext& first, std::int64_t count);
   static constexpr std::int64_t kStepsPerLaunch = 16;  // what is left over goes one by one
+  // Who starts several should not start more at once than run so long, to be heard in time.
+  static constexpr double kSecondsAtOnce = 0.2;
   // What would else be part of the first of them: so that they can be timed.
   void prepare_steps(const backend::StepContext& first, std::int64_t count);
   // Loss (the value named `loss`) and end of each of the last steps run so, oldest first; waits for them.

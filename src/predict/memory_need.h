@@ -11,8 +11,9 @@ namespace trainyard::predict {
 // as large as what the largest one reads and writes, which is what a convolution by matrix products lays out.
 struct MemoryNeed {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
+  double overhead = 0;  // of process, libraries and recorded steps; first principles know nothing of it
 
-  double total() const { return weights + gradients + optimizer + activations + workspace; }
+  double total() const { return weights + gradients + optimizer + activations + workspace + overhead; }
 };
 MemoryNeed memory_need(const NetworkWork& work);
 

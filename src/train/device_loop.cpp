@@ -87,9 +87,9 @@ DeviceLoop::Done DeviceLoop::run_watched(std::int64_t step, StepTracer& tracer) 
 }
 
 std::int64_t DeviceLoop::steps_at_once(std::int64_t most) const {
-  constexpr double kSeconds = 0.2;
   constexpr std::int64_t kLaunch = engine::Executor::kStepsPerLaunch;
-  auto fit = step_seconds_ > 0 ? static_cast<std::int64_t>(kSeconds / step_seconds_) : kLaunch;
+  auto fit = step_seconds_ > 0 ? static_cast<std::int64_t>(engine::Executor::kSecondsAtOnce / step_seconds_)
+                               : kLaunch;
   if (fit > kLaunch) fit -= fit % kLaunch;
   return std::clamp<std::int64_t>(std::min(fit, most), 1, engine::Executor::kMarks);
 }

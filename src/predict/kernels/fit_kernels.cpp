@@ -106,6 +106,7 @@ KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& 
   KernelModel model(std::move(devices), std::move(kernels), std::move(steps));
   model.networks = std::move(networks);
   model.runs = static_cast<double>(runs.size());
+  model.memory = fit_kernel_memory(set, rows);
   if (calibrate) model.half_interval = conformal_half(model, runs);
   return model;
 }

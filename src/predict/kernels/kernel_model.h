@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "predict/kernels/kernel_memory.h"
 #include "predict/kernels/kernel_times.h"
 #include "predict/kernels/measured_run.h"
 #include "predict/model_container.h"
@@ -48,6 +49,7 @@ class KernelModel {
   double half_interval = 0;  // of 90 %, as a logarithm; 0: not calibrated
   std::vector<std::string> networks;
   double runs = 0;
+  KernelMemory memory;  // empty: no run said what it had
 
   // Of a device that was seen in this precision; for another one its figures, with what such devices have in
   // common. Error (config) when nothing was seen in this precision.

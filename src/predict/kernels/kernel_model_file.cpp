@@ -110,11 +110,12 @@ ModelContainer to_container(const KernelModel& model) {
   }
   Json devices = Json::array();
   for (const DeviceRates& one : model.devices()) devices.push_back(json_of(one));
-  const Json description{{"runs", model.runs},
-                         {"networks", model.networks},
-                         {"kinds", names},
-                         {"devices", std::move(devices)},
-                         {"half_interval", model.half_interval}};
+  Json description{{"runs", model.runs},
+                   {"networks", model.networks},
+                   {"kinds", names},
+                   {"devices", std::move(devices)},
+                   {"half_interval", model.half_interval}};
+  if (!model.memory.empty()) description["memory"] = Json::parse(memory_to_json(model.memory));
   const auto rows = [](std::size_t numbers, std::int64_t columns) {
     return static_cast<std::int64_t>(numbers) / columns;
   };
@@ -123,6 +124,7 @@ ModelContainer to_container(const KernelModel& model) {
       step_shape{rows(steps.size(), kStepColumns), kStepColumns};
   container.tensors.push_back({"kernels", kernel_shape, std::move(kernels)});
   container.tensors.push_back({"steps", step_shape, std::move(steps)});
+  if (!model.memory.empty()) container.tensors.push_back(habits_tensor(model.memory));
   return container;
 }
 
@@ -166,6 +168,8 @@ KernelModel parse_kernel_model(const ModelContainer& container, const std::strin
   model.runs = members.number("runs", 0, kHuge);
   model.networks = members.texts("networks", kMostNetworks);
   model.half_interval = members.number("half_interval", 0, 100);
+  if (container.find(kHabitsTensor) != nullptr)
+    model.memory = parse_kernel_memory(members.object("memory"), container, who);
   return model;
 }
 

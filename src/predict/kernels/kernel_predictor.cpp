@@ -9,6 +9,10 @@
 namespace trainyard::predict {
 namespace {
 
+// What a step follows from.
+using StepKey =
+    std::tuple<std::string, std::int64_t, int, ops::Rule, backend::Precision, networks::generator::Given>;
+
 class KernelPredictor : public Predictor {
  public:
   explicit KernelPredictor(KernelModel model) : model_(std::move(model)) {}
@@ -37,25 +41,36 @@ class KernelPredictor : public Predictor {
     made.high_seconds = made.seconds * std::exp(model_.half_interval);
     made.known = step.known;
     made.device_seen = on.runs > 0;
-    made.memory =
-        memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));
+    made.memory = memory(job, step.seconds);
     made.oom_probability = MemoryModel{}.oom_probability(made.memory.total(), on.device);
     return made;
   }
 
+  static StepKey key_of(const JobDescription& job) {
+    return {job.network, job.batch, job.classes, job.optimizer, job.precision, job.parameters};
+  }
+
   const std::vector<AlikeKernels>& kernels(const JobDescription& job) {
-    const auto key =
-        std::tuple(job.network, job.batch, job.classes, job.optimizer, job.precision, job.parameters);
+    const StepKey key = key_of(job);
     if (const auto at = made_.find(key); at != made_.end()) return at->second;
     return made_.emplace(key, kernels_of(job)).first->second;
   }
 
+  // By first principles where the model has seen no memory.
+  MemoryNeed memory(const JobDescription& job, double step_seconds) {
+    if (model_.memory.empty())
+      return memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));
+    const std::size_t on = model_.memory.find(job.device.name, job.precision);
+    const auto key = std::tuple(key_of(job), on, job.device.memory_bytes);
+    auto at = planned_.find(key);
+    if (at == planned_.end()) at = planned_.emplace(key, model_.memory.plan(job, on)).first;
+    return model_.memory.need(at->second, on, step_seconds, job.steps);
+  }
+
   KernelModel model_;
   WorkCache works_;
-  std::map<
-      std::tuple<std::string, std::int64_t, int, ops::Rule, backend::Precision, networks::generator::Given>,
-      std::vector<AlikeKernels>>
-      made_;
+  std::map<StepKey, std::vector<AlikeKernels>> made_;
+  std::map<std::tuple<StepKey, std::size_t, double>, PlannedStep> planned_;
 };
 
 }  // namespace

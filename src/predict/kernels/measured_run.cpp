@@ -4,13 +4,11 @@
 #include <map>
 #include <unordered_map>
 
-#include "networks/model.h"
 #include "predict/network_name.h"
 
 namespace trainyard::predict {
-namespace {
 
-StepShapes shapes_of(const JobDescription& job) {
+networks::Model training_model(const JobDescription& job) {
   const NamedNetwork named = named_network(job.network);
   networks::Model model = networks::build_model({.network = named.network,
                                                  .batch = job.batch,
@@ -18,7 +16,13 @@ StepShapes shapes_of(const JobDescription& job) {
                                                  .input = named.input,
                                                  .parameters = job.parameters});
   networks::add_training_step(model, {.rule = job.optimizer});
-  return step_shapes(model.graph, job.precision);
+  return model;
+}
+
+namespace {
+
+StepShapes shapes_of(const JobDescription& job) {
+  return step_shapes(training_model(job).graph, job.precision);
 }
 
 // What one node of the step took, with what the plan put before it: copies into another layout or type.

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "networks/model.h"
 #include "predict/kernels/kernel_shape.h"
 #include "predict/predictor.h"
 
@@ -15,6 +16,9 @@ struct AlikeKernels {
   // As measured: means of those that ran, and which part of them that was. A neighbour did the others' work.
   double seconds = 0, share = 0;
 };
+
+// The job's network with its training step. Error (config) names an unknown network.
+networks::Model training_model(const JobDescription& job);
 
 // The kernels of a training step; nothing is known of their seconds. Error (config) names an unknown network.
 std::vector<AlikeKernels> kernels_of(const JobDescription& job);

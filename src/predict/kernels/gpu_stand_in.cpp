@@ -1,0 +1,140 @@
+#include "predict/kernels/gpu_stand_in.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/cast.h"
+#include "ops/conv2d_max_pool.h"
+#include "ops/dense_update.h"
+#include "ops/l2_penalty.h"
+#include "ops/local_response_norm.h"
+#include "ops/multiply.h"
+#include "ops/registry.h"
+#include "ops/reshape.h"
+#include "ops/softmax_cross_entropy.h"
+#include "ops/update.h"
+
+namespace trainyard::predict {
+namespace {
+
+using backend::KernelIo;
+using backend::KernelRequest;
+
+[[noreturn]] void refuse_to_work() {
+  fail(ErrorKind::unsupported, "a stand-in of a GPU plans only; it has no memory and runs nothing");
+}
+
+class StandInDevice final : public backend::Device {
+ public:
+  StandInDevice(StandInKernels kernels, double memory_bytes)
+      : asked(std::move(kernels)), memory_bytes_(memory_bytes) {}
+
+  std::string name() const override { return "stand-in"; }
+  std::size_t free_bytes() const override { return static_cast<std::size_t>(memory_bytes_); }
+  int lanes() const override { return 2; }  // a plan's memory is the same with more
+
+  std::byte* allocate(std::size_t) override { refuse_to_work(); }
+  void release(std::byte*, std::size_t) noexcept override {}
+  void write(std::byte*, const void*, std::size_t) override { refuse_to_work(); }
+  void read(const std::byte*, void*, std::size_t) override { refuse_to_work(); }
+  void wait() override {}
+  void fill_random(std::byte*, std::size_t, DType) override { refuse_to_work(); }
+  double time(const std::function<void()>&) override { refuse_to_work(); }
+
+  const StandInKernels asked;
+
+ private:
+  double memory_bytes_;
+};
+
+class StandInKernel final : public backend::Kernel {
+ public:
+  using Kernel::Kernel;
+  void bind(const backend::Binding&) override { refuse_to_work(); }
+  void run(const backend::StepContext&) override { refuse_to_work(); }
+};
+
+Layout natural_layout(const Shape& shape) { return shape.rank() == 4 ? Layout::channels_last(4) : Layout{}; }
+
+// Takes parameters and images as they lie, instead of asking for the layout of convolutions.
+bool takes_any_layout(const graph::OpDef* op) {
+  return op == &ops::cast_op || op == &ops::update_op || op == &ops::dense_update_op ||
+         op == &ops::l2_penalty_op || op == &ops::l2_penalty_grad_op;
+}
+
+// The inputs in whose memory output 0 may lie.
+std::vector<std::pair<int, int>> in_place_of(const graph::NodeView& node, const KernelIo& io) {
+  const graph::OpDef* op = node.node().op;
+  std::vector<std::pair<int, int>> pairs;
+  if (op == &ops::add_op || op == &ops::multiply_op || op == &ops::local_response_norm_op ||
+      op == &ops::local_response_norm_grad_op) {
+    for (int i = 0; i < node.inputs(); ++i) pairs.emplace_back(0, i);
+  } else if (op == &ops::reshape_op) {
+    if (io.inputs[0].is_plain() && io.outputs[0].is_plain()) pairs = {{0, 0}};
+  } else if (op == &ops::l2_penalty_grad_op) {
+    pairs = {{0, 1}};
+  } else if (op == &ops::softmax_cross_entropy_grad_op) {
+    if (node.output(0).type.dtype == DType::f32) pairs = {{0, 1}};
+  } else if (node.inputs() > 0 && node.outputs() > 0 &&
+             (op->category == graph::Category::elementwise || op->category == graph::Category::norm)) {
+    pairs = {{0, 0}};
+  }
+  return pairs;
+}
+
+std::unique_ptr<backend::Kernel> make_kernel(const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  KernelIo io;
+  for (int i = 0; i < node.inputs(); ++i) {
+    const std::optional<Layout>& present = request.inputs[static_cast<std::size_t>(i)];
+    io.inputs.push_back(present && takes_any_layout(node.node().op) ? *present
+                                                                    : natural_layout(node.input_shape(i)));
+  }
+  for (int o = 0; o < node.outputs(); ++o) io.outputs.push_back(natural_layout(node.output_shape(o)));
+  io.in_place = in_place_of(node, io);
+  const auto& device = static_cast<const StandInDevice&>(*request.device);
+  io.workspace_bytes = static_cast<std::size_t>(std::llround(device.asked.workspace_bytes(node)));
+  return std::make_unique<StandInKernel>(std::move(io));
+}
+
+backend::Decision accept_likely(const KernelRequest& request) {
+  if (request.node.node().op == &ops::conv2d_max_pool_op &&
+      request.node.dtype() != request.node.input(1).type.dtype)
+    return backend::Decision::no("libraries take images and weights of one type");
+  const auto& device = static_cast<const StandInDevice&>(*request.device);
+  return device.asked.takes(request.node) ? backend::Decision::yes()
+                                          : backend::Decision::no("kernels like it were not taken");
+}
+
+class GpuStandIn final : public backend::Backend {
+ public:
+  explicit GpuStandIn(std::shared_ptr<StandInDevice> device) : device_(std::move(device)) {
+    for (const graph::OpDef* op : ops::all_ops()) {
+      candidates_.push_back({op, "stand-in", accept_likely, make_kernel});
+      // The name tells passes that ask whether to fuse that this is no reason to.
+      candidates_.push_back(
+          {op, "stand-in_plain", [](const KernelRequest&) { return backend::Decision::yes(); }, make_kernel});
+    }
+  }
+  std::string name() const override { return "stand-in"; }
+  std::shared_ptr<backend::Device> device() const override { return device_; }
+  const std::vector<backend::Candidate>& candidates() const override { return candidates_; }
+  std::unique_ptr<backend::Kernel> make_reorder(const graph::TensorType&, const Layout& from,
+                                                const Layout& to) const override {
+    return std::make_unique<StandInKernel>(KernelIo{{from}, {to}, 0, {}});
+  }
+  bool executes() const override { return false; }
+
+ private:
+  std::shared_ptr<StandInDevice> device_;
+  std::vector<backend::Candidate> candidates_;
+};
+
+}  // namespace
+
+std::unique_ptr<backend::Backend> make_gpu_stand_in(StandInKernels kernels, double memory_bytes) {
+  return std::make_unique<GpuStandIn>(std::make_shared<StandInDevice>(std::move(kernels), memory_bytes));
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "predict/kernels/nearest_process.h"
+#include "predict/kernels/node_operands.h"
+
+namespace trainyard::predict {
+
+// What a record says of one node of a plan, as far as memory depends on it.
+struct NodeHabit {
+  std::string op;     // of the plan, so perhaps a fused one
+  NodeOperands node;  // of the step's node of that name
+  bool taken = true;  // false: a fused node that the plan could have had and did not
+  double ratio = -1;  // working space over the bytes it reads and writes; below 0: not known
+};
+
+// Which fused nodes the kernels of one device take, and their working space, by those of the same op nearby.
+class KernelHabits {
+ public:
+  KernelHabits() = default;
+  explicit KernelHabits(const std::vector<NodeHabit>& seen);
+
+  bool takes(const std::string& op, const NodeOperands& node) const;  // what nobody saw is taken
+  double workspace_bytes(const std::string& op, const NodeOperands& node) const;
+
+ private:
+  struct Table {
+    std::vector<PlacedSample> taken, ratios;
+    std::vector<NodeOperands> nodes;  // beside the ratios
+  };
+  std::map<std::string, Table> tables_;
+  double largest_bytes_ = 0;
+};
+
+}  // namespace trainyard::predict

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "predict/json_members.h"
+#include "predict/kernels/planned_step.h"
+#include "predict/model_container.h"
+#include "predict/run_set.h"
+
+namespace trainyard::predict {
+
+// What a run has in memory beside its plan: bytes of each, times how many there are of it.
+inline constexpr std::size_t kOverheadTerms = 6;
+inline constexpr std::array<const char*, kOverheadTerms> kOverheadNames{
+    "process", "convolution_library", "op", "shape", "recorded_kernel", "recorded_long_kernel"};
+using OverheadTerms = std::array<double, kOverheadTerms>;
+
+// `step_seconds` decides how many steps a GPU records to be started at once; `certain` where they were
+// measured.
+OverheadTerms overhead_terms(const PlannedStep& step, bool on_host, double step_seconds, double steps,
+                             bool certain);
+
+// Memory of a device in one precision.
+struct DeviceMemory {
+  std::string device;
+  backend::Precision precision = backend::Precision::f32;
+  std::string backend;
+  int threads = 0;
+  double runs = 0;
+  OverheadTerms overhead{};       // bytes
+  std::vector<NodeHabit> habits;  // of a backend that is not here
+};
+
+// Peak memory of runs of our own engine: what their plans allocate, and what is beside that.
+class KernelMemory {
+ public:
+  KernelMemory() = default;
+  explicit KernelMemory(std::vector<DeviceMemory> devices);
+
+  bool empty() const { return devices_.empty(); }
+  const std::vector<DeviceMemory>& devices() const { return devices_; }
+
+  // Of the device and precision, or else of the most alike: the precision, or the first. REQUIRES: !empty().
+  std::size_t find(const std::string& device, backend::Precision precision) const;
+  PlannedStep plan(const JobDescription& job, std::size_t device) const {
+    return plan_step(job, planners_[device]);
+  }
+  // The plan's and what is beside it.
+  MemoryNeed need(const PlannedStep& step, std::size_t device, double step_seconds, double steps) const;
+
+ private:
+  std::vector<DeviceMemory> devices_;
+  std::vector<Planner> planners_;
+};
+
+// From those of the rows that say what they had in memory; empty: none does.
+KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>& rows);
+
+// Its part of a kernel model's file, docs/formats/prediction-model.md: a JSON object, as text, and a tensor.
+std::string memory_to_json(const KernelMemory& memory);
+inline constexpr const char* kHabitsTensor = "habits";
+ModelTensor habits_tensor(const KernelMemory& memory);
+KernelMemory parse_kernel_memory(const JsonMembers& members, const ModelContainer& container,
+                                 const std::string& who);
+
+}  // namespace trainyard::predict

@@ -1,0 +1,134 @@
+#include "predict/kernels/planned_step.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "plan/compile.h"
+#include "predict/kernels/gpu_stand_in.h"
+#include "predict/kernels/measured_run.h"
+
+namespace trainyard::predict {
+namespace {
+
+// Plans are made for so many threads, whatever this machine has.
+class ThreadsForNow {
+ public:
+  explicit ThreadsForNow(int threads) : before_(thread_count()) {
+    if (threads > 0) set_thread_count(threads);
+  }
+  ~ThreadsForNow() { set_thread_count(before_); }
+  ThreadsForNow(const ThreadsForNow&) = delete;
+  ThreadsForNow& operator=(const ThreadsForNow&) = delete;
+
+ private:
+  int before_;
+};
+
+// A build without oneDNN has its plain loops.
+std::unique_ptr<backend::Backend> host_backend(const std::string& name) {
+  if (name != "reference")
+    if (auto made = backend::make_onednn_backend(); made != nullptr) return made;
+  return backend::make_reference_backend();
+}
+
+MemoryNeed need_of(const plan::StepPlan& plan) {
+  using plan::Region;
+  const auto bytes = [&](Region region) { return static_cast<double>(plan.bytes(region)); };
+  double workspace = 0;
+  for (const plan::Buffer& buffer : plan.buffers)
+    if (buffer.workspace) workspace += static_cast<double>(buffer.bytes);
+  const auto apart = static_cast<double>(plan.unshared_slab_bytes());
+  // What shares the slab has its part of it.
+  const double slab = bytes(Region::slab), its_part = apart > 0 ? slab * workspace / apart : 0;
+  return {.weights = bytes(Region::parameters) + bytes(Region::statistics) + bytes(Region::copies),
+          .gradients = bytes(Region::gradients),
+          .optimizer = bytes(Region::optimizer_state),
+          .activations = bytes(Region::inputs) + bytes(Region::outputs) + slab - its_part,
+          .workspace = its_part};
+}
+
+// Nodes that are alike have the same habits: asked once.
+class RememberedHabits {
+ public:
+  RememberedHabits(const KernelHabits& habits, OperandsByName operands)
+      : habits_(habits), operands_(std::move(operands)) {}
+
+  bool takes(const graph::NodeView& node) const {
+    const auto at = operands_.find(node.node().name);
+    return at == operands_.end() || habits_.takes(node.node().op->name, at->second);
+  }
+  double workspace_bytes(const graph::NodeView& node) {
+    const auto at = operands_.find(node.node().name);
+    if (at == operands_.end()) return 0;
+    const NodeOperands& its = at->second;
+    const auto [known, fresh] =
+        known_.try_emplace({node.node().op->name, its.place, its.src_bytes, its.dst_bytes, its.weight_bytes});
+    if (fresh) known->second = habits_.workspace_bytes(node.node().op->name, its);
+    return known->second;
+  }
+
+ private:
+  const KernelHabits& habits_;
+  OperandsByName operands_;
+  std::map<std::tuple<std::string, ShapePlace, double, double, double>, double> known_;
+};
+
+plan::CompiledStep compile_with_stand_in(const graph::Graph& graph, const JobDescription& job,
+                                         const StandInKernels& kernels) {
+  const plan::CompileOptions options{.precision = job.precision};
+  try {
+    return plan::compile(graph, *make_gpu_stand_in(kernels, job.device.memory_bytes), options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::device) throw;
+  }
+  // One node alone does not fit. How much it would have been is still of interest.
+  return plan::compile(graph, *make_gpu_stand_in(kernels, 0), options);
+}
+
+void count_steps(const plan::StepPlan& plan, PlannedStep& planned) {
+  std::set<std::string> ops;
+  for (const plan::Step& step : plan.steps) {
+    if (step.phase == graph::Phase::prepare) continue;
+    planned.kernels += 1;
+    ops.insert(step.op);
+    if (step.category == graph::Category::conv) planned.convolution = 1;
+  }
+  planned.ops = static_cast<double>(ops.size());
+}
+
+}  // namespace
+
+plan::StepPlan plan_all_fused(const graph::Graph& graph, backend::Precision precision) {
+  const StandInKernels all{[](const graph::NodeView&) { return true; },
+                           [](const graph::NodeView&) { return 0.0; }};
+  return plan::compile(graph, *make_gpu_stand_in(all, 0), {.precision = precision}).plan;
+}
+
+PlannedStep plan_step(const JobDescription& job, const Planner& planner) {
+  const networks::Model model = training_model(job);
+  PlannedStep planned;
+  std::set<std::pair<std::string, ShapePlace>> different;
+  for (const KernelShape& shape : step_shapes(model.graph, job.precision).shapes)
+    different.insert({shape.kind, shape.place});
+  planned.shapes = static_cast<double>(different.size());
+  plan::StepPlan plan;
+  if (planner.on_host()) {
+    const ThreadsForNow threads(planner.threads);
+    plan = plan::compile(model.graph, *host_backend(planner.backend), {.precision = job.precision}).plan;
+  } else {
+    RememberedHabits habits(planner.habits, operands_by_name(model.graph, job.precision));
+    plan = compile_with_stand_in(model.graph, job,
+                                 {[&](const graph::NodeView& node) { return habits.takes(node); },
+                                  [&](const graph::NodeView& node) { return habits.workspace_bytes(node); }})
+               .plan;
+  }
+  planned.need = need_of(plan);
+  count_steps(plan, planned);
+  return planned;
+}
+
+}  // namespace trainyard::predict
