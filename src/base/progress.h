@@ -16,6 +16,7 @@ class LiveLine {
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
+  bool visible() const { return visible_; }
   // Ten times a second: make the text of a line only then.
   bool due() const;
   void draw(std::string line);

@@ -77,6 +77,7 @@ class LiveProfile {
  public:
   explicit LiveProfile(bool quiet) : line_(quiet, LiveLine::Cursor::at_begin) {}
 
+  bool visible() const { return line_.visible(); }
   void show(const meter::ProfileState& now) {
     if (!line_.due()) return;
     const double seconds = now.seconds - shown_.seconds;
@@ -99,12 +100,14 @@ class LiveProfile {
 
 meter::CommandProfile measure(const ProfileCommandOptions& options) {
   LiveProfile live(options.quiet);
+  std::function<void(const meter::ProfileState&)> watch;
+  if (live.visible()) watch = [&](const meter::ProfileState& now) { live.show(now); };
   meter::CommandProfile profile = meter::profile_command({
       .command = options.command,
       .hz = options.hz,
       .gpus = !options.no_gpus,
       .output_to_stderr = options.json,
-      .watch = [&](const meter::ProfileState& now) { live.show(now); },
+      .watch = std::move(watch),
   });
   if (profile.start_errno != 0)
     fail(ErrorKind::config, "profile: cannot start '{}': {}", options.command.front(),
@@ -141,7 +144,9 @@ record::RunRecord record_of_profile(const ProfileCommandOptions& options, const 
                  {"samples", static_cast<double>(profile.trace.seconds.size())},
                  {"missed_samples", static_cast<double>(profile.missed_samples)},
                  {"sampler_cpu_seconds", profile.sampler_cpu_seconds},
-                 {"sampler_cores", profile.sampler_cpu_seconds / profile.wall_seconds}};
+                 {"sampler_cores", profile.sampler_cpu_seconds / profile.wall_seconds},
+                 {"sampler_proc_cores", profile.sampler_kernel_seconds / profile.wall_seconds},
+                 {"sampler_nvml_cores", profile.sampler_driver_seconds / profile.wall_seconds}};
   add_trace_figures(profile.trace, run);
   return run;
 }

@@ -97,8 +97,10 @@ void print_profile(const record::RunRecord& run, const meter::CommandProfile& pr
   if (run.figures.contains("gpu_energy_joules"))
     row("energy of GPUs", fmt::format("{:.1f} J", run.figure_or("gpu_energy_joules", 0)));
   row("samples",
-      fmt::format("{:.0f}, {} missed; measuring took {:.2f} % of a core", run.figure_or("samples", 0),
-                  profile.missed_samples, 100 * run.figure_or("sampler_cores", 0)));
+      fmt::format("{:.0f}, {} missed; measuring took {:.2f} % of a core ({:.2f} % /proc, {:.2f} % NVML)",
+                  run.figure_or("samples", 0), profile.missed_samples,
+                  100 * run.figure_or("sampler_cores", 0), 100 * run.figure_or("sampler_proc_cores", 0),
+                  100 * run.figure_or("sampler_nvml_cores", 0)));
 }
 
 }  // namespace trainyard::cli

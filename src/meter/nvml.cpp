@@ -194,14 +194,22 @@ GpuLoad Nvml::load(int device) const {
   return now;
 }
 
+GpuClocks Nvml::clocks(int device) const {
+  const Device handle = handle_of(device);
+  return {to_int(ask<unsigned>(functions_->clock, handle, kSmClock)),
+          to_int(ask<unsigned>(functions_->clock, handle, kMemoryClock))};
+}
+
+std::optional<double> Nvml::energy_joules(int device) const {
+  return scaled(ask<unsigned long long>(functions_->energy, handle_of(device)), 1e-3);
+}
+
 GpuSample Nvml::sample(int device) const {
   const Device handle = handle_of(device);
   const Functions& nvml = *functions_;
-  GpuSample now{load(device)};
-  now.sm_mhz = to_int(ask<unsigned>(nvml.clock, handle, kSmClock));
-  now.memory_mhz = to_int(ask<unsigned>(nvml.clock, handle, kMemoryClock));
+  GpuSample now{load(device), clocks(device)};
   now.temperature_celsius = to_int(ask<unsigned>(nvml.temperature, handle, kGpuTemperature));
-  now.energy_joules = scaled(ask<unsigned long long>(nvml.energy, handle), 1e-3);
+  now.energy_joules = energy_joules(device);
   now.throttle_reasons = throttle_reasons(ask<unsigned long long>(nvml.throttle, handle).value_or(0));
   return now;
 }

@@ -24,9 +24,13 @@ struct GpuLoad {
   std::optional<double> power_watts;
 };
 
+struct GpuClocks {
+  std::optional<int> sm_mhz, memory_mhz;
+};
+
 // And all of it.
-struct GpuSample : GpuLoad {
-  std::optional<int> sm_mhz, memory_mhz, temperature_celsius;
+struct GpuSample : GpuLoad, GpuClocks {
+  std::optional<int> temperature_celsius;
   std::optional<double> energy_joules;        // since the driver was loaded
   std::vector<std::string> throttle_reasons;  // those that make it slower than it could be
 };
@@ -54,6 +58,8 @@ class Nvml {
   // REQUIRES: 0 <= device < device_count().
   GpuDescription describe(int device) const;
   GpuLoad load(int device) const;
+  GpuClocks clocks(int device) const;
+  std::optional<double> energy_joules(int device) const;
   GpuSample sample(int device) const;
   // Those that compute there, by their number outside of any container; absent where the driver does not say.
   std::optional<std::vector<GpuProcess>> processes(int device) const;

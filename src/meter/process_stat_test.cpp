@@ -59,8 +59,10 @@ TEST(Pace, WhatTakesLongerIsDueLater) {
   EXPECT_TRUE(pace.due(100));
   pace.run(100, [&] { spin(0.002); });
   EXPECT_FALSE(pace.due(100.19));
+  EXPECT_GE(pace.spent_seconds(), 0.002);
   Pace seldom(0.01, 3);
   seldom.run(100, [] {});
+  EXPECT_LT(seldom.spent_seconds(), pace.spent_seconds());
   EXPECT_FALSE(seldom.due(102.9));
   EXPECT_TRUE(seldom.due(103));
 }

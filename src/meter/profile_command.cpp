@@ -1,11 +1,8 @@
 #include "meter/profile_command.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,13 +10,12 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <cstring>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "meter/nvml.h"
 #include "meter/pace.h"
 #include "meter/resource_sampler.h"
@@ -27,11 +23,6 @@
 
 namespace trainyard::meter {
 namespace {
-
-Descriptor made(int number, const char* what) {
-  if (number < 0) fail(ErrorKind::io, "profile: cannot make {}: {}", what, std::strerror(errno));
-  return Descriptor(number);
-}
 
 // While it lives, these signals wait to be read. Those that were ignored when it began (nohup) stay so.
 class HeldSignals {
@@ -96,33 +87,27 @@ std::pair<pid_t, int> start(const ProfileOptions& options, const sigset_t& mask)
   return {pid, reason};
 }
 
-itimerspec every(double hz) {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const long period = std::lround(1e9 / hz);
-  itimerspec timer{{period / 1'000'000'000, period % 1'000'000'000}, now};
-  timer.it_value.tv_sec += (now.tv_nsec + period) / 1'000'000'000;
-  timer.it_value.tv_nsec = (now.tv_nsec + period) % 1'000'000'000;
-  return timer;
+// Waits for one of these signals until then, by the monotonic clock: one system call, where a descriptor of
+// signals and one of a timer take three. Absent: none came.
+std::optional<siginfo_t> signal_before(double then, const sigset_t& held) {
+  const double left = std::max(then - now_seconds(), 0.0), whole = std::floor(left);
+  const timespec time{static_cast<time_t>(whole), static_cast<long>(1e9 * (left - whole))};
+  siginfo_t signal{};
+  return ::sigtimedwait(&held, &signal, &time) > 0 ? std::optional(signal) : std::nullopt;
 }
 
 // One profile as it is made.
 class Profiling {
  public:
   explicit Profiling(const ProfileOptions& options)
-      : options_(options),
-        nvml_(options.gpus ? Nvml::open() : nullptr),
-        sampler_(tree_, nvml_.get()),
-        signals_(made(::signalfd(-1, &held_.held(), SFD_CLOEXEC | SFD_NONBLOCK), "a descriptor of signals")),
-        timer_(made(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "a timer")) {}
+      : options_(options), nvml_(options.gpus ? Nvml::open() : nullptr), sampler_(tree_, nvml_.get()) {}
 
   CommandProfile run();
 
  private:
   void sample(bool last = false);
-  void read_signals();
   void reap();
-  void interrupt(const signalfd_siginfo& signal);
+  void interrupt(const siginfo_t& signal);
   void kill_all();
 
   const ProfileOptions& options_;
@@ -130,7 +115,6 @@ class Profiling {
   TreeMeter tree_;
   const std::unique_ptr<Nvml> nvml_;
   ResourceSampler sampler_;
-  const Descriptor signals_, timer_;
   CommandProfile profile_;
   pid_t command_ = -1;
   double started_ = 0;
@@ -143,17 +127,19 @@ CommandProfile Profiling::run() {
   sampler_.sample(0);
   std::tie(command_, profile_.start_errno) = start(options_, held_.before());
   if (profile_.start_errno != 0) return std::move(profile_);
-  const itimerspec timer = every(options_.hz);
-  ::timerfd_settime(timer_.number(), TFD_TIMER_ABSTIME, &timer, nullptr);
-  while (!all_ended_) {
-    pollfd ready[] = {{signals_.number(), POLLIN, 0}, {timer_.number(), POLLIN, 0}};
-    ::poll(ready, 2, -1);
-    if (ready[0].revents != 0) read_signals();
-    std::uint64_t due = 0;
-    if (all_ended_ || ::read(timer_.number(), &due, sizeof due) != sizeof due) continue;
+  const auto row_after = [&](double seconds) { return static_cast<std::int64_t>(seconds * options_.hz) + 1; };
+  for (std::int64_t due = row_after(now_seconds() - started_); !all_ended_;) {
+    if (const auto signal = signal_before(started_ + static_cast<double>(due) / options_.hz, held_.held())) {
+      if (signal->si_signo != SIGCHLD) interrupt(*signal);
+      reap();
+    }
+    const double seconds = now_seconds() - started_;
+    const std::int64_t next = row_after(seconds);
+    if (all_ended_ || next == due) continue;
     // One that comes right after a late one would tell of too short a time.
-    const bool too_soon = now_seconds() - started_ - sampler_.last_seconds() < 0.5 / options_.hz;
-    profile_.missed_samples += static_cast<std::int64_t>(due) - (too_soon ? 0 : 1);
+    const bool too_soon = seconds - sampler_.last_seconds() < 0.5 / options_.hz;
+    profile_.missed_samples += next - due - (too_soon ? 0 : 1);
+    due = next;
     if (!too_soon) sample();
     if (killing_) kill_all();  // also what was started meanwhile
   }
@@ -163,6 +149,8 @@ CommandProfile Profiling::run() {
   profile_.user_seconds = tree_.user_seconds();
   profile_.system_seconds = tree_.system_seconds();
   profile_.sampler_cpu_seconds = thread_cpu_seconds() - cpu_before;
+  profile_.sampler_kernel_seconds = sampler_.kernel_seconds();
+  profile_.sampler_driver_seconds = sampler_.driver_seconds();
   profile_.trace = sampler_.take();
   profile_.peak_resident_bytes = static_cast<double>(tree_.largest_process_bytes());
   for (const double bytes : profile_.trace.find("resident_bytes")->values)
@@ -176,13 +164,6 @@ void Profiling::sample(bool last) {
   options_.watch({now_seconds() - started_, sampler_.latest("cpu_seconds"), sampler_.latest("resident_bytes"),
                   static_cast<int>(sampler_.latest("processes")), sampler_.latest("gpu0_busy_fraction"),
                   sampler_.latest("gpu0_power_watts"), command_ended_});
-}
-
-void Profiling::read_signals() {
-  signalfd_siginfo signal{};
-  while (::read(signals_.number(), &signal, sizeof signal) == sizeof signal)
-    if (signal.ssi_signo != SIGCHLD) interrupt(signal);
-  reap();
 }
 
 void Profiling::reap() {
@@ -204,14 +185,14 @@ void Profiling::reap() {
   }
 }
 
-void Profiling::interrupt(const signalfd_siginfo& signal) {
+void Profiling::interrupt(const siginfo_t& signal) {
   if (profile_.interrupted) {
     killing_ = true;
     return kill_all();
   }
   profile_.interrupted = true;
-  if (signal.ssi_code == SI_KERNEL) return;  // from the terminal: to every process in front of it
-  const int number = static_cast<int>(signal.ssi_signo);
+  if (signal.si_code == SI_KERNEL) return;  // from the terminal: to every process in front of it
+  const int number = signal.si_signo;
   if (!command_ended_) {
     ::kill(command_, number);
     return;

@@ -34,6 +34,7 @@ struct CommandProfile {
   double peak_resident_bytes = 0;   // of all at once, as sampled, or of the largest one, as the kernel noted
   std::int64_t missed_samples = 0;  // times at which we should have looked, and could not
   double sampler_cpu_seconds = 0;   // that measuring took
+  double sampler_kernel_seconds = 0, sampler_driver_seconds = 0;  // of that, reading /proc; asking NVML
 
   bool ok() const { return exit_code == 0 && !interrupted; }
 };

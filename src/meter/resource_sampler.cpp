@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "meter/cgroup.h"
-#include "meter/network.h"
 #include "meter/system_files.h"
 
 namespace trainyard::meter {
@@ -101,13 +100,8 @@ void ResourceSampler::add_gpus() {
   }
 }
 
-// What changes seldom, or matters as a sum only.
-void ResourceSampler::read_slow(Gpu& gpu) {
-  const GpuSample sample = nvml_->sample(gpu.device);
-  gpu.sm_mhz = to_double(sample.sm_mhz);
-  gpu.memory_mhz = to_double(sample.memory_mhz);
-  gpu.energy_joules = sample.energy_joules;
-  if (!gpu.energy_before) gpu.energy_before = sample.energy_joules;
+// Of those of its processes that are ours.
+void ResourceSampler::read_process_bytes(Gpu& gpu) {
   const auto processes = nvml_->processes(gpu.device);
   if (!processes) return;
   const std::vector<pid_t> ours = tree_.processes();  // ascending
@@ -117,15 +111,23 @@ void ResourceSampler::read_slow(Gpu& gpu) {
       *gpu.process_bytes += static_cast<double>(process.memory_bytes);
 }
 
-void ResourceSampler::put_gpus(double now, bool last) {
-  if (last || gpu_load_.due(now))
-    gpu_load_.run(now, [&] {
-      for (Gpu& gpu : gpus_) gpu.load = nvml_->load(gpu.device);
+void ResourceSampler::read_gpus(double now, bool last) {
+  const auto read = [&](Pace& pace, bool at_once, const auto& of_one) {
+    if (!at_once && !pace.due(now)) return;
+    pace.run(now, [&] {
+      for (Gpu& gpu : gpus_) of_one(gpu);
     });
-  if (last || gpu_slow_.due(now))
-    gpu_slow_.run(now, [&] {
-      for (Gpu& gpu : gpus_) read_slow(gpu);
-    });
+  };
+  read(gpu_load_, false, [&](Gpu& gpu) { gpu.load = nvml_->load(gpu.device); });
+  read(gpu_clocks_, false, [&](Gpu& gpu) { gpu.clocks = nvml_->clocks(gpu.device); });
+  read(gpu_energy_, last, [&](Gpu& gpu) {
+    gpu.energy_joules = nvml_->energy_joules(gpu.device);
+    if (!gpu.energy_before) gpu.energy_before = gpu.energy_joules;
+  });
+  if (tree_.any()) read(gpu_processes_, false, [&](Gpu& gpu) { read_process_bytes(gpu); });
+}
+
+void ResourceSampler::put_gpus() {
   for (const Gpu& gpu : gpus_) {
     const std::size_t first = gpu.first_column;
     put(first + kBusy, or_unknown(gpu.load.busy_fraction));
@@ -133,39 +135,75 @@ void ResourceSampler::put_gpus(double now, bool last) {
     put(first + kMemoryUsed, or_unknown(gpu.load.memory_used_bytes));
     put(first + kProcessMemory, or_unknown(gpu.process_bytes));
     put(first + kPower, or_unknown(gpu.load.power_watts));
-    put(first + kSmClock, or_unknown(gpu.sm_mhz));
-    put(first + kMemoryClock, or_unknown(gpu.memory_mhz));
+    put(first + kSmClock, or_unknown(gpu.clocks.sm_mhz));
+    put(first + kMemoryClock, or_unknown(gpu.clocks.memory_mhz));
     put(first + kEnergy,
         gpu.energy_joules ? to_micro(*gpu.energy_joules - gpu.energy_before.value_or(0)) : kUnknown);
   }
 }
 
-void ResourceSampler::put_network() {
-  std::array<char, 1 << 14> buffer;
-  const std::string_view text = network_file_.read(buffer);
-  const NetworkBytes now = parse_network(text);
-  const auto since = [&](std::int64_t bytes, std::optional<std::int64_t>& before) {
-    if (!before) before = bytes;
-    return text.empty() ? kUnknown : static_cast<double>(bytes - *before);
-  };
-  put(kSent, since(now.sent, sent_before_));
-  put(kReceived, since(now.received, received_before_));
-  put(kLoopback, since(now.loopback, loopback_before_));
+double ResourceSampler::driver_seconds() const {
+  return gpu_load_.spent_seconds() + gpu_energy_.spent_seconds() + gpu_clocks_.spent_seconds() +
+         gpu_processes_.spent_seconds();
 }
 
-void ResourceSampler::sample(double seconds, bool last) {
-  const double now = now_seconds();
-  trace_.seconds.push_back(to_micro(seconds));
+// Rows since the reading before were left as that was: now it is known how far the counter came meanwhile.
+void ResourceSampler::put_counter(std::size_t column, double value, std::size_t row_before) {
+  put(column, value);
+  std::vector<double>& values = trace_.columns[column].values;
+  const std::size_t row = values.size() - 1;
+  for (std::size_t i = row_before + 1; i < row; ++i) {
+    const double passed =
+        (trace_.seconds[i] - trace_.seconds[row_before]) / (trace_.seconds[row] - trace_.seconds[row_before]);
+    values[i] = std::floor(values[row_before] + passed * (value - values[row_before]));
+  }
+}
+
+void ResourceSampler::put_network(double now, bool last) {
+  if (!last && !network_.due(now)) {
+    for (const std::size_t column : {kSent, kReceived, kLoopback})
+      put(column, trace_.columns[column].values.back());
+    return;
+  }
+  network_.run(now, [&] {
+    std::array<char, 1 << 14> buffer;
+    const std::string_view text = network_file_.read(buffer);
+    const NetworkBytes bytes = parse_network(text);
+    if (!network_before_) network_before_ = bytes;
+    const auto put_since = [&](std::size_t column, std::int64_t NetworkBytes::*which) {
+      put_counter(column,
+                  text.empty() ? kUnknown : static_cast<double>(bytes.*which - *network_before_.*which),
+                  network_row_);
+    };
+    put_since(kSent, &NetworkBytes::sent);
+    put_since(kReceived, &NetworkBytes::received);
+    put_since(kLoopback, &NetworkBytes::loopback);
+    network_row_ = trace_.seconds.size() - 1;
+  });
+}
+
+void ResourceSampler::put_tree(double now, bool last) {
   const TreeUsage usage = tree_.sample(now);
   put(kCpu, to_micro(usage.cpu_seconds));
   put(kSystem, to_micro(usage.system_seconds));
   put(kResident, static_cast<double>(usage.resident_bytes));
   put(kProportional, or_unknown(usage.proportional_bytes));
   put(kProcesses, usage.processes);
-  put(kRead, usage.disk ? static_cast<double>(usage.disk->read_bytes) : kUnknown);
-  put(kWritten, usage.disk ? static_cast<double>(usage.disk->written_bytes) : kUnknown);
-  put_network();
-  if (!gpus_.empty()) put_gpus(now, last);
+  const std::size_t row = trace_.seconds.size() - 1;
+  const std::size_t row_before = usage.disk_is_new || last ? disk_row_ : row;
+  put_counter(kRead, usage.disk ? static_cast<double>(usage.disk->read_bytes) : kUnknown, row_before);
+  put_counter(kWritten, usage.disk ? static_cast<double>(usage.disk->written_bytes) : kUnknown, row_before);
+  if (row_before != row) disk_row_ = row;
+}
+
+void ResourceSampler::sample(double seconds, bool last) {
+  const double now = now_seconds();
+  trace_.seconds.push_back(to_micro(seconds));
+  put_tree(now, last);
+  put_network(now, last);
+  if (gpus_.empty()) return;
+  read_gpus(now, last);
+  put_gpus();
 }
 
 void ResourceSampler::forget_last() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "meter/kept_file.h"
+#include "meter/network.h"
 #include "meter/nvml.h"
 #include "meter/pace.h"
 #include "meter/tree_meter.h"
@@ -19,13 +20,16 @@ class ResourceSampler {
   // `nvml` may be null, and must outlive it, as `tree` must.
   ResourceSampler(TreeMeter& tree, const Nvml* nvml);
 
-  // A row, `seconds` after the begin; the first is the base of all counters. In the last nothing is of an
+  // A row, `seconds` after the begin; the first is the base of all counters. In the last no counter is of an
   // earlier reading, whatever it costs.
   void sample(double seconds, bool last = false);
   // Takes the last row back, but for the first: counters lose nothing by it.
   void forget_last();
   double last_seconds() const { return trace_.seconds.back(); }
   double latest(std::string_view column) const;  // NaN: not known
+  // CPU time that reading took: files and clocks of the kernel, the GPUs' driver.
+  double kernel_seconds() const { return tree_.spent_seconds() + network_.spent_seconds(); }
+  double driver_seconds() const;
 
   // All rows, without the columns of which nothing was ever known.
   record::ResourceTrace take();
@@ -35,23 +39,31 @@ class ResourceSampler {
     int device = 0;
     std::size_t first_column = 0;
     GpuLoad load;
-    std::optional<double> sm_mhz, memory_mhz, energy_joules, energy_before, process_bytes;
+    GpuClocks clocks;
+    std::optional<double> energy_joules, energy_before, process_bytes;
   };
   std::size_t add_column(std::string name, record::TraceColumn::Kind kind,
                          std::optional<double> capacity = {});
   void put(std::size_t column, double value) { trace_.columns[column].values.push_back(value); }
   void add_gpus();
-  void read_slow(Gpu& gpu);
-  void put_gpus(double now, bool last);
-  void put_network();
+  void read_process_bytes(Gpu& gpu);
+  void read_gpus(double now, bool last);
+  void put_gpus();
+  void put_tree(double now, bool last);
+  void put_counter(std::size_t column, double value, std::size_t row_before);
+  void put_network(double now, bool last);
 
   TreeMeter& tree_;
   const Nvml* const nvml_;
   record::ResourceTrace trace_;
   KeptFile network_file_{"/proc/self/net/dev"};
-  std::optional<std::int64_t> sent_before_, received_before_, loopback_before_;
+  std::optional<NetworkBytes> network_before_;  // when the first row was made
+  std::size_t disk_row_ = 0, network_row_ = 0;  // in which they were last read
   std::vector<Gpu> gpus_;
-  Pace gpu_load_{0.002}, gpu_slow_{0.0003, 0.1};
+  Pace network_{0.0002};
+  // The driver makes new figures of its load ten times a second or less: asking at every row buys nothing.
+  Pace gpu_load_{0.001, 0.05}, gpu_clocks_{0.0002, 0.5}, gpu_energy_{0.0001, 0.5},
+      gpu_processes_{0.0002, 0.5};
 };
 
 }  // namespace trainyard::meter

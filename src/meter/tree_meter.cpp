@@ -19,12 +19,16 @@ namespace {
 
 constexpr std::size_t kMostChildrenText = 1 << 14;  // about two thousand of one thread
 
-// Of all threads of a process, to the nanosecond: /proc knows it in steps of 10 ms only. Negative: it has
-// gone.
-double cpu_clock_seconds(pid_t process) {
+// Of all threads of a process, to the nanosecond: /proc knows it in steps of 10 ms only.
+std::optional<clockid_t> cpu_clock_of(pid_t process) {
   clockid_t clock{};
+  return ::clock_getcpuclockid(process, &clock) == 0 ? std::optional(clock) : std::nullopt;
+}
+
+// Negative: the process has gone.
+double cpu_clock_seconds(std::optional<clockid_t> clock) {
   timespec time{};
-  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return -1;
+  if (!clock || ::clock_gettime(*clock, &time) != 0) return -1;
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
@@ -55,6 +59,7 @@ TreeMeter::~TreeMeter() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
 TreeMeter::Process TreeMeter::open_process(pid_t pid) {
   std::array<char, 4096> buffer;
   Process process;
+  process.clock = cpu_clock_of(pid);
   process.stat_file = KeptFile(fmt::format("/proc/{}/stat", pid));
   process.io_file = KeptFile(fmt::format("/proc/{}/io", pid));
   process.children_file = KeptFile(fmt::format("/proc/{0}/task/{0}/children", pid));
@@ -94,7 +99,7 @@ bool TreeMeter::read_clocks() {
   for (const pid_t pid : order_) {
     const auto process = processes_.find(pid);
     if (process == processes_.end()) continue;
-    const double seconds = cpu_clock_seconds(pid);
+    const double seconds = cpu_clock_seconds(process->second.clock);
     if (seconds >= 0)
       process->second.cpu_seconds = seconds;
     else
@@ -103,9 +108,8 @@ bool TreeMeter::read_clocks() {
   return all;
 }
 
-void TreeMeter::read_files() {
+void TreeMeter::read_stat() {
   std::array<char, 4096> buffer;
-  io_hidden_ = false;
   // Parents first: a child that its parent takes over meanwhile is missed for one sample, never counted
   // twice.
   for (const pid_t pid : order_) {
@@ -119,8 +123,19 @@ void TreeMeter::read_files() {
       continue;
     }
     process.stat = *stat;
-    process.io = parse_process_io(process.io_file.read(buffer));
-    io_hidden_ = io_hidden_ || !process.io;
+  }
+}
+
+void TreeMeter::read_io() {
+  std::array<char, 4096> buffer;
+  io_hidden_ = false;
+  for (auto& [pid, process] : processes_) {
+    if (const auto io = parse_process_io(process.io_file.read(buffer))) {
+      process.io = io;
+      continue;
+    }
+    const std::optional<ProcessStat> still_there = parse_process_stat(process.stat_file.read(buffer));
+    io_hidden_ = io_hidden_ || (still_there && still_there->state != 'Z');
   }
 }
 
@@ -137,13 +152,15 @@ void TreeMeter::read_proportional() {
 }
 
 TreeUsage TreeMeter::sample(double now) {
+  TreeUsage usage;
   bool all_there = true;
   if (look_.due(now)) look_.run(now, [&] { all_there = look_for_processes(); });
   if (clocks_.due(now)) clocks_.run(now, [&] { all_there = read_clocks() && all_there; });
   // What has gone is in its parent's figures by now.
-  if (!all_there || files_.due(now)) files_.run(now, [&] { read_files(); });
+  if (!all_there || stat_.due(now)) stat_.run(now, [&] { read_stat(); });
+  usage.disk_is_new = !all_there || io_.due(now);
+  if (usage.disk_is_new) io_.run(now, [&] { read_io(); });
   if (!processes_.empty() && proportional_.due(now)) proportional_.run(now, [&] { read_proportional(); });
-  TreeUsage usage;
   double cpu = reaped_user_ + reaped_system_, system = reaped_system_;
   ProcessIo io = departed_io_;
   std::int64_t proportional = 0;
@@ -164,6 +181,11 @@ TreeUsage TreeMeter::sample(double now) {
   if (!io_hidden_) usage.disk = io_so_far_;
   if (proportional_known_) usage.proportional_bytes = proportional;
   return usage;
+}
+
+double TreeMeter::spent_seconds() const {
+  return look_.spent_seconds() + clocks_.spent_seconds() + stat_.spent_seconds() + io_.spent_seconds() +
+         proportional_.spent_seconds();
 }
 
 void TreeMeter::retire(pid_t child) {

@@ -53,7 +53,9 @@ TEST_F(ProfileTest, CpuBurstsAreThoseOfTheCommand) {
               0.02);  // starting it is no part of its own count
   EXPECT_NEAR(cpu["mean"].get<double>() * record["seconds"].get<double>() / used, 1, 0.02);
   EXPECT_LT(record["sampler_cores"], 0.01);
-  EXPECT_GT(record["sampler_cores"], 0);
+  EXPECT_GT(record["sampler_proc_cores"], 0);
+  EXPECT_LT(record["sampler_proc_cores"], record["sampler_cores"]);
+  EXPECT_EQ(record["sampler_nvml_cores"], 0);
   // With others on its core there are three levels: idle, alone, shared.
   const double got = used / busy["busy_seconds"].get<double>();
   if (got < 0.9) GTEST_SKIP() << "others took the core: the command got " << got << " of it";
@@ -70,10 +72,16 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   with_gpu.environment["LD_LIBRARY_PATH"] = TRAINYARD_FAKE_NVML;
   with_gpu.environment["FAKE_NVML_PERIOD"] = "0.77";
   with_gpu.environment["FAKE_NVML_DUTY"] = "0.3";
+  with_gpu.environment["FAKE_NVML_CALL_MICROSECONDS"] = "15";
   const CommandResult result = cli_test::run(
       trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"), with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json record = json::parse(result.out);
+  const double asking = record["sampler_nvml_cores"];
+  EXPECT_GT(asking, 0);
+  EXPECT_LT(asking, 0.002);
+  EXPECT_LT(asking + record["sampler_proc_cores"].get<double>(), record["sampler_cores"]);
+  EXPECT_LT(record["sampler_cores"], 0.01);
   // It rose when the profile began, and need not have come to the end of a period.
   const double seconds = record["seconds"], turns = seconds / 0.77;
   const double busy_share = (std::floor(turns) * 0.3 + std::min(turns - std::floor(turns), 0.3)) / turns;

@@ -1,5 +1,6 @@
 // libnvidia-ml.so.1 of one GPU whose load is a square wave: FAKE_NVML_PERIOD seconds from one rise to the
-// next, of which it is busy a share FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h.
+// next, of which it is busy a share FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h. A question
+// to the device keeps the one who asks busy for FAKE_NVML_CALL_MICROSECONDS, as a driver does.
 
 #include <unistd.h>
 
@@ -25,11 +26,16 @@ double now() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-double began, period = 1, duty = 0.5;
+double began, period = 1, duty = 0.5, call_seconds = 0;
 
 double from_environment(const char* name, double otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::atof(text);
+}
+
+void take_time() {
+  for (const double until = now() + call_seconds; call_seconds > 0 && now() < until;) {
+  }
 }
 
 const Level& level() {
@@ -62,6 +68,7 @@ int nvmlInit_v2() {
   began = now();
   period = from_environment("FAKE_NVML_PERIOD", 1);
   duty = from_environment("FAKE_NVML_DUTY", 0.5);
+  call_seconds = 1e-6 * from_environment("FAKE_NVML_CALL_MICROSECONDS", 0);
   return 0;
 }
 int nvmlShutdown() { return 0; }
@@ -77,11 +84,13 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned, void** device) {
 int nvmlDeviceGetName(void*, char* text, unsigned length) { return say(text, length, "Fake GPU"); }
 int nvmlDeviceGetUUID(void*, char* text, unsigned length) { return say(text, length, "GPU-fake"); }
 int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
+  take_time();
   const unsigned long long total = trainyard::fake_gpu::kMemoryBytes, used = level().memory_bytes;
   *memory = {total, total - used, used};
   return 0;
 }
 int nvmlDeviceGetClockInfo(void*, int, unsigned* mhz) {
+  take_time();
   *mhz = 1500;
   return 0;
 }
@@ -90,6 +99,7 @@ int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) {
   return 0;
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  take_time();
   *milliwatts = level().milliwatts;
   return 0;
 }
@@ -98,6 +108,7 @@ int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
   return 0;
 }
 int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+  take_time();
   const double turns = (now() - began) / period, whole = std::floor(turns);
   const double busy = period * (whole * duty + std::fmin(turns - whole, duty));
   *millijoules = static_cast<unsigned long long>(1e9 + busy * kBusy.milliwatts +
@@ -105,11 +116,13 @@ int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) 
   return 0;
 }
 int nvmlDeviceGetUtilizationRates(void*, Utilisation* rates) {
+  take_time();
   *rates = {level().busy_percent, level().memory_busy_percent};
   return 0;
 }
 // Those of this process's first child, and of a process that never was.
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo* infos) {
+  take_time();
   unsigned child = 0;
   const std::string own = std::to_string(getpid());
   std::ifstream("/proc/" + own + "/task/" + own + "/children") >> child;
