@@ -150,7 +150,8 @@ void write_predictions(const RunSet& set, const std::vector<Trial>& trials,
   for (const Trial& trial : trials)
     for (const Judged& one : trial.judged) {
       const predict::TableRun& run = set.rows[one.row].run;
-      file.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.4f},{:.0f},{:.0f}\n", trial.name,
+      // Several that were held out together are listed with commas.
+      file.write(fmt::format("\"{}\",{},{},{},{},{},{},{},{},{},{},{:.4f},{:.0f},{:.0f}\n", trial.name,
                              run.device, run.network, run.batch, run.dataset, run.epochs, one.measured,
                              one.predicted, one.low, one.high, one.oom ? 1 : 0, one.oom_probability,
                              one.measured_bytes, one.predicted_bytes));
