@@ -229,7 +229,7 @@ MeasuredMemory memory_in(const record::RunRecord& record, bool on_cpu) {
   const auto backend = record.words.find("backend");
   return {.peak_bytes = record.figure_or("device_memory_bytes", resident),
           .plan_bytes = record.figure_or("plan_bytes", 0),
-          .backend = backend == record.words.end() ? "" : backend->second,
+          .backend = backend == record.words.end() ? on_cpu ? "onednn" : "cuda" : backend->second,
           .threads = static_cast<int>(record.figure_or("threads", 0))};
 }
 

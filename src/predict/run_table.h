@@ -32,7 +32,7 @@ struct TimedNode {
 struct MeasuredMemory {
   double peak_bytes = 0;  // of the device where the run has one, else of the process; 0: not known
   double plan_bytes = 0;  // of these what the plan allocates
-  std::string backend;    // that made the plan
+  std::string backend;    // that made the plan; where the record does not say, the usual one
   int threads = 0;
 };
 

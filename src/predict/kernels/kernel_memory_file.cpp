@@ -54,7 +54,7 @@ DeviceMemory device_memory_in(const JsonMembers& members) {
   one.device = members.text("device");
   one.precision = precision_named(members.text("precision"));
   one.backend = members.text("backend");
-  one.threads = static_cast<int>(members.number("threads", 0, 1e6));
+  one.threads = static_cast<int>(members.number("threads", 0, 4096));
   one.runs = members.number("runs", 0, kMostBytes);
   const JsonMembers overhead = members.object("overhead_bytes");
   for (std::size_t t = 0; t < kOverheadTerms; ++t)
