@@ -12,7 +12,7 @@ constexpr std::size_t kOperands = 3;
 
 // Libraries choose among few ways, so that those next door count, not those down the street.
 double weight_of(const NearSample& near) {
-  constexpr double kSharpness = 8, kFar = 1e-9;  // where all are far, each counts alike
+  constexpr double kSharpness = 20, kFar = 1e-9;  // where all are far, each counts alike
   return likeness(kSharpness * near.square) + kFar;
 }
 
