@@ -1,12 +1,12 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# One binary per label, of all of Trainyard or of one LIBRARY; every TEST in it becomes a CTest test of its own. Those
-# of one LOCK never run at once.
+# One binary per label, of all of Trainyard or of one LIBRARY; every TEST in it becomes a CTest test of its own.
+# Those that match LONG, a filter of GoogleTest, begin first where several run at once, so that none is left at the end.
 # Those that match CUDA, a filter of GoogleTest, need a GPU: together they are one test of the label cuda, in one
 # process, skipped where there is no GPU (tests/cuda/main.cpp says so).
 function(trainyard_test_binary name label)
-  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK;CUDA;LIBRARY" "SOURCES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;LONG;CUDA;LIBRARY" "SOURCES;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -33,11 +33,14 @@ function(trainyard_test_binary name label)
   if(label STREQUAL "cuda")
     return()
   endif()
-  gtest_discover_tests(
-    ${name}
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 120 # the first start of a program waits for a disk that may be busy
-    TEST_FILTER "-${ARG_CUDA}"
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" RESOURCE_LOCK "${ARG_LOCK}")
+  set(properties LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_ENVIRONMENT) # an empty value would take the next property's name for its own
+    list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
+  endif()
+  set(options DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 # the first start of a program waits for a disk that may be busy
+              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  gtest_discover_tests(${name} ${options} TEST_FILTER "-${ARG_CUDA}:${ARG_LONG}" PROPERTIES ${properties})
+  if(ARG_LONG)
+    gtest_discover_tests(${name} ${options} TEST_FILTER ${ARG_LONG} TEST_LIST ${name}_long PROPERTIES ${properties} COST 1000)
+  endif()
 endfunction()

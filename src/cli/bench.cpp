@@ -208,7 +208,7 @@ std::function<int()> declare_bench(CLI::App& command) {
                    "After the timed steps, time each kernel: seconds, flops and bytes by op and category");
   command.footer(
       "Examples:\n"
-      "  trainyard bench --network deepmnist --batch 50 --optimizer adam --steps 20\n"
+      "  trainyard bench --network deepmnist --batch 8 --optimizer adam --steps 10\n"
       "  trainyard bench --network rnn --cell gru --layers 1 --hidden 32 --length 10 --batch 16 --steps 10 "
       "--json");
   return [options] {

@@ -135,8 +135,8 @@ std::function<int()> declare_ensemble_demand(CLI::App& command) {
       "them\n"
       "the network needs.\n\n"
       "Examples:\n"
-      "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 1\n"
-      "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 1 --supply-cores 1 --json");
+      "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 0.2\n"
+      "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 0.2 --supply-cores 1 --json");
   return [options] {
     if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
     return run_demand(*options);

@@ -116,8 +116,8 @@ std::function<int()> declare_ensemble_peak(CLI::App& command) {
       "above the\n"
       "network's demand (`ensemble demand`).\n\n"
       "Examples:\n"
-      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs all-shared --sizes 2 --seconds 1\n"
-      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs shared-memory --seconds 0.5 --csv");
+      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs all-shared --sizes 2 --seconds 0.3\n"
+      "  trainyard ensemble peak studies/ensemble-photos.yaml --designs shared-memory --seconds 0.2 --csv");
   return [options] {
     if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
     return run_peak(*options);

@@ -238,8 +238,8 @@ std::function<int()> declare_train(CLI::App& command) {
       "the mean of the last 10 steps. Ctrl-C ends after the current step with a checkpoint and exit code "
       "130.\n\n"
       "Examples:\n"
-      "  trainyard train --network lenet --data synthetic --batch 32 --steps 30\n"
-      "  trainyard train --network lenet --batch 32 --steps 20 --workers 2 --out runs/lenet --overwrite "
+      "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
+      "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options] {
     apply(options->workers, options->deployment, options->run.device);

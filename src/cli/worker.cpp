@@ -58,8 +58,8 @@ std::function<int()> declare_worker(CLI::App& command) {
       "srun `train` itself is a worker; by itself, with servers, for the other modes. Started by neither it\n"
       "trains alone.\n\n"
       "Examples:\n"
-      "  trainyard worker --network lenet --batch 32 --steps 10\n"
-      "  trainyard worker --network lenet --batch 32 --steps 10 --json");
+      "  trainyard worker --network lenet --batch 8 --steps 10\n"
+      "  trainyard worker --network lenet --batch 8 --steps 10 --json");
   return [options, result, part] {
     if (!part->coordinator.empty()) {
       apply(options->workers, options->deployment, options->run.device);
