@@ -5,6 +5,7 @@
 #include "fuzz/model_bytes.h"
 #include "fuzz/targets.h"
 #include "predict/gnn/run_model.h"
+#include "predict/kernels/kernel_model.h"
 #include "predict/model_file.h"
 
 namespace trainyard::fuzz {
@@ -29,6 +30,11 @@ void read_time_model(std::string_view bytes) {
   predict::parse_time_model(predict::parse_model_container(std::as_bytes(std::span(bytes)), "fuzz"), "fuzz");
 }
 
+void read_kernel_model(std::string_view bytes) {
+  predict::parse_kernel_model(predict::parse_model_container(std::as_bytes(std::span(bytes)), "fuzz"),
+                              "fuzz");
+}
+
 }  // namespace
 
 std::vector<std::string> model_file_seeds() {
@@ -38,7 +44,8 @@ std::vector<std::string> model_file_seeds() {
 }
 
 void fuzz_model_file(std::string_view bytes) {
-  for (const auto read : {read_container, read_graph_model, read_graph_run_model, read_time_model})
+  for (const auto read :
+       {read_container, read_graph_model, read_graph_run_model, read_time_model, read_kernel_model})
     read_both("model_file", read, bytes);
 }
 

@@ -1,9 +1,12 @@
-// Each fuzz target on whole files, on all or many of their beginnings, and on files with changed bits.
+// Each fuzz target on whole files, on all or many of their beginnings, on files with changed bits, and on
+// those that are kept in corpus/.
 
+#include <filesystem>
 #include <ostream>
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/philox.h"
 #include "fuzz/targets.h"
 
@@ -17,6 +20,19 @@ class FuzzReplay : public testing::TestWithParam<Target> {};
 
 TEST_P(FuzzReplay, WholeFilesAreRead) {
   for (const std::string& seed : GetParam().seeds()) EXPECT_NO_THROW(GetParam().run(seed));
+}
+
+TEST_P(FuzzReplay, KeptFilesAreReadOrRefused) {
+  const std::filesystem::path folder = std::filesystem::path("tests/fuzz/corpus") / GetParam().name;
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "none is kept";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::vector<std::byte> bytes = read_file(entry.path());
+    EXPECT_NO_THROW(GetParam().run({reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+        << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 0);
 }
 
 TEST_P(FuzzReplay, BeginningsAreReadOrRefused) {

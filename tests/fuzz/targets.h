@@ -12,6 +12,7 @@ namespace trainyard::fuzz {
 void fuzz_onnx(std::string_view bytes);
 void fuzz_graph_def(std::string_view bytes);
 void fuzz_dot(std::string_view bytes);
+void fuzz_kernel_model(std::string_view bytes);
 void fuzz_model_file(std::string_view bytes);
 void fuzz_state_dict(std::string_view bytes);
 void fuzz_time_model(std::string_view bytes);
@@ -20,6 +21,7 @@ void fuzz_time_model(std::string_view bytes);
 std::vector<std::string> onnx_seeds();
 std::vector<std::string> graph_def_seeds();
 std::vector<std::string> dot_seeds();
+std::vector<std::string> kernel_model_seeds();
 std::vector<std::string> model_file_seeds();
 std::vector<std::string> state_dict_seeds();
 std::vector<std::string> time_model_seeds();
@@ -32,6 +34,7 @@ struct Target {
 inline const Target kTargets[] = {{"onnx", fuzz_onnx, onnx_seeds},
                                   {"graph_def", fuzz_graph_def, graph_def_seeds},
                                   {"dot", fuzz_dot, dot_seeds},
+                                  {"kernel_model", fuzz_kernel_model, kernel_model_seeds},
                                   {"model_file", fuzz_model_file, model_file_seeds},
                                   {"state_dict", fuzz_state_dict, state_dict_seeds},
                                   {"time_model", fuzz_time_model, time_model_seeds}};
