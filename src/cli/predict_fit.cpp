@@ -100,13 +100,14 @@ int fit_kernels(const FitCommandOptions& options) {
   const predict::KernelModel model =
       predict::fit_kernel_model(set, predict::all_rows(set), !options.no_intervals);
   predict::write_model_container(options.output, predict::to_container(model));
-  const double half = model.half_interval;
   const std::vector<predict::Judged> judged =
       predict::judge(*predict::make_predictor(model), set, predict::all_rows(set));
   if (!options.json) {
     print_fit(set, judged, options);
-    if (half > 0)
-      fmt::print("90 % intervals: a factor of {:.3f} for networks that were not seen\n", std::exp(half));
+    if (!options.no_intervals)
+      for (std::size_t kind = 0; kind < predict::kStepKinds; ++kind)
+        fmt::print("90 % intervals: a factor of {:.3f} for {} networks that were not seen\n",
+                   std::exp(model.half_intervals[kind]), name(static_cast<predict::StepKind>(kind)));
     return 0;
   }
   const nlohmann::ordered_json report{{"model", options.output.string()},

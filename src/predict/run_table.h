@@ -75,11 +75,12 @@ RunTable read_run_csv(const std::filesystem::path& path);
 
 // Records of `train` and `bench` that say network, batch and steps, and those of `profile` whose program
 // does; others are left out. They are of `device`, or where that is empty of the one that was asked for.
-// Their seconds are the median of the timed steps, as many times as there are.
+// Their seconds are the median of the timed steps, as many times as there are. Of several that were asked for
+// the same the fastest is kept.
 RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
                           const std::string& source);
 
-// A CSV table, or a record file or a folder of them.
+// A CSV table; or a record file, a folder of them, or a file with one a line (.jsonl, .jsonl.gz).
 RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records = "");
 
 // Where a run's time does not grow with its epochs, it did not run them. All runs of that network, batch and

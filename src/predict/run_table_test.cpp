@@ -150,6 +150,34 @@ TEST(RunTableTest, RecordsSayWhichGeneratedNetworkAndWhatItsKernelsTook) {
                [&] { table_of_records({record}, "", "here"); });
 }
 
+TEST(RunTableTest, OfRunsThatWereAskedForTheSameTheFastestIsKept) {
+  record::RunRecord slow;
+  slow.asked = {{"network", std::string("lenet")}, {"batch", std::int64_t{32}}};
+  slow.step_seconds = {0.25, 0.25};
+  record::RunRecord fast = slow, other = slow;
+  fast.step_seconds = {0.125};
+  other.asked["batch"] = std::int64_t{64};
+  const RunTable table = table_of_records({slow, fast, other, slow}, "", "here");
+  ASSERT_EQ(table.runs.size(), 2u);
+  EXPECT_EQ(table.runs[0].seconds, 0.125);
+  EXPECT_EQ(table.runs[1].batch, 64);
+}
+
+TEST(RunTableTest, RecordsMayStandOneALine) {
+  const TestFolder folder;
+  record::RunRecord record;
+  record.asked = {{"network", std::string("lenet")}, {"batch", std::int64_t{32}}};
+  record.step_seconds = {0.25};
+  const std::string line = to_json(record) + "\n";
+  record.asked["batch"] = std::int64_t{64};
+  std::ofstream(folder.path() / "runs.jsonl") << line + "\n" + to_json(record);
+  EXPECT_EQ(read_runs(folder.path() / "runs.jsonl").runs.size(), 2u);
+  std::ofstream(folder.path() / "broken.jsonl") << line + "{}\n";
+  expect_error(ErrorKind::config,
+               "broken.jsonl' line 2: ", [&] { read_runs(folder.path() / "broken.jsonl"); });
+  expect_error(ErrorKind::config, "none.jsonl.gz", [&] { read_runs(folder.path() / "none.jsonl.gz"); });
+}
+
 TEST(NetworkNameTest, UsualSpellingsAreFound) {
   for (const auto& [given, found] : {std::pair("densenet40-k12", "densenet40_k12"),
                                      {"DenseNet40_k12", "densenet40_k12"},

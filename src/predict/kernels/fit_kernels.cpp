@@ -71,16 +71,28 @@ void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRa
                                    .launch_seconds = device.device.launch_seconds});
 }
 
-// The k-th smallest, k = ceil((n + 1) coverage), of errors of runs whose network was not seen.
-double conformal_half(const KernelModel& model, const std::vector<KernelRun>& runs) {
-  std::vector<double> errors;
-  for (const KernelRun& run : runs) {
-    const StepEstimate made = model.step(run.kernels, model.devices()[run.device].rates, run.group);
-    errors.push_back(std::abs(std::log(run.step_seconds() / made.seconds)));
-  }
+// The k-th smallest, k = ceil((n + 1) coverage).
+double conformal_half(std::vector<double> errors) {
   std::sort(errors.begin(), errors.end());
   const auto rank = static_cast<std::size_t>(std::ceil(static_cast<double>(errors.size() + 1) * kCoverage));
   return errors[std::min(rank, errors.size()) - 1];
+}
+
+// By the errors of runs of a kind whose network was not seen; of all kinds where there are few.
+std::array<double, kStepKinds> calibrated(const KernelModel& model, const std::vector<KernelRun>& runs) {
+  constexpr std::size_t kFew = 10;
+  std::vector<double> all;
+  std::array<std::vector<double>, kStepKinds> by_kind;
+  for (const KernelRun& run : runs) {
+    const StepEstimate made = model.step(run.kernels, model.devices()[run.device].rates, run.group);
+    const double error = std::abs(std::log(run.step_seconds() / made.seconds));
+    all.push_back(error);
+    by_kind[static_cast<std::size_t>(made.kind)].push_back(error);
+  }
+  std::array<double, kStepKinds> halves{};
+  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
+    halves[kind] = conformal_half(by_kind[kind].size() < kFew ? all : by_kind[kind]);
+  return halves;
 }
 
 }  // namespace
@@ -107,7 +119,7 @@ KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& 
   model.networks = std::move(networks);
   model.runs = static_cast<double>(runs.size());
   model.memory = fit_kernel_memory(set, rows);
-  if (calibrate) model.half_interval = conformal_half(model, runs);
+  if (calibrate) model.half_intervals = calibrated(model, runs);
   return model;
 }
 

@@ -43,6 +43,10 @@ double weakness(const KernelShape& shape) {
 
 }  // namespace
 
+// Of a step's place: shares of convolutions (forward, of src, of weight), and behind a norm's that of dense
+// layers and of recurrent ones.
+constexpr std::size_t kForward = 3, kDense = 7;
+
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds) {
   constexpr double kShort = 6e-6;      // seconds: starting a kernel takes as long
   constexpr double kShareScale = 0.2;  // of shares that have little in common
@@ -86,6 +90,18 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
           copies / count / kShareScale};
 }
 
+const char* name(StepKind kind) {
+  constexpr std::array<const char*, kStepKinds> kNames = {"convolutional", "dense", "recurrent"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+StepKind kind_at(const ShapePlace& step) {
+  const double convolutions = step[kForward] + step[kForward + 1] + step[kForward + 2], dense = step[kDense],
+               recurrent = step[kDense + 1];
+  if (recurrent > convolutions && recurrent > dense) return StepKind::recurrent;
+  return dense > convolutions ? StepKind::dense : StepKind::convolutional;
+}
+
 StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
                                int without) const {
   StepEstimate made;
@@ -98,6 +114,7 @@ StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const R
   }
   if (made.kernel_seconds > 0) made.known /= made.kernel_seconds;
   const ShapePlace place = place_of_step(kernels, seconds);
+  made.kind = kind_at(place);
   const std::vector<NearSample> near = nearest(overlaps_, place, rates, without);
   const double overlap = near.empty() ? 0 : estimate(overlaps_, near, place).value;
   made.seconds = made.kernel_seconds * std::exp(overlap);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,9 +35,15 @@ struct StepObservation {
   double logarithm = 0;  // of the step's seconds over the sum of its kernels', of which some overlap
 };
 
+// What a step spends most of its seconds on: predictions of one kind go wrong alike.
+enum class StepKind { convolutional, dense, recurrent };
+inline constexpr std::size_t kStepKinds = 3;
+const char* name(StepKind kind);
+
 struct StepEstimate {
   double seconds = 0, kernel_seconds = 0;
   double known = 0;  // mean over its seconds: 0, nothing alike was measured
+  StepKind kind = StepKind::convolutional;
 };
 
 // Time of training steps of our own engine, kernel by kernel. The device is an input.
@@ -46,7 +53,8 @@ class KernelModel {
   KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObservation> kernels,
               std::vector<StepObservation> steps);
 
-  double half_interval = 0;  // of 90 %, as a logarithm; 0: not calibrated
+  // Of 90 %, as a logarithm, by kind of step; 0: not calibrated.
+  std::array<double, kStepKinds> half_intervals{};
   std::vector<std::string> networks;
   double runs = 0;
   KernelMemory memory;  // empty: no run said what it had
@@ -69,7 +77,8 @@ class KernelModel {
   std::vector<PlacedSample> overlaps_;
 };
 
-// Where a step stands among others, by what its kernels take.
+// Where a step stands among others, by what its kernels take; and what kind of step stands there.
+StepKind kind_at(const ShapePlace& step);
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds);
 
 // From those of the rows that have kernels. Error (config) when none has.

@@ -110,11 +110,14 @@ ModelContainer to_container(const KernelModel& model) {
   }
   Json devices = Json::array();
   for (const DeviceRates& one : model.devices()) devices.push_back(json_of(one));
+  Json halves = Json::object();
+  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
+    halves[name(static_cast<StepKind>(kind))] = model.half_intervals[kind];
   Json description{{"runs", model.runs},
                    {"networks", model.networks},
                    {"kinds", names},
                    {"devices", std::move(devices)},
-                   {"half_interval", model.half_interval}};
+                   {"half_intervals", std::move(halves)}};
   if (!model.memory.empty()) description["memory"] = Json::parse(memory_to_json(model.memory));
   const auto rows = [](std::size_t numbers, std::int64_t columns) {
     return static_cast<std::int64_t>(numbers) / columns;
@@ -167,7 +170,9 @@ KernelModel parse_kernel_model(const ModelContainer& container, const std::strin
   KernelModel model(std::move(devices), std::move(kernels), std::move(steps));
   model.runs = members.number("runs", 0, kHuge);
   model.networks = members.texts("networks", kMostNetworks);
-  model.half_interval = members.number("half_interval", 0, 100);
+  const JsonMembers halves = members.object("half_intervals");
+  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
+    model.half_intervals[kind] = halves.number(name(static_cast<StepKind>(kind)), 0, 100);
   if (container.find(kHabitsTensor) != nullptr)
     model.memory = parse_kernel_memory(members.object("memory"), container, who);
   return model;

@@ -87,7 +87,7 @@ TEST(NearestProcessTest, IsNearWhatWasSeenAndFollowsItsSlope) {
   EXPECT_NEAR(at(3, kNobody).value, 0.3, 0.02);
   EXPECT_NEAR(at(3, 3).value, 0.3, 0.05);
   EXPECT_NEAR(at(9, kNobody).value, 0.9, 0.15);
-  EXPECT_GT(at(3, kNobody).known, 0.9);
+  EXPECT_GT(at(3, kNobody).known, 0.85);
   EXPECT_LT(at(12, kNobody).known, 0.1);
 }
 
@@ -117,7 +117,7 @@ TEST(KernelModelTest, PredictsANetworkThatWasNeverSeen) {
   const RunSet set = set_by_law();
   const KernelModel model = fit_kernel_model(set, all_rows(set));
   EXPECT_EQ(model.runs, 12);
-  EXPECT_GT(model.half_interval, 0);
+  for (const double half : model.half_intervals) EXPECT_GT(half, 0);
   const RunSet others =
       prepare_runs({"others", {run_by_law("resnet32", 4), run_by_law("lenet", 16)}}, known_devices());
   const auto predictor = make_predictor(model);

@@ -37,8 +37,9 @@ class KernelPredictor : public Predictor {
     Prediction made;
     made.step_seconds = step.seconds;
     made.seconds = job.steps * step.seconds;  // what a process takes to start is not learned
-    made.low_seconds = made.seconds * std::exp(-model_.half_interval);
-    made.high_seconds = made.seconds * std::exp(model_.half_interval);
+    const double half = model_.half_intervals[static_cast<std::size_t>(step.kind)];
+    made.low_seconds = made.seconds * std::exp(-half);
+    made.high_seconds = made.seconds * std::exp(half);
     made.known = step.known;
     made.device_seen = on.runs > 0;
     made.memory = memory(job, step.seconds);

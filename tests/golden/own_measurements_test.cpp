@@ -1,0 +1,40 @@
+// The bars of docs/prediction.md on our own measurements (studies/measured): six families of networks that
+// were chosen before anything was measured are held out at once.
+
+#include <gtest/gtest.h>
+
+#include "predict/device.h"
+#include "predict/evaluate.h"
+#include "predict/kernels/kernel_model.h"
+
+namespace trainyard::golden {
+namespace {
+
+predict::Score score_of_six_families(const char* file, const char* device) {
+  const std::filesystem::path folder = "studies/measured";
+  const predict::RunSet set = predict::prepare_runs(predict::read_runs(folder / file, device),
+                                                    predict::read_devices(folder / "devices.yaml"));
+  const predict::Split split = predict::make_splits(
+      set, {.kind = predict::SplitKind::family,
+            .together = {"vgg", "inception", "densenet", "mobilenet", "resnet_cifar", "lenet"}})[0];
+  const auto predictor = predict::make_predictor(predict::fit_kernel_model(set, split.train));
+  return predict::score(predict::judge(*predictor, set, split.test));
+}
+
+TEST(OwnMeasurementsTest, Cpu) {
+  const predict::Score score = score_of_six_families("cpu.jsonl.gz", "epyc2");
+  EXPECT_GE(score.runs, 50u);
+  EXPECT_LT(score.mape, 0.10);
+  EXPECT_LT(score.memory_mape, 0.05);
+}
+
+TEST(OwnMeasurementsTest, H200) {
+  const predict::Score score = score_of_six_families("h200.jsonl.gz", "H200");
+  EXPECT_GE(score.runs, 45u);
+  EXPECT_LT(score.mape, 0.08);
+  EXPECT_GT(score.coverage, 0.86);
+  EXPECT_LT(score.coverage, 0.94);
+}
+
+}  // namespace
+}  // namespace trainyard::golden
