@@ -42,6 +42,7 @@ KernelHabits::KernelHabits(const std::vector<NodeHabit>& seen) {
   for (const NodeHabit& one : seen) {
     Table& table = tables_[one.op];
     table.taken.push_back({.place = one.node.place, .value = one.taken ? 1.0 : 0.0});
+    table.all_taken = table.all_taken && one.taken;
     if (!one.taken || one.ratio < 0) continue;
     table.ratios.push_back({.place = one.node.place, .value = one.ratio});
     table.nodes.push_back(one.node);
@@ -51,7 +52,7 @@ KernelHabits::KernelHabits(const std::vector<NodeHabit>& seen) {
 
 bool KernelHabits::takes(const std::string& op, const NodeOperands& node) const {
   const auto at = tables_.find(op);
-  if (at == tables_.end()) return true;
+  if (at == tables_.end() || at->second.all_taken) return true;
   double weights = 0, taken = 0;
   for (const NearSample& one : nearest(at->second.taken, node.place, {}, kNobody)) {
     weights += weight_of(one);

@@ -31,6 +31,7 @@ class KernelHabits {
   struct Table {
     std::vector<PlacedSample> taken, ratios;
     std::vector<NodeOperands> nodes;  // beside the ratios
+    bool all_taken = true;
   };
   std::map<std::string, Table> tables_;
   double largest_bytes_ = 0;

@@ -21,11 +21,28 @@ double mean_nearby(const std::vector<PlacedSample>& samples, const std::vector<N
 
 }  // namespace
 
+void KernelTimes::Table::add_share(const PlacedSample& share) {
+  shares.push_back(share);
+  all_ran = all_ran && share.value == 1;
+}
+
+double KernelTimes::share_at(const KernelShape& shape, const Rates& rates, int without) const {
+  const Table& of_op = tables_.at(shape.op);
+  if (of_op.all_ran) return 1;
+  if (const auto of_kind = tables_.find(shape.kind); of_kind != tables_.end()) {
+    const std::vector<PlacedSample>& shares = of_kind->second.shares;
+    const std::vector<NearSample> near = nearest(shares, shape.place, rates, without);
+    if (near.size() >= kFewest) return mean_nearby(shares, near);
+  }
+  const std::vector<NearSample> near = nearest(of_op.shares, shape.place, rates, without);
+  return near.empty() ? 1 : mean_nearby(of_op.shares, near);
+}
+
 void KernelTimes::add(const KernelShape& shape, const KernelSample& sample) {
   PlacedSample placed{shape.place, sample.rates, sample.group, sample.share};
-  tables_[shape.kind].shares.push_back(placed);
+  tables_[shape.kind].add_share(placed);
   Table& of_op = tables_[shape.op];
-  if (shape.kind != shape.op) of_op.shares.push_back(placed);
+  if (shape.kind != shape.op) of_op.add_share(placed);
   if (!(sample.share > 0 && sample.seconds > 0)) return;
   placed.value = std::log(sample.seconds / sample.rates.seconds(shape));
   of_op.times.push_back(placed);
@@ -33,21 +50,13 @@ void KernelTimes::add(const KernelShape& shape, const KernelSample& sample) {
 
 KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rates, int without) const {
   Estimate made{.seconds = rates.seconds(shape)};
-  const auto of_op = tables_.find(shape.op), of_kind = tables_.find(shape.kind);
+  const auto of_op = tables_.find(shape.op);
   if (of_op == tables_.end()) return made;
-  const Table* told = &of_op->second;
-  std::vector<NearSample> near;
-  if (of_kind != tables_.end()) near = nearest(of_kind->second.shares, shape.place, rates, without);
-  if (near.size() >= kFewest)
-    told = &of_kind->second;
-  else
-    near = nearest(told->shares, shape.place, rates, without);
-  const double share = near.empty() ? 1 : mean_nearby(told->shares, near);
-  made.seconds *= share;
-  const Table& table = of_op->second;
-  near = nearest(table.times, shape.place, rates, without);
+  made.seconds *= share_at(shape, rates, without);
+  const std::vector<PlacedSample>& all = of_op->second.times;
+  const std::vector<NearSample> near = nearest(all, shape.place, rates, without);
   if (near.empty()) return made;
-  const PlacedEstimate times = estimate(table.times, near, shape.place);
+  const PlacedEstimate times = estimate(all, near, shape.place);
   made.seconds *= std::exp(times.value);
   made.known = times.known;
   return made;

@@ -34,7 +34,12 @@ class KernelTimes {
   struct Table {
     std::vector<PlacedSample> times;  // of what ran: logarithm of seconds over those at best
     std::vector<PlacedSample> shares;
+    bool all_ran = true;
+
+    void add_share(const PlacedSample& share);
   };
+
+  double share_at(const KernelShape& shape, const Rates& rates, int without) const;
 
   std::map<std::string, Table> tables_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "predict/gaussian_process.h"
 
@@ -45,19 +46,46 @@ double square_between(const Rates& a, const Rates& b) {
 
 double likeness(double square) { return std::exp(-square / 2); }
 
+namespace {
+
+// `so_far` and the distance of two places, or anything from `enough` on where it is that much.
+double square_up_to(double enough, const ShapePlace& a, const ShapePlace& b, double so_far) {
+  constexpr std::size_t kAtOnce = 5;
+  static_assert(kShapeDimensions % kAtOnce == 0);
+  for (std::size_t i = 0; i < a.size() && so_far < enough; i += kAtOnce)
+    for (std::size_t d = i; d < i + kAtOnce; ++d) so_far += (a[d] - b[d]) * (a[d] - b[d]);
+  return so_far;
+}
+
+}  // namespace
+
 std::vector<NearSample> nearest(const std::vector<PlacedSample>& samples, const ShapePlace& place,
                                 const Rates& rates, int without) {
-  std::vector<NearSample> near;
-  near.reserve(samples.size());
-  for (std::size_t s = 0; s < samples.size(); ++s)
-    if (samples[s].group != without)
-      near.push_back({square_between(place, samples[s].place) + square_between(rates, samples[s].rates), s});
-  const std::size_t kept = std::min(near.size(), kNeighbours);
-  std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(kept), near.end(),
-                    [](const NearSample& a, const NearSample& b) {
-                      return a.square != b.square ? a.square < b.square : a.sample < b.sample;
-                    });
-  near.resize(kept);
+  const auto nearer = [](const NearSample& a, const NearSample& b) {
+    return a.square != b.square ? a.square < b.square : a.sample < b.sample;
+  };
+  std::vector<NearSample> near;  // a heap, the farthest first
+  Rates seen = rates;
+  double of_rates = 0;  // between them and those seen last
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const PlacedSample& sample = samples[s];
+    if (sample.group == without) continue;
+    if (!(sample.rates == seen)) {
+      seen = sample.rates;
+      of_rates = square_between(rates, seen);
+    }
+    const bool full = near.size() == kNeighbours;
+    const double farthest = full ? near.front().square : std::numeric_limits<double>::infinity();
+    const double square = square_up_to(farthest, place, sample.place, of_rates);
+    if (!(square < farthest)) continue;
+    if (full) {
+      std::pop_heap(near.begin(), near.end(), nearer);
+      near.pop_back();
+    }
+    near.push_back({square, s});
+    std::push_heap(near.begin(), near.end(), nearer);
+  }
+  std::sort_heap(near.begin(), near.end(), nearer);
   return near;
 }
 
