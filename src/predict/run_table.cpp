@@ -266,8 +266,8 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   return run;
 }
 
-// Whatever disturbs a machine makes a run slower: of several that were asked for the same, the fastest is
-// kept.
+// Whatever disturbs a machine makes a run slower: of several with timed kernels that were asked for the same,
+// the fastest is kept.
 void keep_fastest_of_alike(std::vector<TableRun>& runs) {
   const auto asked = [](const TableRun& run) {
     return std::tie(run.device, run.network, run.batch, run.classes, run.optimizer, run.precision,
@@ -276,11 +276,9 @@ void keep_fastest_of_alike(std::vector<TableRun>& runs) {
   const auto seconds = [](const TableRun& run) { return run.seconds / run.steps(); };
   std::vector<TableRun> kept;
   for (TableRun& run : runs) {
-    const auto alike = [&](const TableRun& other) {
-      return other.end == RunEnd::ok && !other.with_start && asked(other) == asked(run);
-    };
-    const auto at =
-        run.end == RunEnd::ok && !run.with_start ? std::find_if(kept.begin(), kept.end(), alike) : kept.end();
+    const auto at = std::find_if(kept.begin(), kept.end(), [&](const TableRun& other) {
+      return !run.kernels.empty() && !other.kernels.empty() && asked(other) == asked(run);
+    });
     if (at == kept.end())
       kept.push_back(std::move(run));
     else if (seconds(run) < seconds(*at))

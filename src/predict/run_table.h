@@ -75,8 +75,8 @@ RunTable read_run_csv(const std::filesystem::path& path);
 
 // Records of `train` and `bench` that say network, batch and steps, and those of `profile` whose program
 // does; others are left out. They are of `device`, or where that is empty of the one that was asked for.
-// Their seconds are the median of the timed steps, as many times as there are. Of several that were asked for
-// the same the fastest is kept.
+// Their seconds are the median of the timed steps, as many times as there are. Of several
+// with timed kernels that were asked for the same the fastest is kept.
 RunTable table_of_records(const std::vector<record::RunRecord>& records, const std::string& device,
                           const std::string& source);
 

@@ -154,6 +154,7 @@ TEST(RunTableTest, OfRunsThatWereAskedForTheSameTheFastestIsKept) {
   record::RunRecord slow;
   slow.asked = {{"network", std::string("lenet")}, {"batch", std::int64_t{32}}};
   slow.step_seconds = {0.25, 0.25};
+  slow.details["ops"] = R"({"kernels": [{"name": "a", "op": "conv2d", "seconds": 0.1}]})";
   record::RunRecord fast = slow, other = slow;
   fast.step_seconds = {0.125};
   other.asked["batch"] = std::int64_t{64};
@@ -161,6 +162,8 @@ TEST(RunTableTest, OfRunsThatWereAskedForTheSameTheFastestIsKept) {
   ASSERT_EQ(table.runs.size(), 2u);
   EXPECT_EQ(table.runs[0].seconds, 0.125);
   EXPECT_EQ(table.runs[1].batch, 64);
+  slow.details.clear();
+  EXPECT_EQ(table_of_records({slow, slow}, "", "here").runs.size(), 2u);
 }
 
 TEST(RunTableTest, RecordsMayStandOneALine) {
@@ -172,7 +175,7 @@ TEST(RunTableTest, RecordsMayStandOneALine) {
   record.asked["batch"] = std::int64_t{64};
   std::ofstream(folder.path() / "runs.jsonl") << line + "\n" + to_json(record);
   EXPECT_EQ(read_runs(folder.path() / "runs.jsonl").runs.size(), 2u);
-  std::ofstream(folder.path() / "broken.jsonl") << line + "{}\n";
+  std::ofstream(folder.path() / "broken.jsonl") << line + "{\n";
   expect_error(ErrorKind::config,
                "broken.jsonl' line 2: ", [&] { read_runs(folder.path() / "broken.jsonl"); });
   expect_error(ErrorKind::config, "none.jsonl.gz", [&] { read_runs(folder.path() / "none.jsonl.gz"); });

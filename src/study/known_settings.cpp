@@ -63,6 +63,7 @@ std::vector<KnownSetting> generator_settings() {
       {"pool", "--pool", "both", Form::choice, {"fixed", "adaptive"}},
       {"draw", "--draw", "both", Form::count, {}},
       {"breadth", "--breadth", "both", Form::number, {}},
+      {"side", "--side", "both", Form::number, {}},
       {"colours", "--colours", "both", Form::count, {}},
       {"stem", "--stem", "both", Form::number, {}},
       {"stride", "--stride", "both", Form::number, {}},

@@ -23,6 +23,9 @@ predict::KernelModel small_model() {
   predict::KernelModel model({device}, {kernel, kernel}, {{.logarithm = 0.1}});
   model.networks = {"lenet"};
   model.runs = 1;
+  predict::DeviceMemory memory{.device = "here", .backend = "cuda", .runs = 1, .overhead = {1e7}};
+  memory.habits = {{.op = "conv2d", .node = {1e4, 1e4, 1e3}, .ratio = 0.5}};
+  model.memory = predict::KernelMemory({memory});
   return model;
 }
 

@@ -207,7 +207,7 @@ class Mixer {
 
 std::int64_t side_of(Dice& dice, const Parameters& given) {
   const std::int64_t drawn = dice.one_of(kSides);
-  return given.number("image") > 0 ? given.number("image") : drawn;
+  return given.number("side") > 0 ? given.number("side") : drawn;
 }
 
 ValueId build(Builder& builder, ValueId images, int classes, const Parameters& parameters) {
@@ -236,7 +236,7 @@ Shape input(const Parameters& parameters) {
 const Generator kMix{
     .parameters = {{"draw", "number of the network; another one, another network", "1", 1, 1'000'000'000},
                    {"breadth", "channels, as multiples of a narrow network's; 0: by chance", "0", 0, 16},
-                   {"image", "rows and columns of images; 0: by chance", "0", 0, 512},
+                   {"side", "rows and columns of images; 0: by chance", "0", 0, 512},
                    {"colours", "channels of images", "3", 1, 4},
                    {"stem", "rows and columns of the first window; 0: by chance", "0", 0, 11},
                    {"stride", "of the first window; 0: by chance", "0", 0, 4},
