@@ -256,7 +256,8 @@ int eval(const EvalOptions& options) {
 std::function<int()> declare_predict_eval(CLI::App& command) {
   const auto options = std::make_shared<EvalOptions>();
   command
-      .add_option("--runs", options->runs, "Runs to judge by: a table (CSV), records, a folder of records")
+      .add_option("--runs", options->runs,
+                  "Runs to judge by: a table (CSV), records (.json, .jsonl, .jsonl.gz), a folder of them")
       ->required()
       ->type_name("RUNS");
   command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");

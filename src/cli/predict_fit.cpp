@@ -156,7 +156,9 @@ int fit(const FitCommandOptions& options) {
 
 std::function<int()> declare_predict_fit(CLI::App& command) {
   const auto options = std::make_shared<FitCommandOptions>();
-  command.add_option("runs", options->runs, "Tables of runs (CSV), records, or folders of records")
+  command
+      .add_option("runs", options->runs,
+                  "Tables of runs (CSV), records (.json, .jsonl, .jsonl.gz), folders of records")
       ->required()
       ->type_name("RUNS");
   command.add_option("--output,-o", options->output, "Where the model goes")->required()->type_name("MODEL");
