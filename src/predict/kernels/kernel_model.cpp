@@ -41,11 +41,11 @@ double weakness(const KernelShape& shape) {
   return std::clamp((3 - std::log2(shape.rows * shape.columns / kTile)) / 4, 0.0, 1.0);
 }
 
-}  // namespace
-
 // Of a step's place: shares of convolutions (forward, of src, of weight), and behind a norm's that of dense
 // layers and of recurrent ones.
 constexpr std::size_t kForward = 3, kDense = 7;
+
+}  // namespace
 
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds) {
   constexpr double kShort = 6e-6;      // seconds: starting a kernel takes as long
