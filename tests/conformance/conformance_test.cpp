@@ -62,9 +62,6 @@ std::vector<Problem> problems() {
   return all;
 }
 
-// Ops that no GPU runs yet, by name, so that nothing else is left out in silence.
-const std::set<std::string> kHostOnly{"gated_graph_conv", "set2set"};
-
 bool has_candidate(const backend::Backend& backend, const graph::OpDef* op) {
   const auto& all = backend.candidates();
   return std::any_of(all.begin(), all.end(), [&](const backend::Candidate& one) { return one.op == op; });
@@ -77,7 +74,7 @@ TEST_P(Conformance, EqualsReference) {
   std::string reason;
   const backend::Backend* backend = backend_of(subject, reason);
   if (backend == nullptr) GTEST_SKIP() << reason;
-  if (!backend->device()->is_host() && problem.op != nullptr && kHostOnly.contains(problem.op->name)) {
+  if (!backend->device()->is_host() && problem.op != nullptr && runs_on_hosts_only(*problem.op)) {
     EXPECT_FALSE(has_candidate(*backend, problem.op)) << "a GPU runs " << problem.op->name << " now";
     GTEST_SKIP() << problem.op->name << " runs on the host only";
   }

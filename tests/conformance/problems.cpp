@@ -1,5 +1,7 @@
 #include "problems.h"
 
+#include <string_view>
+
 #include "ops/gradients.h"
 #include "ops/registry.h"
 
@@ -19,6 +21,10 @@ const std::vector<Problem>& all_problems() {
     return all;
   }();
   return problems;
+}
+
+bool runs_on_hosts_only(const graph::OpDef& op) {
+  return std::string_view(op.name) == "gated_graph_conv" || std::string_view(op.name) == "set2set";
 }
 
 std::vector<ValueId> differentiable_values(const Graph& graph) {

@@ -22,6 +22,9 @@ struct Problem {
 // Every case of every op of the registry.
 const std::vector<Problem>& all_problems();
 
+// Of the few that no GPU runs yet, by name, so that nothing else is left out in silence.
+bool runs_on_hosts_only(const graph::OpDef& op);
+
 // Inputs and parameters with a gradient: those of floating type.
 std::vector<graph::ValueId> differentiable_values(const graph::Graph& graph);
 
