@@ -7,6 +7,7 @@
 #include "backend/cuda/check.h"
 #include "backend/cuda/convolution.h"
 #include "backend/cuda/copy_queue.h"
+#include "backend/cuda/device/fill_nodes.h"
 #include "backend/cuda/device/step.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/tuning.h"
@@ -234,12 +235,11 @@ std::unique_ptr<Recording> Context::record(const std::function<void()>& enqueue)
       throw;
     }
   };
-  cudaGraph_t graph = captured(stream_, in_order);
+  const std::unique_ptr<CUgraph_st, cudaError_t (*)(cudaGraph_t)> graph(captured(stream_, in_order),
+                                                                        cudaGraphDestroy);
+  device::fill_by_kernels(graph.get());
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t status =
-      cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
-  cudaGraphDestroy(graph);
-  check(status, "cudaGraphInstantiate");
+  TRAINYARD_CUDA(cudaGraphInstantiate(&executable, graph.get(), cudaGraphInstantiateFlagUseNodePriority));
   auto recording = std::make_unique<GraphRecording>(executable, stream_);
   TRAINYARD_CUDA(cudaGraphUpload(executable, stream_));
   return recording;

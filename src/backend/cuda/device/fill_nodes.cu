@@ -1,0 +1,98 @@
+#include "backend/cuda/device/fill_nodes.h"
+
+#include <vector>
+
+#include "backend/cuda/device/launch.cuh"
+
+namespace trainyard::backend::cuda::device {
+namespace {
+
+// Above this the driver's own way is as good.
+constexpr std::size_t kSmallBytes = std::size_t{4} << 20;
+
+template <typename Word>
+__global__ void fill_words(Word* to, std::size_t words, Word word) {
+  for (std::size_t i = thread_index(); i < words; i += thread_count()) to[i] = word;
+}
+
+template <typename Word>
+cudaGraphNode_t add_fill(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& behind, void* to,
+                         std::size_t bytes, Word word) {
+  std::size_t words = bytes / sizeof(Word);
+  void* arguments[] = {&to, &words, &word};
+  cudaKernelNodeParams kernel{};
+  kernel.func = reinterpret_cast<void*>(&fill_words<Word>);
+  kernel.gridDim = dim3(static_cast<unsigned>(grid_for(words)));
+  kernel.blockDim = dim3(kThreads);
+  kernel.kernelParams = arguments;
+  cudaGraphNode_t made = nullptr;
+  TRAINYARD_CUDA(cudaGraphAddKernelNode(&made, graph, behind.data(), behind.size(), &kernel));
+  return made;
+}
+
+// By the widest words that fit; null: elements of two bytes at an odd place, which nobody fills.
+cudaGraphNode_t add_fill(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& behind,
+                         const cudaMemsetParams& fill) {
+  const std::size_t bytes = fill.width * fill.elementSize;
+  const auto fits = [&](std::size_t word) {
+    return reinterpret_cast<std::size_t>(fill.dst) % word == 0 && bytes % word == 0;
+  };
+  const unsigned word = fill.elementSize == 1   ? (fill.value & 0xFFu) * 0x01010101u
+                        : fill.elementSize == 2 ? (fill.value & 0xFFFFu) * 0x00010001u
+                                                : fill.value;
+  if (fits(sizeof(uint4))) return add_fill(graph, behind, fill.dst, bytes, uint4{word, word, word, word});
+  if (fits(sizeof word)) return add_fill(graph, behind, fill.dst, bytes, word);
+  if (fill.elementSize > 1) return nullptr;
+  return add_fill(graph, behind, fill.dst, bytes, static_cast<unsigned char>(word));
+}
+
+using Neighbours = cudaError_t (*)(cudaGraphNode_t, cudaGraphNode_t*, cudaGraphEdgeData*, size_t*);
+
+std::vector<cudaGraphNode_t> neighbours(cudaGraphNode_t node, Neighbours of) {
+  std::size_t count = 0;
+  TRAINYARD_CUDA(of(node, nullptr, nullptr, &count));
+  std::vector<cudaGraphNode_t> found(count);
+  if (count > 0) TRAINYARD_CUDA(of(node, found.data(), nullptr, &count));
+  return found;
+}
+
+bool is(cudaGraphNode_t node, cudaGraphNodeType wanted) {
+  cudaGraphNodeType type{};
+  TRAINYARD_CUDA(cudaGraphNodeGetType(node, &type));
+  return type == wanted;
+}
+
+// A fill is as urgent as what waits for it.
+void take_priority(cudaGraphNode_t made, const std::vector<cudaGraphNode_t>& waiting) {
+  for (const cudaGraphNode_t next : waiting) {
+    if (!is(next, cudaGraphNodeTypeKernel)) continue;
+    cudaLaunchAttributeValue priority{};
+    TRAINYARD_CUDA(cudaGraphKernelNodeGetAttribute(next, cudaLaunchAttributePriority, &priority));
+    TRAINYARD_CUDA(cudaGraphKernelNodeSetAttribute(made, cudaLaunchAttributePriority, &priority));
+    return;
+  }
+}
+
+}  // namespace
+
+void fill_by_kernels(cudaGraph_t graph) {
+  std::size_t count = 0;
+  TRAINYARD_CUDA(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  TRAINYARD_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count));
+  for (const cudaGraphNode_t node : nodes) {
+    if (!is(node, cudaGraphNodeTypeMemset)) continue;
+    cudaMemsetParams fill{};
+    TRAINYARD_CUDA(cudaGraphMemsetNodeGetParams(node, &fill));
+    if (fill.height != 1 || fill.width * fill.elementSize > kSmallBytes) continue;
+    const cudaGraphNode_t made = add_fill(graph, neighbours(node, cudaGraphNodeGetDependencies), fill);
+    if (made == nullptr) continue;
+    const std::vector<cudaGraphNode_t> waiting = neighbours(node, cudaGraphNodeGetDependentNodes);
+    const std::vector<cudaGraphNode_t> from(waiting.size(), made);
+    TRAINYARD_CUDA(cudaGraphAddDependencies(graph, from.data(), waiting.data(), nullptr, waiting.size()));
+    take_priority(made, waiting);
+    TRAINYARD_CUDA(cudaGraphDestroyNode(node));
+  }
+}
+
+}  // namespace trainyard::backend::cuda::device
