@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "backend/device_memory.h"
+#include "engine/initialise.h"
 #include "gpu.h"
+#include "train/session.h"
 
 namespace trainyard {
 namespace {
@@ -55,17 +57,19 @@ TEST_F(GpuRecording, FillsAnyStretchAndNothingBesideIt) {
   for (const StepContext& one : counted) EXPECT_EQ(one.step, 2 * std::ssize(fills));
 }
 
-// The driver's small memsets would take 350 KiB each here.
-TEST_F(GpuRecording, SmallFillsTakeLittleOfTheGpu) {
-  constexpr int kFills = 1000;
-  constexpr std::size_t kEach = std::size_t{32} << 10;
-  backend::Device& device = *gpu_->device();
-  backend::DeviceMemory memory(gpu_->device(), 8 * kFills), contexts(gpu_->device(), 2 * sizeof(StepContext));
-  std::vector<std::pair<int, int>> fills;
-  for (int i = 0; i < kFills; ++i) fills.emplace_back(8 * i, 4);
-  const std::size_t before = device.free_bytes();
-  const auto recording = record_fills(memory.data(), reinterpret_cast<StepContext*>(contexts.data()), fills);
-  EXPECT_LT(before - device.free_bytes(), kFills * kEach);
+// cuDNN sums these gradients of weights behind memsets of 4 to 500 bytes. As the driver's own, beside other
+// lanes, they made this recording one of 54 MB; it is one of 15.
+TEST_F(GpuRecording, OfManySmallFillsTakesLittleOfTheGpu) {
+  train::SessionOptions options;
+  options.model = {.network = "resnet20", .batch = 256};
+  options.precision = backend::Precision::bf16;
+  options.device = "cuda";
+  train::Session session(options);
+  engine::initialise_inputs(session.executor(), 1);
+  session.executor().run_steps({.seed = 1}, 1);
+  const std::size_t before = gpu_->device()->free_bytes();
+  session.executor().prepare_steps({.seed = 1, .step = 1}, engine::Executor::kStepsPerLaunch);
+  EXPECT_LT(before - gpu_->device()->free_bytes(), std::size_t{35} << 20);
 }
 
 }  // namespace

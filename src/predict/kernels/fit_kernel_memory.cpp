@@ -114,7 +114,7 @@ KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>
   std::vector<std::vector<std::size_t>> rows_of;
   for (const std::size_t r : rows) {
     const TableRun& run = set.rows[r].run;
-    if (run.end != RunEnd::ok || !(run.memory.peak_bytes > 0 && run.memory.plan_bytes > 0)) continue;
+    if (run.end != RunEnd::ok || !(run.memory.plan_bytes > 0)) continue;
     const auto same = [&](const DeviceMemory& one) {
       return one.precision == run.precision && one.device == run.device;
     };
@@ -138,6 +138,7 @@ KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>
     const Planner planner{device.backend, device.threads, KernelHabits(device.habits)};
     for (const std::size_t r : rows_of[d]) {
       const TableRun& run = set.rows[r].run;
+      if (!(run.memory.peak_bytes > 0)) continue;
       JobDescription job = describe(run, set.devices[set.rows[r].device]);
       job.network = set.rows[r].network;
       samples[device.device].push_back({overhead_terms(plan_step(job, planner), planner.on_host(),
@@ -146,6 +147,7 @@ KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>
                                         run.memory.peak_bytes});
     }
   }
+  std::erase_if(devices, [&](const DeviceMemory& one) { return !samples.contains(one.device); });
   for (DeviceMemory& device : devices) device.overhead = fit_overhead(samples[device.device]);
   return KernelMemory(std::move(devices));
 }

@@ -26,11 +26,7 @@ OverheadTerms overhead_terms(const PlannedStep& step, bool on_host, double step_
   const double many =
       static_cast<double>(engine::Executor::kStepsPerLaunch) * chance_of_many(step_seconds, steps, certain);
   const double recorded = on_host ? 0 : 1 + many;
-  // Recorded kernels have more memory the longer they run, up to this; seen, not understood.
-  constexpr double kLongSeconds = 20e-6;
-  const double length = std::min(step_seconds / std::max(step.kernels, 1.0) / kLongSeconds, 1.0);
-  return {1,           step.convolution,        step.ops,
-          step.shapes, recorded * step.kernels, recorded * step.kernels * length};
+  return {1, step.convolution, step.ops, step.shapes, recorded * step.kernels};
 }
 
 KernelMemory::KernelMemory(std::vector<DeviceMemory> devices) : devices_(std::move(devices)) {

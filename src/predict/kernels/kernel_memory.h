@@ -12,9 +12,9 @@
 namespace trainyard::predict {
 
 // What a run has in memory beside its plan: bytes of each, times how many there are of it.
-inline constexpr std::size_t kOverheadTerms = 6;
+inline constexpr std::size_t kOverheadTerms = 5;
 inline constexpr std::array<const char*, kOverheadTerms> kOverheadNames{
-    "process", "convolution_library", "op", "shape", "recorded_kernel", "recorded_long_kernel"};
+    "process", "convolution_library", "op", "shape", "recorded_kernel"};
 using OverheadTerms = std::array<double, kOverheadTerms>;
 
 // `step_seconds` decides how many steps a GPU records to be started at once; `certain` where they were
