@@ -10,7 +10,7 @@
 namespace trainyard::analyze {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kFoldSeed = 1;
 
 // With a last column of ones, and only the rows for which `keep` says so.
 template <typename Keep>
@@ -49,7 +49,7 @@ LogRegression fit_power_law(std::span<const Point> points, const std::vector<std
   }
   LogRegression result{feature_names(dimensions, order), {}, 0, 0, 0, folds, used.size()};
   result.coefficients = fit_rows(rows, target, [](std::size_t) { return true; });
-  const std::vector<int> fold = assign_folds(used.size(), folds, kSeed);
+  const std::vector<int> fold = assign_folds(used.size(), folds, kFoldSeed);
   std::vector<std::vector<double>> held_out;
   for (int f = 0; f < folds; ++f)
     held_out.push_back(fit_rows(rows, target, [&](std::size_t i) { return fold[i] != f; }));

@@ -9,7 +9,7 @@
 namespace trainyard::analyze {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kLogisticSeed = 1;
 constexpr double kRidge = 1e-2;  // in points: what the pull towards 0 weighs
 constexpr int kMostRounds = 100;
 constexpr double kSettled = 1e-10;
@@ -87,7 +87,7 @@ Classification classify_above(std::span<const Point> points, const std::vector<s
   std::vector<double> labels;
   for (const Point* point : used) labels.push_back(point->metric(metric) > threshold ? 1 : 0);
   Classification result{feature_names(dimensions, 1), fit(rows, labels), 0, 0, 0, 0, folds, used.size()};
-  const std::vector<int> fold = assign_folds(used.size(), folds, kSeed);
+  const std::vector<int> fold = assign_folds(used.size(), folds, kLogisticSeed);
   std::vector<std::vector<double>> held_out;
   for (int f = 0; f < folds; ++f) {
     const auto [training, wanted] = training_rows(rows, labels, fold, f);

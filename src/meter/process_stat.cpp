@@ -12,7 +12,15 @@ namespace trainyard::meter {
 namespace {
 
 // Words of proc(5), counted from the state, which follows the name in parentheses.
-enum Word { kState = 0, kUser = 11, kSystem, kChildrenUser, kChildrenSystem, kThreads = 17, kResident = 21 };
+enum Word {
+  kStatState = 0,
+  kStatUser = 11,
+  kStatSystem,
+  kStatChildrenUser,
+  kStatChildrenSystem,
+  kStatThreads = 17,
+  kStatResident = 21
+};
 
 }  // namespace
 
@@ -24,19 +32,19 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   text.remove_prefix(close + 2);
   ProcessStat stat;
   stat.state = text.front();
-  std::array<std::int64_t, kResident + 1> numbers{};
+  std::array<std::int64_t, kStatResident + 1> numbers{};
   std::size_t word = 0;
-  for (; word <= kResident && !text.empty(); ++word) {
+  for (; word <= kStatResident && !text.empty(); ++word) {
     std::from_chars(text.data(), text.data() + text.size(), numbers[word]);
     text.remove_prefix(std::min(text.find(' '), text.size() - 1) + 1);
   }
-  if (word <= kResident) return std::nullopt;
-  stat.user_seconds = static_cast<double>(numbers[kUser]) * tick;
-  stat.system_seconds = static_cast<double>(numbers[kSystem]) * tick;
-  stat.children_user_seconds = static_cast<double>(numbers[kChildrenUser]) * tick;
-  stat.children_system_seconds = static_cast<double>(numbers[kChildrenSystem]) * tick;
-  stat.threads = static_cast<int>(numbers[kThreads]);
-  stat.resident_bytes = numbers[kResident] * page;
+  if (word <= kStatResident) return std::nullopt;
+  stat.user_seconds = static_cast<double>(numbers[kStatUser]) * tick;
+  stat.system_seconds = static_cast<double>(numbers[kStatSystem]) * tick;
+  stat.children_user_seconds = static_cast<double>(numbers[kStatChildrenUser]) * tick;
+  stat.children_system_seconds = static_cast<double>(numbers[kStatChildrenSystem]) * tick;
+  stat.threads = static_cast<int>(numbers[kStatThreads]);
+  stat.resident_bytes = numbers[kStatResident] * page;
   return stat;
 }
 

@@ -50,7 +50,7 @@ ValueId densenet40_k12(Builder& b, ValueId x, int classes) { return densenet(b, 
 ValueId densenet100_k12(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 12); }
 ValueId densenet100_k24(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 24); }
 
-NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
+NetworkInfo densenet_row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
   return {.name = name,
           .family = "densenet",
           .description = description,
@@ -63,9 +63,9 @@ NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo:
 }  // namespace
 
 std::vector<NetworkInfo> densenet_networks() {
-  return {row("densenet40_k12", "DenseNet of 40 layers, growth 12, for CIFAR", densenet40_k12),
-          row("densenet100_k12", "DenseNet of 100 layers, growth 12, for CIFAR", densenet100_k12),
-          row("densenet100_k24", "DenseNet of 100 layers, growth 24, for CIFAR", densenet100_k24)};
+  return {densenet_row("densenet40_k12", "DenseNet of 40 layers, growth 12, for CIFAR", densenet40_k12),
+          densenet_row("densenet100_k12", "DenseNet of 100 layers, growth 12, for CIFAR", densenet100_k12),
+          densenet_row("densenet100_k24", "DenseNet of 100 layers, growth 24, for CIFAR", densenet100_k24)};
 }
 
 }  // namespace trainyard::networks

@@ -9,7 +9,7 @@ namespace {
 
 using graph::ValueId;
 
-constexpr ConvSpec kStyle{.norm = NormSpec{.decay = 0.999, .epsilon = 1e-3, .scale = false}};
+constexpr ConvSpec kInception3Style{.norm = NormSpec{.decay = 0.999, .epsilon = 1e-3, .scale = false}};
 
 std::vector<Column> module_a(std::int64_t pooled) {
   return {{conv(64, 1)},
@@ -45,12 +45,12 @@ std::vector<Column> module_e(const ColumnLayer& pool) {
 }
 
 ValueId inception3(Builder& b, ValueId images, int classes) {
-  ValueId x = inception_stem(b, images, kStyle);
+  ValueId x = inception_stem(b, images, kInception3Style);
   int index = 0;
   for (const std::vector<Column>& module :
        {module_a(32), module_a(64), module_a(64), module_b(), module_c(128), module_c(160), module_c(160),
         module_c(192), module_d(), module_e(average_pool()), module_e(max_pool())})
-    x = inception_module(b, fmt::format("mixed{}", index++), x, kStyle, module);
+    x = inception_module(b, fmt::format("mixed{}", index++), x, kInception3Style, module);
   x = b.average_pool("pool", x, {.kernel = 8, .stride = 1});
   return b.logits(x, classes);
 }

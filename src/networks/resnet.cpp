@@ -37,7 +37,7 @@ ValueId resnet50(Builder& b, ValueId x, int classes) { return resnet(b, x, class
 ValueId resnet101(Builder& b, ValueId x, int classes) { return resnet(b, x, classes, true, {3, 4, 23, 3}); }
 ValueId resnet152(Builder& b, ValueId x, int classes) { return resnet(b, x, classes, true, {3, 8, 36, 3}); }
 
-NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
+NetworkInfo resnet_row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
   return {.name = name,
           .family = "resnet",
           .description = description,
@@ -50,11 +50,14 @@ NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo:
 }  // namespace
 
 std::vector<NetworkInfo> resnet_networks() {
-  return {row("resnet18", "ResNet of 18 layers, basic blocks", resnet18),
-          row("resnet34", "ResNet of 34 layers, basic blocks", resnet34),
-          row("resnet50", "ResNet v1 of 50 layers, bottleneck blocks, stride on the first 1x1", resnet50),
-          row("resnet101", "ResNet v1 of 101 layers, bottleneck blocks, stride on the first 1x1", resnet101),
-          row("resnet152", "ResNet v1 of 152 layers, bottleneck blocks, stride on the first 1x1", resnet152)};
+  return {
+      resnet_row("resnet18", "ResNet of 18 layers, basic blocks", resnet18),
+      resnet_row("resnet34", "ResNet of 34 layers, basic blocks", resnet34),
+      resnet_row("resnet50", "ResNet v1 of 50 layers, bottleneck blocks, stride on the first 1x1", resnet50),
+      resnet_row("resnet101", "ResNet v1 of 101 layers, bottleneck blocks, stride on the first 1x1",
+                 resnet101),
+      resnet_row("resnet152", "ResNet v1 of 152 layers, bottleneck blocks, stride on the first 1x1",
+                 resnet152)};
 }
 
 }  // namespace trainyard::networks

@@ -33,7 +33,7 @@ ValueId resnet44(Builder& b, ValueId x, int classes) { return resnet_cifar(b, x,
 ValueId resnet56(Builder& b, ValueId x, int classes) { return resnet_cifar(b, x, classes, 9); }
 ValueId resnet110(Builder& b, ValueId x, int classes) { return resnet_cifar(b, x, classes, 18); }
 
-NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
+NetworkInfo resnet_cifar_row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
   return {.name = name,
           .family = "resnet_cifar",
           .description = description,
@@ -46,11 +46,11 @@ NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo:
 }  // namespace
 
 std::vector<NetworkInfo> resnet_cifar_networks() {
-  return {row("resnet20", "ResNet of 20 layers for CIFAR", resnet20),
-          row("resnet32", "ResNet of 32 layers for CIFAR", resnet32),
-          row("resnet44", "ResNet of 44 layers for CIFAR", resnet44),
-          row("resnet56", "ResNet of 56 layers for CIFAR", resnet56),
-          row("resnet110", "ResNet of 110 layers for CIFAR", resnet110)};
+  return {resnet_cifar_row("resnet20", "ResNet of 20 layers for CIFAR", resnet20),
+          resnet_cifar_row("resnet32", "ResNet of 32 layers for CIFAR", resnet32),
+          resnet_cifar_row("resnet44", "ResNet of 44 layers for CIFAR", resnet44),
+          resnet_cifar_row("resnet56", "ResNet of 56 layers for CIFAR", resnet56),
+          resnet_cifar_row("resnet110", "ResNet of 110 layers for CIFAR", resnet110)};
 }
 
 }  // namespace trainyard::networks

@@ -28,7 +28,7 @@ ValueId vgg11(Builder& b, ValueId x, int classes) { return vgg(b, x, classes, {1
 ValueId vgg16(Builder& b, ValueId x, int classes) { return vgg(b, x, classes, {2, 2, 3, 3, 3}); }
 ValueId vgg19(Builder& b, ValueId x, int classes) { return vgg(b, x, classes, {2, 2, 4, 4, 4}); }
 
-NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
+NetworkInfo vgg_row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
   return {.name = name,
           .family = "vgg",
           .description = description,
@@ -41,9 +41,9 @@ NetworkInfo row(const char* name, const char* description, decltype(NetworkInfo:
 }  // namespace
 
 std::vector<NetworkInfo> vgg_networks() {
-  return {row("vgg11", "VGG, configuration A: 8 convolutions of 3x3, 3 dense layers", vgg11),
-          row("vgg16", "VGG, configuration D: 13 convolutions of 3x3, 3 dense layers", vgg16),
-          row("vgg19", "VGG, configuration E: 16 convolutions of 3x3, 3 dense layers", vgg19)};
+  return {vgg_row("vgg11", "VGG, configuration A: 8 convolutions of 3x3, 3 dense layers", vgg11),
+          vgg_row("vgg16", "VGG, configuration D: 13 convolutions of 3x3, 3 dense layers", vgg16),
+          vgg_row("vgg19", "VGG, configuration E: 16 convolutions of 3x3, 3 dense layers", vgg19)};
 }
 
 }  // namespace trainyard::networks

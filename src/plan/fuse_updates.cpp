@@ -13,7 +13,7 @@ using graph::Node;
 using graph::ValueId;
 
 // Below this a kernel of its own costs more than a gradient that is stored.
-constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
+constexpr std::int64_t kLeastFused = std::int64_t{1} << 20;
 
 class UpdateFuser {
  public:
@@ -50,7 +50,7 @@ class UpdateFuser {
     const UpdatedParameter *weight = parameter_by(d_weight.outputs[0]),
                            *bias = parameter_by(d_weight.outputs[1]);
     if (weight == nullptr || bias == nullptr || !read_once(weight->gradient) || !read_once(bias->gradient) ||
-        graph_.shape(weight->value).elements() < kLeastElements)
+        graph_.shape(weight->value).elements() < kLeastFused)
       return;
     Node fused = update;
     fused.op = &ops::dense_update_op;

@@ -12,7 +12,7 @@ using graph::Node;
 using graph::ValueId;
 
 // A part below this is not worth a kernel of its own.
-constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
+constexpr std::int64_t kLeastInPart = std::int64_t{1} << 20;
 
 class Splitter {
  public:
@@ -66,7 +66,7 @@ class Splitter {
     std::vector<Part> parts(1);
     std::int64_t elements = 0;
     for (const std::size_t p : order) {
-      if (elements >= kLeastElements && ready[p] > parts.back().last) {
+      if (elements >= kLeastInPart && ready[p] > parts.back().last) {
         parts.emplace_back();
         elements = 0;
       }

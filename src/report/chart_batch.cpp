@@ -9,7 +9,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kBatchView = R"json({
   "height": 320,
   "encoding": {
     "x": {"field": "batch", "type": "quantitative", "title": "batch (images a step), logarithmic",
@@ -94,8 +94,8 @@ Chart make_batch_chart(const StudyView& view) {
     return chart;
   }
   const std::string filled =
-      fill_spec(kView, {{"batches", to_json(std::vector<double>(batches.begin(), batches.end()))},
-                        {"colour", series.colour_channel()}});
+      fill_spec(kBatchView, {{"batches", to_json(std::vector<double>(batches.begin(), batches.end()))},
+                             {"colour", series.colour_channel()}});
   Panels panels;
   if (series.has_panels()) panels = {"panel", series.panels(), {}};
   chart.spec = finish_spec(filled, rows, panels, {2, 360, 76});

@@ -7,7 +7,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kCoresView = R"json({
   "height": 280,
   "layer": [
     {
@@ -79,8 +79,9 @@ Chart make_cores_chart(const StudyView& view) {
   for (const std::string& panel : series.has_panels() ? series.panels() : std::vector<std::string>{""})
     for (const double end : {0.0, asked.back()})
       rows.push_back({{"kind", std::string("ideal")}, {"asked", end}, {"used", end}, {"panel", panel}});
-  chart.spec = finish_spec(fill_spec(kView, {{"asked", to_json(asked)}, {"colour", series.colour_channel()}}),
-                           rows, panels, {3, 320, 76});
+  chart.spec =
+      finish_spec(fill_spec(kCoresView, {{"asked", to_json(asked)}, {"colour", series.colour_channel()}}),
+                  rows, panels, {3, 320, 76});
   return chart;
 }
 

@@ -7,7 +7,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kEnsembleCoresView = R"json({
   "height": 300,
   "layer": [
     {"mark": {"type": "line", "point": {"size": 60}},
@@ -37,7 +37,7 @@ Chart make_ensemble_cores_chart(const std::vector<analyze::EnsembleRun>& runs) {
   if (rows.empty())
     chart.left_out = "no design has a baseline of as many members and cores beside it";
   else
-    chart.spec = finish_spec(kView, rows, {}, {1, 420, 80});
+    chart.spec = finish_spec(kEnsembleCoresView, rows, {}, {1, 420, 80});
   return chart;
 }
 

@@ -6,7 +6,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kEnsemblePowerView = R"json({
   "height": {"step": 22},
   "layer": [
     {"mark": {"type": "bar"},
@@ -49,7 +49,7 @@ Chart make_ensemble_power_chart(const StudyView& view) {
   if (rows.empty())
     chart.left_out = "no run could read a counter of energy";
   else
-    chart.spec = finish_spec(kView, rows, {}, {1, 420, label_margin(24)});
+    chart.spec = finish_spec(kEnsemblePowerView, rows, {}, {1, 420, label_margin(24)});
   return chart;
 }
 

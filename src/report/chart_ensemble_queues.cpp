@@ -14,9 +14,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostPanels = 8;
+constexpr std::size_t kMostQueuePanels = 8;
 
-constexpr const char* kView = R"json({
+constexpr const char* kEnsembleQueuesView = R"json({
   "height": 160,
   "layer": [
     {"mark": {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after"},
@@ -62,7 +62,7 @@ Chart make_ensemble_queues_chart(const StudyView& view) {
   std::vector<Row> rows;
   std::vector<std::string> panels;
   // Some of all cells, evenly.
-  const std::size_t step = (view.cells.size() + kMostPanels - 1) / kMostPanels;
+  const std::size_t step = (view.cells.size() + kMostQueuePanels - 1) / kMostQueuePanels;
   for (std::size_t i = 0; i < view.cells.size(); i += step) {
     const Cell& cell = view.cells[i];
     if (cell.done.empty()) continue;
@@ -73,7 +73,7 @@ Chart make_ensemble_queues_chart(const StudyView& view) {
   if (rows.empty())
     chart.left_out = "no run noted its queues";
   else
-    chart.spec = finish_spec(kView, rows, {"panel", panels, {"x"}}, {2, 320, 76});
+    chart.spec = finish_spec(kEnsembleQueuesView, rows, {"panel", panels, {"x"}}, {2, 320, 76});
   return chart;
 }
 

@@ -11,7 +11,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kHeatMapView = R"json({
   "height": {"step": 26},
   "encoding": {
     "x": {"field": "column", "type": "ordinal", "title": $x, "axis": {"labelAngle": 0, "grid": false}},
@@ -100,12 +100,12 @@ Chart make_heat_map_chart(const analyze::Analysis& analysis) {
   Panels panels;
   if (heat.panels.size() > 1 || !heat.panels[0].empty()) panels = {"panel", heat.panels, {"x", "y"}};
   chart.spec = finish_spec(
-      fill_spec(kView, {{"x", to_json(heat.x)},
-                        {"y", to_json(heat.y)},
-                        {"title", to_json(analysis.heat_is_utilisation ? std::string("of the roof")
-                                                                       : analysis.metric)},
-                        {"format", analysis.heat_is_utilisation ? "\".0%\"" : "\".3~s\""},
-                        {"alarm", to_json(std::string(kAlarmColour))}}),
+      fill_spec(kHeatMapView, {{"x", to_json(heat.x)},
+                               {"y", to_json(heat.y)},
+                               {"title", to_json(analysis.heat_is_utilisation ? std::string("of the roof")
+                                                                              : analysis.metric)},
+                               {"format", analysis.heat_is_utilisation ? "\".0%\"" : "\".3~s\""},
+                               {"alarm", to_json(std::string(kAlarmColour))}}),
       heat.rows, panels, {3, 300, 90});
   return chart;
 }

@@ -6,7 +6,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kLimitsView = R"json({
   "height": 320,
   "mark": {"type": "point", "size": 55, "opacity": 0.75, "filled": true},
   "encoding": {
@@ -67,7 +67,7 @@ Chart make_limits_chart(const analyze::Analysis& analysis) {
       "error is "
       "{}.",
       errors);
-  chart.spec = finish_spec(fill_spec(kView, {}), rows, panels, {2, 380, 80});
+  chart.spec = finish_spec(fill_spec(kLimitsView, {}), rows, panels, {2, 380, 80});
   return chart;
 }
 

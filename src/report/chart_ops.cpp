@@ -10,7 +10,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kOpsView = R"json({
   "height": 300,
   "mark": {"type": "bar"},
   "encoding": {
@@ -70,9 +70,9 @@ Chart make_ops_chart(const analyze::Analysis& analysis) {
   });
   chart.explanation = fmt::format(
       "A bar a point, {} of them; kinds that take most on average are at the bottom.", points.size());
-  chart.spec = finish_spec(fill_spec(kView, {{"points", to_json(points)},
-                                             {"categories", to_json(categories)},
-                                             {"labels", points.size() <= kMostLabels ? "true" : "false"}}),
+  chart.spec = finish_spec(fill_spec(kOpsView, {{"points", to_json(points)},
+                                                {"categories", to_json(categories)},
+                                                {"labels", points.size() <= kMostLabels ? "true" : "false"}}),
                            rows, {}, {1, 420, 80});
   return chart;
 }

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostCellsShown = 4, kMostSignals = 4;
 
-constexpr const char* kView = R"json({
+constexpr const char* kProfileView = R"json({
   "height": 130,
   "encoding": {
     "x": {"type": "quantitative", "title": "seconds", "scale": {"nice": false, "zero": true},
@@ -134,7 +134,7 @@ Chart make_profile_chart(const StudyView& view) {
   if (rows.empty())
     chart.left_out = "no signal of the profiles changed";
   else
-    chart.spec = finish_spec(kView, rows, {"panel", panels, {"x", "y"}}, {2, 380, 70});
+    chart.spec = finish_spec(kProfileView, rows, {"panel", panels, {"x", "y"}}, {2, 380, 70});
   return chart;
 }
 

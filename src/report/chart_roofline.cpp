@@ -10,7 +10,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kRooflineView = R"json({
   "height": 340,
   "layer": [
     {
@@ -89,8 +89,8 @@ Chart make_roofline(const std::string& id, const std::string& title, const analy
   if (roofs.cache_bytes_per_second > 0)
     chart.explanation += " Dashed: of memory; above it, what stays in the caches.";
   chart.spec = finish_spec(
-      fill_spec(kView, {{"series", to_json(std::vector<std::string>(series.begin(), series.end()))}}), rows,
-      {}, {1, 420, 80});
+      fill_spec(kRooflineView, {{"series", to_json(std::vector<std::string>(series.begin(), series.end()))}}),
+      rows, {}, {1, 420, 80});
   return chart;
 }
 

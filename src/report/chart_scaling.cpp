@@ -12,7 +12,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kScalingView = R"json({
   "height": 300,
   "encoding": {
     "x": {"field": "count", "type": "quantitative", "title": $title, "scale": $scale,
@@ -162,12 +162,12 @@ Chart make_scaling_chart(const StudyView& view, const std::string& axis, const s
   // A wide range is read on logarithms, where the ideal stays a straight line.
   const bool wide = counts.back() / counts.front() > 16;
   const std::string view_text =
-      fill_spec(kView, {{"title", to_json(many)},
-                        {"counts", to_json(counts)},
-                        {"scale", wide ? R"({"type": "log", "base": 2, "nice": false})"
-                                       : R"({"zero": false, "nice": false, "padding": 14})"},
-                        {"scale_y", wide ? R"({"type": "log"})" : R"({"zero": true})"},
-                        {"colour", scaling.series().colour_channel()}});
+      fill_spec(kScalingView, {{"title", to_json(many)},
+                               {"counts", to_json(counts)},
+                               {"scale", wide ? R"({"type": "log", "base": 2, "nice": false})"
+                                              : R"({"zero": false, "nice": false, "padding": 14})"},
+                               {"scale_y", wide ? R"({"type": "log"})" : R"({"zero": true})"},
+                               {"colour", scaling.series().colour_channel()}});
   chart.spec = finish_spec(view_text, scaling.rows(), {"panel", scaling.panels(), {"y"}}, {2, 360, 60});
   return chart;
 }

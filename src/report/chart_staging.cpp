@@ -9,7 +9,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kStagingView = R"json({
   "height": {"step": 26},
   "encoding": {"y": {"field": "cell", "type": "nominal", "sort": null, "title": null,
                      "axis": {"labelOverlap": false}}},
@@ -66,8 +66,8 @@ Chart make_staging_chart(const StudyView& view) {
     chart.left_out = "no run staged its data";
     return chart;
   }
-  chart.spec = finish_spec(fill_spec(kView, {{"colour", to_json(std::string(kPlainColour))}}), rows, {},
-                           {1, 420, label_margin(longest)});
+  chart.spec = finish_spec(fill_spec(kStagingView, {{"colour", to_json(std::string(kPlainColour))}}), rows,
+                           {}, {1, 420, label_margin(longest)});
   return chart;
 }
 

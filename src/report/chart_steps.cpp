@@ -16,7 +16,7 @@ constexpr std::size_t kMostPanels = 12, kPointsPerRun = 400;
 constexpr double kMostMedians = 5;  // drawn no higher: the first steps would flatten all others
 constexpr const char *kAsked = "warm-up, as asked", *kFound = "not steady yet, as found";
 
-constexpr const char* kView = R"json({
+constexpr const char* kStepsView = R"json({
   "height": 170,
   "encoding": {
     "x": {"type": "quantitative", "title": "step", "scale": {"nice": false, "zero": false},
@@ -130,8 +130,8 @@ Chart make_steps_chart(const StudyView& view) {
     panels.push_back(cell->label);
   }
   chart.spec =
-      finish_spec(fill_spec(kView, {{"alarm", to_json(std::string(kAlarmColour))},
-                                    {"prefixes", to_json(std::vector<std::string>{kAsked, kFound})}}),
+      finish_spec(fill_spec(kStepsView, {{"alarm", to_json(std::string(kAlarmColour))},
+                                         {"prefixes", to_json(std::vector<std::string>{kAsked, kFound})}}),
                   rows, {"panel", panels, {"x", "y"}}, {cells.size() > 4 ? 3 : 2, 300, 76});
   return chart;
 }

@@ -11,7 +11,7 @@ namespace trainyard::report {
 namespace {
 
 // The text comes first, as all cells have one: it gives the bars their order.
-constexpr const char* kView = R"json({
+constexpr const char* kThroughputView = R"json({
   "height": {"step": 30},
   "encoding": {
     "y": {"field": "cell", "type": "nominal", "sort": null, "title": null, "axis": {"labelOverlap": false}}
@@ -139,8 +139,8 @@ Chart make_throughput_chart(const StudyView& view) {
     longest = std::max(longest, place.size());
     add_rows(rows, cell, {{"cell", place}, {"panel", panel}, {"series", kind}, {"label", cell.label}});
   }
-  const std::string filled =
-      fill_spec(kView, {{"title", panels.size() > 1 ? "null" : to_json(std::string("images per second"))},
+  const std::string filled = fill_spec(
+      kThroughputView, {{"title", panels.size() > 1 ? "null" : to_json(std::string("images per second"))},
                         {"series", to_json(series)},
                         {"tooltip", kTooltip},
                         {"alarm", to_json(std::string(kAlarmColour))}});

@@ -11,7 +11,7 @@
 namespace trainyard::report {
 namespace {
 
-constexpr const char* kView = R"json({
+constexpr const char* kWeightsView = R"json({
   "height": {"step": 22},
   "layer": [
     {
@@ -76,9 +76,9 @@ Chart make_weights_chart(const analyze::Analysis& analysis) {
   if (!laws.empty())
     chart.explanation +=
         fmt::format(" A power law explains of held-out logarithms {}.", fmt::join(laws, ", "));
-  chart.spec = finish_spec(
-      fill_spec(kView, {{"colour", to_json(std::string(kPlainColour))}, {"features", to_json(features)}}),
-      rows, {"panel", panels, {"y"}}, {2, 360, label_margin(18)});
+  chart.spec = finish_spec(fill_spec(kWeightsView, {{"colour", to_json(std::string(kPlainColour))},
+                                                    {"features", to_json(features)}}),
+                           rows, {"panel", panels, {"y"}}, {2, 360, label_margin(18)});
   return chart;
 }
 

@@ -11,9 +11,9 @@
 namespace trainyard::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-std::string text_of(const Json& json) {
+std::string text_of(const OrderedJson& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -22,9 +22,9 @@ bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 }  // namespace
 
 std::string to_json(const std::vector<Row>& rows) {
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const Row& row : rows) {
-    Json object = Json::object();
+    OrderedJson object = OrderedJson::object();
     for (const auto& [name, value] : row)
       std::visit([&, key = name](const auto& held) { object[key] = held; }, value);
     list.push_back(std::move(object));
@@ -32,10 +32,10 @@ std::string to_json(const std::vector<Row>& rows) {
   return text_of(list);
 }
 
-std::string to_json(const std::vector<std::string>& words) { return text_of(Json(words)); }
-std::string to_json(const std::vector<double>& numbers) { return text_of(Json(numbers)); }
-std::string to_json(const std::string& word) { return text_of(Json(word)); }
-std::string to_json(double number) { return text_of(Json(number)); }
+std::string to_json(const std::vector<std::string>& words) { return text_of(OrderedJson(words)); }
+std::string to_json(const std::vector<double>& numbers) { return text_of(OrderedJson(numbers)); }
+std::string to_json(const std::string& word) { return text_of(OrderedJson(word)); }
+std::string to_json(double number) { return text_of(OrderedJson(number)); }
 
 std::string fill_spec(std::string_view text, const std::map<std::string, std::string>& values) {
   std::string result;
@@ -53,7 +53,7 @@ std::string fill_spec(std::string_view text, const std::map<std::string, std::st
     result += found->second;
     at = end - 1;
   }
-  if (!Json::accept(result)) fail(ErrorKind::internal, "chart spec is not JSON: {}", result);
+  if (!OrderedJson::accept(result)) fail(ErrorKind::internal, "chart spec is not JSON: {}", result);
   return result;
 }
 
@@ -65,20 +65,20 @@ int label_margin(std::size_t longest_label) {
 
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit) {
-  Json spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"}};
+  OrderedJson spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"}};
   spec["usermeta"] = {
       {"most_columns", std::clamp(static_cast<int>(panels.values.size()), 1, fit.most_columns)},
       {"least_width", fit.least_width},
       {"margin", fit.margin}};
-  spec["config"] = Json::parse(theme());
-  spec["data"] = {{"values", Json::parse(to_json(rows))}};
+  spec["config"] = OrderedJson::parse(theme());
+  spec["data"] = {{"values", OrderedJson::parse(to_json(rows))}};
   if (panels.field.empty()) {
-    spec.update(Json::parse(view));
+    spec.update(OrderedJson::parse(view));
     return text_of(spec);
   }
   spec["facet"] = {{"field", panels.field}, {"type", "nominal"}, {"title", nullptr}, {"sort", panels.values}};
   spec["columns"] = fit.most_columns;
-  spec["spec"] = Json::parse(view);
+  spec["spec"] = OrderedJson::parse(view);
   for (const std::string& channel : panels.own_scales) spec["resolve"]["scale"][channel] = "independent";
   // With scales of their own, or a last row that is not full, every panel needs its axes.
   spec["resolve"]["axis"] = {{"x", "independent"}, {"y", "independent"}};

@@ -36,7 +36,7 @@ std::string figure(const record::RunRecord& run, const char* name) {
 using record::RunRecord;
 using record::StepStatistics;
 
-constexpr Column kColumns[] = {
+constexpr Column kExportColumns[] = {
     {"run", [](const RunRecord& run) { return run.id; }},
     {"study", [](const RunRecord& run) { return run.study; }},
     {"cell", [](const RunRecord& run) { return run.cell; }},
@@ -80,12 +80,12 @@ std::string to_csv(const std::vector<record::RunRecord>& runs) {
   for (const record::RunRecord& run : runs)
     for (const auto& [name, value] : run.asked) settings.insert(name);
   std::string text = legacy_csv_head();
-  for (const Column& column : kColumns) text += fmt::format(",{}", column.name);
+  for (const Column& column : kExportColumns) text += fmt::format(",{}", column.name);
   for (const std::string& name : settings) text += fmt::format(",{}", quoted("asked_" + name));
   text += "\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     text += legacy_csv_row(i, runs[i]);
-    for (const Column& column : kColumns) text += fmt::format(",{}", quoted(column.text(runs[i])));
+    for (const Column& column : kExportColumns) text += fmt::format(",{}", quoted(column.text(runs[i])));
     for (const std::string& name : settings) {
       const auto found = runs[i].asked.find(name);
       text += ',';

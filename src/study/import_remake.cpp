@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "study/fc_counts.h"
+#include "study/trimmed.h"
 
 namespace trainyard::study {
 namespace {
@@ -16,16 +17,10 @@ using record::RunRecord;
 
 constexpr std::string_view kHead =
     "device,input_type,layers,nodes,batch_size,input_size,output_size,#params,duration,tflops";
-constexpr std::size_t kColumns = 10;
+constexpr std::size_t kRemakeColumns = 10;
 constexpr double kTimedSteps = 100;  // that `duration` is of, after 300 of warm-up
 
-using Fields = std::array<std::string_view, kColumns>;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
+using Fields = std::array<std::string_view, kRemakeColumns>;
 
 // What an error names: the file and the line within it.
 struct Place {
@@ -38,13 +33,13 @@ Fields split(const Place& place, std::string_view line) {
   std::size_t count = 0;
   for (std::string_view rest = line;; ++count) {
     const std::size_t comma = rest.find(',');
-    if (count < kColumns) fields[count] = trimmed(rest.substr(0, comma));
+    if (count < kRemakeColumns) fields[count] = trimmed(rest.substr(0, comma));
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
-  if (count + 1 != kColumns)
+  if (count + 1 != kRemakeColumns)
     fail(ErrorKind::config, "'{}' line {}: {} fields, {} are needed", place.file, place.line, count + 1,
-         kColumns);
+         kRemakeColumns);
   return fields;
 }
 

@@ -6,41 +6,41 @@
 namespace trainyard::study {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 }  // namespace
 
 std::string to_json(const Job& job) {
   const Resources& resources = job.resources;
-  const Json json = {{"run_id", job.run_id},
-                     {"study", job.study},
-                     {"cell", job.cell},
-                     {"replicate", job.replicate},
-                     {"attempt", job.attempt},
-                     {"settings", Json::parse(record::to_json(job.settings))},
-                     {"lane", job.lane},
-                     {"kind", job.kind},
-                     {"command", job.command},
-                     {"environment", job.environment},
-                     {"time_limit_seconds", job.time_limit_seconds},
-                     {"memory_limit_bytes", job.memory_limit_bytes},
-                     {"resources",
-                      {{"partition", resources.partition},
-                       {"account", resources.account},
-                       {"constraint", resources.constraint},
-                       {"nodes", resources.nodes},
-                       {"tasks_per_node", resources.tasks_per_node},
-                       {"cpus_per_task", resources.cpus_per_task},
-                       {"gpu_type", resources.gpu_type},
-                       {"gpus_per_node", resources.gpus_per_node},
-                       {"memory_bytes", resources.memory_bytes},
-                       {"extra", resources.extra}}}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson json = {{"run_id", job.run_id},
+                            {"study", job.study},
+                            {"cell", job.cell},
+                            {"replicate", job.replicate},
+                            {"attempt", job.attempt},
+                            {"settings", OrderedJson::parse(record::to_json(job.settings))},
+                            {"lane", job.lane},
+                            {"kind", job.kind},
+                            {"command", job.command},
+                            {"environment", job.environment},
+                            {"time_limit_seconds", job.time_limit_seconds},
+                            {"memory_limit_bytes", job.memory_limit_bytes},
+                            {"resources",
+                             {{"partition", resources.partition},
+                              {"account", resources.account},
+                              {"constraint", resources.constraint},
+                              {"nodes", resources.nodes},
+                              {"tasks_per_node", resources.tasks_per_node},
+                              {"cpus_per_task", resources.cpus_per_task},
+                              {"gpu_type", resources.gpu_type},
+                              {"gpus_per_node", resources.gpus_per_node},
+                              {"memory_bytes", resources.memory_bytes},
+                              {"extra", resources.extra}}}};
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 Job job_from_json(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const OrderedJson json = OrderedJson::parse(text);
     Job job;
     json.at("run_id").get_to(job.run_id);
     json.at("study").get_to(job.study);
@@ -54,7 +54,7 @@ Job job_from_json(const std::string& text) {
     json.at("environment").get_to(job.environment);
     json.at("time_limit_seconds").get_to(job.time_limit_seconds);
     json.at("memory_limit_bytes").get_to(job.memory_limit_bytes);
-    const Json& resources = json.at("resources");
+    const OrderedJson& resources = json.at("resources");
     resources.at("partition").get_to(job.resources.partition);
     resources.at("account").get_to(job.resources.account);
     resources.at("constraint").get_to(job.resources.constraint);
@@ -66,7 +66,7 @@ Job job_from_json(const std::string& text) {
     resources.at("memory_bytes").get_to(job.resources.memory_bytes);
     resources.at("extra").get_to(job.resources.extra);
     return job;
-  } catch (const Json::exception& error) {
+  } catch (const OrderedJson::exception& error) {
     fail(ErrorKind::config, "job file: {}", error.what());
   }
 }

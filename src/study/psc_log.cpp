@@ -5,16 +5,12 @@
 #include <ctime>
 #include <iterator>
 
+#include "study/trimmed.h"
+
 namespace trainyard::study {
 namespace {
 
 using record::Status;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 // The number at the front of the text, exponents included.
 std::optional<double> number_in(std::string_view text) {

@@ -13,9 +13,11 @@
 namespace trainyard::trace {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string text_of(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
 
 class Writer {
  public:
@@ -28,7 +30,7 @@ class Writer {
     name_tracks();
     for (const std::size_t i : in_order(trace_.spans, outer_first)) add(trace_.spans[i]);
     for (const std::size_t i : in_order(trace_.counters, earlier)) add(trace_.counters[i]);
-    Json facts = Json::object();
+    OrderedJson facts = OrderedJson::object();
     for (const auto& [name, value] : trace_.facts) facts[name] = value;
     return fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\"traceEvents\":[\n{}\n]}}\n",
                        text_of(facts), events_);
@@ -65,7 +67,7 @@ class Writer {
     }
   }
 
-  void add_metadata(const Track& track, std::size_t thread, const char* name, const Json& arguments) {
+  void add_metadata(const Track& track, std::size_t thread, const char* name, const OrderedJson& arguments) {
     add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{}}})", track.process_number, thread,
                     name, text_of(arguments)));
   }
@@ -73,7 +75,7 @@ class Writer {
   // Both ends are rounded, not the length: what nests goes on nesting.
   void add(const Span& span) {
     const double began = rounded(microseconds(span.began)), ended = rounded(microseconds(span.ended()));
-    Json arguments = Json::object();
+    OrderedJson arguments = OrderedJson::object();
     for (const auto& [name, value] : span.arguments)
       std::visit([&, &key = name](const auto& argument) { arguments[key] = argument; }, value);
     const Track& track = trace_.tracks[static_cast<std::size_t>(span.track)];

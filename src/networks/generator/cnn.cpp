@@ -14,7 +14,7 @@ namespace {
 
 using graph::ValueId;
 
-ValueId build(Builder& b, ValueId images, int classes, const Parameters& parameters) {
+ValueId build_cnn(Builder& b, ValueId images, int classes, const Parameters& parameters) {
   const CnnSizes sizes = cnn_sizes(parameters, classes);
   ValueId x = residual_conv(
       b, "stem", images, {.filters = sizes.filters, .kernel = 7, .stride = 2, .padding = Padding::centred});
@@ -68,7 +68,7 @@ Stage count_block(LayerCounts& layers, bool bottleneck, const Stage& in, std::in
   return out;
 }
 
-Counts count(const Parameters& parameters, int classes, const CountOptions& options) {
+Counts count_cnn(const Parameters& parameters, int classes, const CountOptions& options) {
   const CnnSizes sizes = cnn_sizes(parameters, classes);
   const std::int64_t halfway = halved(sizes.image), filters = sizes.filters;
   LayerCounts layers(options);
@@ -97,7 +97,7 @@ void check(const Parameters& parameters) {
          kSmallestForThePool);
 }
 
-Shape input(const Parameters& parameters) {
+Shape input_of_cnn(const Parameters& parameters) {
   const std::int64_t image = parameters.number("image");
   return {3, image, image};
 }
@@ -116,9 +116,9 @@ const Generator kCnn{
                     .fallback = "fixed",
                     .choices = {"fixed", "adaptive"}}},
     .check = check,
-    .input = input,
-    .build = build,
-    .count = count};
+    .input = input_of_cnn,
+    .build = build_cnn,
+    .count = count_cnn};
 
 }  // namespace
 

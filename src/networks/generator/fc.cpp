@@ -13,7 +13,7 @@ using graph::ValueId;
 
 constexpr std::int64_t kWidest = std::int64_t{1} << 24;
 
-ValueId build(Builder& b, ValueId images, int classes, const Parameters& parameters) {
+ValueId build_fc(Builder& b, ValueId images, int classes, const Parameters& parameters) {
   const FcSizes sizes = fc_sizes(parameters, classes);
   ValueId x = images;
   for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
@@ -21,7 +21,7 @@ ValueId build(Builder& b, ValueId images, int classes, const Parameters& paramet
   return b.logits(x, classes);
 }
 
-Counts count(const Parameters& parameters, int classes, const CountOptions& options) {
+Counts count_fc(const Parameters& parameters, int classes, const CountOptions& options) {
   const FcSizes sizes = fc_sizes(parameters, classes);
   LayerCounts layers(options);
   layers.input(sizes.inputs);
@@ -34,15 +34,15 @@ Counts count(const Parameters& parameters, int classes, const CountOptions& opti
   return layers.finish();
 }
 
-Shape input(const Parameters& parameters) { return {parameters.number("inputs")}; }
+Shape input_of_fc(const Parameters& parameters) { return {parameters.number("inputs")}; }
 
 const Generator kFc{
     .parameters = {{"layers", "hidden dense layers, each with ReLU", "4", 1, 4096},
                    {"width", "outputs of each hidden layer", "1024", 1, kWidest},
                    {"inputs", "inputs of the first layer; train: as the data set has", "1000", 1, kWidest}},
-    .input = input,
-    .build = build,
-    .count = count};
+    .input = input_of_fc,
+    .build = build_fc,
+    .count = count_fc};
 
 }  // namespace
 

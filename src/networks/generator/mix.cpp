@@ -210,7 +210,7 @@ std::int64_t side_of(Dice& dice, const Parameters& given) {
   return given.number("side") > 0 ? given.number("side") : drawn;
 }
 
-ValueId build(Builder& builder, ValueId images, int classes, const Parameters& parameters) {
+ValueId build_mix(Builder& builder, ValueId images, int classes, const Parameters& parameters) {
   Dice dice(parameters.number("draw"));
   const std::int64_t side = side_of(dice, parameters);
   Mixer mixer(builder, dice, parameters);
@@ -227,7 +227,7 @@ ValueId build(Builder& builder, ValueId images, int classes, const Parameters& p
   return builder.logits(mixer.classifier(x), classes);
 }
 
-Shape input(const Parameters& parameters) {
+Shape input_of_mix(const Parameters& parameters) {
   Dice dice(parameters.number("draw"));
   const std::int64_t side = side_of(dice, parameters);
   return {parameters.number("colours"), side, side};
@@ -249,8 +249,8 @@ const Generator kMix{
                     .about = "its blocks are of this kind",
                     .fallback = "any",
                     .choices = {"any", "plain", "residual", "bottleneck", "separable", "joined", "columns"}}},
-    .input = input,
-    .build = build,
+    .input = input_of_mix,
+    .build = build_mix,
     .count = nullptr};
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 using graph::ValueId;
 
-ValueId build(Builder& b, ValueId ids, int, const Parameters& parameters) {
+ValueId build_rnn(Builder& b, ValueId ids, int, const Parameters& parameters) {
   const RnnSizes sizes = rnn_sizes(parameters);
   ValueId x = b.embedding("embedding", ids, {.vocabulary = sizes.vocabulary, .width = sizes.hidden});
   for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
@@ -22,7 +22,7 @@ ValueId build(Builder& b, ValueId ids, int, const Parameters& parameters) {
   return b.logits(rows, static_cast<int>(sizes.vocabulary));
 }
 
-Counts count(const Parameters& parameters, int, const CountOptions& options) {
+Counts count_rnn(const Parameters& parameters, int, const CountOptions& options) {
   const RnnSizes sizes = rnn_sizes(parameters);
   const LayerCounts::Cell cell{ops::gates_of(sizes.cell), sizes.cell != ops::Cell::rnn};
   LayerCounts layers(options);
@@ -36,7 +36,7 @@ Counts count(const Parameters& parameters, int, const CountOptions& options) {
   return layers.finish();
 }
 
-Shape input(const Parameters& parameters) { return {parameters.number("length")}; }
+Shape input_of_rnn(const Parameters& parameters) { return {parameters.number("length")}; }
 
 SequenceSizes sequence(const Parameters& parameters) {
   return {parameters.number("length"), parameters.number("vocabulary")};
@@ -51,9 +51,9 @@ const Generator kRnn{
                    {"hidden", "units of each cell, and the width of the embedding", "100", 1, 65536},
                    {"length", "steps of a sequence", "50", 1, 65536},
                    {"vocabulary", "different tokens", "1024", 2, std::int64_t{1} << 24}},
-    .input = input,
-    .build = build,
-    .count = count,
+    .input = input_of_rnn,
+    .build = build_rnn,
+    .count = count_rnn,
     .sequence = sequence};
 
 }  // namespace

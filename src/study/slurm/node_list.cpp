@@ -17,7 +17,7 @@ constexpr std::size_t kMaxDigits = 15;  // numbers stay far from overflow
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Digits and nothing else, and not too many of them.
-std::optional<std::int64_t> to_number(std::string_view digits) {
+std::optional<std::int64_t> to_index(std::string_view digits) {
   if (digits.empty() || digits.size() > kMaxDigits || !std::all_of(digits.begin(), digits.end(), is_digit))
     return std::nullopt;
   std::int64_t number = 0;
@@ -105,8 +105,8 @@ class NodeListReader {
   void append(std::string_view range, std::vector<std::string>& numbers) const {
     const std::size_t dash = range.find('-');
     const std::string_view low_text = range.substr(0, dash);
-    const auto low = to_number(low_text);
-    const auto high = dash == std::string_view::npos ? low : to_number(range.substr(dash + 1));
+    const auto low = to_index(low_text);
+    const auto high = dash == std::string_view::npos ? low : to_index(range.substr(dash + 1));
     if (!low || !high) malformed(fmt::format("'{}' is no number or range LOW-HIGH", range));
     if (*high < *low) malformed(fmt::format("the range '{}' runs backwards", range));
     if (*high - *low >= static_cast<std::int64_t>(kMaxNodes - numbers.size())) too_many();
@@ -142,7 +142,7 @@ struct NumberedNode {
 NumberedNode numbered(std::string_view node) {
   std::size_t begin = node.size();
   while (begin > 0 && is_digit(node[begin - 1])) --begin;
-  const auto number = to_number(node.substr(begin));
+  const auto number = to_index(node.substr(begin));
   if (!number) return {node, {}, -1};
   return {node.substr(0, begin), node.substr(begin), *number};
 }
@@ -189,10 +189,10 @@ std::vector<int> expand_task_list(std::string_view text) {
   for (const std::string_view part : split(text, ',')) {
     const std::string_view range = part.substr(0, part.find(':'));
     const std::size_t dash = range.find('-');
-    const auto low = to_number(range.substr(0, dash));
-    const auto high = dash == std::string_view::npos ? low : to_number(range.substr(dash + 1));
+    const auto low = to_index(range.substr(0, dash));
+    const auto high = dash == std::string_view::npos ? low : to_index(range.substr(dash + 1));
     const auto step = range.size() == part.size() ? std::optional<std::int64_t>(1)
-                                                  : to_number(part.substr(range.size() + 1));
+                                                  : to_index(part.substr(range.size() + 1));
     if (!low || !high || !step || *step < 1 || *high < *low || *high > 4'000'000)
       fail(ErrorKind::config, "array tasks '{}': '{}' is no number or range", whole.substr(0, 200), part);
     for (std::int64_t task = *low; task <= *high; task += *step) tasks.push_back(static_cast<int>(task));

@@ -23,8 +23,8 @@
 namespace trainyard::train::ensemble {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31303053'54594e54;  // TNYTS001
-constexpr double kLookSeconds = 0.1;                   // at the others' health
+constexpr std::uint64_t kStreamMagic = 0x31303053'54594e54;  // TNYTS001
+constexpr double kLookSeconds = 0.1;                         // at the others' health
 
 enum State : std::int32_t { awaited, reading, gone };
 
@@ -51,7 +51,7 @@ bool lives(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 }  // namespace
 
 struct SharedControl {
-  std::uint64_t magic = kMagic;
+  std::uint64_t magic = kStreamMagic;
   SampleBlock::Sizes sizes;
   std::int64_t slots = 0, readers = 0;
   pid_t writer = 0;
@@ -213,7 +213,7 @@ SharedReader::SharedReader(const std::string& address, int reader) : reader_(rea
     throw;
   }
   ::close(descriptor);
-  if (control_->magic != kMagic || reader < 0 || reader >= control_->readers)
+  if (control_->magic != kStreamMagic || reader < 0 || reader >= control_->readers)
     fail(ErrorKind::peer, "'{}' is no stream of samples with a place for member {}", address, reader);
   Cursor& own = control_->cursor(reader);
   std::int32_t state = awaited;

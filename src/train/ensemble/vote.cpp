@@ -10,7 +10,7 @@
 namespace trainyard::train::ensemble {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'Y', 'V', 'O', 'T', 'E', 'S', '1'};
+constexpr char kVoteMagic[8] = {'T', 'Y', 'V', 'O', 'T', 'E', 'S', '1'};
 
 struct FileHead {
   char magic[8];
@@ -50,7 +50,7 @@ double Votes::accuracy() const {
 
 void write_votes(const Votes& votes, const std::filesystem::path& file) {
   FileHead head{{}, static_cast<std::int64_t>(votes.labels.size()), votes.classes};
-  std::memcpy(head.magic, kMagic, sizeof kMagic);
+  std::memcpy(head.magic, kVoteMagic, sizeof kVoteMagic);
   AtomicFile to(file);
   to.write(&head, sizeof head);
   to.write(votes.labels.data(), votes.labels.size() * sizeof(std::int32_t));
@@ -63,7 +63,7 @@ Votes read_votes(const std::filesystem::path& file) {
   FileHead head{};
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
   const auto left = static_cast<std::int64_t>(bytes.size()) - static_cast<std::int64_t>(sizeof head);
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.images < 0 || head.classes < 1 ||
+  if (std::memcmp(head.magic, kVoteMagic, sizeof kVoteMagic) != 0 || head.images < 0 || head.classes < 1 ||
       head.images > left / 8 || left % 4 != 0 || left / 4 != head.images * (1 + head.classes))
     fail(ErrorKind::config, "'{}' holds no votes, or not all of them", file.string());
   Votes votes;
