@@ -4,6 +4,7 @@
 # TOOLKIT takes them wherever they are, as ./check does; ON is an error where they are not.
 set(TRAINYARD_HAS_CUDA OFF)
 set(TRAINYARD_HAS_NCCL OFF)
+set(TRAINYARD_CUDA_RUNS ON)
 if(TRAINYARD_CUDA STREQUAL "OFF")
   return()
 endif()
@@ -48,6 +49,7 @@ endif()
 enable_language(CUDA)
 if(TRAINYARD_CUDA STREQUAL "TOOLKIT" AND NOT gpus)
   # Nobody runs it here: it only has to compile.
+  set(TRAINYARD_CUDA_RUNS OFF)
   string(APPEND CMAKE_CUDA_FLAGS " -Xptxas=-O0 -Xcicc=-O0")
 endif()
 # CMake 3.25 does not know how nvcc 13 spells it.

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kSumThreads, 1)
 }
 
 template <typename T, int kWidth, Mask kMask>
-struct ApplyColumn {
+struct ApplyGradColumn {
   static constexpr int kAtOnce = 2;
   using Loaded = GradientPiece<T, kWidth>;
   Gate<T, kWidth, kMask> gate;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, kPassBlocks)
     gradient_apply(std::int64_t rows, std::int64_t channels, BatchNormGradient<T> at, const float* factors,
                    T* d_src) {
   for_columns<kWidth>(rows, channels, [&](std::int64_t channel) {
-    ApplyColumn<T, kWidth, kMask> column{{at, channel}, d_src + channel, {}, {}, {}};
+    ApplyGradColumn<T, kWidth, kMask> column{{at, channel}, d_src + channel, {}, {}, {}};
     load_floats(factors + channel, column.a);
     load_floats(factors + channels + channel, column.b);
     load_floats(factors + 2 * channels + channel, column.c);

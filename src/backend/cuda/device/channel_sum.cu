@@ -9,16 +9,16 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int kCluster = 8, kSumThreads = 512;
+constexpr int kCluster = 8, kClusterThreads = 512;
 
 // A cluster sums `tile` neighbouring vectors of every row: each block takes every eighth group of rows, then
 // the first block adds what the others have in their shared memory. tile is a power of 2.
 template <typename T, int kWidth>
-__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kSumThreads)
+__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kClusterThreads)
     sum_rows(const Vector<T, kWidth>* __restrict__ src, float* sums, std::int64_t rows, std::int64_t width,
              int tile) {
-  __shared__ float partial[kSumThreads * kWidth];
-  const int lane = threadIdx.x % tile, group = threadIdx.x / tile, groups = kSumThreads / tile;
+  __shared__ float partial[kClusterThreads * kWidth];
+  const int lane = threadIdx.x % tile, group = threadIdx.x / tile, groups = kClusterThreads / tile;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * tile + lane;
   float sum[kWidth] = {};
   if (column < width) {
@@ -31,15 +31,16 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kSumThreads)
       for (int i = 0; i < kWidth; ++i) sum[i] += to_float(x.at[i]);
     }
   }
-  // Element i of thread t lies at i * kSumThreads + t, so that neighbours meet no bank twice.
+  // Element i of thread t lies at i * kClusterThreads + t, so that neighbours meet no bank twice.
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) partial[i * kSumThreads + threadIdx.x] = sum[i];
+  for (int i = 0; i < kWidth; ++i) partial[i * kClusterThreads + threadIdx.x] = sum[i];
   for (int half = groups / 2; half > 0; half /= 2) {
     __syncthreads();
     if (group < half)
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
-        partial[i * kSumThreads + threadIdx.x] += partial[i * kSumThreads + threadIdx.x + half * tile];
+        partial[i * kClusterThreads + threadIdx.x] +=
+            partial[i * kClusterThreads + threadIdx.x + half * tile];
   }
   const cg::cluster_group cluster = cg::this_cluster();
   cluster.sync();
@@ -48,7 +49,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kSumThreads)
     for (int i = 0; i < kWidth; ++i) {
       float total = 0;
       for (int block = 0; block < kCluster; ++block)
-        total += cluster.map_shared_rank(partial, block)[i * kSumThreads + lane];
+        total += cluster.map_shared_rank(partial, block)[i * kClusterThreads + lane];
       sums[column * kWidth + i] = total;
     }
   }
@@ -61,8 +62,8 @@ void start(cudaStream_t stream, const T* src, float* sums, std::int64_t rows, st
   int tile = 1;  // wide tiles read whole sectors, narrow ones make more blocks
   while (tile < 8 && width / (2 * tile) * kCluster >= 128) tile *= 2;
   const dim3 grid(kCluster, static_cast<unsigned>((width + tile - 1) / tile));
-  sum_rows<T, kWidth><<<grid, kSumThreads, 0, stream>>>(reinterpret_cast<const Vector<T, kWidth>*>(src), sums,
-                                                        rows, width, tile);
+  sum_rows<T, kWidth><<<grid, kClusterThreads, 0, stream>>>(reinterpret_cast<const Vector<T, kWidth>*>(src),
+                                                            sums, rows, width, tile);
 }
 
 }  // namespace

@@ -6,17 +6,17 @@
 namespace trainyard::backend::cuda::device {
 namespace {
 
-constexpr int kRowThreads = 128, kRowWarps = kRowThreads / 32;
+constexpr int kNarrowThreads = 128, kNarrowWarps = kNarrowThreads / 32;
 
 // One block a row: its threads share the inputs. `width`: vectors in a row.
 template <typename T, int kWidth, int kOutputs>
-__global__ void __launch_bounds__(kRowThreads)
+__global__ void __launch_bounds__(kNarrowThreads)
     dot_rows(const Vector<T, kWidth>* __restrict__ src, const Vector<T, kWidth>* __restrict__ weight,
              const float* bias, Activation activation, std::int64_t width, int outputs, T* dst) {
-  __shared__ float partial[kRowWarps][kOutputs];
+  __shared__ float partial[kNarrowWarps][kOutputs];
   const std::int64_t row = blockIdx.x;
   float sums[kOutputs] = {};
-  for (std::int64_t v = threadIdx.x; v < width; v += kRowThreads) {
+  for (std::int64_t v = threadIdx.x; v < width; v += kNarrowThreads) {
     const Vector<T, kWidth> x = src[row * width + v];
 #pragma unroll
     for (int o = 0; o < kOutputs; ++o) {
@@ -35,16 +35,16 @@ __global__ void __launch_bounds__(kRowThreads)
   const int o = threadIdx.x;
   if (o >= outputs) return;
   float sum = bias == nullptr ? 0.0f : bias[o];
-  for (int warp = 0; warp < kRowWarps; ++warp) sum += partial[warp][o];
+  for (int warp = 0; warp < kNarrowWarps; ++warp) sum += partial[warp][o];
   dst[row * outputs + o] = from_float<T>(activate(activation, sum));
 }
 
 // One thread a vector of d_src.
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kRowThreads)
+__global__ void __launch_bounds__(kNarrowThreads)
     spread_rows(const T* __restrict__ d_dst, const Vector<T, kWidth>* __restrict__ weight, std::int64_t batch,
                 std::int64_t width, int outputs, Vector<T, kWidth>* d_src) {
-  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * kRowThreads + threadIdx.x;
+  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * kNarrowThreads + threadIdx.x;
   if (v >= width) return;
   for (std::int64_t row = blockIdx.y; row < batch; row += gridDim.y) {
     float sums[kWidth] = {};
@@ -122,7 +122,7 @@ void dense_narrow(cudaStream_t stream, const NarrowDense& sizes, const T* src, c
                   const float* bias, Activation activation, T* dst) {
   with_input_width<T>(sizes, [&]<int kWidth>() {
     with_output_room(sizes, [&]<int kOutputs>() {
-      dot_rows<T, kWidth, kOutputs><<<static_cast<unsigned>(sizes.batch), kRowThreads, 0, stream>>>(
+      dot_rows<T, kWidth, kOutputs><<<static_cast<unsigned>(sizes.batch), kNarrowThreads, 0, stream>>>(
           reinterpret_cast<const Vector<T, kWidth>*>(src), reinterpret_cast<const Vector<T, kWidth>*>(weight),
           bias, activation, sizes.inputs / kWidth, sizes.outputs, dst);
     });
@@ -135,9 +135,9 @@ void dense_d_src_narrow(cudaStream_t stream, const NarrowDense& sizes, const T* 
                         T* d_src) {
   with_input_width<T>(sizes, [&]<int kWidth>() {
     const std::int64_t width = sizes.inputs / kWidth;
-    const dim3 grid(static_cast<unsigned>((width + kRowThreads - 1) / kRowThreads),
+    const dim3 grid(static_cast<unsigned>((width + kNarrowThreads - 1) / kNarrowThreads),
                     static_cast<unsigned>(std::min<std::int64_t>(sizes.batch, 1024)));
-    spread_rows<T, kWidth><<<grid, kRowThreads, 0, stream>>>(
+    spread_rows<T, kWidth><<<grid, kNarrowThreads, 0, stream>>>(
         d_dst, reinterpret_cast<const Vector<T, kWidth>*>(weight), sizes.batch, width, sizes.outputs,
         reinterpret_cast<Vector<T, kWidth>*>(d_src));
   });

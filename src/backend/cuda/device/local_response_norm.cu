@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(kThreads)
 template <typename T, bool kGrad>
 __global__ void __launch_bounds__(kThreads)
     norm_tiles(ResponseNorm norm, int tile_pixels, const T* d_dst, const T* src, T* made) {
-  extern __shared__ float shared[];
-  float *values = shared, *products = shared + tile_pixels * norm.channels;
+  extern __shared__ float tile_words[];
+  float *values = tile_words, *products = tile_words + tile_pixels * norm.channels;
   for (std::int64_t pixel = static_cast<std::int64_t>(blockIdx.x) * tile_pixels; pixel < norm.pixels;
        pixel += static_cast<std::int64_t>(gridDim.x) * tile_pixels) {
     const std::int64_t left = norm.pixels - pixel;

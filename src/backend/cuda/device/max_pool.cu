@@ -74,8 +74,8 @@ __device__ inline void store_sums(T* to, const float (&sums)[kWidth]) {
 // Any window: each pixel asks the windows that cover it.
 template <typename T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
-    gather_pixels(Pool pool, PoolPlaces places, const T* d_dst, const std::uint8_t* choice, const T* dst,
-                  T* d_src) {
+    gather_max_pixels(Pool pool, PoolPlaces places, const T* d_dst, const std::uint8_t* choice, const T* dst,
+                      T* d_src) {
   for (auto i = static_cast<std::uint32_t>(thread_index()); i < places.count();
        i += static_cast<std::uint32_t>(thread_count())) {
     const PoolPlace at = places[i];
@@ -187,7 +187,7 @@ void max_pool_d_src(cudaStream_t stream, const Pool& pool, const T* d_dst, const
       start(gather_3x3_quads<T, kWidth>, (pool.src_h + pool.pad_top + 1) / 2,
             (pool.src_w + pool.pad_left + 1) / 2);
     else
-      start(gather_pixels<T, kWidth>, pool.src_h, pool.src_w);
+      start(gather_max_pixels<T, kWidth>, pool.src_h, pool.src_w);
   });
   check_launch("max_pool_d_src");
 }

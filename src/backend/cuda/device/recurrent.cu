@@ -73,10 +73,10 @@ void with_gates(int gates, const Start& start) {
 }
 
 // Small blocks: a step has few units, and all multiprocessors should have some.
-constexpr int kUnits = 128;
+constexpr int kUnitsOfBlock = 128;
 
 int blocks_for(const StepSizes& sizes) {
-  return grid_for(static_cast<std::size_t>(sizes.batch * sizes.hidden), kUnits);
+  return grid_for(static_cast<std::size_t>(sizes.batch * sizes.hidden), kUnitsOfBlock);
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ int blocks_for(const StepSizes& sizes) {
 template <typename T>
 void recurrent_step(cudaStream_t stream, const StepSizes& sizes, const ForwardStep<T>& step) {
   with_gates(sizes.gates, [&]<int kGates>() {
-    step_units<T, kGates><<<blocks_for(sizes), kUnits, 0, stream>>>(sizes.batch, sizes.hidden, step);
+    step_units<T, kGates><<<blocks_for(sizes), kUnitsOfBlock, 0, stream>>>(sizes.batch, sizes.hidden, step);
   });
   check_launch("recurrent_step");
 }
@@ -92,7 +92,8 @@ void recurrent_step(cudaStream_t stream, const StepSizes& sizes, const ForwardSt
 template <typename T>
 void recurrent_step_grad(cudaStream_t stream, const StepSizes& sizes, const BackwardStep<T>& step) {
   with_gates(sizes.gates, [&]<int kGates>() {
-    step_units_grad<T, kGates><<<blocks_for(sizes), kUnits, 0, stream>>>(sizes.batch, sizes.hidden, step);
+    step_units_grad<T, kGates>
+        <<<blocks_for(sizes), kUnitsOfBlock, 0, stream>>>(sizes.batch, sizes.hidden, step);
   });
   check_launch("recurrent_step_grad");
 }

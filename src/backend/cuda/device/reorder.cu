@@ -22,28 +22,28 @@ struct Transpose {
   std::uint32_t tiles;
 };
 
-constexpr int kTile = 32, kTileRows = 8;
+constexpr int kTileSide = 32, kTileRows = 8;
 
 template <typename Word>
-__global__ void __launch_bounds__(kTile* kTileRows)
+__global__ void __launch_bounds__(kTileSide* kTileRows)
     transpose_tiles(Transpose transpose, const Word* src, Word* dst) {
-  __shared__ Word shared[kTile][kTile + 1];
-  const std::uint32_t lane = threadIdx.x % kTile, line = threadIdx.x / kTile;
+  __shared__ Word shared[kTileSide][kTileSide + 1];
+  const std::uint32_t lane = threadIdx.x % kTileSide, line = threadIdx.x / kTileSide;
   for (std::uint32_t tile = blockIdx.x; tile < transpose.tiles; tile += gridDim.x) {
     const std::uint32_t row_tile = transpose.column_tiles.quotient(tile);
     const std::uint32_t matrix = transpose.row_tiles.quotient(row_tile);
-    const std::uint32_t first_row = (row_tile - matrix * transpose.row_tiles.divisor) * kTile;
-    const std::uint32_t first_column = (tile - row_tile * transpose.column_tiles.divisor) * kTile;
+    const std::uint32_t first_row = (row_tile - matrix * transpose.row_tiles.divisor) * kTileSide;
+    const std::uint32_t first_column = (tile - row_tile * transpose.column_tiles.divisor) * kTileSide;
     const Word* from = src + transpose.matrices.offset(matrix);
     Word* to = dst + static_cast<std::int64_t>(matrix) * transpose.rows * transpose.columns;
     __syncthreads();  // the tile before was written
 #pragma unroll
-    for (std::uint32_t c = line; c < kTile; c += kTileRows)
+    for (std::uint32_t c = line; c < kTileSide; c += kTileRows)
       if (first_row + lane < transpose.rows && first_column + c < transpose.columns)
         shared[c][lane] = from[first_row + lane + (first_column + c) * transpose.src_stride];
     __syncthreads();
 #pragma unroll
-    for (std::uint32_t r = line; r < kTile; r += kTileRows)
+    for (std::uint32_t r = line; r < kTileSide; r += kTileRows)
       if (first_row + r < transpose.rows && first_column + lane < transpose.columns)
         to[static_cast<std::int64_t>(first_row + r) * transpose.columns + first_column + lane] =
             shared[lane][r];
@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(kTile* kTileRows)
 bool is_transpose(const Walk& from) {
   if (from.rank < 2) return false;
   const Walk::Axis &rows = from.axes[from.rank - 2], &columns = from.axes[from.rank - 1];
-  return rows.stride == 1 && columns.stride > 1 && rows.length.divisor >= kTile / 2 &&
-         columns.length.divisor >= kTile / 2;
+  return rows.stride == 1 && columns.stride > 1 && rows.length.divisor >= kTileSide / 2 &&
+         columns.length.divisor >= kTileSide / 2;
 }
 
 Transpose transpose_of(const StridedCopy& copy) {
@@ -63,8 +63,8 @@ Transpose transpose_of(const StridedCopy& copy) {
   Transpose transpose{.rows = rows.length.divisor,
                       .columns = columns.length.divisor,
                       .src_stride = columns.stride,
-                      .row_tiles = Divisor((rows.length.divisor + kTile - 1) / kTile),
-                      .column_tiles = Divisor((columns.length.divisor + kTile - 1) / kTile)};
+                      .row_tiles = Divisor((rows.length.divisor + kTileSide - 1) / kTileSide),
+                      .column_tiles = Divisor((columns.length.divisor + kTileSide - 1) / kTileSide)};
   std::uint32_t matrices = 1;
   for (int axis = 0; axis < copy.from.rank - 2; ++axis) {
     const Walk::Axis& outer = copy.from.axes[axis];
@@ -106,7 +106,7 @@ void strided_copy(cudaStream_t stream, const StridedCopy& copy, const std::byte*
     const Transpose transpose = transpose_of(copy);
     with_word(copy.element_bytes, [&](auto word) {
       using Word = decltype(word);
-      transpose_tiles<<<grid_for(transpose.tiles, 1), kTile * kTileRows, 0, stream>>>(
+      transpose_tiles<<<grid_for(transpose.tiles, 1), kTileSide * kTileRows, 0, stream>>>(
           transpose, reinterpret_cast<const Word*>(src) + copy.first, reinterpret_cast<Word*>(dst));
     });
   } else {
