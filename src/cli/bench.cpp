@@ -118,7 +118,7 @@ void check_steps(const BenchOptions& options) {
     fail(ErrorKind::usage, "--warmup {}: must be at least 0", options.warmup_steps);
 }
 
-Measurement measurement_of(const train::TimedSteps& timed) {
+Measurement measurement_of_steps(const train::TimedSteps& timed) {
   return {.warmup_seconds = timed.warmup_seconds,
           .step_seconds = timed.seconds,
           .images_consumed = timed.images_consumed,
@@ -165,7 +165,7 @@ int bench(const BenchOptions& options) {
                                    feeds.of_gpu.get(), feeds.of_host.get(), tracer.get()});
   std::optional<engine::OpBreakdown> ops;
   if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
-  Measurement measured = measurement_of(timed);
+  Measurement measured = measurement_of_steps(timed);
   if (!options.no_peak) measured.peak_flops_per_second = 0.5 * (peak_before + measure_peak(wanted, threads));
   measured.feed = fed ? options.feed.c_str() : "none";
   record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(), measured);

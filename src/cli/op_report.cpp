@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double share_of(const engine::OpShare& share, const engine::OpBreakdown& ops) {
+double share_of_time(const engine::OpShare& share, const engine::OpBreakdown& ops) {
   return ops.seconds > 0 ? share.seconds / ops.seconds : 0;
 }
 
@@ -22,7 +22,7 @@ Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdo
     Json row{{"category", graph::name(share.category)}};
     if (with_op) row["op"] = share.name;
     row.update({{"seconds", share.seconds},
-                {"share", share_of(share, ops)},
+                {"share", share_of_time(share, ops)},
                 {"flops", share.cost.flops},
                 {"elementwise_flops", share.cost.elementwise_flops},
                 {"bytes", share.cost.bytes_moved},
@@ -62,7 +62,7 @@ void print_ops(const engine::OpBreakdown& ops) {
   for (const engine::OpShare& share : ops.by_op) {
     const auto rate = [&](std::int64_t amount) { return static_cast<double>(amount) / share.seconds; };
     fmt::print("{:<28} {:<12} {:>8} {:>10} {:>5.1f} % {:>14}\n", share.name, graph::name(share.category),
-               share.count, format_seconds(share.seconds), 100 * share_of(share, ops),
+               share.count, format_seconds(share.seconds), 100 * share_of_time(share, ops),
                share.seconds <= 0 ? ""
                : share.cost.flops > 0
                    ? format_rate(rate(share.cost.flops))

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "cli/exit_code.h"
 #include "cli/ps_part.h"
+#include "cli/study_results.h"
 #include "study/end_status.h"
 
 namespace trainyard::cli {
@@ -24,9 +25,7 @@ namespace {
 
 using comm::transport::Address;
 
-constexpr double kEndSeconds = 2;  // that processes have to end by themselves
-
-std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+constexpr double kSecondsToEnd = 2;  // that processes have to end by themselves
 
 }  // namespace
 
@@ -120,7 +119,7 @@ std::vector<std::string> PsJob::command_of(const Member& member) const {
     }
     if (options_.remote_shell.find(place) == std::string::npos) command.push_back(host.name);
   }
-  command.insert(command.end(), {own_program(), member.server ? "serve-params" : "worker"});
+  command.insert(command.end(), {own_program().string(), member.server ? "serve-params" : "worker"});
   command.insert(command.end(), words_.begin(), words_.end());
   const auto add = [&](const char* option, const std::string& value) {
     command.insert(command.end(), {option, value});
@@ -229,7 +228,7 @@ void PsJob::end() {
     if (signal != 0)
       for (const Member& member : members_)
         if (member.process != nullptr) member.process->signal(signal);
-    while (!all_ended() && now_seconds() - began < kEndSeconds)
+    while (!all_ended() && now_seconds() - began < kSecondsToEnd)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }

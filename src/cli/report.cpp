@@ -31,7 +31,7 @@ struct ReportOptions {
   bool get_libraries = false, json = false;
 };
 
-void print_json(const Json& json) {
+void print_line(const Json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -41,7 +41,7 @@ int get_libraries(const ReportOptions& options) {
     list.push_back({{"name", library.name}, {"version", library.version}, {"file", library.file.string()}});
     if (!options.json) fmt::print("{} {}  {}\n", library.name, library.version, library.file.string());
   }
-  if (options.json) print_json({{"libraries", list}});
+  if (options.json) print_line({{"libraries", list}});
   return 0;
 }
 
@@ -81,7 +81,7 @@ int write_report(const ReportOptions& options) {
               {"runs_done", done},
               {"warnings", warnings}};
   describe_written(written, result);
-  print_json(result);
+  print_line(result);
   return 0;
 }
 

@@ -26,7 +26,7 @@ struct StudyAnalyzeOptions {
 };
 
 // The folder itself, or the folder of a study's file.
-Runs read_runs(const std::filesystem::path& path) {
+Runs runs_of_study(const std::filesystem::path& path) {
   const bool is_file = path.extension() == ".yaml" || path.extension() == ".yml";
   return study::runs_of(existing_folder(is_file ? folder_of(read_study(path, {}), {}).path : path));
 }
@@ -85,11 +85,11 @@ std::set<std::string> names_of(const std::vector<std::string>& across) {
 }
 
 int analyze_study(const StudyAnalyzeOptions& options) {
-  Runs runs = read_runs(options.study);
+  Runs runs = runs_of_study(options.study);
   Sides sides;
   const bool compares = !options.other.empty() || !options.across.empty();
   if (!options.other.empty())
-    sides = {runs, read_runs(options.other)};
+    sides = {runs, runs_of_study(options.other)};
   else if (compares)
     sides = split(runs, options.across.front());
   const analyze::Analysis analysis = analyze::analyse(analyze::make_points(runs), options.analysis);

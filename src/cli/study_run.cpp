@@ -8,6 +8,7 @@
 #include "base/nearest_name.h"
 #include "base/progress.h"
 #include "base/units.h"
+#include "cli/exit_code.h"
 #include "cli/study_commands.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
@@ -19,7 +20,7 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr int kIncomplete = 2, kInterrupted = 130;
+constexpr int kIncomplete = 2;
 
 struct StudyRunOptions {
   std::filesystem::path file, out;
