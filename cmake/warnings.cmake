@@ -24,3 +24,7 @@ if(TRAINYARD_SANITIZE)
   target_compile_options(trainyard_flags INTERFACE -Wno-error=maybe-uninitialized)
   target_link_options(trainyard_flags INTERFACE -fsanitize=${TRAINYARD_SANITIZE})
 endif()
+# g++ is faster by a tenth where it does not collect garbage before it has a lot; its largest file then takes 1.5 GB instead of 1 GB.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>)
+endif()
