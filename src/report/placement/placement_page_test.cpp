@@ -41,7 +41,9 @@ std::string page_of(const PlacementView& view) {
   return make_placement_page(view, make_placement_charts(view), {}, 1'780'000'000);
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool placement_page_has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 json spec_of(const Chart& chart) { return chart.spec.empty() ? json() : json::parse(chart.spec); }
 
@@ -92,8 +94,8 @@ TEST(PlacementCharts, WhatIsAbsentIsLeftOut) {
   view.orders = 20;
   for (const Chart& chart : make_placement_charts(view))
     EXPECT_EQ(chart.left_out, "jobs arrived in 20 orders, and a plan shows one");
-  EXPECT_FALSE(has(page_of(view), "<section id=\"jobs\""));
-  EXPECT_TRUE(has(page_of(view), "means over 20 orders"));
+  EXPECT_FALSE(placement_page_has(page_of(view), "<section id=\"jobs\""));
+  EXPECT_TRUE(placement_page_has(page_of(view), "means over 20 orders"));
 }
 
 TEST(PlacementCharts, PoliciesAreComparedWhereThereAreSeveral) {
@@ -108,7 +110,7 @@ TEST(PlacementCharts, PoliciesAreComparedWhereThereAreSeveral) {
   EXPECT_EQ(rows[0]["policy"], "careless");
   // Jobs that are lost are no way to be fast.
   EXPECT_EQ(best_policy(view.policies)->name, "earliest-finish");
-  EXPECT_TRUE(has(page_of(view), "left out: a device says no price"));
+  EXPECT_TRUE(placement_page_has(page_of(view), "left out: a device says no price"));
 }
 
 TEST(PlacementPage, TablesHoldEveryJobWithItsReason) {
@@ -116,14 +118,15 @@ TEST(PlacementPage, TablesHoldEveryJobWithItsReason) {
   view.outcome->decisions[0].reason = "<b>";
   view.outcome->decisions[1].out_of_memory = true;
   const std::string page = page_of(view);
-  EXPECT_TRUE(has(page, "4 / 5</b><span>jobs placed"));
-  EXPECT_TRUE(has(page, "it fits into the memory of no device"));
-  EXPECT_TRUE(has(page, "&lt;b&gt;"));
-  EXPECT_TRUE(has(page, "<span class=\"badge\">out of memory</span>"));
-  for (std::size_t i = 2; i < 4; ++i) EXPECT_TRUE(has(page, view.outcome->decisions[i].reason));
-  EXPECT_TRUE(has(page, "</b><span>kWh of energy"));
+  EXPECT_TRUE(placement_page_has(page, "4 / 5</b><span>jobs placed"));
+  EXPECT_TRUE(placement_page_has(page, "it fits into the memory of no device"));
+  EXPECT_TRUE(placement_page_has(page, "&lt;b&gt;"));
+  EXPECT_TRUE(placement_page_has(page, "<span class=\"badge\">out of memory</span>"));
+  for (std::size_t i = 2; i < 4; ++i)
+    EXPECT_TRUE(placement_page_has(page, view.outcome->decisions[i].reason));
+  EXPECT_TRUE(placement_page_has(page, "</b><span>kWh of energy"));
   view.outcome->energy_joules = 0;
-  EXPECT_FALSE(has(page_of(view), "</b><span>kWh of energy"));
+  EXPECT_FALSE(placement_page_has(page_of(view), "</b><span>kWh of energy"));
 }
 
 }  // namespace

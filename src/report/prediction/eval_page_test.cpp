@@ -56,7 +56,9 @@ std::vector<json> rows_of(const Chart& chart, const std::string& kind = "") {
   return rows;
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool eval_page_has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(EvalCharts, EveryRunThatEndedWellIsAPointWithItsInterval) {
   const Chart chart = make_predicted_chart(test_evaluation());
@@ -107,20 +109,21 @@ TEST(EvalCharts, ErrorsAreSortedAndCounted) {
 TEST(EvalCharts, WhatIsAbsentIsLeftOut) {
   EvalView view = test_evaluation();
   for (Judged& one : view.judged) one.low = one.high = one.predicted;
-  EXPECT_TRUE(has(chart_named(make_eval_charts(view), "coverage").left_out, "no prediction has an interval"));
+  EXPECT_TRUE(eval_page_has(chart_named(make_eval_charts(view), "coverage").left_out,
+                            "no prediction has an interval"));
   for (const json& run : rows_of(make_predicted_chart(view), "run")) EXPECT_FALSE(run.contains("low"));
   for (PredictedRun& run : view.runs) run.family = "";
   std::vector<Chart> charts = make_eval_charts(view);
   EXPECT_EQ(chart_named(charts, "errors-family").left_out, "no run says its family");
   const json spec = json::parse(charts[0].spec);
   EXPECT_TRUE(spec["spec"]["layer"][2]["encoding"]["color"].at("legend").is_null());
-  EXPECT_FALSE(has(page_of(view), "data-scores=\"family\""));
-  EXPECT_FALSE(has(page_of(view), "within 90 % intervals"));
+  EXPECT_FALSE(eval_page_has(page_of(view), "data-scores=\"family\""));
+  EXPECT_FALSE(eval_page_has(page_of(view), "within 90 % intervals"));
   for (Judged& one : view.judged) one.oom = true;
   EXPECT_EQ(make_predicted_chart(view).left_out, "no run ended well");
-  EXPECT_TRUE(has(page_of(view), "No run ended well."));
+  EXPECT_TRUE(eval_page_has(page_of(view), "No run ended well."));
   view.judged.clear();
-  EXPECT_TRUE(has(page_of(view), "0 predictions of 0 networks"));
+  EXPECT_TRUE(eval_page_has(page_of(view), "0 predictions of 0 networks"));
 }
 
 TEST(EvalCharts, ManyPredictionsAreThinnedAndSaySo) {
@@ -129,7 +132,7 @@ TEST(EvalCharts, ManyPredictionsAreThinnedAndSaySo) {
   for (int seed = 1; seed < 300; ++seed) view.judged.insert(view.judged.end(), once.begin(), once.end());
   const Chart chart = make_predicted_chart(view);
   EXPECT_EQ(rows_of(chart, "run").size(), 1800u);
-  EXPECT_TRUE(has(chart.explanation, "One of 2 of 3600 predictions.")) << chart.explanation;
+  EXPECT_TRUE(eval_page_has(chart.explanation, "One of 2 of 3600 predictions.")) << chart.explanation;
 }
 
 TEST(EvalPage, TablesHoldTheScoresAndTheRunsOutOfMemory) {
@@ -137,32 +140,32 @@ TEST(EvalPage, TablesHoldTheScoresAndTheRunsOutOfMemory) {
   view.skipped["<nasnet>"] = 3;
   const std::string page = page_of(view);
   const predict::Score all = predict::score(view.judged);
-  EXPECT_TRUE(has(page, fmt::format("data-figure=\"mape\" data-value=\"{}\"", all.mape)));
+  EXPECT_TRUE(eval_page_has(page, fmt::format("data-figure=\"mape\" data-value=\"{}\"", all.mape)));
   for (const char* table : {"all", "family", "device", "network"})
-    EXPECT_TRUE(has(page, fmt::format("data-scores=\"{}\"", table))) << table;
-  EXPECT_FALSE(has(page, "data-scores=\"held out\""));
-  EXPECT_TRUE(has(page, "2 of 4 runs out of memory were foreseen, with 0 false alarms."));
-  EXPECT_TRUE(has(page, "<span class=\"badge\">missed</span>"));
-  EXPECT_TRUE(has(page, "data-figure=\"missed\" data-value=\"2\""));
-  EXPECT_TRUE(has(page, "Left out: 3 runs of &lt;nasnet&gt;"));
-  EXPECT_TRUE(has(page, "+20.0 %"));
+    EXPECT_TRUE(eval_page_has(page, fmt::format("data-scores=\"{}\"", table))) << table;
+  EXPECT_FALSE(eval_page_has(page, "data-scores=\"held out\""));
+  EXPECT_TRUE(eval_page_has(page, "2 of 4 runs out of memory were foreseen, with 0 false alarms."));
+  EXPECT_TRUE(eval_page_has(page, "<span class=\"badge\">missed</span>"));
+  EXPECT_TRUE(eval_page_has(page, "data-figure=\"missed\" data-value=\"2\""));
+  EXPECT_TRUE(eval_page_has(page, "Left out: 3 runs of &lt;nasnet&gt;"));
+  EXPECT_TRUE(eval_page_has(page, "+20.0 %"));
 }
 
 TEST(EvalPage, PeakMemoryIsShownWhereItWasMeasured) {
   EvalView view = test_evaluation();
-  EXPECT_FALSE(has(page_of(view), "mean error of peak memory"));
+  EXPECT_FALSE(eval_page_has(page_of(view), "mean error of peak memory"));
   view.judged[0].measured_bytes = 100e6;
   view.judged[0].predicted_bytes = 125e6;
   const std::string page = page_of(view);
-  EXPECT_TRUE(has(page, "mean error of peak memory"));
-  EXPECT_TRUE(has(page, "data-figure=\"memory_mape\" data-value=\"0.25\""));
+  EXPECT_TRUE(eval_page_has(page, "mean error of peak memory"));
+  EXPECT_TRUE(eval_page_has(page, "data-figure=\"memory_mape\" data-value=\"0.25\""));
 }
 
 TEST(EvalPage, TextOfRunsIsNeverMarkup) {
   EvalView view = test_evaluation();
   view.title = view.runs[0].network = view.runs[0].family = view.runs[0].device = "</script><b>";
-  EXPECT_FALSE(has(page_of(view), "<b></"));
-  EXPECT_FALSE(has(page_of(view), "<h1></script>"));
+  EXPECT_FALSE(eval_page_has(page_of(view), "<b></"));
+  EXPECT_FALSE(eval_page_has(page_of(view), "<h1></script>"));
 }
 
 }  // namespace
