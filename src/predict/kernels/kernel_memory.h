@@ -55,7 +55,8 @@ class KernelMemory {
   std::vector<Planner> planners_;
 };
 
-// From those of the rows that say what they had in memory; empty: none does.
+// From those of the rows that say what they had in memory, and working space from those that know their plan
+// only; empty: no row says what it had.
 KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>& rows);
 
 // Its part of a kernel model's file, docs/formats/prediction-model.md: a JSON object, as text, and a tensor.

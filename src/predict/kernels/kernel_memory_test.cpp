@@ -173,6 +173,19 @@ TEST(KernelMemoryTest, OfFewRunsOnlyTheMedianOverheadIsLearned) {
   EXPECT_TRUE(fit_kernel_memory(set, all_rows(set)).empty());
 }
 
+TEST(KernelMemoryTest, RunsThatKnowOnlyTheirPlanTeachItsWorkingSpace) {
+  const RunSet all = gpu_set_by_law();
+  RunSet some = all;
+  for (std::size_t r = 0; r < some.rows.size(); r += 2) some.rows[r].run.memory.peak_bytes = 0;
+  const KernelMemory memory = fit_kernel_memory(some, all_rows(some));
+  ASSERT_EQ(memory.devices().size(), 1u);
+  EXPECT_EQ(memory.devices()[0].habits.size(),
+            fit_kernel_memory(all, all_rows(all)).devices()[0].habits.size());
+  EXPECT_GT(memory.devices()[0].overhead[0], 0);
+  for (RunSet::Row& row : some.rows) row.run.memory.peak_bytes = 0;
+  EXPECT_TRUE(fit_kernel_memory(some, all_rows(some)).empty());
+}
+
 TEST(KernelMemoryTest, ModelsKeepItInTheirFilesAndDoWithoutItWhereThereIsNone) {
   const RunSet set = gpu_set_by_law();
   const KernelModel model = fit_kernel_model(set, all_rows(set), false);

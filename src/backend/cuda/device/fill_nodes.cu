@@ -56,7 +56,7 @@ std::vector<cudaGraphNode_t> neighbours(cudaGraphNode_t node, Neighbours of) {
   return found;
 }
 
-bool is(cudaGraphNode_t node, cudaGraphNodeType wanted) {
+bool is_of_type(cudaGraphNode_t node, cudaGraphNodeType wanted) {
   cudaGraphNodeType type{};
   TRAINYARD_CUDA(cudaGraphNodeGetType(node, &type));
   return type == wanted;
@@ -65,7 +65,7 @@ bool is(cudaGraphNode_t node, cudaGraphNodeType wanted) {
 // A fill is as urgent as what waits for it.
 void take_priority(cudaGraphNode_t made, const std::vector<cudaGraphNode_t>& waiting) {
   for (const cudaGraphNode_t next : waiting) {
-    if (!is(next, cudaGraphNodeTypeKernel)) continue;
+    if (!is_of_type(next, cudaGraphNodeTypeKernel)) continue;
     cudaLaunchAttributeValue priority{};
     TRAINYARD_CUDA(cudaGraphKernelNodeGetAttribute(next, cudaLaunchAttributePriority, &priority));
     TRAINYARD_CUDA(cudaGraphKernelNodeSetAttribute(made, cudaLaunchAttributePriority, &priority));
@@ -81,7 +81,7 @@ void fill_by_kernels(cudaGraph_t graph) {
   std::vector<cudaGraphNode_t> nodes(count);
   TRAINYARD_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count));
   for (const cudaGraphNode_t node : nodes) {
-    if (!is(node, cudaGraphNodeTypeMemset)) continue;
+    if (!is_of_type(node, cudaGraphNodeTypeMemset)) continue;
     cudaMemsetParams fill{};
     TRAINYARD_CUDA(cudaGraphMemsetNodeGetParams(node, &fill));
     if (fill.height != 1 || fill.width * fill.elementSize > kSmallBytes) continue;
