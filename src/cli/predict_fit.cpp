@@ -106,8 +106,8 @@ int fit_kernels(const FitCommandOptions& options) {
     print_fit(set, judged, options);
     if (!options.no_intervals)
       for (std::size_t kind = 0; kind < predict::kStepKinds; ++kind)
-        fmt::print("90 % intervals: a factor of {:.3f} for {} networks that were not seen\n",
-                   std::exp(model.half_intervals[kind]), name(static_cast<predict::StepKind>(kind)));
+        fmt::print("90 % intervals: a factor of {:.3f} for most {} networks that were not seen\n",
+                   std::exp(model.intervals.halves[kind]), name(static_cast<predict::StepKind>(kind)));
     return 0;
   }
   const nlohmann::ordered_json report{{"model", options.output.string()},

@@ -18,11 +18,13 @@ predict::KernelModel small_model() {
   kernel.shape = {
       .kind = "dense", .op = "dense", .flops = 1e6, .rows = 8, .columns = 10, .inner = 100, .bytes = 1e4};
   kernel.seconds = 1e-5;
+  kernel.error = 0.1;
   predict::DeviceRates device{
       .device = {"here", 1e12, 1e11, 5e-6, 8e9, 20}, .rates = {1e11, 1e10, 1e-6, 8, 20, 1}, .runs = 1};
   predict::KernelModel model({device}, {kernel, kernel}, {{.logarithm = 0.1}});
   model.networks = {"lenet"};
   model.runs = 1;
+  model.intervals.halves = {0.1, 0.2, 0.3};
   predict::DeviceMemory memory{.device = "here", .backend = "cuda", .runs = 1, .overhead = {1e7}};
   memory.habits = {{.op = "conv2d", .node = {1e4, 1e4, 1e3}, .ratio = 0.5}};
   model.memory = predict::KernelMemory({memory});

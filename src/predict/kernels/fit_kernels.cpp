@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "predict/kernels/fit_rates.h"
 #include "predict/kernels/kernel_model.h"
 
@@ -71,33 +73,28 @@ void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRa
                                    .launch_seconds = device.device.launch_seconds});
 }
 
-// The k-th smallest, k = ceil((n + 1) coverage).
-double conformal_half(std::vector<double> errors) {
-  std::sort(errors.begin(), errors.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(static_cast<double>(errors.size() + 1) * kCoverage));
-  return errors[std::min(rank, errors.size()) - 1];
-}
-
-// By the errors of runs of a kind whose network was not seen; of all kinds where there are few.
-std::array<double, kStepKinds> calibrated(const KernelModel& model, const std::vector<KernelRun>& runs) {
-  constexpr std::size_t kFew = 10;
-  std::vector<double> all;
-  std::array<std::vector<double>, kStepKinds> by_kind;
-  for (const KernelRun& run : runs) {
-    const StepEstimate made = model.step(run.kernels, model.devices()[run.device].rates, run.group);
-    const double error = std::abs(std::log(run.step_seconds() / made.seconds));
-    all.push_back(error);
-    by_kind[static_cast<std::size_t>(made.kind)].push_back(error);
-  }
-  std::array<double, kStepKinds> halves{};
-  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
-    halves[kind] = conformal_half(by_kind[kind].size() < kFew ? all : by_kind[kind]);
-  return halves;
+// With errors of kernels, and intervals by those of steps, each as if its network had not been seen.
+KernelModel calibrated(KernelModel model, const std::vector<KernelRun>& runs) {
+  std::vector<KernelObservation> kernels = model.kernels();
+  parallel_items(std::ssize(kernels), [&](std::int64_t k, int) {
+    KernelObservation& one = kernels[static_cast<std::size_t>(k)];
+    one.error = model.error_of(one);
+  });
+  model = KernelModel(model.devices(), std::move(kernels), model.steps());
+  std::vector<JudgedStep> judged(runs.size());
+  parallel_items(std::ssize(runs), [&](std::int64_t r, int) {
+    const KernelRun& run = runs[static_cast<std::size_t>(r)];
+    JudgedStep& one = judged[static_cast<std::size_t>(r)];
+    one.step = model.step(run.kernels, model.devices()[run.device].rates, run.group);
+    one.error = std::abs(std::log(run.step_seconds() / one.step.seconds));
+  });
+  model.intervals = calibrate(judged);
+  return model;
 }
 
 }  // namespace
 
-KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows, bool calibrate) {
+KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows, bool with_intervals) {
   std::vector<DeviceRates> devices;
   const std::vector<KernelRun> runs = runs_with_kernels(set, rows, devices);
   for (std::size_t d = 0; d < devices.size(); ++d) fit_device(runs, d, devices[d]);
@@ -116,10 +113,10 @@ KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& 
       networks.push_back(run.run->network);
   }
   KernelModel model(std::move(devices), std::move(kernels), std::move(steps));
+  if (with_intervals) model = calibrated(std::move(model), runs);
   model.networks = std::move(networks);
   model.runs = static_cast<double>(runs.size());
   model.memory = fit_kernel_memory(set, rows);
-  if (calibrate) model.half_intervals = calibrated(model, runs);
   return model;
 }
 

@@ -13,8 +13,8 @@ namespace trainyard::predict {
 
 // What a run has in memory beside its plan: bytes of each, times how many there are of it.
 inline constexpr std::size_t kOverheadTerms = 5;
-inline constexpr std::array<const char*, kOverheadTerms> kOverheadNames{
-    "process", "convolution_library", "op", "shape", "recorded_kernel"};
+inline constexpr std::array<const char*, kOverheadTerms> kOverheadNames{"process", "convolution_library",
+                                                                        "op", "shape", "recorded_kernel"};
 using OverheadTerms = std::array<double, kOverheadTerms>;
 
 // `step_seconds` decides how many steps a GPU records to be started at once; `certain` where they were

@@ -11,7 +11,7 @@ KernelModel::KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObs
                          std::vector<StepObservation> steps)
     : devices_(std::move(devices)), kernels_(std::move(kernels)), steps_(std::move(steps)) {
   for (const KernelObservation& one : kernels_)
-    times_.add(one.shape, {devices_[one.device].rates, one.group, one.seconds, one.share});
+    times_.add(one.shape, {devices_[one.device].rates, one.group, one.seconds, one.share, one.error});
   for (const StepObservation& one : steps_)
     overlaps_.push_back({one.place, devices_[one.device].rates, one.group, one.logarithm});
 }
@@ -90,11 +90,6 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
           copies / count / kShareScale};
 }
 
-const char* name(StepKind kind) {
-  constexpr std::array<const char*, kStepKinds> kNames = {"convolutional", "dense", "recurrent"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 StepKind kind_at(const ShapePlace& step) {
   const double convolutions = step[kForward] + step[kForward + 1] + step[kForward + 2], dense = step[kDense],
                recurrent = step[kDense + 1];
@@ -108,17 +103,32 @@ StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const R
   std::vector<double> seconds;
   for (const AlikeKernels& kernel : kernels) {
     const KernelTimes::Estimate one = times_.at(kernel.shape, rates, without);
+    const double taken = kernel.count * one.seconds;
     seconds.push_back(one.seconds);
-    made.kernel_seconds += kernel.count * one.seconds;
-    made.known += kernel.count * one.seconds * one.known;
+    made.kernel_seconds += taken;
+    made.known += taken * one.known;
+    made.unknown += taken * taken * (1 - one.known);
+    made.error += taken * one.error;
   }
-  if (made.kernel_seconds > 0) made.known /= made.kernel_seconds;
+  if (made.kernel_seconds > 0) {
+    made.known /= made.kernel_seconds;
+    made.unknown /= made.kernel_seconds * made.kernel_seconds;
+    made.error /= made.kernel_seconds;
+  }
   const ShapePlace place = place_of_step(kernels, seconds);
   made.kind = kind_at(place);
   const std::vector<NearSample> near = nearest(overlaps_, place, rates, without);
   const double overlap = near.empty() ? 0 : estimate(overlaps_, near, place).value;
   made.seconds = made.kernel_seconds * std::exp(overlap);
   return made;
+}
+
+double KernelModel::error_of(const KernelObservation& kernel) const {
+  constexpr double kMost = 1;
+  const double taken = kernel.share * kernel.seconds;
+  if (!(taken > 0)) return -1;
+  const double made = times_.at(kernel.shape, devices_[kernel.device].rates, kernel.group).seconds;
+  return made > 0 ? std::min(std::abs(std::log(taken / made)), kMost) : kMost;
 }
 
 }  // namespace trainyard::predict

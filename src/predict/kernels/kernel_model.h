@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "predict/kernels/kernel_memory.h"
 #include "predict/kernels/kernel_times.h"
 #include "predict/kernels/measured_run.h"
+#include "predict/kernels/step_intervals.h"
 #include "predict/model_container.h"
 #include "predict/run_set.h"
 
@@ -27,23 +27,13 @@ struct KernelObservation {
   std::size_t device = 0;  // of the model's
   int group = 0;           // networks that are held out together to calibrate intervals
   double seconds = 0, share = 1;
+  double error = -1;  // of its prediction by other groups, as a logarithm, 1 at most; below 0: not known
 };
 struct StepObservation {
   ShapePlace place{};  // what the step spends its time on
   std::size_t device = 0;
   int group = 0;
   double logarithm = 0;  // of the step's seconds over the sum of its kernels', of which some overlap
-};
-
-// What a step spends most of its seconds on: predictions of one kind go wrong alike.
-enum class StepKind { convolutional, dense, recurrent };
-inline constexpr std::size_t kStepKinds = 3;
-const char* name(StepKind kind);
-
-struct StepEstimate {
-  double seconds = 0, kernel_seconds = 0;
-  double known = 0;  // mean over its seconds: 0, nothing alike was measured
-  StepKind kind = StepKind::convolutional;
 };
 
 // Time of training steps of our own engine, kernel by kernel. The device is an input.
@@ -53,8 +43,7 @@ class KernelModel {
   KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObservation> kernels,
               std::vector<StepObservation> steps);
 
-  // Of 90 %, as a logarithm, by kind of step; 0: not calibrated.
-  std::array<double, kStepKinds> half_intervals{};
+  StepIntervals intervals;
   std::vector<std::string> networks;
   double runs = 0;
   KernelMemory memory;  // empty: no run said what it had
@@ -64,6 +53,9 @@ class KernelModel {
   DeviceRates find(const Device& device, backend::Precision precision) const;
   StepEstimate step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
                     int without = kNobody) const;
+
+  // How far a kernel's prediction by the other groups is off, as a logarithm; below 0: it did not run.
+  double error_of(const KernelObservation& kernel) const;
 
   const std::vector<DeviceRates>& devices() const { return devices_; }
   const std::vector<KernelObservation>& kernels() const { return kernels_; }
@@ -82,7 +74,8 @@ StepKind kind_at(const ShapePlace& step);
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds);
 
 // From those of the rows that have kernels. Error (config) when none has.
-KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows, bool calibrate = true);
+KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows,
+                             bool with_intervals = true);
 
 std::unique_ptr<Predictor> make_predictor(KernelModel model);
 

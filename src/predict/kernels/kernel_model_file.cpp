@@ -13,12 +13,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kKernelModelVersion = 1;
+constexpr int kKernelModelVersion = 2;
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000, kMostKinds = 10000;
 constexpr std::int64_t kMostKernels = 2'000'000, kMostSteps = 100'000;
 constexpr double kHuge = 1e30;
-// Kind, op, flops, bytes, rows, columns, inner; device, group, seconds, share; the place behind them.
-constexpr std::int64_t kKernelColumns = 11 + kShapeDimensions;
+// Kind, op, flops, bytes, rows, columns, inner; device, group, seconds, share, error; the place behind them.
+constexpr std::int64_t kKernelColumns = 12 + kShapeDimensions;
 // Device, group, logarithm; the place behind them.
 constexpr std::int64_t kStepColumns = 3 + kShapeDimensions;
 
@@ -50,6 +50,29 @@ DeviceRates device_in(const JsonMembers& members) {
   const JsonMembers rates = members.object("rates");
   for (const RateMember& rate : kRates) one.rates.*rate.member = rates.number(rate.name, 1e-30, kHuge);
   return one;
+}
+
+Json json_of(const StepIntervals& intervals) {
+  Json halves = Json::object(), doubts = Json::object();
+  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
+    halves[name(static_cast<StepKind>(kind))] = intervals.halves[kind];
+  for (std::size_t d = 0; d < StepIntervals::kDoubts; ++d)
+    doubts[StepIntervals::kDoubtNames[d]] = {{"exponent", intervals.doubts[d].exponent},
+                                             {"typical", intervals.doubts[d].typical}};
+  return {{"halves", std::move(halves)}, {"doubts", std::move(doubts)}};
+}
+
+StepIntervals intervals_in(const JsonMembers& members) {
+  StepIntervals intervals;
+  const JsonMembers halves = members.object("halves"), doubts = members.object("doubts");
+  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
+    intervals.halves[kind] = halves.number(name(static_cast<StepKind>(kind)), 0, 100);
+  for (std::size_t d = 0; d < StepIntervals::kDoubts; ++d) {
+    const JsonMembers doubt = doubts.object(StepIntervals::kDoubtNames[d]);
+    intervals.doubts[d] = {.exponent = doubt.number("exponent", -10, 10),
+                           .typical = doubt.number("typical", 1e-30, kHuge)};
+  }
+  return intervals;
 }
 
 // Whole numbers below `end`, and figures that make sense; one row is read from left to right.
@@ -100,7 +123,7 @@ ModelContainer to_container(const KernelModel& model) {
     const KernelShape& shape = one.shape;
     kernels.insert(kernels.end(), {number(shape.kind), number(shape.op), shape.flops, shape.bytes, shape.rows,
                                    shape.columns, shape.inner, static_cast<double>(one.device),
-                                   static_cast<double>(one.group), one.seconds, one.share});
+                                   static_cast<double>(one.group), one.seconds, one.share, one.error});
     kernels.insert(kernels.end(), shape.place.begin(), shape.place.end());
   }
   for (const StepObservation& one : model.steps()) {
@@ -110,14 +133,11 @@ ModelContainer to_container(const KernelModel& model) {
   }
   Json devices = Json::array();
   for (const DeviceRates& one : model.devices()) devices.push_back(json_of(one));
-  Json halves = Json::object();
-  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
-    halves[name(static_cast<StepKind>(kind))] = model.half_intervals[kind];
   Json description{{"runs", model.runs},
                    {"networks", model.networks},
                    {"kinds", names},
                    {"devices", std::move(devices)},
-                   {"half_intervals", std::move(halves)}};
+                   {"intervals", json_of(model.intervals)}};
   if (!model.memory.empty()) description["memory"] = Json::parse(memory_to_json(model.memory));
   const auto rows = [](std::size_t numbers, std::int64_t columns) {
     return static_cast<std::int64_t>(numbers) / columns;
@@ -154,6 +174,7 @@ KernelModel parse_kernel_model(const ModelContainer& container, const std::strin
     one.group = static_cast<int>(cells.index(kMostGroups));
     one.seconds = cells.number(0, kHuge);
     one.share = cells.number(0, 1);
+    one.error = cells.number(-1, 1);
     one.shape.place = cells.place();
     kernels.push_back(std::move(one));
   }
@@ -170,9 +191,7 @@ KernelModel parse_kernel_model(const ModelContainer& container, const std::strin
   KernelModel model(std::move(devices), std::move(kernels), std::move(steps));
   model.runs = members.number("runs", 0, kHuge);
   model.networks = members.texts("networks", kMostNetworks);
-  const JsonMembers halves = members.object("half_intervals");
-  for (std::size_t kind = 0; kind < kStepKinds; ++kind)
-    model.half_intervals[kind] = halves.number(name(static_cast<StepKind>(kind)), 0, 100);
+  model.intervals = intervals_in(members.object("intervals"));
   if (container.find(kHabitsTensor) != nullptr)
     model.memory = parse_kernel_memory(members.object("memory"), container, who);
   return model;

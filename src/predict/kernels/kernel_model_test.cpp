@@ -117,7 +117,7 @@ TEST(KernelModelTest, PredictsANetworkThatWasNeverSeen) {
   const RunSet set = set_by_law();
   const KernelModel model = fit_kernel_model(set, all_rows(set));
   EXPECT_EQ(model.runs, 12);
-  for (const double half : model.half_intervals) EXPECT_GT(half, 0);
+  for (const double half : model.intervals.halves) EXPECT_GT(half, 0);
   const RunSet others =
       prepare_runs({"others", {run_by_law("resnet32", 4), run_by_law("lenet", 16)}}, known_devices());
   const auto predictor = make_predictor(model);

@@ -37,7 +37,7 @@ class KernelPredictor : public Predictor {
     Prediction made;
     made.step_seconds = step.seconds;
     made.seconds = job.steps * step.seconds;  // what a process takes to start is not learned
-    const double half = model_.half_intervals[static_cast<std::size_t>(step.kind)];
+    const double half = model_.intervals.half(step);
     made.low_seconds = made.seconds * std::exp(-half);
     made.high_seconds = made.seconds * std::exp(half);
     made.known = step.known;

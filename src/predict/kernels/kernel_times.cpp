@@ -19,6 +19,21 @@ double mean_nearby(const std::vector<PlacedSample>& samples, const std::vector<N
   return sum / weights;
 }
 
+// Root of the mean square of those nearest.
+double error_nearby(const std::vector<double>& errors, const std::vector<NearSample>& near,
+                    double otherwise) {
+  constexpr int kNearest = 16;
+  double squares = 0;
+  int count = 0;
+  for (const NearSample& one : near) {
+    const double error = errors[one.sample];
+    if (error < 0) continue;
+    squares += error * error;
+    if (++count == kNearest) break;
+  }
+  return count == 0 ? otherwise : std::sqrt(squares / count);
+}
+
 }  // namespace
 
 void KernelTimes::Table::add_share(const PlacedSample& share) {
@@ -46,6 +61,7 @@ void KernelTimes::add(const KernelShape& shape, const KernelSample& sample) {
   if (!(sample.share > 0 && sample.seconds > 0)) return;
   placed.value = std::log(sample.seconds / sample.rates.seconds(shape));
   of_op.times.push_back(placed);
+  of_op.errors.push_back(sample.error);
 }
 
 KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rates, int without) const {
@@ -59,6 +75,7 @@ KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rat
   const PlacedEstimate times = estimate(all, near, shape.place);
   made.seconds *= std::exp(times.value);
   made.known = times.known;
+  made.error = error_nearby(of_op->second.errors, near, made.error);
   return made;
 }
 

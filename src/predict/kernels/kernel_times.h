@@ -14,6 +14,7 @@ struct KernelSample {
   int group = 0;       // samples of one group are left out together
   double seconds = 0;  // mean of those that ran
   double share = 1;    // of them that ran: a neighbour did the work of the others
+  double error = -1;   // of their prediction by others, as a logarithm; below 0: not known
 };
 
 // Seconds of kernels on devices, learned from kernels that were measured: what a device does at best, times
@@ -23,6 +24,7 @@ class KernelTimes {
   struct Estimate {
     double seconds = 0;  // with the chance that a neighbour does its work
     double known = 0;    // 0: nothing alike was measured, 1: the same
+    double error = 0.3;  // of predictions nearby, as a logarithm; as it is, where none is known
   };
 
   void add(const KernelShape& shape, const KernelSample& sample);
@@ -33,6 +35,7 @@ class KernelTimes {
   // By op or kind.
   struct Table {
     std::vector<PlacedSample> times;  // of what ran: logarithm of seconds over those at best
+    std::vector<double> errors;       // of their predictions by others
     std::vector<PlacedSample> shares;
     bool all_ran = true;
 
