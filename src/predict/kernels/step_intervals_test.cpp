@@ -21,8 +21,7 @@ std::vector<JudgedStep> steps_by_law(std::uint64_t seed, int count) {
     one.step = {.seconds = 1e-4 * std::pow(1e4, uniform(4 * i)),
                 .unknown = 0.1 * uniform(4 * i + 1),
                 .error = 0.01 + 0.4 * uniform(4 * i + 2)};
-    one.error =
-        2 * std::sqrt(one.step.error) * std::pow(one.step.seconds / 1e-3, -0.2) * uniform(4 * i + 3);
+    one.error = 2 * std::sqrt(one.step.error) * std::pow(one.step.seconds / 1e-3, -0.2) * uniform(4 * i + 3);
     steps.push_back(one);
   }
   return steps;
