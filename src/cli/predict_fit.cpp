@@ -106,7 +106,7 @@ int fit_kernels(const FitCommandOptions& options) {
     print_fit(set, judged, options);
     if (!options.no_intervals)
       for (std::size_t kind = 0; kind < predict::kStepKinds; ++kind)
-        fmt::print("90 % intervals: a factor of {:.3f} for most {} networks that were not seen\n",
+        fmt::print("90 % intervals: a factor of {:.3f} for typical {} networks that were not seen\n",
                    std::exp(model.intervals.halves[kind]), name(static_cast<predict::StepKind>(kind)));
     return 0;
   }
