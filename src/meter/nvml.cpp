@@ -15,7 +15,7 @@ namespace {
 // header to build with where there is no CUDA toolkit.
 using Device = void*;
 constexpr int kSuccess = 0;
-enum Clock : int { kNvmlSmClock = 1, kNvmlMemoryClock = 2 };
+enum Clock : int { kSmClock = 1, kMemoryClock = 2 };
 constexpr int kGpuTemperature = 0;
 constexpr unsigned kTextBytes = 96;
 
@@ -172,8 +172,8 @@ GpuDescription Nvml::describe(int device) const {
   if (nvml.uuid && nvml.uuid(handle, text, kTextBytes) == kSuccess) found.uuid = text;
   if (const auto memory = ask<Memory>(nvml.memory, handle))
     found.memory_bytes = static_cast<std::int64_t>(memory->total);
-  found.max_sm_mhz = to_int(ask<unsigned>(nvml.max_clock, handle, kNvmlSmClock));
-  found.max_memory_mhz = to_int(ask<unsigned>(nvml.max_clock, handle, kNvmlMemoryClock));
+  found.max_sm_mhz = to_int(ask<unsigned>(nvml.max_clock, handle, kSmClock));
+  found.max_memory_mhz = to_int(ask<unsigned>(nvml.max_clock, handle, kMemoryClock));
   found.power_limit_watts = scaled(ask<unsigned>(nvml.power_limit, handle), 1e-3);
   if (const auto mode = ask<int>(nvml.persistence, handle)) found.persistence = *mode != 0;
   found.ecc = ask_mode(nvml.ecc, handle);
@@ -196,8 +196,8 @@ GpuLoad Nvml::load(int device) const {
 
 GpuClocks Nvml::clocks(int device) const {
   const Device handle = handle_of(device);
-  return {to_int(ask<unsigned>(functions_->clock, handle, kNvmlSmClock)),
-          to_int(ask<unsigned>(functions_->clock, handle, kNvmlMemoryClock))};
+  return {to_int(ask<unsigned>(functions_->clock, handle, kSmClock)),
+          to_int(ask<unsigned>(functions_->clock, handle, kMemoryClock))};
 }
 
 std::optional<double> Nvml::energy_joules(int device) const {

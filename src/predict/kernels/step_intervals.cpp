@@ -46,13 +46,17 @@ const char* name(StepKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+double StepIntervals::doubt(const StepEstimate& step) const {
+  const Features features = features_of(step);
+  double doubt = 1;
+  for (std::size_t d = 0; d < kDoubts; ++d)
+    if (features[d] > 0) doubt *= std::pow(features[d] / doubts[d].typical, doubts[d].exponent);
+  return doubt;
+}
+
 double StepIntervals::half(const StepEstimate& step) const {
   constexpr double kMost = 3;  // a factor of 20 either way says that nothing is known
-  const Features features = features_of(step);
-  double half = halves[static_cast<std::size_t>(step.kind)];
-  for (std::size_t d = 0; d < kDoubts; ++d)
-    if (features[d] > 0) half *= std::pow(features[d] / doubts[d].typical, doubts[d].exponent);
-  return std::min(half, kMost);
+  return std::min(halves[static_cast<std::size_t>(step.kind)] * doubt(step), kMost);
 }
 
 StepIntervals calibrate(const std::vector<JudgedStep>& judged) {
@@ -66,11 +70,10 @@ StepIntervals calibrate(const std::vector<JudgedStep>& judged) {
       made.doubts[d] = {.exponent = exponents[d], .typical = record::median(values)};
     }
   }
-  made.halves.fill(1);
   std::vector<double> all;
   std::array<std::vector<double>, kStepKinds> by_kind;
   for (const JudgedStep& one : judged) {
-    all.push_back(one.error / made.half(one.step));
+    all.push_back(one.error / made.doubt(one.step));
     by_kind[static_cast<std::size_t>(one.step.kind)].push_back(all.back());
   }
   for (std::size_t kind = 0; kind < kStepKinds; ++kind)

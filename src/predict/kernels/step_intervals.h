@@ -33,6 +33,7 @@ struct StepIntervals {
   std::array<double, kStepKinds> halves{};  // as a logarithm, of a typical step; 0: not calibrated
   std::array<Doubt, kDoubts> doubts{};
 
+  double doubt(const StepEstimate& step) const;  // 1: of a typical step
   double half(const StepEstimate& step) const;
 };
 

@@ -63,6 +63,20 @@ TEST(StepIntervalsTest, AreOfTheirKindWhereThereIsEnoughOfIt) {
   EXPECT_GT(half(StepKind::recurrent), half(StepKind::convolutional));  // none seen: as all
 }
 
+// Also where some steps are four times as doubtful as the median: 361 of 400, ceil(401 x 0.9).
+TEST(StepIntervalsTest, HoldExactlyTheirShareOfWhatTheyWereCalibratedBy) {
+  constexpr int kLengths = 5, kSteps = 400;
+  std::vector<JudgedStep> steps;
+  for (int i = 0; i < kSteps; ++i) {
+    const double seconds = std::pow(10.0, -(i % kLengths));
+    steps.push_back({{.seconds = seconds}, 0.15 * std::pow(seconds, -0.3) * (i + 1) / kSteps});
+  }
+  const StepIntervals intervals = calibrate(steps);
+  int held = 0;
+  for (const JudgedStep& one : steps) held += one.error <= intervals.half(one.step) * (1 + 1e-12);
+  EXPECT_EQ(held, 361);
+}
+
 TEST(StepIntervalsTest, WithoutCalibrationThereAreNoneAndNoneIsEndless) {
   EXPECT_EQ(StepIntervals().half({.seconds = 1}), 0);
   StepIntervals wide;

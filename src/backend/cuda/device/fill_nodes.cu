@@ -7,7 +7,7 @@
 namespace trainyard::backend::cuda::device {
 namespace {
 
-// Above this the driver's own way is as good.
+// What libraries clear before they sum into it is less; more is left to the driver.
 constexpr std::size_t kSmallBytes = std::size_t{4} << 20;
 
 template <typename Word>
