@@ -1,6 +1,7 @@
 #include "analyze/bursts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -72,6 +73,31 @@ std::vector<bool> states_of(const std::vector<double>& values, double boundary) 
   return states;
 }
 
+// The two levels of a signal, if both last. A sampler that was held up makes one sample that is far from all
+// others: a level by itself, which hides theirs. Such lone ones are put among the others, and these are split
+// again; `lone` counts them.
+std::optional<TwoMeans> lasting_levels(const Signal& signal, std::size_t& lone) {
+  constexpr int kMostSplits = 4;
+  std::vector<double> values = signal.values;
+  for (int split = 0; split < kMostSplits; ++split) {
+    const std::optional<TwoMeans> levels = two_means(values, signal.durations());
+    const double apart = levels ? levels->high - levels->low : 0;
+    if (!levels || apart < kLeastContrast * levels->high ||
+        apart < kLeastOfCapacity * signal.capacity.value_or(0))
+      return std::nullopt;
+    const std::vector<bool> states = states_of(values, levels->boundary());
+    if (std::count(states.begin(), states.end(), states.front()) < std::ssize(states))
+      return levels->explained >= kClearlyTwo || stays_on_sides(values, levels->boundary()) ? levels
+                                                                                            : std::nullopt;
+    for (double& value : values)
+      if ((value > levels->boundary()) != states.front()) {
+        value = states.front() ? levels->high : levels->low;
+        ++lone;
+      }
+  }
+  return std::nullopt;
+}
+
 Stretches describe(const std::vector<double>& lengths, const Level& level) {
   Stretches found{lengths.size(), level.seconds, 0, 0, 0, level.mean, level.p95};
   if (lengths.empty()) return found;
@@ -110,21 +136,16 @@ BurstProfile find_bursts(const Signal& signal) {
     profile.peak_share =
         level_of(signal, [&](std::size_t i) { return signal.values[i] > kPeak * *signal.capacity; }).seconds /
         whole.seconds;
-  const std::optional<TwoMeans> levels = two_means(signal.values, signal.durations());
-  const double apart = levels ? levels->high - levels->low : 0;
-  const bool two = levels && apart >= kLeastContrast * levels->high &&
-                   apart >= kLeastOfCapacity * signal.capacity.value_or(0) &&
-                   (levels->explained >= kClearlyTwo || stays_on_sides(signal.values, levels->boundary()));
-  if (two) add_stretches(signal, levels->boundary(), profile);
-  if (profile.burst.count > 0 && profile.idle.count > 0) {
+  std::size_t lone = 0;
+  if (const std::optional<TwoMeans> levels = lasting_levels(signal, lone)) {
+    add_stretches(signal, levels->boundary(), profile);
     profile.low = levels->low;
     profile.high = levels->high;
     profile.explained = levels->explained;
     profile.period = find_period(signal);
   } else {  // one level, or another one in lone samples only
-    profile.bursts.clear();
-    profile.burst = {};
     profile.idle = describe({whole.seconds}, whole);
+    profile.lone_samples = lone;
   }
   return profile;
 }

@@ -132,6 +132,20 @@ TEST(Bursts, OneNoisySampleSplitsNothing) {
   EXPECT_EQ(find_bursts(signal).burst.count, clean.burst.count + 1);
 }
 
+TEST(Bursts, SamplesFarFromAllOthersHideNoLevels) {
+  const Signal wave = sampled({0.5, 2, 0.1, 0.9, 0}, 6, 7);
+  const BurstProfile clean = find_bursts(wave);
+  ASSERT_TRUE(clean.has_bursts());
+  for (const double far : {5.0, 20.0, 500.0}) {
+    Signal signal = wave;
+    signal.values[75] = far;
+    signal.values[200] = 3 * far;
+    const BurstProfile disturbed = find_bursts(signal);
+    EXPECT_EQ(disturbed.burst.count, clean.burst.count) << far;
+    EXPECT_EQ(disturbed.burst.seconds, clean.burst.seconds) << far;
+  }
+}
+
 TEST(Bursts, TimesAreOfTheClockNotOfSamples) {
   // Ten samples of a busy second, two of a second of rest.
   Signal signal{"cpu_cores", {0}, {}, 2.0};
