@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,16 @@ std::unique_ptr<Backend> make_onednn_backend();
 std::unique_ptr<Backend> make_null_backend();
 // Error (unsupported) when the machine has no such GPU.
 std::unique_ptr<Backend> make_cuda_backend(int ordinal, Precision precision, Effort tuning);
+
+// Vector instructions that kernels of oneDNN may use, by the names of ONEDNN_MAX_CPU_ISA. A processor or a
+// hypervisor may announce some that end the process: the best that really run were found by running them.
+struct CpuIsa {
+  std::string name;     // AVX512_CORE_BF16
+  std::string refused;  // the best that the processor announces, where that is better: AVX512_CORE_AMX
+  std::string reason;   // what became of a process that tried
+};
+// Absent until a backend of oneDNN was made in this process, and where the build has none.
+std::optional<CpuIsa> found_cpu_isa();
 
 // "reference", "onednn", "cuda", "null", or "auto": the fastest one this build has for the device.
 // `device`: "cpu", "cuda" or "cuda:1". Error (usage, unsupported) says what does not go together.

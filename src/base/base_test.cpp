@@ -1,5 +1,8 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -8,6 +11,7 @@
 #include "base/file.h"
 #include "base/nearest_name.h"
 #include "base/philox.h"
+#include "base/test_folder.h"
 #include "base/units.h"
 
 namespace trainyard {
@@ -63,6 +67,19 @@ TEST(AtomicFile, AppearsOnlyWhenCommitted) {
   kept.commit();
   EXPECT_EQ(read_file(folder / "b").size(), 5u);
   std::filesystem::remove_all(folder);
+}
+
+TEST(ReadFile, ReadsPipesAndStopsAtTheLimit) {
+  const TestFolder folder;
+  const std::filesystem::path file = folder.write("file", "12345"), pipe = folder.path() / "pipe";
+  EXPECT_EQ(read_file(file, 5).size(), 5u);
+  EXPECT_EQ(read_file(folder.write("empty", "")).size(), 0u);
+  expect_error(ErrorKind::config, "more than 4 bytes", [&] { read_file(file, 4); });
+  expect_error(ErrorKind::config, "more than 1000 bytes", [&] { read_file("/dev/zero", 1000); });
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << std::string(200'000, 'x'); });
+  EXPECT_EQ(read_file(pipe).size(), 200'000u);
+  writer.join();
 }
 
 TEST(AtomicFile, SaysWhyItCannotWrite) {

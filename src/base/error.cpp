@@ -32,6 +32,8 @@ const char* name(ErrorKind kind) {
       return "device";
     case ErrorKind::internal:
       return "internal";
+    case ErrorKind::interrupted:
+      return "interrupted";
   }
   return "unknown";
 }

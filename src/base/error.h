@@ -18,6 +18,7 @@ enum class ErrorKind {
   peer,         // another process failed or vanished
   device,       // an accelerator failed
   internal,     // our own invariant broke
+  interrupted,  // somebody asked to stop, and nothing is left to be kept
 };
 
 const char* name(ErrorKind kind);

@@ -28,6 +28,8 @@ int terminal_columns() {
 LiveLine::LiveLine(bool quiet, Cursor cursor)
     : visible_(!quiet && isatty(STDERR_FILENO) != 0), cursor_(cursor) {}
 
+void print_note(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 LiveLine::~LiveLine() {
   if (visible_ && drawn_seconds_ > 0) std::fputs("\r\033[K", stderr);
 }
@@ -38,7 +40,7 @@ void LiveLine::draw(std::string line) {
   if (!due()) return;
   drawn_seconds_ = now_seconds();
   if (static_cast<int>(line.size()) >= terminal_columns()) line.resize(terminal_columns() - 1);
-  fmt::print(stderr, "\r\033[K{}{}", line, cursor_ == Cursor::at_begin ? "\r" : "");
+  print_note(fmt::format("\r\033[K{}{}", line, cursor_ == Cursor::at_begin ? "\r" : ""));
   std::fflush(stderr);
 }
 

@@ -2,8 +2,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace trainyard {
+
+// Text for people on standard error, in the midst of work. What cannot be written, as to a full disk, is lost
+// and ends nothing; fmt::print would throw.
+void print_note(std::string_view text);
 
 // A line on standard error that is drawn over again; silent when that is not a terminal, or when told to be
 // quiet.

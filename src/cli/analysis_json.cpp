@@ -180,8 +180,8 @@ Json comparison_json(const analyze::SystemComparison& comparison, const record::
                       {"base_rate", comparison.faster->base_rate},
                       {"accuracy", comparison.faster->accuracy},
                       {"cross_validated_accuracy", comparison.faster->cross_validated_accuracy}};
-  json["verdicts"] = {{"faster", verdicts.count(record::Outcome::faster)},
-                      {"slower", verdicts.count(record::Outcome::slower)},
+  json["verdicts"] = {{"faster", verdicts.count(record::Outcome::better)},
+                      {"slower", verdicts.count(record::Outcome::worse)},
                       {"same", verdicts.count(record::Outcome::same)},
                       {"unclear", verdicts.count(record::Outcome::unclear)}};
   for (const analyze::JoinedPoint& one : comparison.joined) {

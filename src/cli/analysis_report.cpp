@@ -150,7 +150,7 @@ void print_comparison(const analyze::SystemComparison& comparison, const record:
     fmt::print("\nB is ahead in {} of the points; a logistic fit tells where with {} held out\n",
                percent(comparison.faster->base_rate), percent(comparison.faster->cross_validated_accuracy));
   fmt::print("\nwith intervals: {} faster, {} slower, {} same, {} unclear (trainyard compare lists them)\n",
-             verdicts.count(record::Outcome::faster), verdicts.count(record::Outcome::slower),
+             verdicts.count(record::Outcome::better), verdicts.count(record::Outcome::worse),
              verdicts.count(record::Outcome::same), verdicts.count(record::Outcome::unclear));
 }
 

@@ -7,11 +7,14 @@
 #include <CLI/CLI.hpp>
 
 #include "base/progress.h"
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/bandwidth_roofs.h"
 #include "cli/deployment_options.h"
 #include "cli/failure_record.h"
 #include "cli/op_report.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/stopping_options.h"
@@ -112,12 +115,6 @@ backend::StepContext next_step(const BenchOptions& options, const train::TimedSt
           static_cast<std::int64_t>(timed.warmup_seconds.size() + timed.seconds.size())};
 }
 
-void check_steps(const BenchOptions& options) {
-  if (options.steps < 1) fail(ErrorKind::usage, "--steps {}: must be at least 1", options.steps);
-  if (options.warmup_steps < 0)
-    fail(ErrorKind::usage, "--warmup {}: must be at least 0", options.warmup_steps);
-}
-
 Measurement measurement_of_steps(const train::TimedSteps& timed) {
   return {.warmup_seconds = timed.warmup_seconds,
           .step_seconds = timed.seconds,
@@ -132,9 +129,30 @@ Measurement measurement_of_steps(const train::TimedSteps& timed) {
           .gpu = timed.gpu};
 }
 
+// Runs the timed steps until there are enough of them or somebody asks to stop.
+train::TimedSteps time_until_enough(const BenchOptions& options, train::Replicas& replicas,
+                                    const Feeds& feeds, train::StepTracer* tracer,
+                                    record::StoppingRule& rule) {
+  ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
+  return train::time_steps(replicas, {options.warmup_steps, options.steps,
+                                      [&](std::int64_t done, double seconds) {
+                                        bar.update(done,
+                                                   bar.due() ? format_seconds(seconds) + " a step" : "");
+                                        const bool enough = done > options.warmup_steps && rule.add(seconds);
+                                        return !enough && !StopRequest::asked();
+                                      },
+                                      feeds.of_gpu.get(), feeds.of_host.get(), tracer});
+}
+
+void mark_interrupted(const BenchOptions& options, record::RunRecord& run) {
+  run.status = record::Status::interrupted;
+  run.reason = fmt::format("interrupted after {} of {} timed steps", run.step_seconds.size(), options.steps);
+  run.words["stopped_by"] = "signal";
+}
+
 int bench(const BenchOptions& options) {
   const RunStart start;
-  check_steps(options);
+  const StopRequest guard;
   check(options.trace, options.deployment);
   record::StoppingRule rule(to_limits(options.stopping, options.steps));
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
@@ -154,34 +172,34 @@ int bench(const BenchOptions& options) {
   });
   const Feeds feeds = fed ? start_feeds(replicas, *fed, options.feed) : Feeds{};
 
+  StopRequest::check();
+
   const auto tracer = make_tracer(options.trace);
-  ProgressBar bar("bench " + options.run.network, options.steps + options.warmup_steps, options.run.quiet);
-  const train::TimedSteps timed =
-      train::time_steps(replicas, {options.warmup_steps, options.steps,
-                                   [&](std::int64_t done, double seconds) {
-                                     bar.update(done, bar.due() ? format_seconds(seconds) + " a step" : "");
-                                     return done <= options.warmup_steps || !rule.add(seconds);
-                                   },
-                                   feeds.of_gpu.get(), feeds.of_host.get(), tracer.get()});
+  const train::TimedSteps timed = time_until_enough(options, replicas, feeds, tracer.get(), rule);
+  // What is left to be measured is left out where somebody asked to stop.
+  const bool interrupted = StopRequest::asked();
+  const bool peaks = !options.no_peak && !interrupted;
   std::optional<engine::OpBreakdown> ops;
-  if (options.ops) ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
+  if (options.ops && !interrupted)
+    ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
   Measurement measured = measurement_of_steps(timed);
-  if (!options.no_peak) measured.peak_flops_per_second = 0.5 * (peak_before + measure_peak(wanted, threads));
+  measured.peak_flops_per_second = peaks ? 0.5 * (peak_before + measure_peak(wanted, threads)) : peak_before;
   measured.feed = fed ? options.feed.c_str() : "none";
   record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(), measured);
-  if (!options.no_peak) add_bandwidth_roofs(run, wanted, threads);
+  if (peaks) add_bandwidth_roofs(run, wanted, threads);
   run.asked["steps"] = options.steps;
   if (fed) run.asked["feed"] = options.feed;
   if (ops) add_ops(run, *ops);
-  if (tracer != nullptr) keep_trace(*tracer, options.trace.file, options.run, run);
+  if (tracer != nullptr && !interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
   run.words["stopped_by"] = record::name(rule.state());
+  if (interrupted) mark_interrupted(options, run);
   keep_record(run, options.run);
   if (options.run.json)
     fmt::print("{}\n", to_json(run));
   else
     print_report(run);
   if (ops && !options.run.json) print_ops(*ops);
-  return 0;
+  return interrupted ? report_interrupted(run.reason) : 0;
 }
 
 }  // namespace
@@ -189,10 +207,15 @@ int bench(const BenchOptions& options) {
 std::function<int()> declare_bench(CLI::App& command) {
   const auto options = std::make_shared<BenchOptions>();
   add_run_options(command, options->run);
+  add_output_options(command, options->run);
   add_mode_option(command, options->run);
   add_deployment_options(command, options->deployment);
-  command.add_option("--steps,-s", options->steps, "Timed steps")->capture_default_str();
-  command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")->capture_default_str();
+  command.add_option("--steps,-s", options->steps, "Timed steps")
+      ->transform(within("steps"))
+      ->capture_default_str();
+  command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")
+      ->transform(within("warmup"))
+      ->capture_default_str();
   command
       .add_option(
           "--feed", options->feed,
@@ -207,11 +230,16 @@ std::function<int()> declare_bench(CLI::App& command) {
   command.add_flag("--ops", options->ops,
                    "After the timed steps, time each kernel: seconds, flops and bytes by op and category");
   command.footer(
+      "Ctrl-C and SIGTERM end after the current step: what was measured is printed and recorded with status\n"
+      "interrupted, and the exit code is 130.\n\n"
       "Examples:\n"
       "  trainyard bench --network deepmnist --batch 8 --optimizer adam --steps 10\n"
       "  trainyard bench --network rnn --cell gru --layers 1 --hidden 32 --length 10 --batch 16 --steps 10 "
       "--json");
-  return [options] {
+  return [options, &command] {
+    std::vector<Idle> idle = idle_options(options->run);
+    idle.push_back({options->deployment.devices == 1, {"--scaling"}, "there is one device"});
+    warn_of_idle_options(command, idle);
     return recording_failure("bench", options->run, options->deployment, [&] { return bench(*options); });
   };
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "cli/compare_report.h"
+#include "cli/option_checks.h"
 #include "cli/study_options.h"
 #include "store/store.h"
 #include "study/progress.h"
@@ -24,6 +26,8 @@ struct CompareOptions {
   std::filesystem::path a, b;
   std::vector<std::string> across;
   record::VerdictOptions verdict;
+  std::string metric = record::kQuietSpeed;
+  std::optional<double> accuracy;
   bool json = false;
 };
 
@@ -79,34 +83,40 @@ std::vector<std::string> values_of(const Runs& runs, const std::string& name) {
   return values;
 }
 
-Runs with_value(const Runs& runs, const Across& across, std::size_t index) {
+// Runs that have one of the values numbered from `first` to before `end`. Error (usage) where no run has one.
+Runs with_values(const Runs& runs, const Across& across, std::size_t first, std::size_t end) {
   Runs chosen;
-  for (const record::RunRecord& run : runs)
-    if (value_in(run, across.name) == across.values[index]) chosen.push_back(run);
-  if (chosen.empty())
-    fail(ErrorKind::usage, "--across {}: no run with {}; there are {}", across.name, across.values[index],
-         fmt::join(values_of(runs, across.name), ", "));
+  for (std::size_t i = first; i < end; ++i) {
+    const std::size_t before = chosen.size();
+    for (const record::RunRecord& run : runs)
+      if (value_in(run, across.name) == across.values[i]) chosen.push_back(run);
+    if (chosen.size() == before)
+      fail(ErrorKind::usage, "--across {}: no run with {}; there are {}", across.name, across.values[i],
+           fmt::join(values_of(runs, across.name), ", "));
+  }
   return chosen;
 }
 
-// Inside one study: the first value against every other one.
+// Inside one study: the first values of the settings against all others.
 ComparedSides sides_in_one(const CompareOptions& options) {
-  if (options.across.size() != 1)
+  if (options.across.empty())
     fail(ErrorKind::usage, "compare: with one study, --across KEY says what to compare in it");
   const Runs runs = read_runs(options.a);
-  Across across = parse_across(options.across.front());
-  if (across.values.empty()) across.values = values_of(runs, across.name);
-  if (across.values.size() < 2)
-    fail(ErrorKind::usage, "--across {}: every run has {}, there is nothing to compare", across.name,
-         across.values.front());
-  ComparedSides sides{
-      fmt::format("{} {}", across.name, across.values.front()),
-      fmt::format("{} {}", across.name, fmt::join(across.values.begin() + 1, across.values.end(), ", ")),
-      with_value(runs, across, 0),
-      {},
-      {across.name}};
-  for (std::size_t i = 1; i < across.values.size(); ++i)
-    for (record::RunRecord& run : with_value(runs, across, i)) sides.runs_b.push_back(std::move(run));
+  ComparedSides sides{"", "", runs, runs, {}};
+  for (const std::string& text : options.across) {
+    Across across = parse_across(text);
+    if (across.values.empty()) across.values = values_of(runs, across.name);
+    if (across.values.size() < 2)
+      fail(ErrorKind::usage, "--across {}: every run has {}, there is nothing to compare", across.name,
+           across.values.front());
+    const char* comma = sides.name_a.empty() ? "" : ", ";
+    sides.name_a += fmt::format("{}{} {}", comma, across.name, across.values.front());
+    sides.name_b += fmt::format("{}{} {}", comma, across.name,
+                                fmt::join(across.values.begin() + 1, across.values.end(), ", "));
+    sides.runs_a = with_values(sides.runs_a, across, 0, 1);
+    sides.runs_b = with_values(sides.runs_b, across, 1, across.values.size());
+    sides.across.insert(across.name);
+  }
   return sides;
 }
 
@@ -118,22 +128,26 @@ ComparedSides sides_in_two(const CompareOptions& options) {
     if (across.values.empty()) continue;
     if (across.values.size() != 2)
       fail(ErrorKind::usage, "--across '{}': two values expected, one of each side", text);
-    sides.runs_a = with_value(sides.runs_a, across, 0);
-    sides.runs_b = with_value(sides.runs_b, across, 1);
+    sides.runs_a = with_values(sides.runs_a, across, 0, 1);
+    sides.runs_b = with_values(sides.runs_b, across, 1, 2);
   }
   return sides;
 }
 
 int compare(const CompareOptions& options) {
   const ComparedSides sides = options.b.empty() ? sides_in_one(options) : sides_in_two(options);
+  Runs all = sides.runs_a;
+  all.insert(all.end(), sides.runs_b.begin(), sides.runs_b.end());
+  const record::Metric metric = record::find_metric(options.metric, options.accuracy, all);
   const record::Comparison comparison =
-      record::compare_cells(sides.runs_a, sides.runs_b, sides.across, options.verdict);
-  if (comparison.cells.empty()) fail(ErrorKind::config, "compare: {}", why_nothing(sides, comparison));
+      record::compare_cells(sides.runs_a, sides.runs_b, sides.across, metric, options.verdict);
+  if (comparison.cells.empty())
+    fail(ErrorKind::config, "compare: {}", why_nothing(sides, comparison, metric));
   if (options.json)
-    fmt::print("{}\n", comparison_json(sides, comparison, options.verdict).dump());
+    fmt::print("{}\n", comparison_json(sides, comparison, metric, options.verdict).dump());
   else
-    print_comparison(sides, comparison, options.verdict);
-  return comparison.count(record::Outcome::slower) > 0 ? 3 : 0;
+    print_comparison(sides, comparison, metric, options.verdict);
+  return comparison.count(record::Outcome::worse) > 0 ? 3 : 0;
 }
 
 }  // namespace
@@ -145,25 +159,42 @@ std::function<int()> declare_compare(CLI::App& command) {
       ->type_name("A");
   command.add_option("b", options->b, "After: likewise; may be left out with --across")->type_name("B");
   command
-      .add_option("--across", options->across,
-                  "Compare runs that differ in this setting, too; within one study, its values")
+      .add_option(
+          "--across", options->across,
+          "Compare runs that differ in this setting, too; within one study, its first value against the "
+          "others; may be given several times")
       ->type_name("KEY[=VALUE,VALUE]");
   command
+      .add_option(
+          "--metric", options->metric,
+          "What to compare: the speed of the faster steps, which a busy machine leaves alone; "
+          "images_per_second, in which stalls count; p95_step_seconds, seconds_to_accuracy, or any figure of "
+          "the records, such as peak_memory_bytes")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command
+      .add_option("--accuracy", options->accuracy,
+                  "Test accuracy, 0 to 1, that runs must reach: a cell that misses it is worse, however fast")
+      ->transform(within(record::NumberRange::real(0, 1)))
+      ->type_name("SHARE");
+  command
       .add_option("--minimum-effect", options->verdict.minimum_effect, "Smaller differences do not matter")
-      ->check(CLI::Range(0.0, 10.0))
+      ->transform(within(record::NumberRange::real(0, 10)))
       ->capture_default_str();
   command
       .add_option("--run-spread", options->verdict.assumed_run_spread,
                   "Spread from run to run to assume where each side has one run only")
-      ->check(CLI::Range(0.0, 10.0))
+      ->transform(within(record::NumberRange::real(0, 10)))
       ->capture_default_str();
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Cells are compared when all their settings agree. Verdicts are on B: SAME, FASTER, SLOWER, or "
       "UNCLEAR\n"
-      "when there are too few runs to tell. The exit code is 3 when any cell is slower.\n\n"
+      "when there are too few runs to tell; BETTER or WORSE of metrics that are no time. The exit code is 3 "
+      "when any "
+      "cell is slower or worse.\n\n"
       "Examples:\n"
-      "  trainyard compare results/smoke results/smoke\n"
+      "  trainyard compare results/smoke results/smoke --metric images_per_second\n"
       "  trainyard compare results/smoke --across batch=4,16 --json");
   return [options] { return compare(*options); };
 }

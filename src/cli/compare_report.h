@@ -18,11 +18,12 @@ struct ComparedSides {
 
 // A table of the cells, then what could not be compared, then what else differs, then one line that counts.
 void print_comparison(const ComparedSides& sides, const record::Comparison& comparison,
-                      const record::VerdictOptions& options);
+                      const record::Metric& metric, const record::VerdictOptions& options);
 nlohmann::ordered_json comparison_json(const ComparedSides& sides, const record::Comparison& comparison,
-                                       const record::VerdictOptions& options);
+                                       const record::Metric& metric, const record::VerdictOptions& options);
 
 // One line: why no cell could be compared.
-std::string why_nothing(const ComparedSides& sides, const record::Comparison& comparison);
+std::string why_nothing(const ComparedSides& sides, const record::Comparison& comparison,
+                        const record::Metric& metric);
 
 }  // namespace trainyard::cli

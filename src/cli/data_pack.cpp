@@ -8,8 +8,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/data_commands.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "pack/pack.h"
 
 namespace trainyard::cli {
@@ -22,13 +25,20 @@ struct DataPackOptions {
   std::filesystem::path to, cache;
   pack::PhotoOptions photos;
   int shards = 0;
-  bool json = false, quiet = false;
+  bool resume = false, json = false, quiet = false;
 };
 
 // What was asked for, and what was left out of it.
 struct DataPackResult {
   std::vector<pack::PackedSet> sets;
   std::vector<std::filesystem::path> left_out;
+
+  // The first set that is not whole; null when all are.
+  const pack::PackedSet* cut_short() const {
+    const auto found =
+        std::find_if(sets.begin(), sets.end(), [](const pack::PackedSet& set) { return !set.is_whole(); });
+    return found == sets.end() ? nullptr : &*found;
+  }
 };
 
 void read_pixels(const std::string& text, pack::PhotoOptions& photos) {
@@ -49,8 +59,12 @@ void read_pixels(const std::string& text, pack::PhotoOptions& photos) {
 
 pack::PackOptions options_for(const DataPackOptions& options, const std::string& name,
                               const std::string& split) {
-  return {options.to, options.name.empty() ? name : options.name,
-          options.split.empty() ? split : options.split, options.shards, options.quiet || options.json};
+  return {options.to,
+          options.name.empty() ? name : options.name,
+          options.split.empty() ? split : options.split,
+          options.shards,
+          options.quiet || options.json,
+          options.resume};
 }
 
 DataPackResult pack_known(const DataPackOptions& options) {
@@ -94,32 +108,43 @@ void print_packed_json(const DataPackOptions& options, const DataPackResult& res
     sets.push_back({{"name", set.name},
                     {"split", set.split},
                     {"shards", set.shards},
+                    {"complete_shards", set.complete_shards},
                     {"records", set.records},
                     {"classes", set.classes},
                     {"bytes", set.bytes}});
   for (const std::filesystem::path& path : result.left_out) left_out.push_back(path.string());
-  const Json json{
-      {"folder", options.to.string()}, {"sets", sets}, {"left_out", left_out}, {"seconds", seconds}};
+  Json json{{"folder", options.to.string()}, {"sets", sets}, {"left_out", left_out}, {"seconds", seconds}};
+  if (result.cut_short() != nullptr) json["interrupted"] = true;
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int end_of_pack(const DataPackOptions& options, const DataPackResult& result) {
+  const pack::PackedSet* set = result.cut_short();
+  if (set == nullptr) return 0;
+  return report_interrupted(fmt::format(
+      "data pack: interrupted: {} of {} shards of {}-{} are complete in '{}'; the same command with "
+      "--resume goes on",
+      set->complete_shards, set->shards, set->name, set->split, options.to.string()));
 }
 
 int run_data_pack(DataPackOptions options) {
   read_pixels(options.pixels, options.photos);
   const double began = now_seconds();
+  const StopRequest guard;
   const DataPackResult result = pack_source(options);
   const double seconds = now_seconds() - began;
   if (options.json) {
     print_packed_json(options, result, seconds);
-    return 0;
+    return end_of_pack(options, result);
   }
   for (const pack::PackedSet& set : result.sets)
     fmt::print("{}-{}: {} records of {} classes in {} shards, {} in {}\n", set.name, set.split, set.records,
-               set.classes, set.shards, format_bytes(set.bytes), options.to.string());
+               set.classes, set.complete_shards, format_bytes(set.bytes), options.to.string());
   if (!result.left_out.empty())
     fmt::print("left out: {} files that are neither JPEG nor PNG, the first is '{}'\n",
                result.left_out.size(), result.left_out.front().string());
   fmt::print("took {}\n", format_seconds(seconds));
-  return 0;
+  return end_of_pack(options, result);
 }
 
 }  // namespace
@@ -131,34 +156,50 @@ std::function<int()> declare_data_pack(CLI::App& command) {
                   "A folder with one folder of images a class; mnist, cifar10; synthetic")
       ->required()
       ->type_name("SOURCE");
-  command.add_option("--to", options->to, "Folder for the record files")->required()->type_name("DIR");
+  add_output_folder(command, "--to", options->to, "Folder for the record files")->required();
   command.add_option("--shards", options->shards, "Files of a split (default: one for every 10000 records)")
-      ->check(CLI::PositiveNumber);
+      ->transform(within(record::NumberRange::whole(1, 100'000)));
   command
       .add_option("--split", options->split,
                   "train, validation, test (default: train; both of mnist and cifar10)")
       ->type_name("NAME");
   command.add_option("--name", options->name, "First part of the files' names (default: that of the source)")
       ->type_name("NAME");
-  command.add_option("--images", options->photos.images, "Of synthetic: how many")->capture_default_str();
-  command.add_option("--classes", options->photos.classes, "Of synthetic: how many")->capture_default_str();
+  command.add_option("--images", options->photos.images, "Of synthetic: how many")
+      ->transform(within(record::NumberRange::whole(1, 1'000'000'000)))
+      ->capture_default_str();
+  command.add_option("--classes", options->photos.classes, "Of synthetic: how many")
+      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
+      ->capture_default_str();
   command.add_option("--pixels", options->pixels, "Of synthetic: least and largest side")
       ->type_name("N..M")
       ->capture_default_str();
   command.add_option("--seed", options->photos.seed, "Of synthetic, and of the order of a folder's images")
+      ->transform(within("seed"))
       ->capture_default_str();
   command.add_option("--cache", options->cache, "Cache folder (default: ~/.cache/trainyard)")
       ->type_name("DIR");
+  command.add_flag("--resume", options->resume,
+                   "Go on with a set that was interrupted: shards that are complete stay");
   command.add_flag("--quiet", options->quiet, "No progress bar");
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "The files are TFRecords of tf.train.Example (docs/formats/records.md). Images of folders are kept "
       "byte for\n"
-      "byte, those of mnist and cifar10 become PNGs, synthetic ones are JPEGs.\n\n"
+      "byte, those of mnist and cifar10 become PNGs, synthetic ones are JPEGs. Ctrl-C leaves the shards that "
+      "are\n"
+      "complete, with exit code 130.\n\n"
       "Examples:\n"
       "  trainyard data pack synthetic --to made-up --images 200 --classes 5\n"
       "  trainyard data pack flowers --to records --shards 2");
-  return [options] { return run_data_pack(*options); };
+  return [options, &command] {
+    const bool made = options->source == "synthetic", folder = std::filesystem::is_directory(options->source);
+    warn_of_idle_options(command,
+                         {{!made, {"--images", "--classes", "--pixels"}, "the source is not synthetic"},
+                          {!made && !folder, {"--seed"}, "mnist and cifar10 keep their order"},
+                          {made || folder, {"--cache"}, "it has mnist and cifar10"}});
+    return run_data_pack(*options);
+  };
 }
 
 }  // namespace trainyard::cli

@@ -1,12 +1,14 @@
 #include "cli/deployment_options.h"
 
 #include "base/error.h"
+#include "cli/option_checks.h"
 #include "ps/mode.h"
 
 namespace trainyard::cli {
 
 void add_deployment_options(CLI::App& command, DeploymentOptions& options) {
   command.add_option("--devices", options.devices, "Devices; on the CPU each gets a share of the threads")
+      ->transform(within("devices"))
       ->capture_default_str();
   command
       .add_option("--strategy", options.strategy,
@@ -28,7 +30,6 @@ bool is_server_mode(const std::string& text) {
 
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
-  if (options.devices < 1) fail(ErrorKind::usage, "--devices {}: must be at least 1", options.devices);
   deployment.devices = options.devices;
   if (is_server_mode(options.strategy)) {
     deployment.strategy = train::Strategy::servers;

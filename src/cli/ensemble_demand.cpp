@@ -1,15 +1,19 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_options.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "meter/cpu.h"
 #include "train/ensemble/sample_maker.h"
 #include "train/timed_steps.h"
@@ -34,20 +38,24 @@ struct Demand {
   double images_per_second = 0;
 };
 
-// Of a network whose batches are there.
-Demand measure_demand(const MemberSpec& member, const EnsembleSpec& spec, double seconds) {
+// Of a network whose batches are there. Nothing when somebody asked to stop: a time that was cut short is no
+// row.
+std::optional<Demand> measure_demand(const MemberSpec& member, const EnsembleSpec& spec, double seconds) {
   train::SessionOptions session = to_session(member.run);
   session.model.input = spec.preprocess.output;
   train::Replicas replicas(session, {});
   const double began = now_seconds();
   train::TimingOptions timing{.warmup_steps = 3, .steps = 1000};
-  timing.after_step = [&](std::int64_t done, double) { return done < 5 || now_seconds() - began < seconds; };
+  timing.after_step = [&](std::int64_t done, double) {
+    return !StopRequest::asked() && (done < 5 || now_seconds() - began < seconds);
+  };
   const train::TimedSteps timed = train::time_steps(replicas, timing);
+  if (StopRequest::asked()) return std::nullopt;
   std::vector<double> sorted = timed.seconds;
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
                    sorted.end());
-  return {member.run.network, member.run.device, member.run.batch,
-          static_cast<double>(member.run.batch) / sorted[sorted.size() / 2]};
+  return Demand{member.run.network, member.run.device, member.run.batch,
+                static_cast<double>(member.run.batch) / sorted[sorted.size() / 2]};
 }
 
 struct Supply {
@@ -55,8 +63,8 @@ struct Supply {
   double images_per_second = 0, cpu_seconds_per_image = 0;
 };
 
-// Of one preprocessor with a thread on each of so many cores.
-Supply measure_supply(const StreamOptions& stream, int cores, double seconds) {
+// Of one preprocessor with a thread on each of so many cores; as above.
+std::optional<Supply> measure_supply(const StreamOptions& stream, int cores, double seconds) {
   pin_thread(std::span(process_cores()).first(static_cast<std::size_t>(cores)));
   SampleMaker maker(stream.source, cores);
   OwnedBlock block = BlockPool(stream.sizes()).take();
@@ -65,50 +73,79 @@ Supply measure_supply(const StreamOptions& stream, int cores, double seconds) {
   const meter::CpuSnapshot cpu = meter::read_cpu();
   const double began = now_seconds();
   while (now_seconds() - began < seconds) {
+    if (StopRequest::asked()) return std::nullopt;
     block->clear();
     maker.make(*block);
   }
   const auto images = static_cast<double>(maker.made() - before);
-  return {cores, images / (now_seconds() - began), meter::read_cpu().since(cpu).cpu_seconds() / images};
+  return Supply{cores, images / (now_seconds() - began), meter::read_cpu().since(cpu).cpu_seconds() / images};
 }
 
-int run_demand(const DemandOptions& options) {
-  const EnsembleSpec spec = to_ensemble(options.ensemble);
-  const StreamOptions stream = to_stream(spec);
-  const double seconds = options.ensemble.seconds > 0 ? options.ensemble.seconds : 3;
-  std::vector<int> cores = options.cores;
-  for (int count = 1; options.cores.empty() && count <= static_cast<int>(process_cores().size()); count *= 2)
-    cores.push_back(count);
+// Rows in the order in which they were measured; fewer than there are when somebody asked to stop.
+std::vector<Supply> measure_supplies(const StreamOptions& stream, std::vector<int> cores, double seconds) {
+  const int most = static_cast<int>(process_cores().size());
+  const bool doubling = cores.empty();
+  for (int count = 1; doubling && count <= most; count *= 2) cores.push_back(count);
+  for (const int count : cores)
+    if (count > most) fail(ErrorKind::usage, "--supply-cores {}: this process may use {}", count, most);
   std::vector<Supply> supplies;
   for (const int count : cores) {
-    if (count < 1 || count > static_cast<int>(process_cores().size()))
-      fail(ErrorKind::usage, "--supply-cores {}: this process may use {}", count, process_cores().size());
-    supplies.push_back(measure_supply(stream, count, seconds));
+    if (StopRequest::asked()) break;
+    if (const std::optional<Supply> supply = measure_supply(stream, count, seconds))
+      supplies.push_back(*supply);
   }
   pin_thread(process_cores());
+  return supplies;
+}
+
+std::vector<Demand> measure_demands(const EnsembleSpec& spec, double seconds) {
   std::vector<Demand> demands;
   for (const MemberSpec& member : spec.members) {
     const bool known = std::any_of(demands.begin(), demands.end(), [&](const Demand& demand) {
       return demand.network == member.run.network && demand.device == member.run.device &&
              demand.batch == member.run.batch;
     });
-    if (!known && !member.is_timed()) demands.push_back(measure_demand(member, spec, seconds));
+    if (known || member.is_timed() || StopRequest::asked()) continue;
+    if (const std::optional<Demand> demand = measure_demand(member, spec, seconds))
+      demands.push_back(*demand);
   }
+  return demands;
+}
+
+void print_demand_json(const std::vector<Demand>& demands, const std::vector<Supply>& supplies,
+                       double supply) {
+  Json json{{"demand", Json::array()}, {"supply", Json::array()}};
+  for (const Demand& demand : demands)
+    json["demand"].push_back({{"network", demand.network},
+                              {"device", demand.device},
+                              {"batch", demand.batch},
+                              {"images_per_second", demand.images_per_second},
+                              {"preprocessors", std::ceil(demand.images_per_second / supply)}});
+  for (const Supply& one : supplies)
+    json["supply"].push_back({{"cores", one.cores},
+                              {"images_per_second", one.images_per_second},
+                              {"cpu_seconds_per_image", one.cpu_seconds_per_image}});
+  if (StopRequest::asked()) json["interrupted"] = true;
+  fmt::print("{}\n", json.dump(2));
+}
+
+int end_of_demand(std::size_t rows) {
+  if (!StopRequest::asked()) return 0;
+  return report_interrupted(fmt::format("ensemble demand: interrupted after {} rows", rows));
+}
+
+int run_demand(const DemandOptions& options) {
+  const EnsembleSpec spec = to_ensemble(options.ensemble);
+  const StreamOptions stream = to_stream(spec);
+  const double seconds = options.ensemble.seconds > 0 ? options.ensemble.seconds : 3;
+  const StopRequest guard;
+  const std::vector<Supply> supplies = measure_supplies(stream, options.cores, seconds);
+  const std::vector<Demand> demands = measure_demands(spec, seconds);
   const double supply = supplies.empty() ? 0 : supplies.back().images_per_second;
+  const std::size_t rows = supplies.size() + demands.size();
   if (options.ensemble.json) {
-    Json json{{"demand", Json::array()}, {"supply", Json::array()}};
-    for (const Demand& demand : demands)
-      json["demand"].push_back({{"network", demand.network},
-                                {"device", demand.device},
-                                {"batch", demand.batch},
-                                {"images_per_second", demand.images_per_second},
-                                {"preprocessors", std::ceil(demand.images_per_second / supply)}});
-    for (const Supply& one : supplies)
-      json["supply"].push_back({{"cores", one.cores},
-                                {"images_per_second", one.images_per_second},
-                                {"cpu_seconds_per_image", one.cpu_seconds_per_image}});
-    fmt::print("{}\n", json.dump(2));
-    return 0;
+    print_demand_json(demands, supplies, supply);
+    return end_of_demand(rows);
   }
   fmt::print("{:<24} {:>8} {:>6} {:>10} {:>14}\n", "network", "device", "batch", "images/s", "preprocessors");
   for (const Demand& demand : demands)
@@ -118,7 +155,7 @@ int run_demand(const DemandOptions& options) {
   for (const Supply& one : supplies)
     fmt::print("{:<24} {:>6} {:>10.1f} {:>13}\n", spec.preprocess.name, one.cores, one.images_per_second,
                format_seconds(one.cpu_seconds_per_image));
-  return 0;
+  return end_of_demand(rows);
 }
 
 }  // namespace
@@ -129,15 +166,20 @@ std::function<int()> declare_ensemble_demand(CLI::App& command) {
   command
       .add_option("--supply-cores", options->cores,
                   "Cores for which preprocessing is timed (default: 1, 2, 4 ...)")
+      ->transform(within("cores"))
       ->delimiter(',');
   command.footer(
       "Times each network of the file on batches that are there, and one preprocessor by cores: how many of "
       "them\n"
-      "the network needs.\n\n"
+      "the network needs. Ctrl-C shows the rows that are complete, with exit code 130.\n\n"
       "Examples:\n"
       "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 0.2\n"
       "  trainyard ensemble demand studies/ensemble-photos.yaml --seconds 0.2 --supply-cores 1 --json");
-  return [options] {
+  return [options, &command] {
+    warn_of_idle_options(command, {{true,
+                                    {"--preprocessors", "--threads", "--steps", "--epochs", "--idle-seconds",
+                                     "--patience", "--lost", "--out", "--overwrite", "--no-eval", "--record"},
+                                    "networks and preprocessing are timed each by itself, for --seconds"}});
     if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
     return run_demand(*options);
   };

@@ -4,18 +4,22 @@
 #include <csignal>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/progress.h"
+#include "base/stop_request.h"
 #include "cli/exit_code.h"
 #include "cli/job_process.h"
 #include "cli/mpirun.h"
 #include "study/end_status.h"
-#include "train/stop_request.h"
+#include "train/job_check.h"
 
 namespace trainyard::cli {
 namespace {
@@ -41,7 +45,7 @@ std::vector<std::string> words_of(const char* name, const EnsembleOptions& optio
   if (options.rate >= 0) add("--rate", fmt::format("{}", options.rate));
   if (options.seconds > 0) add("--seconds", fmt::format("{}", options.seconds));
   if (!options.out.empty()) add("--out", options.out.string());
-  if (options.resume) words.emplace_back("--resume");
+  if (options.resume.is_given()) words.emplace_back("--resume");
   if (options.overwrite) words.emplace_back("--overwrite");
   if (options.no_eval) words.emplace_back("--no-eval");
   return words;
@@ -65,7 +69,7 @@ class InPlaceJob {
       : options_(options), spec_(spec), results_(results), logs_(logs) {}
 
   void run() {
-    const train::StopRequest guard;
+    const StopRequest guard;
     start_preprocessor();
     const std::string address = wait_for_address();
     for (std::size_t i = 0; i < spec_.members.size(); ++i)
@@ -100,7 +104,7 @@ class InPlaceJob {
     std::error_code ignored;
     std::filesystem::remove(announce_, ignored);
     std::int64_t first = 0;
-    if (options_.resume) {
+    if (options_.resume.is_given()) {
       first = std::numeric_limits<std::int64_t>::max();
       for (std::size_t i = 0; i < spec_.members.size(); ++i)
         first = std::min(first, place_of(spec_, member_folder(options_.out, static_cast<int>(i))).next()[0]);
@@ -158,7 +162,7 @@ class InPlaceJob {
       look_after(member);
     } catch (const Error& error) {
       member.dropped = true;
-      fmt::print(stderr, "trainyard: {}; going on without it\n", error.what());
+      print_note(fmt::format("trainyard: {}; going on without it\n", error.what()));
     }
   }
 
@@ -191,7 +195,7 @@ class InPlaceJob {
   }
 
   void pass_on_interrupt() {
-    if (!train::StopRequest::asked() || passed_on_) return;
+    if (!StopRequest::asked() || passed_on_) return;
     for (const Part& member : members_) member.process->signal(SIGTERM);
     passed_on_ = true;
   }
@@ -214,10 +218,10 @@ class MpiEnsemble {
       : options_(options), spec_(spec), results_(results), logs_(logs) {}
 
   void run() {
-    const train::StopRequest guard;
+    const StopRequest guard;
     while (true) {
       const MpiJobEnd end = run_once();
-      if (end.exit_code == 0 || train::StopRequest::asked()) return;
+      if (end.exit_code == 0 || StopRequest::asked()) return;
       if (spec_.patience.then != train::ensemble::Lost::drop || end.lost.empty()) give_up(end);
       leave_out(end);
     }
@@ -229,8 +233,13 @@ class MpiEnsemble {
     std::vector<std::string> words = words_of("member", options_, results_);
     if (!spec_.left_out.empty())
       words.insert(words.end(), {"--left-out", fmt::format("{}", fmt::join(spec_.left_out, ","))});
-    return run_mpi_job({static_cast<int>(numbers.size()), words, logs_, options_.quiet,
-                        [this](int rank) { return name_of(rank); }});
+    MpiJob job{static_cast<int>(numbers.size()), words, logs_, options_.quiet,
+               [this](int rank) { return name_of(rank); }};
+    place_ranks(job, options_.hosts, options_.remote_shell);
+    if (!all_are_here(job) && options_.out.empty())
+      fail(ErrorKind::usage, "--hosts '{}': give --out, a folder that all machines see",
+           options_.hosts.string());
+    return run_mpi_job(job);
   }
 
   std::string name_of(int rank) const {
@@ -257,11 +266,11 @@ class MpiEnsemble {
       forget_results(results_, numbers.back());
     }
     const bool is_named = end.reason.starts_with(names.front());
-    fmt::print(stderr, "trainyard: {}{}; going on without it{}\n",
-               is_named ? "" : fmt::format("{}: ", fmt::join(names, ", ")), end.reason,
-               options_.out.empty() ? ", from the beginning: no --out was given" : "");
+    print_note(fmt::format("trainyard: {}{}; going on without it{}\n",
+                           is_named ? "" : fmt::format("{}: ", fmt::join(names, ", ")), end.reason,
+                           options_.out.empty() ? ", from the beginning: no --out was given" : ""));
     spec_.left_out.insert(spec_.left_out.end(), numbers.begin(), numbers.end());
-    options_.resume = !options_.out.empty();
+    options_.resume.value = options_.out.empty() ? "" : "auto";
     options_.overwrite = false;
   }
 
@@ -270,10 +279,47 @@ class MpiEnsemble {
   const std::filesystem::path results_, logs_;
 };
 
+// What members are alike in that take as much memory.
+std::string memory_key(const RunOptions& run) {
+  std::string key =
+      fmt::format("{} {} {} {} {} {} {} {} {}", run.network, run.batch, run.classes, run.backend, run.device,
+                  run.precision, run.optimizer, run.ema > 0, run.no_fusion);
+  for (const auto& [name, value] : run.parameters) key += fmt::format(" {}={}", name, value);
+  return key;
+}
+
+// Samples that wait in the queues of one process.
+double queue_bytes(const EnsembleSpec& spec) {
+  const auto images = static_cast<double>(spec.made_images) + static_cast<double>(spec.ahead_images);
+  const double most = images * static_cast<double>(spec.preprocess.output.elements());
+  return spec.queue_bytes > 0 ? std::min(most, 2.0 * static_cast<double>(spec.queue_bytes)) : most;
+}
+
+// Members and preprocessors have to have room on this machine together.
+void check_room_for_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec) {
+  const auto members = static_cast<int>(spec.members.size());
+  MpiJob job{.ranks = members};
+  const bool in_place = spec.design == train::ensemble::Design::shared_memory;
+  if (!in_place) place_ranks(job, options.hosts, options.remote_shell);
+  const int here = in_place ? members : ranks_here(job), preprocessors = in_place ? 1 : 0;
+  const std::string who = fmt::format("ensemble of {} members", members);
+  train::check_job(who, {{here + preprocessors, train::process_bytes()}});
+  std::vector<train::JobPart> parts{{preprocessors, train::process_bytes()}};
+  std::map<std::string, double> known;  // by what members are alike in, for the memory that they take
+  for (const MemberSpec& member : std::span(spec.members).first(static_cast<std::size_t>(here))) {
+    double& bytes = known[member.is_timed() ? "timed" : memory_key(member.run)];
+    if (bytes == 0)
+      bytes = member.is_timed() ? train::process_bytes() : train::worker_bytes(to_session(member.run));
+    parts.push_back({1, bytes + queue_bytes(spec)});
+  }
+  train::check_job(who, parts);
+}
+
 }  // namespace
 
 void run_ensemble_job(const EnsembleOptions& options, const EnsembleSpec& spec,
                       const std::filesystem::path& results) {
+  check_room_for_ensemble(options, spec);
   const std::filesystem::path logs = results / "logs";
   make_folders(logs);
   if (spec.design == train::ensemble::Design::shared_memory)

@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "base/file.h"
+#include "base/stop_request.h"
 #include "cli/ensemble_progress.h"
 #include "cli/ensemble_use.h"
 #include "cli/exit_code.h"
@@ -25,7 +26,6 @@
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/run_folder.h"
-#include "train/stop_request.h"
 #include "train/training.h"
 
 namespace trainyard::cli {
@@ -73,7 +73,7 @@ class Member {
     if (number_ >= static_cast<int>(spec_.members.size()))
       fail(ErrorKind::usage, "--member {}: there are {}", number_, spec_.members.size());
     if (!options.out.empty()) open_folder();
-    if (options.resume) place_ = place_of(spec_, member_folder(options.out, number_));
+    if (options.resume.is_given()) place_ = place_of(spec_, member_folder(options.out, number_));
     sharers_ = job != nullptr ? train::ensemble::find_core_sharers(*job, spec_.patience.seconds)
                               : train::ensemble::CoreSharers{static_cast<int>(spec_.members.size()), number_};
     if (job != nullptr) {
@@ -86,7 +86,7 @@ class Member {
   }
 
   int run() {
-    const train::StopRequest guard;
+    const StopRequest guard;
     before_ = meter::read_cpu();  // what the start took is no part of the stream
     std::vector<FillLog::Queue> queues{{"ahead", [this] { return stream_->fill(); }}};
     if (passed_ && passed_->made()) queues.push_back({"made", [this] { return *passed_->made(); }});
@@ -122,7 +122,7 @@ class Member {
   void open_folder() {
     const std::filesystem::path path = member_folder(options_.out, number_);
     // A run that was killed early may have left no checkpoint of this member.
-    resumes_ = options_.resume && engine::latest_checkpoint(path).has_value();
+    resumes_ = options_.resume.is_given() && engine::latest_checkpoint(path).has_value();
     folder_ = std::make_unique<train::RunFolder>(path, resumes_             ? train::Existing::resume
                                                        : options_.overwrite ? train::Existing::overwrite
                                                                             : train::Existing::refuse);
@@ -142,7 +142,7 @@ class Member {
                       .stopped = [&] {
                         if (first_batch == 0) first_batch = now_seconds();
                         note.reached(begun++);
-                        return train::StopRequest::asked() ||
+                        return StopRequest::asked() ||
                                (by_time && now_seconds() - first_batch > options_.seconds);
                       }};
     const TimedMemberResult result = run_timed_member(*stream_, place_, timed);
@@ -195,10 +195,7 @@ class Member {
     const std::span<const double> seconds = result.step_seconds;
     record::RunRecord run =
         make_record("ensemble", start_, own.run, deployment, result.facts, measurement_of(result));
-    if (result.interrupted) {
-      run.status = record::Status::interrupted;
-      run.reason = fmt::format("interrupted at step {}", result.final_step);
-    }
+    set_end(run, result);
     run.figures["final_step"] = static_cast<double>(result.final_step);
     run.figures["first_loss"] = result.first_loss;
     run.figures["final_loss"] = result.final_loss;

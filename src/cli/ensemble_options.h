@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/ensemble_spec.h"
+#include "cli/train_options.h"
 
 namespace trainyard::cli {
 
@@ -23,7 +24,10 @@ struct EnsembleOptions {
   double idle_seconds = 0;  // to take the machine's power before anything begins
   int cores = 0;            // that all processes together may use; 0: those that this one may
   std::filesystem::path out, record;
-  bool resume = false, overwrite = false, no_eval = false, json = false, quiet = false;
+  std::filesystem::path hosts;  // file of machines, or the word slurm; empty: this one
+  std::string remote_shell;
+  ResumeOption resume;
+  bool overwrite = false, no_eval = false, json = false, quiet = false;
 };
 
 void add_ensemble_options(CLI::App& command, EnsembleOptions& options);

@@ -1,15 +1,20 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
+#include "base/progress.h"
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_job.h"
 #include "cli/ensemble_summary.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "fetch/scratch_folder.h"
 
 namespace trainyard::cli {
@@ -33,10 +38,12 @@ struct Peak {
   double cpu_seconds_per_image = 0;                   // that a member gets
 };
 
-Peak measure_peak_of(const EnsembleOptions& options) {
+// Nothing when somebody asked to stop: a measurement that was cut short is no row.
+std::optional<Peak> measure_peak_of(const EnsembleOptions& options) {
   const EnsembleSpec spec = to_ensemble(options);
   const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
   run_ensemble_job(options, spec, scratch.path());
+  if (StopRequest::asked()) return std::nullopt;
   const EnsembleParts parts = read_parts(scratch.path(), spec);
   const record::RunRecord summary = summarize(parts, spec, options, {});
   Peak peak{.design = name(spec.design),
@@ -80,6 +87,7 @@ void print_peaks(const std::vector<Peak>& peaks, const PeakOptions& options) {
 
 int run_peak(const PeakOptions& options) {
   std::vector<Peak> peaks;
+  const StopRequest guard;
   for (const std::string& design :
        options.designs.empty() ? train::ensemble::design_names() : options.designs)
     for (const int members : options.sizes) {
@@ -94,11 +102,13 @@ int run_peak(const PeakOptions& options) {
           *found != Design::multi_broadcast_as_built)
         one.preprocessors = 0;
       one.preprocessors = std::min(one.preprocessors, members);
-      if (!one.quiet) fmt::print(stderr, "{} with {}...\n", design, members);
-      peaks.push_back(measure_peak_of(one));
+      if (StopRequest::asked()) break;
+      if (!one.quiet) print_note(fmt::format("{} with {}...\n", design, members));
+      if (const std::optional<Peak> peak = measure_peak_of(one)) peaks.push_back(*peak);
     }
   print_peaks(peaks, options);
-  return 0;
+  if (!StopRequest::asked()) return 0;
+  return report_interrupted(fmt::format("ensemble peak: interrupted after {} rows", peaks.size()));
 }
 
 }  // namespace
@@ -107,7 +117,10 @@ std::function<int()> declare_ensemble_peak(CLI::App& command) {
   const auto options = std::make_shared<PeakOptions>();
   add_ensemble_options(command, options->ensemble);
   command.add_option("--designs", options->designs, "Designs (default: all)")->delimiter(',');
-  command.add_option("--sizes", options->sizes, "Numbers of members")->delimiter(',')->capture_default_str();
+  command.add_option("--sizes", options->sizes, "Numbers of members")
+      ->transform(within("members"))
+      ->delimiter(',')
+      ->capture_default_str();
   command.add_flag("--csv", options->csv, "Comma-separated values, peaks with three decimals");
   command.footer(
       "Members take batches as fast as they come, --seconds long (default 5), of which the first tenth of "
@@ -118,7 +131,12 @@ std::function<int()> declare_ensemble_peak(CLI::App& command) {
       "Examples:\n"
       "  trainyard ensemble peak studies/ensemble-photos.yaml --designs all-shared --sizes 2 --seconds 0.3\n"
       "  trainyard ensemble peak studies/ensemble-photos.yaml --designs shared-memory --seconds 0.2 --csv");
-  return [options] {
+  return [options, &command] {
+    warn_of_idle_options(
+        command,
+        {{true, {"--design", "--members"}, "--designs and --sizes say what is measured"},
+         {true, {"--rate", "--no-eval"}, "members take what comes, and train nothing"},
+         {true, {"--out", "--overwrite", "--record", "--idle-seconds"}, "nothing of the runs is kept"}});
     if (options->ensemble.cores > 0) limit_process_cores(options->ensemble.cores);
     return run_peak(*options);
   };

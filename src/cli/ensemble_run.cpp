@@ -10,10 +10,14 @@
 #include "base/cores.h"
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_job.h"
+#include "cli/ensemble_member.h"
 #include "cli/ensemble_progress.h"
 #include "cli/ensemble_summary.h"
 #include "cli/exit_code.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "comm/collective/mpi_job.h"
+#include "engine/checkpoint.h"
 #include "fetch/scratch_folder.h"
 #include "train/ensemble/round.h"
 
@@ -78,6 +82,11 @@ int report_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
     fmt::print("{}\n", to_json(summary));
   else
     print_ensemble(parts, summary);
+  if (summary.status == record::Status::diverged) {
+    std::fflush(stdout);  // in a log of both, this is the last line
+    fmt::print(stderr, "trainyard: {}\n", summary.reason);
+    return kRunFailed;
+  }
   if (summary.status != record::Status::interrupted) return 0;
   fmt::print(stderr, "trainyard: interrupted; {}\n",
              options.out.empty() ? "nothing was saved: no --out was given"
@@ -116,10 +125,20 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
   return job->rank() == 0 ? report_ensemble(options, spec, options.out, start) : code;
 }
 
+// One member's checkpoint is enough: a run killed early may have left none of others.
+void want_checkpoints(const EnsembleOptions& options, const EnsembleSpec& spec) {
+  if (!options.resume.is_given() || options.resume.is_auto()) return;
+  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i)
+    if (engine::latest_checkpoint(member_folder(options.out, i))) return;
+  fail(ErrorKind::config, "--resume: no checkpoint of any member in '{}'; --resume=auto would begin then",
+       options.out.string());
+}
+
 int run_ensemble(const EnsembleOptions& options) {
   const RunStart start;
   const EnsembleSpec spec = to_ensemble(options);
   if (options.seconds > 0 && options.rate < 0) fail(ErrorKind::usage, "--seconds: only with --rate");
+  want_checkpoints(options, spec);
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
   const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
@@ -147,7 +166,9 @@ std::function<int()> declare_ensemble_run(CLI::App& command) {
       "  trainyard ensemble run studies/ensemble-photos.yaml --out runs/two\n"
       "  trainyard ensemble run studies/ensemble-photos.yaml --design baseline --rate 500 --members 2 "
       "--record base.json");
-  return [options] {
+  return [options, &command] {
+    warn_of_idle_options(command, {{options->out.empty(), {"--overwrite"}, "nothing is kept without --out"},
+                                   {options->rate >= 0, {"--no-eval"}, "--rate trains nothing"}});
     if (options->cores > 0) limit_process_cores(options->cores);
     return run_ensemble(*options);
   };
@@ -157,6 +178,7 @@ std::function<int()> declare_ensemble_member(CLI::App& command) {
   const auto options = std::make_shared<EnsembleOptions>();
   const auto part = std::make_shared<EnsemblePart>();
   add_ensemble_options(command, *options);
+  leave_outputs_to_starter(command);
   add_ensemble_part(command, *part);
   return [options, part] {
     if (part->results.empty()) fail(ErrorKind::usage, "--results: wanted");
@@ -170,6 +192,7 @@ std::function<int()> declare_ensemble_preprocess(CLI::App& command) {
   const auto options = std::make_shared<EnsembleOptions>();
   const auto part = std::make_shared<EnsemblePart>();
   add_ensemble_options(command, *options);
+  leave_outputs_to_starter(command);
   add_ensemble_part(command, *part);
   return [options, part] {
     if (part->results.empty() || part->announce.empty())

@@ -1,9 +1,11 @@
 #include <memory>
+#include <regex>
 
 #include <fmt/core.h>
 
 #include "cli/ensemble_commands.h"
 #include "cli/ensemble_options.h"
+#include "cli/option_checks.h"
 
 namespace trainyard::cli {
 namespace {
@@ -64,6 +66,22 @@ int print_script(const ScriptOptions& options) {
   return 0;
 }
 
+// It goes into the script as it is: the forms of Slurm, of which PBS takes those with hours, minutes and
+// seconds.
+CLI::Validator time_limit() {
+  return CLI::Validator(
+      [](const std::string& given) -> std::string {
+        static const std::regex kForm(R"(\d{1,6}(:[0-5]\d){0,2}|\d{1,3}-\d{1,2}(:[0-5]\d){0,2})");
+        const bool some = given.find_first_of("123456789") != std::string::npos;
+        if (some && std::regex_match(given, kForm)) return "";
+        return fmt::format(
+            "'{}' given, a time expected: hours, minutes and seconds, such as 01:30:00, or with slurm "
+            "minutes",
+            given);
+      },
+      "");
+}
+
 }  // namespace
 
 std::function<int()> declare_ensemble_script(CLI::App& command) {
@@ -74,13 +92,19 @@ std::function<int()> declare_ensemble_script(CLI::App& command) {
       ->type_name("DIR");
   command.add_option("--cluster", options->cluster, "slurm or pbs")->capture_default_str();
   command.add_option("--design", options->design, "Instead of the file's");
-  command.add_option("--members", options->members, "Instead of the file's");
-  command.add_option("--preprocessors", options->preprocessors, "Instead of the file's");
+  command.add_option("--members", options->members, "Instead of the file's")->transform(within("members"));
+  command.add_option("--preprocessors", options->preprocessors, "Instead of the file's")
+      ->transform(within("preprocessors"));
   command.add_option("--cores", options->cores, "Cores of each member")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--gpus", options->gpus, "GPUs of each member")->capture_default_str();
-  command.add_option("--time", options->time, "Time limit")->capture_default_str();
+      ->transform(within("cores"))
+      ->capture_default_str();
+  command.add_option("--gpus", options->gpus, "GPUs of each member")
+      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
+      ->capture_default_str();
+  command.add_option("--time", options->time, "Time limit")
+      ->check(time_limit())
+      ->type_name("[DAYS-]HH:MM:SS")
+      ->capture_default_str();
   command.footer(
       "Prints a job script: a rank for each member, or one task on one node where they share memory.\n\n"
       "Examples:\n"

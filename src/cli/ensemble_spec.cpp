@@ -1,6 +1,5 @@
 #include "cli/ensemble_spec.h"
 
-#include <cmath>
 #include <functional>
 #include <map>
 
@@ -19,6 +18,8 @@ using study::YamlReader;
 using train::ensemble::Design;
 using Readers = std::map<std::string, std::function<void(const YamlReader&)>>;
 
+constexpr std::uint64_t kLargestSide = 16'384;  // rows and columns of an image
+
 // Each key of a mapping by its reader.
 void read_keys(const YamlReader& mapping, const Readers& readers) {
   for (const YamlReader::Entry& entry : mapping.entries()) {
@@ -33,17 +34,8 @@ void read_keys(const YamlReader& mapping, const Readers& readers) {
   }
 }
 
-double number(const YamlReader& at, double above) {
-  const std::string text = at.text();
-  std::size_t used = 0;
-  double value = std::nan("");
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-  }
-  if (used != text.size() || !(value > above) || !std::isfinite(value))
-    at.complain(fmt::format("'{}': a number above {} is wanted", text, above));
-  return value;
+std::int64_t whole_setting(const YamlReader& at, const char* setting) {
+  return at.integer(record::range_of(setting));
 }
 
 bool flag(const YamlReader& at) { return at.one_of({"true", "false"}) == "true"; }
@@ -70,11 +62,11 @@ void add_members(const YamlReader& at, std::vector<MemberSpec>& members) {
   std::vector<std::string> words;
   for (const YamlReader::Entry& entry : at.entries()) {
     if (entry.key == "count")
-      count = entry.value.integer(1);
+      count = whole_setting(entry.value, "members");
     else if (entry.key == "images_per_second")
-      member.images_per_second = number(entry.value, 0);
+      member.images_per_second = entry.value.number(record::NumberRange::above(0, 1e12));
     else if (entry.key == "mirror_seed")
-      member.mirror_seed = static_cast<std::uint64_t>(entry.value.integer(0));
+      member.mirror_seed = static_cast<std::uint64_t>(whole_setting(entry.value, "seed"));
     else if (entry.key == "no-fusion")
       words.insert(words.end(), flag(entry.value) ? 1 : 0, "--no-fusion");
     else if (entry.key == "record" || entry.key == "json" || entry.key == "quiet")
@@ -83,7 +75,9 @@ void add_members(const YamlReader& at, std::vector<MemberSpec>& members) {
       words.insert(words.end(), {"--" + entry.key, entry.value.text()});
   }
   member.run = run_options(words, at);
-  if (count > 1000) at.complain("more than 1000 members");
+  if (const record::NumberRange& range = record::range_of("members");
+      !range.contains(record::Value(static_cast<std::int64_t>(members.size()) + count)))
+    at.complain(fmt::format("{} members and more, {} expected", members.size() + 1, range.describe()));
   // Members that are alike otherwise begin with other weights.
   for (std::int64_t i = 0; i < count; ++i, ++member.run.seed) members.push_back(member);
 }
@@ -99,8 +93,8 @@ void read_preprocess(const YamlReader& at, EnsembleSpec& spec) {
   image::PreprocessOptions& to = spec.preprocess;
   std::int64_t size = 0, channels = 3;
   read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(image::preprocess_names()); }},
-                 {"size", [&](const YamlReader& v) { size = v.integer(1); }},
-                 {"channels", [&](const YamlReader& v) { channels = v.integer(1); }},
+                 {"size", [&](const YamlReader& v) { size = v.integer(1, kLargestSide); }},
+                 {"channels", [&](const YamlReader& v) { channels = v.integer(1, 4); }},
                  {"fast", [&](const YamlReader& v) { to.fast = flag(v); }}});
   if (size == 0) size = to.name == "cifarnet" ? 32 : to.name == "lenet" ? 28 : 224;
   to.output = {channels, size, size};
@@ -126,46 +120,51 @@ EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_nam
   spec.file = file_name;
   const YamlReader top = YamlReader::parse(text, file_name);
   spec.preprocess.name = "inception";
-  read_keys(
-      top,
-      {{"name", [&](const YamlReader& v) { spec.name = v.text(); }},
-       {"about", [&](const YamlReader& v) { spec.about = v.text(); }},
-       {"data", [&](const YamlReader& v) { spec.data = v.text(); }},
-       {"train_split", [&](const YamlReader& v) { spec.train_split = v.text(); }},
-       {"test_split", [&](const YamlReader& v) { spec.test_split = v.text(); }},
-       {"preprocess", [&](const YamlReader& v) { read_preprocess(v, spec); }},
-       {"design",
-        [&](const YamlReader& v) {
-          spec.design = *train::ensemble::find_design(v.one_of(train::ensemble::design_names()));
-        }},
-       {"preprocessors", [&](const YamlReader& v) { spec.preprocessors = static_cast<int>(v.integer(1)); }},
-       {"threads", [&](const YamlReader& v) { spec.threads = static_cast<int>(v.integer(1)); }},
-       {"queues", [&](const YamlReader& v) { read_queues(v, spec); }},
-       {"window", [&](const YamlReader& v) { spec.window = v.integer(0); }},
-       {"seed", [&](const YamlReader& v) { spec.seed = static_cast<std::uint64_t>(v.integer(0)); }},
-       {"epochs", [&](const YamlReader& v) { spec.epochs = number(v, 0); }},
-       {"steps", [&](const YamlReader& v) { spec.steps = v.integer(1); }},
-       {"damaged",
-        [&](const YamlReader& v) {
-          spec.damage =
-              v.one_of({"skip", "refuse"}) == "skip" ? records::Damage::skip : records::Damage::refuse;
-        }},
-       {"patience", [&](const YamlReader& v) { spec.patience.seconds = v.seconds(); }},
-       {"lost",
-        [&](const YamlReader& v) {
-          using train::ensemble::Lost;
-          const std::string word = v.one_of({"wait", "drop", "abort"});
-          spec.patience.then = word == "wait" ? Lost::wait : word == "drop" ? Lost::drop : Lost::abort;
-        }},
-       {"gpu_copy",
-        [&](const YamlReader& v) {
-          spec.one_gpu_copy = v.one_of({"one", "each"}) == "one";
-        }},
-       {"checkpoint_every", [&](const YamlReader& v) { spec.checkpoint_every = v.integer(1); }},
-       {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(v.integer(1)); }},
-       {"members", [&](const YamlReader& v) {
-          for (const YamlReader& member : v.items()) add_members(member, spec.members);
-        }}});
+  read_keys(top,
+            {{"name", [&](const YamlReader& v) { spec.name = v.text(); }},
+             {"about", [&](const YamlReader& v) { spec.about = v.text(); }},
+             {"data", [&](const YamlReader& v) { spec.data = v.text(); }},
+             {"train_split", [&](const YamlReader& v) { spec.train_split = v.text(); }},
+             {"test_split", [&](const YamlReader& v) { spec.test_split = v.text(); }},
+             {"preprocess", [&](const YamlReader& v) { read_preprocess(v, spec); }},
+             {"design",
+              [&](const YamlReader& v) {
+                spec.design = *train::ensemble::find_design(v.one_of(train::ensemble::design_names()));
+              }},
+             {"preprocessors",
+              [&](const YamlReader& v) {
+                spec.preprocessors = static_cast<int>(whole_setting(v, "preprocessors"));
+              }},
+             {"threads",
+              [&](const YamlReader& v) { spec.threads = static_cast<int>(whole_setting(v, "threads")); }},
+             {"queues", [&](const YamlReader& v) { read_queues(v, spec); }},
+             {"window", [&](const YamlReader& v) { spec.window = v.integer(0); }},
+             {"seed",
+              [&](const YamlReader& v) { spec.seed = static_cast<std::uint64_t>(whole_setting(v, "seed")); }},
+             {"epochs", [&](const YamlReader& v) { spec.epochs = v.number(record::range_of("epochs")); }},
+             {"steps", [&](const YamlReader& v) { spec.steps = whole_setting(v, "steps"); }},
+             {"damaged",
+              [&](const YamlReader& v) {
+                spec.damage =
+                    v.one_of({"skip", "refuse"}) == "skip" ? records::Damage::skip : records::Damage::refuse;
+              }},
+             {"patience", [&](const YamlReader& v) { spec.patience.seconds = v.seconds(); }},
+             {"lost",
+              [&](const YamlReader& v) {
+                using train::ensemble::Lost;
+                const std::string word = v.one_of({"wait", "drop", "abort"});
+                spec.patience.then = word == "wait" ? Lost::wait : word == "drop" ? Lost::drop : Lost::abort;
+              }},
+             {"gpu_copy",
+              [&](const YamlReader& v) {
+                spec.one_gpu_copy = v.one_of({"one", "each"}) == "one";
+              }},
+             {"checkpoint_every",
+              [&](const YamlReader& v) { spec.checkpoint_every = whole_setting(v, "checkpoint_every"); }},
+             {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(whole_setting(v, "keep")); }},
+             {"members", [&](const YamlReader& v) {
+                for (const YamlReader& member : v.items()) add_members(member, spec.members);
+              }}});
   if (spec.members.empty()) top.complain("no `members`: give at least one");
   if (spec.data.empty()) top.complain("no `data`: the folder of the records");
   if (spec.name.empty()) spec.name = std::filesystem::path(file_name).stem().string();
@@ -176,7 +175,7 @@ EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_nam
 }
 
 EnsembleSpec read_ensemble(const std::filesystem::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
+  const std::vector<std::byte> bytes = read_file(file, YamlReader::kMostBytes);
   return parse_ensemble(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
                         file.string());
 }

@@ -8,6 +8,7 @@
 
 #include "base/cores.h"
 #include "base/units.h"
+#include "cli/hosts.h"
 #include "train/run_folder.h"
 
 namespace trainyard::cli {
@@ -50,6 +51,26 @@ void add_energy(record::RunRecord& run, const EnsembleUse& use, double images) {
   run.figures["idle_power_watts"] = use.idle_watts;
   run.figures["energy_above_idle_joules"] = above;
   if (images > 0) run.figures["energy_above_idle_joules_per_image"] = above / images;
+}
+
+// How the ensemble ended: as a member that was interrupted, else as one whose loss diverged, else well.
+void take_over_end(const record::RunRecord& member, record::RunRecord& run) {
+  if (member.status == record::Status::interrupted) {
+    run.status = member.status;
+    run.reason = member.reason;
+    run.exit_code = 0;
+  } else if (member.status == record::Status::diverged && run.status == record::Status::ok) {
+    run.status = member.status;
+    run.reason = fmt::format("member {:.0f}: {}", member.figure_or("member_number", 0), member.reason);
+    run.exit_code = member.exit_code;
+  }
+}
+
+std::vector<std::string> nodes_of(const EnsembleParts& parts) {
+  std::vector<std::string> nodes;
+  for (const auto& member : parts.members)
+    if (member) nodes.push_back(member->node);
+  return nodes;
 }
 
 }  // namespace
@@ -104,10 +125,7 @@ record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec
       ++rated;
     }
     best = std::fmax(best, accuracy_of(*member));
-    if (member->status == record::Status::interrupted) {
-      run.status = record::Status::interrupted;
-      run.reason = member->reason;
-    }
+    take_over_end(*member, run);
   }
   if (parts.preprocessor) add(*parts.preprocessor);
   // What each of them gets: the ensemble's pace.
@@ -131,6 +149,7 @@ record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec
   if (use.energy.known()) add_energy(run, use, consumed);
   if (use.gpu_busy_fraction) run.figures["gpu_busy_fraction"] = *use.gpu_busy_fraction;
   run.details["members"] = rows.dump();
+  add_hosts(run, nodes_of(parts));
   return run;
 }
 

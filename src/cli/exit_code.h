@@ -19,6 +19,8 @@ inline int exit_code(ErrorKind kind) {
     case ErrorKind::device:
     case ErrorKind::internal:
       return kRunFailed;
+    case ErrorKind::interrupted:
+      return kInterrupted;
   }
   return kRunFailed;
 }

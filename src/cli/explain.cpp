@@ -1,5 +1,8 @@
 #include "cli/explain.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -7,8 +10,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/explain_counts.h"
+#include "cli/outputs.h"
 #include "cli/run_options.h"
 #include "engine/initialise.h"
 #include "graph/analysis.h"
@@ -28,7 +33,8 @@ struct ExplainOptions {
 
 struct Explained {
   plan::StepPlan plan;
-  std::vector<double> kernel_seconds;  // empty unless timed
+  std::vector<double> kernel_seconds;  // empty unless timed; NaN of a kernel that was not when it was stopped
+  bool interrupted = false;            // before all kernels were timed as often as they should be
   std::int64_t parameters = 0;
   bool on_host = true;
   // On the host of the whole process, predicted unless timed; on a GPU of its memory, all by the plan.
@@ -48,17 +54,37 @@ std::map<std::string, std::size_t> bytes_by_class(const plan::StepPlan& plan) {
   return bytes;
 }
 
+// Mean seconds of each kernel over some rounds, or those that were done when somebody asked to stop.
+std::vector<double> time_kernels(engine::Executor& executor, std::uint64_t seed) {
+  constexpr int kWarmup = 2, kRounds = 5;
+  // Kernel by kernel, so that a step of minutes can be stopped; a GPU would time each of them for long.
+  std::vector<double> unused;
+  for (int i = 0; i < kWarmup && !StopRequest::asked(); ++i)
+    if (executor.on_host())
+      executor.run_timed({seed, i}, unused, StopRequest::asked);
+    else
+      executor.run({seed, i});
+  std::vector<double> seconds;
+  std::vector<int> rounds(executor.plan().steps.size());
+  for (int i = 0; i < kRounds && !StopRequest::asked(); ++i) {
+    const std::size_t timed = executor.run_timed({seed, kWarmup + i}, seconds, StopRequest::asked);
+    for (std::size_t s = 0; s < timed; ++s) ++rounds[s];
+  }
+  seconds.resize(rounds.size());
+  for (std::size_t s = 0; s < seconds.size(); ++s)
+    seconds[s] = rounds[s] > 0 ? seconds[s] / rounds[s] : std::numeric_limits<double>::quiet_NaN();
+  return seconds;
+}
+
 Explained look_at(const ExplainOptions& options) {
   const train::SessionOptions session_options = to_session(options.run);
   Explained result;
   if (options.time) {
+    const StopRequest guard;
     train::Session session(session_options);
     engine::initialise_inputs(session.executor(), options.run.seed);
-    constexpr int kWarmup = 2, kRounds = 5;
-    for (int i = 0; i < kWarmup; ++i) session.executor().run({options.run.seed, i});
-    for (int i = 0; i < kRounds; ++i)
-      session.executor().run_timed({options.run.seed, kWarmup + i}, result.kernel_seconds);
-    for (double& seconds : result.kernel_seconds) seconds /= kRounds;
+    result.kernel_seconds = time_kernels(session.executor(), options.run.seed);
+    result.interrupted = StopRequest::asked();
     result.plan = session.executor().plan();
     result.parameters = session.parameters();
     result.on_host = session.executor().on_host();
@@ -96,7 +122,9 @@ void print_steps(const Explained& explained, bool declined) {
                     step.attributes, layouts_of(plan, step.inputs) + " -> " + layouts_of(plan, step.outputs),
                     step.cost.flops > 0 ? format_flops(static_cast<double>(step.cost.flops)) : "",
                     format_bytes(step.cost.bytes_moved));
-    if (!explained.kernel_seconds.empty()) {
+    if (!explained.kernel_seconds.empty() && std::isnan(explained.kernel_seconds[s])) {
+      line += fmt::format(" {:>9}", "not timed");
+    } else if (!explained.kernel_seconds.empty()) {
       const double seconds = explained.kernel_seconds[s];
       line += fmt::format(" {:>9} {:>10}", format_seconds(seconds),
                           step.cost.flops > 0 ? format_rate(static_cast<double>(step.cost.flops) / seconds)
@@ -164,17 +192,28 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
              {"elementwise_flops", step.cost.elementwise_flops},
              {"bytes_moved", step.cost.bytes_moved},
              {"declined", declined}};
-    if (!explained.kernel_seconds.empty()) row["seconds"] = explained.kernel_seconds[s];
+    if (!explained.kernel_seconds.empty())
+      row["seconds"] = explained.kernel_seconds[s];  // of one that was not timed: null
     steps.push_back(std::move(row));
   }
   Json classes;
   for (const auto& [name, bytes] : bytes_by_class(plan)) classes[name] = bytes;
-  return {{"network", options.run.network},   {"batch", options.run.batch},
-          {"backend", plan.backend},          {"parameters", explained.parameters},
-          {"flops_per_step", total.flops},    {"reorders", plan.reorders()},
-          {"bytes_by_class", classes},        {"slab_bytes", plan.bytes(plan::Region::slab)},
-          {"plan_bytes", plan.total_bytes()}, {"peak_memory_bytes", explained.peak_bytes},
-          {"fusions", plan.fusions},          {"steps", steps}};
+  Json json{{"network", options.run.network},   {"batch", options.run.batch},
+            {"backend", plan.backend},          {"parameters", explained.parameters},
+            {"flops_per_step", total.flops},    {"reorders", plan.reorders()},
+            {"bytes_by_class", classes},        {"slab_bytes", plan.bytes(plan::Region::slab)},
+            {"plan_bytes", plan.total_bytes()}, {"peak_memory_bytes", explained.peak_bytes},
+            {"fusions", plan.fusions},          {"steps", steps}};
+  if (explained.interrupted) json["interrupted"] = true;
+  return json;
+}
+
+// How far the timing came.
+std::string how_far(const Explained& explained) {
+  const auto timed = std::count_if(explained.kernel_seconds.begin(), explained.kernel_seconds.end(),
+                                   [](double seconds) { return !std::isnan(seconds); });
+  return fmt::format("interrupted: {} of {} kernels were timed, in fewer rounds than usual", timed,
+                     explained.kernel_seconds.size());
 }
 
 }  // namespace
@@ -183,15 +222,20 @@ std::function<int()> declare_explain(CLI::App& command) {
   const auto options = std::make_shared<ExplainOptions>();
   add_run_options(command, options->run, true);
   add_mode_option(command, options->run);
+  command.add_flag("--json", options->run.json, "One JSON object on standard output");
   command.add_flag("--time", options->time, "Run the step and show each kernel's time");
   command.add_flag("--declined", options->declined, "Show candidates that declined or were slower");
   command.add_flag("--counts", options->counts,
                    "Only what a step costs: by formulas, by the graph and by the kernels");
   command.footer(
+      "Ctrl-C while kernels are timed shows the times so far, marked, with exit code 130.\n\n"
       "Examples:\n"
       "  trainyard explain deepmnist --batch 50 --declined\n"
       "  trainyard explain fc --layers 8 --width 256 --batch 64 --counts --json");
-  return [options] {
+  return [options, &command] {
+    std::vector<Idle> idle = idle_options(options->run);
+    idle.push_back({options->counts, {"--time", "--declined"}, "--counts shows no kernels"});
+    warn_of_idle_options(command, idle);
     if (options->counts) {
       explain_counts(options->run);
       return 0;
@@ -201,7 +245,7 @@ std::function<int()> declare_explain(CLI::App& command) {
       fmt::print("{}\n", to_json(*options, explained).dump());
     else
       print_people(*options, explained);
-    return 0;
+    return explained.interrupted ? report_interrupted(how_far(explained)) : 0;
   };
 }
 

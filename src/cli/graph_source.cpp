@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "cli/option_checks.h"
 #include "cli/parameter_options.h"
 #include "cli/run_options.h"
 #include "exchange/from_graph.h"
@@ -10,10 +11,13 @@ namespace trainyard::cli {
 
 void add_graph_options(CLI::App& command, GraphOptions& options, bool with_step) {
   command.add_option("--batch", options.batch, "Images a step; of an ONNX file where it leaves that open")
+      ->transform(within("batch"))
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->type_name("N");
-  command.add_option("--classes", options.classes, "Classes of a network (default: its own)")->type_name("N");
+  command.add_option("--classes", options.classes, "Classes of a network (default: its own)")
+      ->transform(within("classes"))
+      ->type_name("N");
   if (with_step)
     command
         .add_option("--step", options.step, "Of a network its pass 'forward', or the whole 'training' step")

@@ -5,21 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
+#include "base/node_name.h"
+#include "study/slurm/command.h"
 
 namespace trainyard::cli {
 namespace {
 
+constexpr int kMostProcesses = 1'000'000;
+
 int number_of(const std::string& text, const std::filesystem::path& file, int line) {
   int number = 0;
   const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || stopped != text.data() + text.size() || number < 0)
+  if (error != std::errc{} || stopped != text.data() + text.size() || number < 0 || number > kMostProcesses)
     fail(ErrorKind::config, "'{}', line {}: '{}' is no number of processes", file.string(), line, text);
   return number;
 }
@@ -44,20 +48,9 @@ void set(Host& host, const std::string& word, const std::filesystem::path& file,
          file.string(), line, word);
 }
 
-// What scontrol prints. The words are in the environment, so that no shell reads them.
-std::string scontrol(const char* command, const std::string& words) {
-  ::setenv("TRAINYARD_NODELIST", words.c_str(), 1);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command, "r"), ::pclose);
-  if (pipe == nullptr) fail(ErrorKind::config, "cannot run scontrol");
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr) text += buffer.data();
-  return text;
-}
-
 // As Slurm itself reaches it; its name where that is not said.
 std::string slurm_address(const std::string& node) {
-  std::istringstream words(scontrol("scontrol --oneliner show node \"$TRAINYARD_NODELIST\"", node));
+  std::istringstream words(study::slurm::run_command({"scontrol", "--oneliner", "show", "node", node}).out);
   const std::string key = "NodeAddr=";
   for (std::string word; words >> word;)
     if (word.starts_with(key)) return word.substr(key.size());
@@ -89,7 +82,7 @@ std::vector<Host> slurm_nodes() {
   const char* list = std::getenv("SLURM_JOB_NODELIST");
   if (list == nullptr || std::getenv("SLURM_JOB_ID") == nullptr) return {};
   std::vector<Host> nodes;
-  std::istringstream lines(scontrol("scontrol show hostnames \"$TRAINYARD_NODELIST\"", list));
+  std::istringstream lines(study::slurm::run_command({"scontrol", "show", "hostnames", list}).out);
   for (std::string node; lines >> node;) nodes.push_back({node, slurm_address(node), 0, 0});
   if (nodes.empty()) fail(ErrorKind::config, "--hosts slurm: scontrol names no node of '{}'", list);
   return nodes;
@@ -109,6 +102,42 @@ std::string own_address(const std::vector<Host>& hosts) {
 void spread(int workers, int servers, std::vector<Host>& hosts) {
   for (int i = 0; i < workers; ++i) ++hosts[static_cast<std::size_t>(i) % hosts.size()].workers;
   for (int i = 0; i < servers; ++i) ++hosts[static_cast<std::size_t>(i) % hosts.size()].servers;
+}
+
+std::vector<Host> find_hosts(const std::filesystem::path& hosts, int workers, int servers) {
+  if (hosts == "slurm") {
+    std::vector<Host> nodes = slurm_nodes();
+    if (nodes.empty()) fail(ErrorKind::usage, "--hosts slurm: this process is in no allocation");
+    spread(workers, servers, nodes);
+    return nodes;
+  }
+  std::vector<Host> found = read_hosts(hosts);
+  int all_workers = 0, all_servers = 0;
+  for (const Host& host : found) {
+    all_workers += host.workers;
+    all_servers += host.servers;
+  }
+  if (all_workers != workers)
+    fail(ErrorKind::usage, "--workers {}: '{}' has room for {}", workers, hosts.string(), all_workers);
+  if (all_servers == 0)
+    spread(0, servers, found);
+  else if (all_servers != servers)
+    fail(ErrorKind::usage, "--servers {}: '{}' names {}", servers, hosts.string(), all_servers);
+  return found;
+}
+
+bool is_this_machine(const Host& host) { return host.is_here() || host.name == node_name(); }
+
+void add_hosts(record::RunRecord& run, const std::vector<std::string>& nodes) {
+  std::vector<std::string> names;  // in the order of workers
+  for (const std::string& node : nodes)
+    if (std::find(names.begin(), names.end(), node) == names.end()) names.push_back(node);
+  auto list = nlohmann::ordered_json::array();
+  for (const std::string& name : names)
+    list.push_back({{"name", name}, {"workers", std::count(nodes.begin(), nodes.end(), name)}});
+  run.figures["nodes_used"] = static_cast<double>(names.size());
+  run.figures["devices_used"] = static_cast<double>(nodes.size());
+  run.details["hosts"] = list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 int workers_beside(const Host& host, const std::vector<Host>& hosts) {

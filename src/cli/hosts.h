@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "record/run_record.h"
+
 namespace trainyard::cli {
 
 // A machine of a job, and what runs on it.
@@ -31,6 +33,17 @@ std::string own_address(const std::vector<Host>& hosts);
 
 // Deals out so many workers and servers evenly, in turns.
 void spread(int workers, int servers, std::vector<Host>& hosts);
+
+// The machines of a job, with so many workers and servers: those of a file, or with "slurm" the nodes of this
+// allocation. Error (usage) when there is none, or the file has other numbers.
+std::vector<Host> find_hosts(const std::filesystem::path& hosts, int workers, int servers);
+
+// Whether this process runs on it.
+bool is_this_machine(const Host& host);
+
+// Says in a record which nodes did the work: `nodes_used`, `devices_used`, and how many workers on each.
+// `nodes`: of every worker that did some.
+void add_hosts(record::RunRecord& run, const std::vector<std::string>& nodes);
 
 // How many workers are on the machine of `host`.
 int workers_beside(const Host& host, const std::vector<Host>& hosts);

@@ -2,6 +2,8 @@
 #include <functional>
 #include <map>
 #include <new>
+#include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -15,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/explain.h"
 #include "cli/networks.h"
+#include "cli/outputs.h"
 #include "cli/place.h"
 #include "cli/predict.h"
 #include "cli/probe.h"
@@ -53,8 +56,9 @@ const Row kCommands[] = {
     {"report", "Write a study's results as one HTML file", declare_report},
 };
 
+// Not by fmt::print, which throws where standard error cannot be written.
 int report(const char* message, int code) {
-  fmt::print(stderr, "trainyard: {}\n", message);
+  std::fprintf(stderr, "trainyard: %s\n", message);
   return code;
 }
 
@@ -98,25 +102,42 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      std::fputs(text.str().c_str(), stdout);
+      return 0;
+    }
     return report(mistake(app, argc, argv, error).c_str(), kCallerCanMendIt);
   }
+  check_outputs();
   return runs.at(app.get_subcommands().front())();
+}
+
+// `output_errno`: why standard output could not be written, where that ended the command.
+int run_and_report(int argc, char** argv, int& output_errno) {
+  try {
+    return run(argc, argv);
+  } catch (const Error& error) {
+    return report(error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", kRunFailed);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) return report(error.what(), kRunFailed);
+    output_errno = error.code().value();  // finish_standard_output() says it
+    return kRunFailed;
+  } catch (const std::exception& error) {
+    return report(error.what(), kRunFailed);
+  }
 }
 
 }  // namespace
 }  // namespace trainyard::cli
 
 int main(int argc, char** argv) {
-  using trainyard::cli::kRunFailed;
-  using trainyard::cli::report;
-  try {
-    return trainyard::cli::run(argc, argv);
-  } catch (const trainyard::Error& error) {
-    return report(error.what(), trainyard::cli::exit_code(error.kind()));
-  } catch (const std::bad_alloc&) {
-    return report("out of memory", kRunFailed);
-  } catch (const std::exception& error) {
-    return report(error.what(), kRunFailed);
-  }
+  namespace cli = trainyard::cli;
+  cli::hold_standard_streams();
+  int output_errno = 0;
+  const int code = cli::run_and_report(argc, argv, output_errno);
+  return cli::finish_standard_output(output_errno) || code != 0 ? code : cli::kRunFailed;
 }

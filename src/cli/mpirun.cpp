@@ -2,29 +2,33 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <sstream>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "train/stop_request.h"
+#include "base/progress.h"
+#include "base/stop_request.h"
+#include "process/child.h"
+#include "process/family.h"
 
 namespace trainyard::cli {
 namespace {
 
 constexpr int kPollMilliseconds = 50;
-constexpr int kNoProgram = 127;
 
 // Cores are ours to choose. Root is refused and ranks are counted against cores unless mpirun is told; in
 // containers we are root, as a rule, and more ranks than cores is the caller's wish.
@@ -32,21 +36,18 @@ std::vector<std::string> command_of(const MpiJob& job) {
   std::vector<std::string> command{
       "mpirun", "-n", std::to_string(job.ranks), "--bind-to", "none", "--oversubscribe", "--tag-output"};
   if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  if (!job.hosts.empty()) {
+    std::vector<std::string> slots;
+    for (const Host& host : job.hosts)
+      if (host.workers > 0)
+        slots.push_back(fmt::format("{}:{}", host.is_here() ? "localhost" : host.name, host.workers));
+    command.insert(command.end(), {"--host", fmt::format("{}", fmt::join(slots, ","))});
+  }
+  if (!job.remote_shell.empty())
+    command.insert(command.end(), {"--mca", "plm", "rsh", "--mca", "plm_rsh_agent", job.remote_shell});
   command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
   command.insert(command.end(), job.words.begin(), job.words.end());
   return command;
-}
-
-[[noreturn]] void become(const std::vector<char*>& arguments, int output, pid_t parent) {
-  ::setpgid(0, 0);  // a terminal's Ctrl-C comes through us
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(kNoProgram);
-  const int input = ::open("/dev/null", O_RDONLY);
-  ::dup2(input, STDIN_FILENO);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
-  ::execvp(arguments.front(), arguments.data());
-  ::_exit(kNoProgram);
 }
 
 // Takes what mpirun prints apart: whose line it is, and what it means.
@@ -86,7 +87,7 @@ class Output {
     if (text.starts_with(kOurs)) {
       if (complaint_.empty()) complain(text.substr(kOurs.size()));
     } else if (found[1] == "0" && found[2] == "stderr" && !job_.quiet && !std::regex_search(text, library)) {
-      fmt::print(stderr, "{}\n", text);
+      print_note(fmt::format("{}\n", text));
     }
   }
 
@@ -125,7 +126,7 @@ void follow(int pipe, pid_t mpirun, Output& output) {
   bool passed_on = false;
   char text[4096];
   for (;;) {
-    if (train::StopRequest::asked() && !passed_on) passed_on = ::kill(mpirun, SIGUSR1) == 0;
+    if (StopRequest::asked() && !passed_on) passed_on = ::kill(mpirun, SIGUSR1) == 0;
     pollfd ready{pipe, POLLIN, 0};
     if (::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
     const ssize_t count = ::read(pipe, text, sizeof text);
@@ -136,28 +137,58 @@ void follow(int pipe, pid_t mpirun, Output& output) {
 
 }  // namespace
 
+void place_ranks(MpiJob& job, const std::filesystem::path& hosts, const std::string& remote_shell) {
+  if (hosts.empty()) return;
+  std::vector<Host> machines = find_hosts(hosts, job.ranks, 0);
+  if (!all_alike(machines))
+    fail(ErrorKind::usage,
+         "--hosts '{}': ranks of MPI compute alike, without device= and backend=", hosts.string());
+  if (remote_shell.find("{}") != std::string::npos)
+    fail(ErrorKind::usage, "--remote-shell '{}': mpirun names the machine last; without {{}}", remote_shell);
+  std::stable_partition(machines.begin(), machines.end(), is_this_machine);
+  job.hosts = std::move(machines);
+  job.remote_shell = remote_shell;
+}
+
+bool all_are_here(const MpiJob& job) {
+  return std::all_of(job.hosts.begin(), job.hosts.end(), is_this_machine);
+}
+
 MpiJobEnd run_mpi_job(const MpiJob& job) {
-  const std::vector<std::string> command = command_of(job);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
-  const train::StopRequest guard;
-  const pid_t parent = ::getpid(), mpirun = ::fork();
-  if (mpirun == 0) become(arguments, ends[1], parent);
-  ::close(ends[1]);
-  if (mpirun < 0) fail(ErrorKind::io, "cannot start mpirun: {}", std::strerror(errno));
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
+  const StopRequest guard;
+  // A terminal's Ctrl-C comes through us. mpirun removes its files when it is asked to end.
+  const process::Child mpirun = process::start({.command = command_of(job),
+                                                .output = ends[1],
+                                                .error = ends[1],
+                                                .own_group = true,
+                                                .death_signal = SIGTERM});
+  write_end.close();
+  if (mpirun.start_errno == ENOENT) fail(ErrorKind::unsupported, "cannot start mpirun (Debian: openmpi-bin)");
+  if (mpirun.start_errno != 0)
+    fail(ErrorKind::io, "cannot start mpirun: {}", std::strerror(mpirun.start_errno));
   Output output(job);
-  follow(ends[0], mpirun, output);
-  ::close(ends[0]);
+  follow(ends[0], mpirun.pid, output);
   int status = 0;
-  while (::waitpid(mpirun, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(mpirun.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (code == kNoProgram && output.reason().empty())
-    fail(ErrorKind::unsupported, "cannot start mpirun (Debian: openmpi-bin)");
+  process::end_marked(mpirun.mark);  // ranks that outlived an mpirun that was killed
+  const int code = process::exit_code_of(status);
   return {code, output.reason(), output.lost()};
+}
+
+int ranks_here(const MpiJob& job) {
+  if (job.hosts.empty()) {
+    const char* text = std::getenv("SLURM_JOB_NUM_NODES");
+    const int nodes = text == nullptr ? 1 : std::max(std::atoi(text), 1);
+    return (job.ranks + nodes - 1) / nodes;
+  }
+  int ranks = 0;
+  for (const Host& host : job.hosts) ranks += is_this_machine(host) ? host.workers : 0;
+  return ranks;
 }
 
 std::vector<std::string> own_words() {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/hosts.h"
+
 namespace trainyard::cli {
 
 // Ranks that mpirun starts, all with the same words after this program's name.
@@ -14,6 +16,8 @@ struct MpiJob {
   std::filesystem::path logs;                    // folder for what each rank and mpirun print; empty: nowhere
   bool quiet = false;                            // else what rank 0 prints on standard error is shown
   std::function<std::string(int rank)> name_of;  // empty: "worker 3"
+  std::vector<Host> hosts{};                     // with so many workers each; none: mpirun decides
+  std::string remote_shell{};                    // what starts a program there; empty: mpirun decides
 };
 
 struct MpiJobEnd {
@@ -22,9 +26,18 @@ struct MpiJobEnd {
   std::vector<int> lost;  // ranks that were killed, or did not come where others waited for them
 };
 
+// Puts the ranks on the machines that --hosts names, this one first, so that rank 0 is here where it can be.
+// Nothing without hosts. Error (usage) when they ask for what MPI has not.
+void place_ranks(MpiJob& job, const std::filesystem::path& hosts, const std::string& remote_shell);
+bool all_are_here(const MpiJob& job);
+
 // Runs it to its end. SIGINT, SIGTERM and SIGHUP are passed on as SIGUSR1, which mpirun gives to every rank;
 // it would itself kill them. It dies with us. Error (unsupported) when there is no mpirun.
 MpiJobEnd run_mpi_job(const MpiJob& job);
+
+// How many of its ranks run on this machine: as they were placed, else all of them, or at most their share of
+// a Slurm allocation's nodes.
+int ranks_here(const MpiJob& job);
 
 // The words with which this program was started, after its own name.
 std::vector<std::string> own_words();

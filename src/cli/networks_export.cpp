@@ -10,6 +10,8 @@
 #include "cli/exported_weights.h"
 #include "cli/graph_source.h"
 #include "cli/networks_commands.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "exchange/dot.h"
 #include "exchange/from_graph.h"
 
@@ -74,22 +76,29 @@ std::function<int()> declare_networks_export(CLI::App& command) {
   command.add_option("name", options->name, "Network; for a drawing also a file of a graph")
       ->required()
       ->type_name("NAME");
-  command.add_option("--to", options->to, "File to write: .onnx, or .dot (or .gv) for Graphviz")
-      ->required()
-      ->type_name("FILE");
+  add_output_file(command, "--to", options->to, "File to write: .onnx, or .dot (or .gv) for Graphviz")
+      ->required();
   command
       .add_option("--weights", options->weights,
                   "Weights in the file: none (they are inputs then), initial, or those of a checkpoint")
       ->capture_default_str()
       ->type_name("WHAT");
-  command.add_option("--seed", options->seed, "Of initial weights")->capture_default_str()->type_name("N");
+  command.add_option("--seed", options->seed, "Of initial weights")
+      ->transform(within("seed"))
+      ->capture_default_str()
+      ->type_name("N");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   add_graph_options(command, options->graph, true);
   command.footer(
       "Examples:\n"
       "  trainyard networks export lenet --to lenet.onnx --weights initial\n"
       "  trainyard networks export googlenet --to googlenet.dot");
-  return [options] { return run_export(*options); };
+  return [options, &command] {
+    warn_of_idle_options(command,
+                         {{options->weights != "initial", {"--seed"}, "it is for --weights initial"},
+                          {is_graph_file(options->name), {"--classes"}, "the file says how many there are"}});
+    return run_export(*options);
+  };
 }
 
 }  // namespace trainyard::cli

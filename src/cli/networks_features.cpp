@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/networks_commands.h"
 #include "cli/op_corpus.h"
+#include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"
 #include "predict/graph_features/graph_features.h"
@@ -106,7 +107,6 @@ void print_feature_table(const exchange::ExchangeGraph& graph, const predict::Gr
 
 int run_features(const FeatureOptions& options) {
   want_one_of("--devices", options.devices, {"all", "gpu"});
-  if (options.groups < 0) fail(ErrorKind::usage, "--groups {}: must be at least 1", options.groups);
   const exchange::ExchangeGraph graph = graph_of(options.source, options.graph);
   const predict::OpVocabulary vocabulary = read_vocabulary(options.vocabulary);
   if (options.legacy) return run_legacy(options, graph, vocabulary);
@@ -142,6 +142,7 @@ std::function<int()> declare_networks_features(CLI::App& command) {
   command
       .add_option("--groups", options->groups,
                   "Join ops to so many segments of the topological order (default: each op alone)")
+      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
       ->type_name("K");
   command
       .add_option("--ops", options->vocabulary,
@@ -154,14 +155,20 @@ std::function<int()> declare_networks_features(CLI::App& command) {
       .add_option("--devices", options->devices, "With --legacy: all ops, or those whose device says 'gpu'")
       ->capture_default_str()
       ->type_name("WHICH");
-  command.add_option("--seed", options->seed, "Of communities")->capture_default_str()->type_name("N");
+  command.add_option("--seed", options->seed, "Of communities")
+      ->transform(within("seed"))
+      ->capture_default_str()
+      ->type_name("N");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   add_graph_options(command, options->graph, true);
   command.footer(
       "Examples:\n"
       "  trainyard networks features resnet50 --step training --groups 20\n"
       "  trainyard networks features lenet.onnx --legacy --groups 4 --json");
-  return [options] { return run_features(*options); };
+  return [options, &command] {
+    warn_of_idle_options(command, {{!options->legacy, {"--seed"}, "it is for --legacy"}});
+    return run_features(*options);
+  };
 }
 
 }  // namespace trainyard::cli

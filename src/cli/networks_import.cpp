@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/graph_source.h"
 #include "cli/networks_commands.h"
+#include "cli/option_checks.h"
 #include "cli/text_table.h"
 
 namespace trainyard::cli {
@@ -112,6 +113,7 @@ std::function<int()> declare_networks_import(CLI::App& command) {
       ->required()
       ->type_name("FILE");
   command.add_option("--batch", options->batch, "Of an ONNX file that leaves it open")
+      ->transform(within("batch"))
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->type_name("N");

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/networks_commands.h"
 #include "cli/op_corpus.h"
+#include "cli/outputs.h"
 #include "cli/text_table.h"
 
 namespace trainyard::cli {
@@ -48,8 +49,8 @@ std::function<int()> declare_networks_stats(CLI::App& command) {
   const auto options = std::make_shared<StatsOptions>();
   command.add_option("sources", options->sources, "Networks and files of graphs (default: all our networks)")
       ->type_name("NAME|FILE");
-  command.add_option("--to", options->to, "Also write the table, as CSV, for `networks features --ops`")
-      ->type_name("FILE");
+  add_output_file(command, "--to", options->to,
+                  "Also write the table, as CSV, for `networks features --ops`");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   add_graph_options(command, options->graph, true);
   command.footer(

@@ -8,13 +8,13 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "cli/outputs.h"
 #include "report/export_charts.h"
 
 namespace trainyard::cli {
 
 void declare_chart_files(CLI::App& command, PageFiles& files) {
-  command.add_option("--charts", files.charts, "Also draw every chart into a file of this folder")
-      ->type_name("DIR");
+  add_output_folder(command, "--charts", files.charts, "Also draw every chart into a file of this folder");
   command.add_option("--format", files.format, "Of these files: svg or png")
       ->check(CLI::IsMember({"svg", "png"}))
       ->capture_default_str();

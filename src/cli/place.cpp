@@ -8,8 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/exit_code.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/place_page.h"
 #include "cli/place_submit.h"
 #include "cli/predict_report.h"
@@ -17,7 +20,6 @@
 #include "place/jobs_file.h"
 #include "place/simulate.h"
 #include "predict/predictor.h"
-#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -145,7 +147,7 @@ void print_submitted(const study::Progress& submitted) {
 
 // Says in one line what is not done, too.
 int submitted_code(const study::Progress& submitted) {
-  if (train::StopRequest::asked()) {
+  if (StopRequest::asked()) {
     fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
     return kInterrupted;
   }
@@ -162,8 +164,6 @@ int submitted_code(const study::Progress& submitted) {
 }
 
 int run_place(const PlaceOptions& options) {
-  if (!(options.error >= 0 && options.error <= 10))
-    fail(ErrorKind::usage, "--error {}: must be from 0 to 10", options.error);
   std::unique_ptr<predict::Predictor> model;
   if (!options.model.empty()) model = predict::read_predictor(options.model);
   const place::Cluster cluster = place::read_cluster(
@@ -183,6 +183,7 @@ int run_place(const PlaceOptions& options) {
     print_results(problem, results, decisions);
     print_written(written, fmt::format("{} jobs", problem.jobs.size()));
   }
+  const StopRequest guard;
   study::Progress submitted;
   if (!options.submit.empty())
     submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
@@ -220,23 +221,22 @@ std::function<int()> declare_place(CLI::App& command) {
   command.add_option("--policy", options->policy, "How: " + names + "or all")->capture_default_str();
   command
       .add_option("--error", options->error, "Make predictions wrong by this deviation of their logarithm")
+      ->transform(within(record::NumberRange::real(0, 10)))
       ->capture_default_str();
   command
       .add_option("--orders", options->orders, "Let the jobs arrive in so many random orders, and show means")
-      ->check(CLI::Range(0, 10000));
+      ->transform(within(record::NumberRange::whole(1, 10'000)));
   command.add_option("--seed", options->seed, "Of orders, errors and random placement")
+      ->transform(within("seed"))
       ->capture_default_str();
   command
       .add_option("--submit", options->submit,
                   "Start the jobs as they were placed, here (local) or on slurm; again to go on")
       ->check(CLI::IsMember({"local", "slurm"}));
-  command.add_option("--out", options->out, "With --submit: folder for their records and logs")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command
-      .add_option("--report", options->page.page,
-                  "Write a page of charts and tables (HTML, needs no network)")
-      ->type_name("FILE");
+  add_output_folder(command, "--out", options->out, "With --submit: folder for their records and logs")
+      ->capture_default_str();
+  add_output_file(command, "--report", options->page.page,
+                  "Write a page of charts and tables (HTML, needs no network)");
   declare_chart_files(command, options->page);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
@@ -246,7 +246,12 @@ std::function<int()> declare_place(CLI::App& command) {
       "  trainyard place jobs.yaml --cluster cluster.yaml --model model.json\n"
       "  trainyard place jobs.yaml --cluster cluster.yaml --model model.json --policy all --error 0.1 "
       "--json");
-  return [options] { return run_place(*options); };
+  return [options, &command] {
+    warn_of_idle_options(command,
+                         {{options->submit.empty(), {"--out"}, "nothing is started without --submit"},
+                          {options->page.charts.empty(), {"--format"}, "no files without --charts"}});
+    return run_place(*options);
+  };
 }
 
 }  // namespace trainyard::cli

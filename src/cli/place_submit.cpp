@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/stop_request.h"
 #include "cli/study_results.h"
 #include "ops/update.h"
 #include "predict/network_name.h"
@@ -16,7 +17,6 @@
 #include "study/local_launcher.h"
 #include "study/run_study.h"
 #include "study/slurm/launcher.h"
-#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -118,7 +118,7 @@ study::Progress submit_placement(const place::Problem& problem,
   const std::vector<study::Job> jobs = jobs_of(problem, requests, outcome.decisions);
   const study::ExpectedRuns expected = expected_of(jobs);
   refuse_other_placement(folder, expected.runs);
-  const train::StopRequest guard;
+  const StopRequest guard;
   std::unique_ptr<ProgressBar> bar;
   std::int64_t ended = 0;
   const study::Watcher watcher{
@@ -128,7 +128,7 @@ study::Progress submit_placement(const place::Problem& problem,
             bar->update(++ended, fmt::format("{} {}", name(run.status), run.id));
           },
       .remarks = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); },
-      .stop = [] { return train::StopRequest::asked(); }};
+      .stop = [] { return StopRequest::asked(); }};
   const auto launcher = launcher_of(options, folder);
   return study::run_expected(folder, expected, {}, *launcher, watcher);
 }

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/predict_commands.h"
 #include "cli/predict_eval_page.h"
 #include "cli/predict_graph.h"
@@ -266,12 +268,15 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
   command.add_option("--to", options->target, "Adapt to this device with few of its runs")
       ->type_name("DEVICE");
   command.add_option("--from", options->source, "With --to: the device that is known")->type_name("DEVICE");
-  command.add_option("--shots", options->shots, "With --to: how many runs")
+  command.add_option("--shots", options->shots, "With --to: how many runs; 0: none of that device")
+      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "Of random parts")->capture_default_str();
+  command.add_option("--seed", options->seed, "Of random parts")
+      ->transform(within("seed"))
+      ->capture_default_str();
   command.add_option("--seeds", options->seeds, "Repeat random parts with so many seeds, and show means")
-      ->check(CLI::Range(1, 1000))
+      ->transform(within(record::NumberRange::whole(1, 1'000)))
       ->capture_default_str();
   command
       .add_option("--together", options->together,
@@ -283,12 +288,9 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
   command.add_flag("--intervals", options->intervals, "With --split: calibrate intervals each time (slow)");
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
   command.add_option("--device", options->device, "Records are of this device")->type_name("NAME");
-  command.add_option("--predictions", options->predictions, "Write every prediction as CSV")
-      ->type_name("FILE");
-  command
-      .add_option("--report", options->page.page,
-                  "Write a page of charts and tables (HTML, needs no network)")
-      ->type_name("FILE");
+  add_output_file(command, "--predictions", options->predictions, "Write every prediction as CSV");
+  add_output_file(command, "--report", options->page.page,
+                  "Write a page of charts and tables (HTML, needs no network)");
   declare_chart_files(command, options->page);
   command.add_flag("--skip-unknown", options->skip_unknown,
                    "Leave out runs of unknown networks or devices, and count them");
@@ -299,7 +301,18 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
       "Examples:\n"
       "  trainyard predict eval --runs runs.csv --model model.json\n"
       "  trainyard predict eval --runs runs.csv --split network --json");
-  return [options] { return eval(*options); };
+  return [options, &command] {
+    std::vector<Idle> idle = idle_options(options->graph);
+    idle.push_back({options->target.empty(), {"--from", "--shots"}, "they are for --to"});
+    idle.push_back({options->split.empty(), {"--intervals"}, "it is for --split"});
+    idle.push_back({options->split != "random", {"--twins-together"}, "it is for --split random"});
+    idle.push_back({!options->model.empty(),
+                    {"--kind", "--seed", "--seeds", "--groups", "--epochs", "--patience"},
+                    "--model is there, and none is fitted"});
+    idle.push_back({options->page.charts.empty(), {"--format"}, "no files without --charts"});
+    warn_of_idle_options(command, idle);
+    return eval(*options);
+  };
 }
 
 }  // namespace trainyard::cli

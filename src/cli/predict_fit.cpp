@@ -6,14 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/exit_code.h"
+#include "base/stop_request.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/predict_commands.h"
 #include "cli/predict_graph.h"
 #include "cli/predict_report.h"
 #include "predict/fit_model.h"
 #include "predict/kernels/kernel_model.h"
 #include "predict/model_file.h"
-#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -51,8 +52,22 @@ void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& j
 }
 
 predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::Device>& seen) {
-  return predict::prepare_runs(joined_tables(options), devices_to_choose_from(seen, options.devices),
-                               options.skip_unknown);
+  predict::RunSet set = predict::prepare_runs(
+      joined_tables(options), devices_to_choose_from(seen, options.devices), options.skip_unknown);
+  StopRequest::check();  // there is nothing to keep yet
+  return set;
+}
+
+// Of a fit that was asked to stop: what the model that it wrote lacks, or what goes on from where.
+int report_partial(const FitCommandOptions& options, const predict::RunSet& set, bool written,
+                   const std::string& what) {
+  if (options.json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"model", written ? options.output.string() : ""},
+                                              {"kind", options.graph.kind},
+                                              {"runs", set.rows.size()},
+                                              {"interrupted", true}}
+                           .dump());
+  return report_interrupted("predict fit: interrupted" + what);
 }
 
 int fit_graph(const FitCommandOptions& options) {
@@ -61,16 +76,18 @@ int fit_graph(const FitCommandOptions& options) {
     base = predict::parse_graph_run_model(predict::read_model_container(options.base), options.base.string());
   const predict::RunSet set =
       set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
-  const train::StopRequest stop;
   const predict::GraphRunResult fitted = fit_graph_kind(
       set, predict::all_rows(set), {}, options.graph,
       {.seed = options.seed, .base = base ? &*base : nullptr, .folder = options.checkpoints}, options.quiet);
-  if (fitted.interrupted) {
-    fmt::print(stderr, "trainyard: predict fit: interrupted after {} epochs{}\n", fitted.epochs,
-               options.checkpoints.empty() ? "" : "; the same command goes on from there");
-    return kInterrupted;
-  }
+  if (fitted.interrupted && !options.checkpoints.empty())
+    return report_partial(
+        options, set, false,
+        fmt::format(" after {} epochs; the same command goes on from there", fitted.epochs));
   predict::write_graph_run_model(fitted.model, options.output);
+  if (fitted.interrupted)
+    return report_partial(options, set, true,
+                          fmt::format(" after {} epochs; the best model so far, of epoch {}, is in '{}'",
+                                      fitted.epochs, fitted.best_epoch + 1, options.output.string()));
   const auto predictor = predict::make_predictor(fitted.model);
   const std::vector<predict::Judged> judged = predict::judge(*predictor, set, predict::all_rows(set));
   if (!options.json) {
@@ -98,8 +115,13 @@ int fit_kernels(const FitCommandOptions& options) {
          "--base: a model of kernels is fitted to all runs at once; give the old ones, too");
   const predict::RunSet set = set_to_fit(options, {});
   const predict::KernelModel model =
-      predict::fit_kernel_model(set, predict::all_rows(set), !options.no_intervals);
+      predict::fit_kernel_model(set, predict::all_rows(set), !options.no_intervals, StopRequest::asked);
   predict::write_model_container(options.output, predict::to_container(model));
+  if (StopRequest::asked())
+    return report_partial(options, set, true,
+                          fmt::format("; the model so far is in '{}', and may lack "
+                                      "intervals and memory",
+                                      options.output.string()));
   const std::vector<predict::Judged> judged =
       predict::judge(*predict::make_predictor(model), set, predict::all_rows(set));
   if (!options.json) {
@@ -122,6 +144,7 @@ int fit_kernels(const FitCommandOptions& options) {
 }
 
 int fit(const FitCommandOptions& options) {
+  const StopRequest guard;
   if (options.graph.is_graph()) return fit_graph(options);
   if (options.graph.is_kernels()) return fit_kernels(options);
   std::optional<predict::TimeModel> base;
@@ -129,8 +152,13 @@ int fit(const FitCommandOptions& options) {
   const predict::RunSet set =
       set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
   const predict::TimeModel model = predict::fit_model(
-      set, predict::all_rows(set), {.calibrate = !options.no_intervals, .base = base ? &*base : nullptr});
+      set, predict::all_rows(set),
+      {.calibrate = !options.no_intervals, .base = base ? &*base : nullptr, .stop = StopRequest::asked});
   predict::write_time_model(model, options.output);
+  if (StopRequest::asked())
+    return report_partial(options, set, true,
+                          fmt::format("; the model so far is in '{}'{}", options.output.string(),
+                                      model.calibration.fresh > 0 ? "" : ", without intervals"));
   const std::vector<predict::Judged> judged = predict::judge(model, set, predict::all_rows(set));
   if (!options.json) {
     print_fit(set, judged, options);
@@ -161,7 +189,9 @@ std::function<int()> declare_predict_fit(CLI::App& command) {
                   "Tables of runs (CSV), records (.json, .jsonl, .jsonl.gz), folders of records")
       ->required()
       ->type_name("RUNS");
-  command.add_option("--output,-o", options->output, "Where the model goes")->required()->type_name("MODEL");
+  add_output_file(command, "--output,-o", options->output, "Where the model goes")
+      ->required()
+      ->type_name("MODEL");
   command
       .add_option("--base", options->base,
                   "Keep what this model knows, and learn only the devices of these runs")
@@ -173,18 +203,26 @@ std::function<int()> declare_predict_fit(CLI::App& command) {
   command.add_flag("--no-intervals", options->no_intervals, "Do not calibrate intervals: much faster");
   add_graph_kind_options(command, options->graph);
   command.add_option("--seed", options->seed, "gnn: of weights, order and runs held out")
+      ->transform(within("seed"))
       ->capture_default_str();
-  command
-      .add_option("--checkpoints", options->checkpoints,
-                  "gnn: keep checkpoints there, and go on from the last of them")
-      ->type_name("DIR");
+  add_output_folder(command, "--checkpoints", options->checkpoints,
+                    "gnn: keep checkpoints there, and go on from the last of them");
   command.add_flag("--quiet,-q", options->quiet, "No progress bar");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
+      "Ctrl-C ends the fit with exit code 130: gnn with --checkpoints goes on from there when it is given "
+      "again;\n"
+      "otherwise the model so far is written, of the best epoch or without intervals.\n\n"
       "Examples:\n"
       "  trainyard predict fit runs.csv --output model.json\n"
       "  trainyard predict fit runs.csv --base model.json --output adapted.json --no-intervals --json");
-  return [options] { return fit(*options); };
+  return [options, &command] {
+    std::vector<Idle> idle = idle_options(options->graph);
+    idle.push_back({!options->graph.is_graph(), {"--seed", "--checkpoints"}, "it is for --kind gnn"});
+    idle.push_back({options->graph.is_graph(), {"--no-intervals"}, "--kind gnn has none"});
+    warn_of_idle_options(command, idle);
+    return fit(*options);
+  };
 }
 
 }  // namespace trainyard::cli

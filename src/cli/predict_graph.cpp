@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/progress.h"
-#include "train/stop_request.h"
+#include "base/stop_request.h"
 
 namespace trainyard::cli {
 
@@ -16,14 +16,18 @@ void add_graph_kind_options(CLI::App& command, GraphKindOptions& options) {
       ->check(CLI::IsMember({"analytic", "gnn", "kernels"}))
       ->capture_default_str();
   command.add_option("--groups", options.groups, "gnn: nodes that ops are joined to, at most")
-      ->check(CLI::Range(2, 100))
+      ->transform(within(record::NumberRange::whole(2, 100)))
       ->capture_default_str();
   command.add_option("--epochs", options.epochs, "gnn: passes over the runs, at most")
-      ->check(CLI::Range(1, 1000000))
+      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
       ->capture_default_str();
   command.add_option("--patience", options.patience, "gnn: epochs that may pass without getting better")
-      ->check(CLI::Range(1, 1000000))
+      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
       ->capture_default_str();
+}
+
+std::vector<Idle> idle_options(const GraphKindOptions& options) {
+  return {{!options.is_graph(), {"--groups", "--epochs", "--patience"}, "it is for --kind gnn"}};
 }
 
 predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
@@ -36,7 +40,7 @@ predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::ve
   fit.patience = options.patience;
   fit.hear = [&](const predict::EpochReport& report) {
     bar.update(report.epoch + 1, bar.due() ? fmt::format("loss {:.4f}", report.validation_loss) : "");
-    return !train::StopRequest::asked();
+    return !StopRequest::asked();
   };
   return predict::fit_graph_runs(set, training, validation, fit);
 }

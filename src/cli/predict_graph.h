@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/option_checks.h"
 #include "predict/gnn/run_model.h"
 
 namespace trainyard::cli {
@@ -16,9 +17,10 @@ struct GraphKindOptions {
   bool is_kernels() const { return kind == "kernels"; }
 };
 void add_graph_kind_options(CLI::App& command, GraphKindOptions& options);
+std::vector<Idle> idle_options(const GraphKindOptions& options);
 
 // With a progress bar of epochs. `validation` empty: a fifth of the training rows. While a
-// train::StopRequest lives, SIGINT ends it after an epoch, with a checkpoint where there is a folder.
+// StopRequest lives, SIGINT ends it after an epoch, with a checkpoint where there is a folder.
 predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
                                        const std::vector<std::size_t>& validation,
                                        const GraphKindOptions& options, predict::GraphRunFit fit, bool quiet);

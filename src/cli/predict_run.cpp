@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/option_checks.h"
 #include "cli/predict_commands.h"
 #include "cli/predict_report.h"
 #include "cli/text_table.h"
@@ -103,9 +104,6 @@ void print_prediction(const predict::Prediction& made, const predict::Device& de
 }
 
 int predict_run(const PredictRunOptions& options) {
-  if (!(options.epochs > 0) || !(options.images > 0) || options.batch < 1)
-    fail(ErrorKind::usage, "--epochs {}, --images {}, --batch {}: must be above 0", options.epochs,
-         options.images, options.batch);
   const std::unique_ptr<predict::Predictor> model = predict::read_predictor(options.model);
   const predict::Device device =
       predict::find_device(devices_to_choose_from(model->devices(), options.devices), options.device);
@@ -132,16 +130,23 @@ std::function<int()> declare_predict_run(CLI::App& command) {
   command.add_option("--model", options->model, "What `predict fit` wrote")->required()->type_name("MODEL");
   command.add_option("--network", options->network, "Network to train")->required();
   command.add_option("--device", options->device, "Where")->required();
-  command.add_option("--batch", options->batch, "Images a step")->capture_default_str();
+  command.add_option("--batch", options->batch, "Images a step")
+      ->transform(within("batch"))
+      ->capture_default_str();
   command.add_option("--optimizer", options->optimizer, "Rule of the update")
       ->check(CLI::IsMember({"sgd", "momentum", "rmsprop", "adam"}))
       ->capture_default_str();
   command.add_option("--precision", options->precision, "Of the arithmetic; a model has to have seen it")
       ->check(CLI::IsMember({"f32", "tf32", "bf16"}))
       ->capture_default_str();
-  command.add_option("--classes", options->classes, "Classes (default: the network's own)");
-  command.add_option("--epochs", options->epochs, "How often all images are seen")->capture_default_str();
-  command.add_option("--images", options->images, "Images of an epoch")->capture_default_str();
+  command.add_option("--classes", options->classes, "Classes (default: the network's own)")
+      ->transform(within("classes"));
+  command.add_option("--epochs", options->epochs, "How often all images are seen")
+      ->transform(within("epochs"))
+      ->capture_default_str();
+  command.add_option("--images", options->images, "Images of an epoch")
+      ->transform(within(record::NumberRange::above(0, 1e12)))
+      ->capture_default_str();
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(

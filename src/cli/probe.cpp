@@ -12,9 +12,10 @@
 #include "backend/measure.h"
 #include "base/progress.h"
 #include "base/units.h"
+#include "cli/option_checks.h"
+#include "cli/run_report.h"
 #include "meter/nvml.h"
 #include "meter/peaks.h"
-#include "meter/provenance.h"
 #include "ops/dense.h"
 #include "predict/device.h"
 #include "train/session.h"
@@ -52,7 +53,8 @@ void print_facts(const record::Provenance& facts) {
 }
 
 int show_machine(bool json) {
-  const record::Provenance facts = meter::find_provenance();
+  backend::make_backend("auto");  // finds out what its kernels can use
+  const record::Provenance facts = machine_facts();
   if (json)
     fmt::print("{}\n", Json{{"provenance", json_of(facts)}}.dump());
   else
@@ -145,6 +147,11 @@ Json probe_cpu(const ProbeOptions& options) {
   Json report{{"threads", train::limit_threads(options.threads)}};
   ProgressBar bar("probe", 7, options.quiet);
   const auto backend = backend::make_backend("auto");
+  if (const auto isa = backend::found_cpu_isa()) {
+    report["kernel_isa"] = {{"name", isa->name}};
+    if (!isa->refused.empty())
+      report["kernel_isa"].update({{"refused", isa->refused}, {"reason", isa->reason}});
+  }
   report["gemm"] = gemm_rows(*backend, {"f32", "bf16", "int8"}, options.seconds);
   bar.update(1);
   report["fma_flops_per_second"] = {{"f32", meter::f32_fma_flops_per_second(options.seconds)},
@@ -192,6 +199,12 @@ void print_peaks(const Json& report, const ProbeOptions& options) {
   const auto line = [](const std::string& name, const std::string& value) {
     fmt::print("{:<28} {}\n", name, value);
   };
+  if (const auto isa = report.find("kernel_isa"); isa != report.end())
+    line("instructions",
+         isa->contains("refused")
+             ? fmt::format("{}; a process that tried {} {}", (*isa)["name"].get<std::string>(),
+                           (*isa)["refused"].get<std::string>(), (*isa)["reason"].get<std::string>())
+             : (*isa)["name"].get<std::string>());
   for (const Json& row : report["gemm"])
     line("matrix product " + row["precision"].get<std::string>(),
          row["flops_per_second"].is_null()
@@ -209,8 +222,6 @@ void print_peaks(const Json& report, const ProbeOptions& options) {
 }
 
 int probe(const ProbeOptions& options) {
-  if (!(options.seconds > 0 && options.seconds <= 60))
-    fail(ErrorKind::usage, "--seconds {}: must be above 0 and at most 60", options.seconds);
   if (options.machine) return show_machine(options.json);
   const bool cpu = options.device == "cpu";
   const auto gpu = cpu ? nullptr : backend::make_backend("auto", options.device);
@@ -219,7 +230,7 @@ int probe(const ProbeOptions& options) {
     print_peaks(report, options);
     return 0;
   }
-  const record::Provenance facts = meter::find_provenance();
+  const record::Provenance facts = machine_facts();
   predict::Device device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
   if (!options.name.empty()) device.name = options.name;
   if (device.name.empty()) device.name = options.device;
@@ -235,8 +246,11 @@ std::function<int()> declare_probe(CLI::App& command) {
   const auto options = std::make_shared<ProbeOptions>();
   command.add_option("--device", options->device, "cpu, cuda (the first GPU) or cuda:1")
       ->capture_default_str();
-  command.add_option("--threads", options->threads, "CPU threads (default: all cores)");
-  command.add_option("--seconds", options->seconds, "Time for each measurement")->capture_default_str();
+  command.add_option("--threads", options->threads, "CPU threads (default: all cores)")
+      ->transform(within("threads"));
+  command.add_option("--seconds", options->seconds, "Time for each measurement")
+      ->transform(within(record::NumberRange::above(0, 60)))
+      ->capture_default_str();
   command.add_option("--name", options->name, "What --json calls the device (default: its model)")
       ->type_name("NAME");
   command.add_flag("--machine", options->machine,
@@ -248,7 +262,14 @@ std::function<int()> declare_probe(CLI::App& command) {
       "Examples:\n"
       "  trainyard probe --machine\n"
       "  trainyard probe --threads 1 --seconds 0.1 --name corner --json");
-  return [options] { return probe(*options); };
+  return [options, &command] {
+    warn_of_idle_options(
+        command,
+        {{options->machine, {"--device", "--threads", "--seconds", "--name"}, "--machine measures nothing"},
+         {!options->machine && options->device != "cpu", {"--threads"}, "it is for the CPU"},
+         {!options->machine && !options->json, {"--name"}, "only --json names the device"}});
+    return probe(*options);
+  };
 }
 
 }  // namespace trainyard::cli

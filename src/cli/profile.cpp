@@ -9,9 +9,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/exit_code.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/profile_report.h"
 #include "cli/run_report.h"
 #include "meter/profile_command.h"
@@ -31,11 +34,6 @@ struct ProfileCommandOptions {
 void check_profile(const ProfileCommandOptions& options) {
   if (options.command.empty() == options.from.empty())
     fail(ErrorKind::usage, "profile: wants either a command after -- or a trace after --from");
-  if (!(options.hz >= 1 && options.hz <= 100))
-    fail(ErrorKind::usage, "--hz {}: must be from 1 to 100", options.hz);
-  if (!(options.seed_hz > 0)) fail(ErrorKind::usage, "--seed-hz {}: must be above 0", options.seed_hz);
-  if (!(options.gpu_memory_mib > 0))
-    fail(ErrorKind::usage, "--gpu-memory {}: must be above 0", options.gpu_memory_mib);
   if (!options.from.empty() && !(options.record.empty() && options.trace.empty()))
     fail(ErrorKind::usage, "--from: the trace is there, and a record is of a command that runs");
 }
@@ -153,6 +151,7 @@ record::RunRecord record_of_profile(const ProfileCommandOptions& options, const 
 
 int profile_this(const ProfileCommandOptions& options) {
   const RunStart start;
+  if (!options.record.empty()) check_output_file(trace_path(options));
   const meter::CommandProfile profile = measure(options);
   record::RunRecord run = record_of_profile(options, start, profile);
   const ReducedTrace reduced = reduce(profile.trace, options);
@@ -180,10 +179,12 @@ std::function<int()> declare_profile(CLI::App& command) {
   const auto options = std::make_shared<ProfileCommandOptions>();
   command.add_option("command", options->command, "Any program with its arguments, after --")
       ->type_name("WORD");
-  command.add_option("--hz", options->hz, "Samples in a second, 1 to 100")->capture_default_str();
-  command.add_option("--record", options->record, "Write the run record to this file, the trace beside it")
-      ->type_name("FILE");
-  command.add_option("--trace", options->trace, "Write the trace there instead")->type_name("FILE");
+  command.add_option("--hz", options->hz, "Samples in a second, 1 to 100")
+      ->transform(within(record::NumberRange::real(1, 100)))
+      ->capture_default_str();
+  add_output_file(command, "--record", options->record,
+                  "Write the run record to this file, the trace beside it");
+  add_output_file(command, "--trace", options->trace, "Write the trace there instead");
   command
       .add_option("--from", options->from,
                   "Run nothing: reduce this trace, ours or that of GPUAlloc's sampler")
@@ -191,10 +192,12 @@ std::function<int()> declare_profile(CLI::App& command) {
   command.add_flag("--legacy", options->legacy,
                    "Also GPUAlloc's burst, idle and peak: shares of samples by k-means");
   command.add_option("--seed-hz", options->seed_hz, "Of GPUAlloc's traces, which have no time stamps")
+      ->transform(within(record::NumberRange::above(0, 1e6)))
       ->capture_default_str();
   command
       .add_option("--gpu-memory", options->gpu_memory_mib,
                   "MiB of the GPU, for --legacy, where the trace does not say it")
+      ->transform(within(record::NumberRange::above(0, 1e9)))
       ->capture_default_str();
   command.add_flag("--no-gpus", options->no_gpus, "Do not ask the GPUs");
   command.add_flag("--json", options->json,
@@ -209,8 +212,12 @@ std::function<int()> declare_profile(CLI::App& command) {
       "Examples:\n"
       "  trainyard profile --record lenet.json -- trainyard bench --network lenet --batch 8 --steps 20\n"
       "  trainyard profile --from traces/titanx.csv --legacy --gpu-memory 12288");
-  return [options] {
+  return [options, &command] {
     check_profile(*options);
+    warn_of_idle_options(command,
+                         {{!options->from.empty(), {"--hz", "--no-gpus"}, "--from measures nothing"},
+                          {options->from.empty(), {"--seed-hz"}, "it is for traces that --from reads"},
+                          {!options->legacy, {"--gpu-memory"}, "it is for --legacy"}});
     return options->from.empty() ? profile_this(*options) : reduce_file(*options);
   };
 }

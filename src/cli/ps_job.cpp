@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "cli/exit_code.h"
 #include "cli/ps_part.h"
 #include "cli/study_results.h"
@@ -178,7 +179,7 @@ std::optional<Error> PsJob::look() {
     // It would end so again: what the caller can mend, and numbers that are none any more.
     const bool in_vain = *code == kCallerCanMendIt || study::says_not_a_number(words);
     if (member.starts <= options_.restarts && !in_vain) {
-      fmt::print(stderr, "trainyard: {}; it is started again\n", why);
+      print_note(fmt::format("trainyard: {}; it is started again\n", why));
       ++restarted_;
       start(member);
       workers += member.server ? 0 : 1;
@@ -195,8 +196,20 @@ std::optional<Error> PsJob::look() {
   const int least = options_.least_workers > 0 ? options_.least_workers : all;
   if (workers < least) return failure ? failure : Error(ErrorKind::peer, "too few workers are left");
   if (failure)
-    fmt::print(stderr, "trainyard: {}; the run goes on with {} workers\n", failure->what(), workers);
+    print_note(fmt::format("trainyard: {}; the run goes on with {} workers\n", failure->what(), workers));
   return std::nullopt;
+}
+
+std::string PsJob::node_of_worker(int number) const {
+  for (const Member& member : members_) {
+    if (member.server || member.number != number) continue;
+    std::ifstream file(log_of(member));
+    std::string node;
+    for (std::string line; std::getline(file, line);)
+      if (const std::string said = node_in(line, "worker", number); !said.empty()) node = said;
+    return node.empty() ? member.host->name : node;
+  }
+  return "";
 }
 
 std::vector<int> PsJob::cores_in_reach(int threads, int each) const {

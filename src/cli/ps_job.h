@@ -27,6 +27,8 @@ class PsJob final : public train::PsProcesses {
 
   int restarted() const { return restarted_; }
   const std::string& transport() const { return transport_; }
+  // Where it runs, as it says itself.
+  std::string node_of_worker(int number) const;
   // Of all workers: those of other machines as they were asked for, numbered apart from this one's.
   // `threads`: as asked for, for a machine; `each`: what a worker has of them.
   std::vector<int> cores_in_reach(int threads, int each) const;

@@ -1,12 +1,15 @@
 #include "cli/ps_options.h"
 
+#include <limits>
+
 #include "base/error.h"
+#include "cli/option_checks.h"
 
 namespace trainyard::cli {
 
 void add_ps_options(CLI::App& command, PsOptions& options) {
-  command.add_option("--servers", options.servers, "Parameter servers that share the network")
-      ->capture_default_str();
+  command.add_option("--servers", options.servers, "Parameter servers that share the network (default: 1)")
+      ->transform(within("servers"));
   command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
   command
       .add_option("--wire-layout", options.wire_layout,
@@ -17,16 +20,21 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
       .add_option("--transport", options.transport,
                   "auto (shm on one machine, tcp between several), shm, unix or tcp")
       ->capture_default_str();
-  command.add_option("--min-workers", options.least_workers,
-                     "With fewer for longer than --patience the run ends (default: all)");
+  command
+      .add_option("--min-workers", options.least_workers,
+                  "With fewer for longer than --patience the run ends (default: all)")
+      ->transform(within("min_workers"));
   command.add_option("--restarts", options.restarts, "How often a process that died is started again")
+      ->transform(within("restarts"))
       ->capture_default_str();
   command
       .add_option("--lease", options.lease_seconds, "Seconds after which a silent process is taken for dead")
+      ->transform(within("lease"))
       ->capture_default_str();
   command
       .add_option("--patience", options.patience_seconds,
                   "Seconds to wait for processes that are missing before the run ends")
+      ->transform(within("patience"))
       ->capture_default_str();
   command
       .add_option("--hosts", options.hosts,
@@ -42,17 +50,11 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
 }
 
 void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
-  if (options.servers < 1) fail(ErrorKind::usage, "--servers {}: must be at least 1", options.servers);
   want_one_of("--wire", options.wire, {"f32", "bf16"});
   want_one_of("--wire-layout", options.wire_layout, {"auto", "native", "canonical"});
   want_one_of("--transport", options.transport, {"auto", "shm", "unix", "tcp"});
-  if (options.least_workers < 0 || options.least_workers > workers)
+  if (options.least_workers > workers)
     fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
-  if (options.restarts < 0) fail(ErrorKind::usage, "--restarts {}: must be at least 0", options.restarts);
-  if (options.lease_seconds <= 0)
-    fail(ErrorKind::usage, "--lease {}: must be positive", options.lease_seconds);
-  if (options.patience_seconds <= 0)
-    fail(ErrorKind::usage, "--patience {}: must be positive", options.patience_seconds);
   if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
     fail(ErrorKind::usage,
          "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
@@ -60,19 +62,26 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
 
 void add_part_options(CLI::App& command, PsPart& part, bool server) {
   command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
-  command.add_option("--number", part.number, "Which one of them")->capture_default_str();
+  command.add_option("--number", part.number, "Which one of them")
+      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
+      ->capture_default_str();
   command.add_option("--job-key", part.key,
                      "File with the job's key, readable by its owner alone; -: standard input");
   if (server) {
     command.add_option("--listen", part.listen, "tcp:HOST:PORT (port 0: any), unix:PATH or shm:PATH");
     command.add_option("--advertise", part.advertise, "Host under which others reach it");
-    command.add_option("--elements", part.elements, "Numbers that all servers keep together");
-    command.add_option("--parameters", part.parameters, "Of these, parameters");
-    command.add_option("--batches", part.batches, "To be used in all");
-    command.add_option("--run", part.run, "Which run this is: what another left is not taken over");
+    command.add_option("--elements", part.elements, "Numbers that all servers keep together")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--parameters", part.parameters, "Of these, parameters")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--batches", part.batches, "To be used in all")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--run", part.run, "Which run this is: what another left is not taken over")
+        ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint64_t>::max())));
   } else {
     command.add_option("--layout", part.layout, "native or canonical");
-    command.add_option("--fingerprint", part.fingerprint, "Of the job's layout");
+    command.add_option("--fingerprint", part.fingerprint, "Of the job's layout")
+        ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint32_t>::max())));
     command.add_option("--share", part.share, "I/K: its share of this machine's cores");
     command.add_option("--on-device", part.device, "In place of --device");
     command.add_option("--with-backend", part.backend, "In place of --backend");

@@ -12,7 +12,7 @@ namespace trainyard::cli {
 
 // Training with parameter servers: how many, by which rules, over what.
 struct PsOptions {
-  int servers = 1;
+  int servers = 0;  // 0: not asked for
   std::string wire = "f32", wire_layout = "auto", transport = "auto";
   int least_workers = 0;  // 0: all of them
   int restarts = 3;

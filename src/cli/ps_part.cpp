@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 
 #include <fmt/chrono.h>
@@ -13,6 +11,7 @@
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/node_name.h"
 #include "train/deployment.h"
 
 namespace trainyard::cli {
@@ -54,12 +53,14 @@ std::vector<int> cores_of_share(int threads, const std::string& share) {
 }
 
 void log_beginning(const char* what, int number) {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  // Nodes of a cluster may be of one machine.
-  const char* node = std::getenv("SLURMD_NODENAME");
-  log_line(
-      fmt::format("{} {} on {}, process {}", what, number, node != nullptr ? node : name.data(), ::getpid()));
+  log_line(fmt::format("{} {} on {}, process {}", what, number, node_name(), ::getpid()));
+}
+
+std::string node_in(const std::string& line, const char* what, int number) {
+  const std::string begin = fmt::format(" {} {} on ", what, number), end = ", process ";
+  const std::size_t from = line.find(begin), to = line.find(end, from);
+  if (from == std::string::npos || to == std::string::npos) return "";
+  return line.substr(from + begin.size(), to - from - begin.size());
 }
 
 void log_line(const std::string& line) {

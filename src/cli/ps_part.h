@@ -17,8 +17,10 @@ std::vector<int> cores_of_share(int threads, int share, int workers);
 // The same as "1/2" says it. Error (usage).
 std::vector<int> cores_of_share(int threads, const std::string& share);
 
-// "worker 1 on NODE": how its log begins.
+// "worker 1 on NODE, process PID": how its log begins.
 void log_beginning(const char* what, int number);
+// The node that such a line names; "": it is no such line.
+std::string node_in(const std::string& line, const char* what, int number);
 
 // One line, with the time, on standard error: a part's log.
 void log_line(const std::string& line);

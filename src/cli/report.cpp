@@ -10,8 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/page_files.h"
 #include "report/charts.h"
+#include "report/escape.h"
 #include "report/libraries.h"
 #include "report/page.h"
 #include "report/study_view.h"
@@ -56,12 +60,34 @@ report::StudyView open_study(const std::filesystem::path& folder) {
   return view;
 }
 
+// Addresses from the page's folder to the study's own files.
+report::FileLinks links_of(const study::Folder& study, const report::StudyView& view,
+                           const std::filesystem::path& page) {
+  namespace fs = std::filesystem;
+  const fs::path from = fs::absolute(page).lexically_normal().parent_path();
+  const auto link = [&](const fs::path& file) {
+    std::error_code error;
+    if (!fs::exists(file, error)) return std::string();
+    // "./" keeps a colon in a name from being read as a scheme.
+    return "./" + report::address_of(fs::absolute(file).lexically_normal().lexically_relative(from));
+  };
+  report::FileLinks links{link(study.spec()), link(study.store()), link(study.records()), {}, {}};
+  for (const record::RunRecord& run : view.runs) {
+    if (std::string log = link(study.log(run.id)); !log.empty()) links.logs[run.id] = std::move(log);
+    if (std::string file = link(study.record(run.id)); !file.empty())
+      links.record_files[run.id] = std::move(file);
+  }
+  return links;
+}
+
 int write_report(const ReportOptions& options) {
   if (options.study.empty()) fail(ErrorKind::usage, "report: a study's folder is required");
-  const report::StudyView view = open_study(options.study);
-  const std::vector<report::Chart> charts = report::make_charts(view);
+  report::StudyView view = open_study(options.study);
   PageFiles files = options.files;
   if (files.page.empty()) files.page = options.study / "report.html";
+  check_output_file(files.page);
+  view.links = links_of(study::Folder{options.study}, view, files.page);
+  const std::vector<report::Chart> charts = report::make_charts(view);
   const WrittenFiles written = write_page(files, charts, options.libraries, [&](const auto& libraries) {
     return report::make_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
   });
@@ -92,10 +118,8 @@ std::function<int()> declare_report(CLI::App& command) {
   command.description(
       "Write a study's results as one HTML file that needs no network, and its charts as files");
   command.add_option("study", options->study, "Folder of the study")->type_name("DIR");
-  command
-      .add_option("--out", options->files.page,
-                  "Where to write the page (default: report.html in the study's folder)")
-      ->type_name("FILE");
+  add_output_file(command, "--out", options->files.page,
+                  "Where to write the page (default: report.html in the study's folder)");
   declare_chart_files(command, options->files);
   command.add_flag("--get-libraries", options->get_libraries,
                    "Only fetch the script libraries of the page, for a later use without network");
@@ -107,7 +131,12 @@ std::function<int()> declare_report(CLI::App& command) {
       "Examples:\n"
       "  trainyard report results/smoke\n"
       "  trainyard report results/smoke --out smoke.html --charts figures --format svg");
-  return [options] { return options->get_libraries ? get_libraries(*options) : write_report(*options); };
+  return [options, &command] {
+    warn_of_idle_options(command,
+                         {{options->files.charts.empty(), {"--format"}, "no files without --charts"},
+                          {options->get_libraries, {"--out", "--charts"}, "--get-libraries writes no page"}});
+    return options->get_libraries ? get_libraries(*options) : write_report(*options);
+  };
 }
 
 }  // namespace trainyard::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/nearest_name.h"
+#include "cli/outputs.h"
 #include "cli/parameter_options.h"
 #include "networks/zoo.h"
 
@@ -48,8 +49,6 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
   return update;
 }
 
-constexpr std::int64_t kMostClasses = std::int64_t{1} << 24, kLargestBatch = std::int64_t{1} << 30;
-
 }  // namespace
 
 void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
@@ -64,15 +63,11 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
       .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
                   "Network; `trainyard networks` lists them")
       ->capture_default_str();
-  command.add_option("--batch,-b", options.batch, "Images, or sequences, per step")->capture_default_str();
-  command.add_option_function<std::int64_t>(
-      "--classes",
-      [&options](std::int64_t given) {
-        if (given < 1 || given > kMostClasses)
-          fail(ErrorKind::usage, "--classes {}: must be from 1 to {}", given, kMostClasses);
-        options.classes = static_cast<int>(given);
-      },
-      "Classes (default: the network's own, or the data set's)");
+  command.add_option("--batch,-b", options.batch, "Images, or sequences, per step")
+      ->transform(within("batch"))
+      ->capture_default_str();
+  command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)")
+      ->transform(within("classes"));
   add_parameter_options(command, options.parameters);
   command.add_option("--backend", options.backend, "auto, onednn, cuda, reference or null")
       ->capture_default_str();
@@ -86,25 +81,42 @@ void add_run_options(CLI::App& command, RunOptions& options, bool network_first)
       .add_option("--tuning", options.tuning,
                   "How hard a GPU's libraries are searched for the fastest way: full, or quick, for sweeps")
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "CPU threads (default: all cores)");
-  command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  command.add_option("--threads", options.threads, "CPU threads (default: all cores)")
+      ->transform(within("threads"));
+  command.add_option("--seed", options.seed, "Seed of everything random")
+      ->transform(within("seed"))
+      ->capture_default_str();
   command.add_option("--optimizer", options.optimizer, "sgd, momentum, nesterov, rmsprop, adam or adamw")
       ->capture_default_str();
-  command.add_option("--lr", options.learning_rate, "Learning rate (default: 0.01; adam and adamw 0.001)");
+  command.add_option("--lr", options.learning_rate, "Learning rate (default: 0.01; adam and adamw 0.001)")
+      ->transform(within("lr"));
   command.add_option("--schedule", options.schedule, "constant, step, exponential or cosine")
       ->capture_default_str();
-  command.add_option("--decay-steps", options.decay_steps, "Steps per decay, or of the whole cosine");
-  command.add_option("--decay-factor", options.decay_factor, "Factor per decay")->capture_default_str();
-  command.add_option("--final-lr", options.final_rate, "Where the cosine ends")->capture_default_str();
-  command.add_option("--warmup-lr-steps", options.warmup_steps,
-                     "Steps of linear warm-up of the learning rate");
-  command.add_option("--momentum", options.momentum, "Momentum")->capture_default_str();
-  command.add_option("--weight-decay", options.weight_decay, "L2 penalty on weights; decoupled for adamw");
-  command.add_option("--ema", options.ema, "Decay of the moving average of the weights; 0: none");
-  command.add_option("--label-smoothing", options.label_smoothing, "Label smoothing");
+  command.add_option("--decay-steps", options.decay_steps, "Steps per decay, or of the whole cosine")
+      ->transform(within("decay_steps"));
+  command.add_option("--decay-factor", options.decay_factor, "Factor per decay")
+      ->transform(within("decay_factor"))
+      ->capture_default_str();
+  command.add_option("--final-lr", options.final_rate, "Where the cosine ends")
+      ->transform(within("final_lr"))
+      ->capture_default_str();
+  command
+      .add_option("--warmup-lr-steps", options.warmup_steps, "Steps of linear warm-up of the learning rate")
+      ->transform(within("warmup_lr_steps"));
+  command.add_option("--momentum", options.momentum, "Momentum")
+      ->transform(within("momentum"))
+      ->capture_default_str();
+  command.add_option("--weight-decay", options.weight_decay, "L2 penalty on weights; decoupled for adamw")
+      ->transform(within("weight_decay"));
+  command.add_option("--ema", options.ema, "Decay of the moving average of the weights; 0: none")
+      ->transform(within("ema"));
+  command.add_option("--label-smoothing", options.label_smoothing, "Label smoothing")
+      ->transform(within("label_smoothing"));
   command.add_flag("--no-fusion", options.no_fusion, "Run every op by itself");
-  command.add_option("--record", options.record, "File for the run's record, as --json prints it")
-      ->type_name("FILE");
+}
+
+void add_output_options(CLI::App& command, RunOptions& options) {
+  add_output_file(command, "--record", options.record, "File for the run's record, as --json prints it");
   command.add_flag("--json", options.json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options.quiet, "No progress bar");
 }
@@ -116,16 +128,31 @@ void add_mode_option(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
 }
 
+std::vector<Idle> idle_options(const RunOptions& options) {
+  const std::string schedule = "--schedule " + options.schedule;
+  const bool infers = options.mode == "infer",
+             decays = options.schedule == "step" || options.schedule == "exponential";
+  const bool has_momentum =
+      options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
+  std::vector<Idle> rules{
+      {options.device == "cpu", {"--tuning"}, "it is for GPUs"},
+      {infers,
+       {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
+        "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},
+       "--mode infer updates nothing"}};
+  if (infers) return rules;
+  rules.push_back({options.schedule == "constant", {"--decay-steps"}, schedule + " decays nothing"});
+  rules.push_back({!decays, {"--decay-factor"}, schedule + " has none"});
+  rules.push_back({options.schedule != "cosine", {"--final-lr"}, schedule + " has none"});
+  rules.push_back({!has_momentum, {"--momentum"}, "--optimizer " + options.optimizer + " has none"});
+  return rules;
+}
+
 train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network, options.parameters);
-  if (options.batch < 1) fail(ErrorKind::usage, "--batch {}: must be at least 1", options.batch);
-  if (options.batch > kLargestBatch)
-    fail(ErrorKind::usage, "--batch {}: must be at most {}", options.batch, kLargestBatch);
   want_one_of("--mode", options.mode, {"train", "infer"});
   want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
   want_one_of("--tuning", options.tuning, {"full", "quick"});
-  if (options.learning_rate < 0) fail(ErrorKind::usage, "--lr {}: must be positive", options.learning_rate);
-  if (options.ema < 0 || options.ema >= 1) fail(ErrorKind::usage, "--ema {}: must be in [0, 1)", options.ema);
   train::SessionOptions session;
   session.update = to_update(options);
   session.model = {.network = options.network,

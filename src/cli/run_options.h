@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/option_checks.h"
 #include "train/session.h"
 
 namespace trainyard::cli {
@@ -37,8 +38,14 @@ void want_one_of(const char* option, const std::string& given, const std::vector
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);
 
+// What becomes of a run's results; `explain` runs nothing that is recorded.
+void add_output_options(CLI::App& command, RunOptions& options);
+
 // Training or inference; not of `train`.
 void add_mode_option(CLI::App& command, RunOptions& options);
+
+// Of these, and of the mode, in this combination.
+std::vector<Idle> idle_options(const RunOptions& options);
 
 // Checks what the parser cannot; Error (usage) names the option.
 train::SessionOptions to_session(const RunOptions& options);

@@ -2,14 +2,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <fmt/core.h>
 
+#include "backend/backend.h"
 #include "base/cores.h"
+#include "base/node_name.h"
 #include "base/philox.h"
 #include "base/units.h"
+#include "cli/hosts.h"
 #include "meter/cgroup.h"
 #include "meter/memory.h"
 #include "meter/provenance.h"
@@ -61,13 +66,11 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
   run.warmup_step_seconds.assign(measured.warmup_seconds.begin(), measured.warmup_seconds.end());
   run.step_seconds.assign(measured.step_seconds.begin(), measured.step_seconds.end());
   run.images_per_step = measured.counted_steps > 0 ? throughput.images_per_step() : 0;
-  run.statistics = record::describe_steps(run.step_seconds, run.images_per_step);
+  record::summarise_steps(run);
   const bool timed = run.statistics.steps > 0;
-  const double median = run.statistics.median,
-               rate = timed ? static_cast<double>(facts.flops_per_step) / median : none;
-  if (timed) run.images_per_second = throughput.images_per_second(median);
+  const double rate = timed ? static_cast<double>(facts.flops_per_step) / run.statistics.mean : none;
   run.figures["images_per_second_per_device"] =
-      timed ? throughput.images_per_second_per_device(median) : none;
+      timed ? throughput.images_per_second_per_device(run.statistics.mean) : none;
   run.figures["images_consumed"] = static_cast<double>(measured.images_consumed);
   run.figures["warmup_steps"] = static_cast<double>(measured.warmup_seconds.size());
   run.figures["flops_per_second"] = rate;
@@ -94,6 +97,9 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
                                     meter::read_cgroup_limits(meter::SystemFiles()).cores);
   run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
+  if (const auto isa = backend::found_cpu_isa(); isa && !isa->refused.empty())
+    run.warnings.push_back({"isa", fmt::format("oneDNN is kept to {}: a process that tried {} {}", isa->name,
+                                               isa->refused, isa->reason)});
 }
 
 }  // namespace
@@ -108,6 +114,21 @@ double measure_peak(const train::SessionOptions& options, int threads) {
   return peaks.empty() ? 0 : peaks.front().flops_per_second;
 }
 
+record::Provenance machine_facts() {
+  record::Provenance facts = meter::find_provenance();
+  const std::optional<backend::CpuIsa> isa = backend::found_cpu_isa();
+  if (!isa) return facts;
+  const auto after = std::find_if(facts.begin(), facts.end(),
+                                  [](const record::Fact& fact) { return fact.section != "cpu"; });
+  record::Provenance found{{"cpu", "kernel_isa", isa->name}};
+  if (!isa->refused.empty()) {
+    found.push_back({"cpu", "refused_isa", isa->refused});
+    found.push_back({"cpu", "refused_isa_reason", isa->reason});
+  }
+  facts.insert(after, found.begin(), found.end());
+  return facts;
+}
+
 record::RunRecord new_record(const std::string& command, const RunStart& start) {
   record::RunRecord run;
   run.id = new_run_id(start);
@@ -115,9 +136,8 @@ record::RunRecord new_record(const std::string& command, const RunStart& start) 
   run.started_seconds = start.wall;
   run.wall_seconds = now_seconds() - start.steady;
   pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
-  run.provenance = meter::find_provenance();
-  if (const record::Value* node = record::find_fact(run.provenance, "system", "node"))
-    run.node = record::to_text(*node);
+  run.provenance = machine_facts();
+  run.node = node_name();
   return run;
 }
 
@@ -151,6 +171,14 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   if (facts.device_bytes > 0) run.figures["device_memory_bytes"] = static_cast<double>(facts.device_bytes);
   add_steps(run, facts, deployment, measured);
   add_resources(run, facts, measured);
+  const std::vector<std::string> nodes =
+      facts.nodes.empty()
+          ? std::vector<std::string>(static_cast<std::size_t>(deployment.devices), node_name())
+          : facts.nodes;
+  add_hosts(run, nodes);
+  const auto devices_here = std::count(nodes.begin(), nodes.end(), node_name());
+  if (auto idle = meter::check_given_gpus(options.device == "cpu" ? 0 : static_cast<int>(devices_here)))
+    run.warnings.push_back(std::move(*idle));
   return run;
 }
 
@@ -171,14 +199,17 @@ void print_report(const record::RunRecord& run) {
   row("parameters", format_count(figure("parameters")));
   row("flops per step", format_flops(figure("flops_per_step")));
   if (steps.steps > 0) {
-    row("step", fmt::format("median {} ({} .. {}), mean {}, min {}, p95 {} over {} steps",
-                            format_seconds(steps.median), format_seconds(steps.median_interval.low),
-                            format_seconds(steps.median_interval.high), format_seconds(steps.mean),
-                            format_seconds(steps.min), format_seconds(steps.p95),
-                            steps.steps - steps.unsteady_steps));
+    row("step",
+        fmt::format("mean {} ({} .. {}), median {}, min {}, p95 {} over {} steps", format_seconds(steps.mean),
+                    format_seconds(std::max(steps.mean_interval.low, 0.0)),
+                    format_seconds(steps.mean_interval.high), format_seconds(steps.median),
+                    format_seconds(steps.min), format_seconds(steps.p95),
+                    steps.steps - steps.unsteady_steps));
     if (steps.unsteady_steps > 0)
       row("warm-up found", fmt::format("{} steps left out", steps.unsteady_steps));
-    row("images per second", fmt::format("{:.0f}", run.images_per_second.value_or(0)));
+    row("images per second",
+        fmt::format("{:.0f}; {:.0f} by the median step", run.images_per_second.value_or(0),
+                    figure("median_images_per_second")));
     std::string rate = format_rate(figure("flops_per_second"));
     if (std::isfinite(figure("peak_fraction")))
       rate += fmt::format(" = {:.0f} % of the measured {}", 100 * figure("peak_fraction"),
@@ -189,7 +220,7 @@ void print_report(const record::RunRecord& run) {
                                  run.words.at("feed"), 100 * figure("input_wait_fraction")));
   }
   row("cores used", fmt::format("{:.2f} of {:.0f}", figure("cores_used"), figure("cores_allowed")));
-  row("peak memory", format_bytes(static_cast<std::int64_t>(figure("peak_memory_bytes"))));
+  row("peak memory", record::peak_memory_text(run));
   for (const record::Warning& warning : run.warnings) row("warning", warning.text);
 }
 

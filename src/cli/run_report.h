@@ -38,6 +38,9 @@ struct Measurement {
   meter::GpuUse gpu;
 };
 
+// What is known of this machine and program, and what CPU kernels were found to be able to use.
+record::Provenance machine_facts();
+
 // What a record says of any command: when, where and on what it ran, as of now.
 record::RunRecord new_record(const std::string& command, const RunStart& start);
 

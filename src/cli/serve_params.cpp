@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cli/outputs.h"
 #include "cli/ps_job.h"
 #include "cli/ps_part.h"
 #include "cli/train_options.h"
@@ -68,6 +69,7 @@ std::function<int()> declare_serve_params(CLI::App& command) {
   const auto options = std::make_shared<TrainCommand>();
   const auto part = std::make_shared<PsPart>();
   add_train_options(command, *options);
+  leave_outputs_to_starter(command);
   add_part_options(command, *part, true);
   command.footer(
       "One parameter server of a job. `trainyard train --workers N --servers S` starts S of these with the "
@@ -77,7 +79,7 @@ std::function<int()> declare_serve_params(CLI::App& command) {
       "  trainyard train --network lenet --batch 16 --steps 10 --workers 2 --mode bsp\n"
       "  trainyard train --network lenet --batch 16 --steps 20 --workers 2 --servers 2 --mode asp --json");
   return [options, part] {
-    apply(options->workers, options->deployment, options->run.device);
+    apply(options->workers, options->deployment, options->ps, options->run.device);
     return serve_params(*options, *part);
   };
 }

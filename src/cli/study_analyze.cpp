@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,8 +8,10 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "cli/analysis_report.h"
+#include "cli/option_checks.h"
 #include "cli/study_commands.h"
 #include "cli/study_options.h"
+#include "cli/study_results.h"
 #include "record/comparison.h"
 #include "study/progress.h"
 
@@ -75,7 +78,28 @@ record::Comparison verdicts_of(const Sides& sides, const analyze::SystemComparis
     in_a.insert(point.a->keys);
     in_b.insert(point.b->keys);
   }
-  return record::compare_cells(runs_at(sides.a, in_a), runs_at(sides.b, in_b), comparison.across);
+  return record::compare_cells(runs_at(sides.a, in_a), runs_at(sides.b, in_b), comparison.across,
+                               record::Metric());
+}
+
+record::NodeEffects node_effects_of(const Runs& runs) {
+  std::map<record::Settings, std::vector<record::MeasuredRun>> cells;
+  for (const record::RunRecord& run : runs)
+    if (const auto speed = record::measure(run, record::Metric()))
+      cells[record::envelope(run)].push_back(*speed);
+  std::vector<std::vector<record::MeasuredRun>> runs_of_cells;
+  for (auto& [envelope, of_cell] : cells) runs_of_cells.push_back(std::move(of_cell));
+  return record::find_node_effects(runs_of_cells);
+}
+
+nlohmann::ordered_json nodes_json(const record::NodeEffects& effects) {
+  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+  for (const auto& node : effects.nodes)
+    nodes.push_back({{"node", node.name}, {"runs", node.runs}, {"ratio", node.ratio}});
+  return {{"differ", effects.differ},
+          {"run_spread", effects.run_spread},
+          {"within_node_spread", effects.node_spread},
+          {"nodes", nodes}};
 }
 
 std::set<std::string> names_of(const std::vector<std::string>& across) {
@@ -96,7 +120,13 @@ int analyze_study(const StudyAnalyzeOptions& options) {
   if (analysis.points.empty())
     fail(ErrorKind::config, "analyze: the study in '{}' has no run", options.study.string());
   nlohmann::ordered_json json = options.json ? analysis_json(analysis) : nlohmann::ordered_json();
-  if (!options.json) print_analysis(analysis);
+  const record::NodeEffects nodes = node_effects_of(runs);
+  if (options.json)
+    json["nodes"] = nodes_json(nodes);
+  else
+    print_analysis(analysis);
+  if (const std::string text = node_effects_text(nodes); !options.json && !text.empty())
+    fmt::print("\n{}\n", text);
   if (compares) {
     const std::vector<analyze::Point> a = analyze::make_points(sides.a), b = analyze::make_points(sides.b);
     const analyze::SystemComparison comparison =
@@ -134,11 +164,11 @@ std::function<int()> declare_study_analyze(CLI::App& command) {
   command
       .add_option("--peak-flops", options->analysis.roofs.flops_per_second,
                   "Arithmetic roof in flops a second (default: as measured beside the runs)")
-      ->check(CLI::PositiveNumber);
+      ->transform(within(record::NumberRange::above(0)));
   command
       .add_option("--peak-bytes", options->analysis.roofs.bytes_per_second,
                   "Bandwidth roof in bytes a second (default: as measured beside the runs)")
-      ->check(CLI::PositiveNumber);
+      ->transform(within(record::NumberRange::above(0)));
   command.add_option("--ratio", options->speed, "Metric that B and A are compared by")->capture_default_str();
   command.add_flag("--json", options->json, "Print one JSON object (docs/formats/analysis.md)");
   command.footer(

@@ -23,7 +23,8 @@ int collect(const StudyCollectOptions& options) {
   std::vector<std::string> complaints;
   const int taken_in = study::ingest(folder, store, complaints);
   for (const std::string& complaint : complaints) fmt::print(stderr, "trainyard: {}\n", complaint);
-  const study::Progress progress = study::progress_of(folder);
+  study::Progress progress = study::progress_of(folder);
+  study::slurm::note_in_flight(folder, progress);
   if (options.json) {
     auto json = progress_json(progress);
     json["taken_in"] = taken_in;

@@ -1,94 +1,14 @@
 #include "cli/study_options.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "meter/nvml.h"
-#include "networks/zoo.h"
 #include "study/make_store.h"
 
 namespace trainyard::cli {
-namespace {
-
-// Training images of the data sets that lie in files.
-const std::map<std::string, std::int64_t> kTrainingImages = {{"mnist", 60'000}, {"cifar10", 50'000}};
-
-std::string in_lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-const std::vector<std::string>& gpus_here() {
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names;
-    const auto nvml = meter::Nvml::open();
-    for (int i = 0; nvml != nullptr && i < nvml->device_count(); ++i) names.push_back(nvml->describe(i).name);
-    return names;
-  }();
-  return kNames;
-}
-
-// A cluster's "h200" is NVML's "NVIDIA H200".
-bool is_of_type(const std::string& gpu, const std::string& type) {
-  return in_lower_case(gpu).find(in_lower_case(type)) != std::string::npos;
-}
-
-networks::generator::Given parameters_in(const record::Settings& settings) {
-  networks::generator::Given given;
-  for (const networks::NetworkInfo& network : networks::all_networks())
-    if (network.generator != nullptr)
-      for (const networks::generator::Parameter& parameter : network.generator->parameters)
-        if (const auto found = settings.find(parameter.name); found != settings.end())
-          given[parameter.name] = record::to_text(found->second);
-  return given;
-}
-
-}  // namespace
-
-std::string impossible(const record::Settings& settings) {
-  try {
-    if (const std::string network = setting_text(settings, "network"); !network.empty())
-      networks::find_network(network, parameters_in(settings));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  const std::string gpus = setting_text(settings, "gpus"), devices = setting_text(settings, "devices");
-  if (setting_text(settings, "device").starts_with("cuda") && !gpus.empty() &&
-      gpus != (devices.empty() ? "1" : devices))
-    return fmt::format("gpus {} with devices {}: the others would idle", gpus,
-                       devices.empty() ? "1" : devices);
-  const auto images = kTrainingImages.find(setting_text(settings, "data"));
-  const auto batch = settings.find("batch");
-  if (images == kTrainingImages.end() || batch == settings.end()) return "";
-  if (record::number_or(batch->second, 0) > static_cast<double>(images->second))
-    return fmt::format("batch {} is larger than the training set of {} ({} images)",
-                       record::to_text(batch->second), images->first, images->second);
-  return "";
-}
-
-std::string impossible_here(const record::Settings& settings) {
-  if (const std::string reason = impossible(settings); !reason.empty()) return reason;
-  const auto count = [&](const char* name, double otherwise) {
-    const auto found = settings.find(name);
-    return found == settings.end() ? otherwise : record::number_or(found->second, otherwise);
-  };
-  if (count("nodes", 1) > 1) return fmt::format("{} nodes asked for, this machine is one", count("nodes", 1));
-  const std::string type = setting_text(settings, "gpu_type");
-  const bool on_gpu = setting_text(settings, "device").starts_with("cuda");
-  const double gpus = count("gpus", on_gpu ? count("devices", 1) : type.empty() ? 0 : 1);
-  if (gpus == 0) return "";
-  const auto here = std::count_if(gpus_here().begin(), gpus_here().end(),
-                                  [&](const std::string& gpu) { return is_of_type(gpu, type); });
-  if (gpus > static_cast<double>(here))
-    return fmt::format("GPUs asked for: {}{}{}; this machine has {}", gpus, type.empty() ? "" : " of type ",
-                       type, here);
-  return "";
-}
-
 study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   study::Spec spec = study::read_spec(file);
   for (const std::string& assignment : overrides) study::override_setting(spec, assignment);
@@ -159,6 +79,29 @@ std::vector<std::string> varying_settings(const std::vector<const record::Settin
   for (const auto& [name, seen] : values)
     if (seen.size() > 1) names.push_back(name);
   return names;
+}
+
+RunLabels::RunLabels(const std::vector<const record::Settings*>& cells, int replicates)
+    : names_(varying_settings(cells)), replicates_(replicates) {
+  if (names_.empty()) names_ = {"network", "batch"};
+}
+
+std::string RunLabels::of(const record::Settings& settings) const {
+  std::vector<std::string> parts;
+  for (const std::string& name : names_)
+    if (const std::string value = setting_text(settings, name); !value.empty())
+      parts.push_back(fmt::format("{}={}", name, value));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+std::string RunLabels::of(const record::Settings& settings, int replicate) const {
+  const std::string cell = of(settings);
+  if (replicates_ < 2 && !cell.empty()) return cell;
+  return fmt::format("{}{}run {}", cell, cell.empty() ? "" : ", ", replicate);
+}
+
+std::string RunLabels::with_id(const record::RunRecord& run) const {
+  return fmt::format("{} ({})", of(run), run.id);
 }
 
 std::string setting_text(const record::Settings& settings, const std::string& name) {

@@ -21,13 +21,6 @@ void add_study_options(CLI::App& command, std::filesystem::path& file, std::file
 void add_shard_option(CLI::App& command, std::string& shard);
 study::Plan share_of(study::Plan plan, const std::string& shard);
 
-// What is known to be impossible before a run is started: a network that does not exist or cannot have the
-// sizes, a batch larger than the training set, GPUs that no device of the run would use.
-std::string impossible(const record::Settings& settings);
-
-// The same for this machine alone: also GPUs that it has not, and more than one node.
-std::string impossible_here(const record::Settings& settings);
-
 // One line on standard error for each reason why cells can never run; returns how many cells that are.
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan);
 
@@ -39,6 +32,22 @@ study::Folder existing_folder(const std::filesystem::path& path);
 
 // Names of the settings that differ between cells, in alphabetical order.
 std::vector<std::string> varying_settings(const std::vector<const record::Settings*>& cells);
+
+// What people call a run of a study: the settings in which its cells differ, as "batch=4 strategy=bsp"; of
+// cells that do not differ, network and batch. With several replicates also which one it is.
+class RunLabels {
+ public:
+  RunLabels(const std::vector<const record::Settings*>& cells, int replicates);
+
+  std::string of(const record::Settings& settings) const;  // of a cell
+  std::string of(const record::Settings& settings, int replicate) const;
+  std::string of(const record::RunRecord& run) const { return of(run.asked, run.replicate); }
+  std::string with_id(const record::RunRecord& run) const;  // "batch=4 (HASH-r1-a1)"
+
+ private:
+  std::vector<std::string> names_;
+  int replicates_;
+};
 
 std::string setting_text(const record::Settings& settings, const std::string& name);  // "" when it has none
 

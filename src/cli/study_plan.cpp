@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/cell_check.h"
 #include "cli/study_commands.h"
 #include "cli/study_options.h"
 #include "cli/text_table.h"
@@ -17,7 +19,7 @@ using Json = nlohmann::ordered_json;
 struct StudyPlanOptions {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
-  std::string shard;
+  std::string shard, launcher;
   bool json = false;
 };
 
@@ -63,7 +65,7 @@ Cost cost_of(const study::Spec& spec, const study::Plan& plan, const study::Fold
   return cost;
 }
 
-void print_summary(const study::Spec& spec, const study::Plan& plan, const Cost& cost) {
+void print_summary(const study::Spec& spec, const study::Plan& plan, const Cost& cost, Where where) {
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<10} {}\n", label, value);
   };
@@ -72,6 +74,7 @@ void print_summary(const study::Spec& spec, const study::Plan& plan, const Cost&
                            plan.excluded > 0 ? fmt::format(" ({} excluded)", plan.excluded) : ""));
   row("runs",
       fmt::format("{} = {} cells x {} replicates", plan.runs.size(), plan.cells.size(), spec.replicates));
+  row("for", where == Where::cluster ? "a cluster (--launcher local: this machine)" : "this machine");
   std::string text;
   if (cost.images > 0)
     text = fmt::format("{} steps, {} images", format_count(cost.steps), format_count(cost.images));
@@ -88,18 +91,23 @@ void print_cells(const study::Plan& plan) {
   std::vector<const record::Settings*> settings;
   for (const study::Cell& cell : plan.cells) settings.push_back(&cell.settings);
   const std::vector<std::string> names = varying_settings(settings);
-  std::vector<std::string> head{"cell"};
-  head.insert(head.end(), names.begin(), names.end());
+  const bool some_refused = std::any_of(plan.cells.begin(), plan.cells.end(),
+                                        [](const study::Cell& cell) { return !cell.refused.empty(); });
+  std::vector<std::string> head = names;
+  head.emplace_back("cell");
+  if (some_refused) head.emplace_back("can never run");
   TextTable table(head);
   for (const study::Cell& cell : plan.cells) {
-    std::vector<std::string> row{"#" + cell.hash};
+    std::vector<std::string> row;
     for (const std::string& name : names) row.push_back(setting_text(cell.settings, name));
+    row.push_back("#" + cell.hash);
+    if (some_refused) row.push_back(cell.refused);
     table.add(std::move(row));
   }
   fmt::print("\n{}", table.text());
 }
 
-void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& cost) {
+void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& cost, Where where) {
   Json cells = Json::array();
   for (const study::Cell& cell : plan.cells)
     cells.push_back({{"cell", cell.hash},
@@ -107,6 +115,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& co
                      {"refused", cell.refused.empty() ? Json(nullptr) : Json(cell.refused)}});
   const Json json = {
       {"study", spec.name},
+      {"launcher", where == Where::cluster ? "slurm" : "local"},
       {"runs", plan.runs.size()},
       {"replicates", spec.replicates},
       {"excluded", plan.excluded},
@@ -121,12 +130,13 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const Cost& co
 
 int plan_study(const StudyPlanOptions& options) {
   const study::Spec spec = read_study(options.file, options.overrides);
-  const study::Plan plan = share_of(study::make_plan(spec, impossible), options.shard);
+  const Where where = to_where(options.launcher, spec);
+  const study::Plan plan = share_of(study::make_plan(spec, cell_check(spec, where)), options.shard);
   const Cost cost = cost_of(spec, plan, folder_of(spec, options.out));
   if (options.json) {
-    print_json(spec, plan, cost);
+    print_json(spec, plan, cost, where);
   } else {
-    print_summary(spec, plan, cost);
+    print_summary(spec, plan, cost, where);
     print_cells(plan);
   }
   for (const std::string& remark : plan.remarks) fmt::print(stderr, "trainyard: {}\n", remark);
@@ -139,9 +149,17 @@ std::function<int()> declare_study_plan(CLI::App& command) {
   const auto options = std::make_shared<StudyPlanOptions>();
   add_study_options(command, options->file, options->out, options->overrides);
   add_shard_option(command, options->shard);
+  command.add_option(
+      "--launcher,-l", options->launcher,
+      "Where runs shall go: local, or slurm (default: slurm where the study asks a cluster for "
+      "something, such as a partition or nodes)");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
-      "Exit code 1 when a cell can never run, such as one with a batch larger than the training set.\n\n"
+      "Cells that can never run are listed with the reason, and the exit code is then 1: settings that the "
+      "command\n"
+      "refuses, a batch larger than the training set, devices or nodes that would idle, more threads than "
+      "cores, a\n"
+      "{place} in a program that no setting fills. `study run` refuses the same.\n\n"
       "Examples:\n"
       "  trainyard study plan studies/psc-deepmnist.yaml\n"
       "  trainyard study plan studies/batch-sweep.yaml --json");

@@ -1,6 +1,7 @@
 #include "cli/study_results.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -9,17 +10,19 @@
 #include "base/units.h"
 #include "cli/study_options.h"
 #include "cli/text_table.h"
-#include "record/two_level.h"
+#include "record/metric.h"
+#include "record/node_effects.h"
 
 namespace trainyard::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Flight = study::RunState::Flight;
 
 struct CellResult {
   const record::Settings* settings = nullptr;
   std::int64_t expected = 0, done = 0, warnings = 0;
-  std::vector<std::vector<double>> speeds;  // images per second, one a run
+  std::vector<record::MeasuredRun> speeds;  // images per second
 };
 
 // Cells in the order in which the plan names them first.
@@ -34,15 +37,21 @@ std::vector<std::pair<std::string, CellResult>> cells_of(const study::Progress& 
     if (!state.done()) continue;
     ++cell.done;
     cell.warnings += static_cast<std::int64_t>(state.result->warnings.size());
-    if (state.result->images_per_second) cell.speeds.push_back({*state.result->images_per_second});
+    if (const auto speed = record::measure(*state.result, record::Metric())) cell.speeds.push_back(*speed);
   }
   return cells;
 }
 
-std::string interval_text(const record::TwoLevel& speed) {
-  return speed.runs < 2
-             ? "one run"
-             : fmt::format("{:.0f} .. {:.0f}", std::max(speed.interval.low, 0.0), speed.interval.high);
+std::string interval_text(const record::CellSummary& speed) {
+  return speed.has_interval() ? fmt::format("{:.0f} .. {:.0f}", speed.interval.low, speed.interval.high)
+                              : "one run";
+}
+
+std::string spread_text(const record::CellSummary& speed) {
+  if (!speed.has_interval()) return "";
+  std::string text = fmt::format("{:.1f} %", 100 * speed.run_spread);
+  if (speed.by_node) text += fmt::format(", {:.1f} % within {} nodes", 100 * speed.node_spread, speed.nodes);
+  return text;
 }
 
 // Numbers by size, everything else by its text.
@@ -77,9 +86,8 @@ void print_cells(const study::Progress& progress) {
     if (cell.speeds.empty()) {
       row.insert(row.end(), {"", "", ""});
     } else {
-      const record::TwoLevel speed = record::describe_runs(cell.speeds);
-      row.insert(row.end(), {fmt::format("{:.0f}", speed.mean), interval_text(speed),
-                             speed.runs < 2 ? "" : fmt::format("{:.1f} %", 100 * speed.run_spread)});
+      const record::CellSummary speed = record::describe_cell(cell.speeds);
+      row.insert(row.end(), {fmt::format("{:.0f}", speed.median), interval_text(speed), spread_text(speed)});
     }
     row.push_back(cell.warnings > 0 ? fmt::format("{}", cell.warnings) : "");
     table.add(std::move(row));
@@ -87,38 +95,128 @@ void print_cells(const study::Progress& progress) {
   fmt::print("{}", table.text());
 }
 
-void print_failures(const study::Progress& progress) {
+void print_node_effects(const study::Progress& progress) {
+  std::vector<std::vector<record::MeasuredRun>> cells;
+  for (auto& [hash, cell] : cells_of(progress)) cells.push_back(std::move(cell.speeds));
+  const std::string text = node_effects_text(record::find_node_effects(cells));
+  if (!text.empty()) fmt::print("\n{}\n", text);
+}
+
+void print_failures(const study::Progress& progress, const RunLabels& labels) {
   TextTable table({"not done", "run", "why"});
   for (const study::RunState& state : progress.states)
-    if (state.result && !state.done())
-      table.add({name(state.result->status), state.result->id, state.result->reason});
+    if (state.result && !state.done() && state.flight == Flight::none)
+      table.add({name(state.result->status), labels.with_id(*state.result), state.result->reason});
   if (table.size() > 0) fmt::print("\n{}", table.text());
+}
+
+// Noise is counted in the table of cells; what a run was given and left idle makes it another run.
+void print_unused(const study::Progress& progress, const RunLabels& labels) {
+  constexpr std::array<std::string_view, 5> kKinds{"nodes", "devices", "gpus", "cores", "cleanup"};
+  TextTable table({"warning", "run", "what"});
+  for (const study::RunState& state : progress.states) {
+    if (!state.result) continue;
+    for (const record::Warning& warning : state.result->warnings)
+      if (std::find(kKinds.begin(), kKinds.end(), warning.kind) != kKinds.end())
+        table.add({warning.kind, labels.with_id(*state.result), warning.text});
+  }
+  if (table.size() > 0) fmt::print("\n{}", table.text());
+}
+
+// An interval takes two runs.
+Json speed_json(const std::optional<record::CellSummary>& speed) {
+  if (!speed) return nullptr;
+  const bool several = speed->has_interval();
+  return {{"runs", speed->runs},
+          {"nodes", speed->nodes},
+          {"median", speed->median},
+          {"mean", speed->mean},
+          {"low", several ? Json(speed->interval.low) : Json(nullptr)},
+          {"high", several ? Json(speed->interval.high) : Json(nullptr)},
+          {"run_spread", several ? Json(speed->run_spread) : Json(nullptr)},
+          {"within_node_spread", several ? Json(speed->node_spread) : Json(nullptr)},
+          {"by_node", speed->by_node}};
 }
 
 }  // namespace
 
+std::vector<CellProgress> summarize_cells(const study::Progress& progress) {
+  const RunLabels labels = labels_of(progress);
+  std::vector<CellProgress> summaries;
+  for (const auto& [hash, cell] : cells_of(progress)) {
+    CellProgress& summary = summaries.emplace_back(CellProgress{
+        hash, labels.of(*cell.settings), *cell.settings, cell.expected, cell.done, cell.warnings, {}});
+    if (!cell.speeds.empty()) summary.images_per_second = record::describe_cell(cell.speeds);
+  }
+  return summaries;
+}
+
+RunLabels labels_of(const study::Progress& progress) {
+  std::vector<const record::Settings*> settings;
+  int replicates = 1;
+  for (const study::RunState& state : progress.states) {
+    settings.push_back(&state.planned.settings);
+    replicates = std::max(replicates, state.planned.replicate);
+  }
+  return {settings, replicates};
+}
+
+std::string node_effects_text(const record::NodeEffects& effects) {
+  if (!effects.differ) return "";
+  std::vector<std::string> nodes;
+  const std::size_t count = effects.nodes.size();
+  constexpr std::size_t kEachEnd = 3;  // of many nodes the slowest and the fastest
+  for (std::size_t i = 0; i < count; ++i)
+    if (i < kEachEnd || i + kEachEnd >= count)
+      nodes.push_back(fmt::format("{} {:.2f}", effects.nodes[i].name, effects.nodes[i].ratio));
+    else if (i == kEachEnd)
+      nodes.push_back("...");
+  return fmt::format(
+      "{} nodes differ: runs of a cell spread by {:.1f} %, on one node by {:.1f} %; speed over that of a "
+      "typical node: {}",
+      count, 100 * effects.run_spread, 100 * effects.node_spread, fmt::join(nodes, ", "));
+}
+
 void print_progress(const study::Progress& progress) {
+  const RunLabels labels = labels_of(progress);
   print_cells(progress);
-  print_failures(progress);
+  print_node_effects(progress);
+  print_failures(progress, labels);
+  print_unused(progress, labels);
   print_totals(progress);
 }
 
 void print_totals(const study::Progress& progress) {
   std::string failed;
   for (const auto& [status, count] : progress.failed()) failed += fmt::format(", {} {}", count, name(status));
+  std::string in_flight;
+  if (const auto running = progress.in_flight(Flight::running); running > 0)
+    in_flight += fmt::format(", {} running", running);
+  if (const auto queued = progress.in_flight(Flight::queued); queued > 0)
+    in_flight += fmt::format(", {} queued", queued);
   fmt::print("\nstudy {}: {} expected, {} done{}, {} missing\n", progress.study, progress.expected(),
-             progress.done(), failed, progress.missing());
+             progress.done(), failed + in_flight, progress.missing());
 }
 
 Json progress_json(const study::Progress& progress) {
-  Json failed = Json::object(), runs = Json::array();
+  Json failed = Json::object(), runs = Json::array(), cells = Json::array();
+  const RunLabels labels = labels_of(progress);
+  for (const CellProgress& cell : summarize_cells(progress))
+    cells.push_back({{"cell", cell.cell},
+                     {"label", cell.label},
+                     {"settings", Json::parse(record::to_json(cell.settings))},
+                     {"expected", cell.expected},
+                     {"done", cell.done},
+                     {"warnings", cell.warnings},
+                     {"images_per_second", speed_json(cell.images_per_second)}});
   for (const auto& [status, count] : progress.failed()) failed[name(status)] = count;
   for (const study::RunState& state : progress.states) {
     Json row = {{"cell", state.planned.cell},
                 {"replicate", state.planned.replicate},
+                {"label", labels.of(state.planned.settings, state.planned.replicate)},
                 {"settings", Json::parse(record::to_json(state.planned.settings))},
                 {"attempts", state.attempts},
-                {"status", state.result ? name(state.result->status) : "missing"}};
+                {"status", state.status_name()}};
     if (state.result) {
       row["run"] = state.result->id;
       row["reason"] = state.result->reason;
@@ -127,9 +225,15 @@ Json progress_json(const study::Progress& progress) {
     }
     runs.push_back(std::move(row));
   }
-  return {{"study", progress.study}, {"expected", progress.expected()},
-          {"done", progress.done()}, {"missing", progress.missing()},
-          {"failed", failed},        {"runs", runs}};
+  return {{"study", progress.study},
+          {"expected", progress.expected()},
+          {"done", progress.done()},
+          {"running", progress.in_flight(Flight::running)},
+          {"queued", progress.in_flight(Flight::queued)},
+          {"missing", progress.missing()},
+          {"failed", failed},
+          {"cells", cells},
+          {"runs", runs}};
 }
 
 std::filesystem::path own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }

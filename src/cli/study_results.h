@@ -1,12 +1,28 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/study_options.h"
+#include "record/cell_summary.h"
+#include "record/node_effects.h"
 #include "study/progress.h"
 
 namespace trainyard::cli {
+
+// One cell of a study and what its runs came to.
+struct CellProgress {
+  std::string cell, label;
+  record::Settings settings;
+  std::int64_t expected = 0, done = 0, warnings = 0;
+  std::optional<record::CellSummary> images_per_second;  // over its runs; none: no run has a speed
+};
+std::vector<CellProgress> summarize_cells(const study::Progress& progress);  // in the order of the plan
+
+// How the runs of a study are told apart by their settings.
+RunLabels labels_of(const study::Progress& progress);
 
 // Cells with their speeds, then what is not done and why, then one line that counts.
 void print_progress(const study::Progress& progress);
@@ -15,5 +31,8 @@ nlohmann::ordered_json progress_json(const study::Progress& progress);
 
 // This program's own file: runs of a study are commands of it.
 std::filesystem::path own_program();
+
+// One line for people; "" where nodes do not differ.
+std::string node_effects_text(const record::NodeEffects& effects);
 
 }  // namespace trainyard::cli

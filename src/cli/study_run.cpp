@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
+#include "base/file.h"
 #include "base/progress.h"
+#include "base/stop_request.h"
 #include "base/units.h"
+#include "cli/cell_check.h"
 #include "cli/exit_code.h"
 #include "cli/study_commands.h"
 #include "cli/study_options.h"
@@ -15,7 +17,6 @@
 #include "study/local_launcher.h"
 #include "study/run_study.h"
 #include "study/slurm/launcher.h"
-#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -30,19 +31,18 @@ struct StudyRunOptions {
 };
 
 // A line a run where nobody looks at a bar.
-void print_run(const record::RunRecord& run) {
+void print_run(const record::RunRecord& run, const RunLabels& labels) {
   const std::string what =
       run.images_per_second ? fmt::format("{:.0f} images/s", *run.images_per_second) : "";
-  fmt::print(stderr, "{:<11} {}  {}{}\n", name(run.status), run.id, what.empty() ? run.reason : what,
-             run.warnings.empty() ? "" : fmt::format("  ({} warnings)", run.warnings.size()));
+  print_note(fmt::format("{:<11} {}  {}{}\n", name(run.status), labels.with_id(run),
+                         what.empty() ? run.reason : what,
+                         run.warnings.empty() ? "" : fmt::format("  ({} warnings)", run.warnings.size())));
 }
 
 std::unique_ptr<study::Launcher> make_launcher(const StudyRunOptions& options, const study::Spec& spec,
                                                const study::Folder& folder, const study::Watcher& watcher) {
-  if (options.launcher == "local") return std::make_unique<study::LocalLauncher>(folder);
-  if (options.launcher != "slurm")
-    fail(ErrorKind::usage, "--launcher '{}'{}: local or slurm", options.launcher,
-         did_you_mean(options.launcher, {"local", "slurm"}));
+  if (to_where(options.launcher, spec) == Where::this_machine)
+    return std::make_unique<study::LocalLauncher>(folder);
   study::slurm::LauncherOptions slurm;
   slurm.submit = {own_program(), std::filesystem::current_path(), spec.at_once};
   slurm.say = watcher.remarks;
@@ -54,6 +54,9 @@ study::Progress run(const StudyRunOptions& options, const study::Spec& spec, con
   const bool bar_visible = ::isatty(STDERR_FILENO) != 0 && !options.quiet;
   std::unique_ptr<ProgressBar> bar;
   std::int64_t finished = 0;
+  std::vector<const record::Settings*> cells;
+  for (const study::Cell& cell : plan.cells) cells.push_back(&cell.settings);
+  const RunLabels labels(cells, spec.replicates);
   const study::Watcher watcher{
       .begins =
           [&](std::int64_t runs) {
@@ -62,12 +65,12 @@ study::Progress run(const StudyRunOptions& options, const study::Spec& spec, con
       .finished =
           [&](const record::RunRecord& run) {
             if (bar_visible)
-              bar->update(++finished, fmt::format("{} {}", name(run.status), record::to_text(run.asked)));
+              bar->update(++finished, fmt::format("{} {}", name(run.status), labels.of(run)));
             else if (!options.quiet)
-              print_run(run);
+              print_run(run, labels);
           },
-      .remarks = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); },
-      .stop = [] { return train::StopRequest::asked(); }};
+      .remarks = [](const std::string& remark) { print_note(fmt::format("trainyard: {}\n", remark)); },
+      .stop = [] { return StopRequest::asked(); }};
   const auto launcher = make_launcher(options, spec, folder, watcher);
   return run_study({spec, plan, folder, study::parse_retry_policy(options.retry), own_program()}, *launcher,
                    watcher);
@@ -75,22 +78,24 @@ study::Progress run(const StudyRunOptions& options, const study::Spec& spec, con
 
 int run_study_command(const StudyRunOptions& options) {
   const study::Spec spec = read_study(options.file, options.overrides);
-  const study::Plan plan = share_of(
-      study::make_plan(spec, options.launcher == "local" ? impossible_here : impossible), options.shard);
-  for (const std::string& remark : plan.remarks) fmt::print(stderr, "trainyard: {}\n", remark);
+  const study::Plan plan =
+      share_of(study::make_plan(spec, cell_check(spec, to_where(options.launcher, spec))), options.shard);
+  for (const std::string& remark : plan.remarks) print_note(fmt::format("trainyard: {}\n", remark));
   if (report_impossible(spec, plan) > 0 && !options.skip_impossible)
     fail(ErrorKind::config,
          "{}: nothing was started; --skip-impossible records those cells as refused and runs the rest",
          spec.file);
   const study::Folder folder = folder_of(spec, options.out);
-  const train::StopRequest guard;
-  const study::Progress progress = run(options, spec, plan, folder);
+  check_output_folder(folder.path);
+  const StopRequest guard;
+  study::Progress progress = run(options, spec, plan, folder);
+  if (StopRequest::asked()) study::slurm::note_in_flight(folder, progress);  // they go on
   if (options.json)
     fmt::print("{}\n", progress_json(progress).dump());
   else
     print_progress(progress);
-  if (train::StopRequest::asked()) {
-    fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
+  if (StopRequest::asked()) {
+    print_note("trainyard: interrupted; the same command goes on\n");
     return kInterrupted;
   }
   return progress.done() == progress.expected() ? 0 : kIncomplete;
@@ -105,7 +110,8 @@ std::function<int()> declare_study_run(CLI::App& command) {
   command.add_option("--launcher,-l", options->launcher, "Where runs go: local, or slurm for its queue")
       ->capture_default_str();
   command
-      .add_option("--retry", options->retry, "Failures to try again: failed, nan, oom, timeout, refused, all")
+      .add_option("--retry", options->retry,
+                  "Failures to try again: failed, nan, diverged, oom, timeout, refused, all")
       ->type_name("STATUS,...");
   command.add_flag("--skip-impossible", options->skip_impossible,
                    "Record cells that can never run as refused");

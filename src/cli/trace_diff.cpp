@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/option_checks.h"
 #include "cli/trace_commands.h"
 #include "trace/chrome_reader.h"
 #include "trace/summary.h"
@@ -107,14 +108,19 @@ std::function<int()> declare_trace_diff(CLI::App& command) {
   const auto options = std::make_shared<TraceDiffOptions>();
   command.add_option("a", options->a, "Before: a trace")->required()->type_name("A");
   command.add_option("b", options->b, "After: a trace")->required()->type_name("B");
-  command.add_option("--top", options->ops, "Ops to print; --json has all")->capture_default_str();
+  command.add_option("--top", options->ops, "Ops to print; --json has all")
+      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
+      ->capture_default_str();
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Of an average step of one device. Whether runs differ by more than chance is what `compare` says.\n\n"
       "Examples:\n"
       "  trainyard trace diff traces/lenet.json traces/lenet.json\n"
       "  trainyard trace diff traces/lenet.json traces/lenet.json --json");
-  return [options] { return diff(*options); };
+  return [options, &command] {
+    warn_of_idle_options(command, {{options->json, {"--top"}, "--json has all"}});
+    return diff(*options);
+  };
 }
 
 }  // namespace trainyard::cli

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "cli/outputs.h"
 #include "trace/chrome_writer.h"
 
 namespace trainyard::cli {
@@ -42,10 +43,9 @@ train::TracedSteps to_steps(const std::string& text) {
 }  // namespace
 
 void add_trace_options(CLI::App& command, TraceOptions& options) {
-  auto* file = command.add_option(
-      "--trace", options.file,
+  auto* file = add_output_file(
+      command, "--trace", options.file,
       "Trace some steps into a file that Perfetto and chrome://tracing open; `trace summarize` reads it");
-  file->type_name("FILE");
   command
       .add_option("--trace-steps", options.steps,
                   "Which: so many, or those from FIRST to LAST, counted from 0")

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/option_checks.h"
 #include "cli/trace_commands.h"
 #include "trace/chrome_reader.h"
 #include "trace/summary.h"
@@ -128,7 +129,9 @@ std::function<int()> declare_trace_summarize(CLI::App& command) {
   command.add_option("file", options->file, "A trace: Chrome's JSON, ours or PyTorch's")
       ->required()
       ->type_name("FILE");
-  command.add_option("--top", options->ops, "Ops to print; --json has all")->capture_default_str();
+  command.add_option("--top", options->ops, "Ops to print; --json has all")
+      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
+      ->capture_default_str();
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Every moment of a step is in one category. Where several things happen at once, a kernel has it "
@@ -139,7 +142,10 @@ std::function<int()> declare_trace_summarize(CLI::App& command) {
       "Examples:\n"
       "  trainyard trace summarize traces/lenet.json\n"
       "  trainyard trace summarize traces/lenet.json --top 3");
-  return [options] { return summarize(*options); };
+  return [options, &command] {
+    warn_of_idle_options(command, {{options->json, {"--top"}, "--json has all"}});
+    return summarize(*options);
+  };
 }
 
 }  // namespace trainyard::cli

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/exit_code.h"
 #include "cli/failure_record.h"
@@ -22,7 +23,6 @@
 #include "comm/collective/mpi_job.h"
 #include "train/independent.h"
 #include "train/match_input.h"
-#include "train/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -35,6 +35,13 @@ std::string to_json_text(const train::LossCurve& curve) {
   Json points = Json::array();
   for (const train::LossCurve::Point& point : curve.points())
     points.push_back({point.seconds, point.gradients, point.loss});
+  return points.dump();
+}
+
+std::string to_json_text(const std::vector<train::AccuracyPoint>& curve) {
+  Json points = Json::array();
+  for (const train::AccuracyPoint& point : curve)
+    points.push_back({point.seconds, point.step, point.accuracy});
   return points.dump();
 }
 
@@ -58,6 +65,18 @@ Measurement measurement_of(const train::TrainResult& result) {
           .gpu = result.gpu};
 }
 
+void set_end(record::RunRecord& run, const train::TrainResult& result) {
+  if (result.interrupted) {
+    run.status = record::Status::interrupted;
+    run.reason = fmt::format("interrupted at step {}", result.final_step);
+  } else if (result.diverged) {
+    run.status = record::Status::diverged;
+    run.reason =
+        fmt::format("loss diverged: {:.4g} at first, {:.4g} at last", result.first_loss, result.final_loss);
+    run.exit_code = kRunFailed;
+  }
+}
+
 record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
                                   const train::Deployment& deployment, const train::TrainResult& result,
                                   double peak_flops_per_second) {
@@ -65,10 +84,7 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   Measurement measured = measurement_of(result);
   measured.peak_flops_per_second = peak_flops_per_second;
   record::RunRecord run = make_record("train", start, options.run, deployment, facts, measured);
-  if (result.interrupted) {
-    run.status = record::Status::interrupted;
-    run.reason = fmt::format("interrupted at step {}", result.final_step);
-  }
+  set_end(run, result);
   add_input(run, options.input, input);
   const double none = std::numeric_limits<double>::quiet_NaN();
   run.asked["steps"] = result.final_step;
@@ -85,6 +101,7 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
   run.figures["seconds"] = result.seconds;
   if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);
+  if (!result.accuracy_curve.empty()) run.details["accuracy_curve"] = to_json_text(result.accuracy_curve);
   run.words["checkpoint"] = text_of(result.checkpoint);
   run.words["resumed_from"] = text_of(result.resumed_from);
   return run;
@@ -130,9 +147,10 @@ Json to_json(const train::TrainResult& result, std::uint64_t seed) {
 
 std::vector<std::unique_ptr<train::RunFolder>> open_folders(const TrainCommand& options,
                                                             const train::Deployment& deployment) {
-  const train::Existing existing = options.resume      ? train::Existing::resume
-                                   : options.overwrite ? train::Existing::overwrite
-                                                       : train::Existing::refuse;
+  const train::Existing existing = options.resume.is_auto()    ? train::Existing::resume_or_begin
+                                   : options.resume.is_given() ? train::Existing::resume
+                                   : options.overwrite         ? train::Existing::overwrite
+                                                               : train::Existing::refuse;
   if (options.out.empty()) return {};
   if (deployment.strategy == train::Strategy::independent)
     return train::open_device_folders(options.out, existing, deployment.devices);
@@ -162,8 +180,8 @@ Part train_all(const TrainCommand& options, const train::SessionOptions& wanted,
                comm::collective::Collective* ranks) {
   Part part;
   if (ranks == nullptr || ranks->rank() == 0) part.folders = open_folders(options, deployment);
-  const train::StopRequest guard;  // from here on signals are its, and those that came before are seen now
-  if (loaded.staged != nullptr) loaded.staged->check_interrupt();
+  const StopRequest guard;
+  StopRequest::check();  // of what was staged before
   if (deployment.strategy == train::Strategy::independent) {
     part.results = train::run_independent(wanted, deployment, loaded.dataset, loop, part.folders);
     return part;
@@ -187,6 +205,11 @@ int report_training(const record::RunRecord& run, std::string_view json, const T
     fmt::print("{}\n", json);
   else
     print_results(run);
+  if (run.status == record::Status::diverged) {
+    std::fflush(stdout);  // in a log of both, this is the last line
+    fmt::print(stderr, "trainyard: {}\n", run.reason);
+    return kRunFailed;
+  }
   if (run.status != record::Status::interrupted) return 0;
   fmt::print(stderr, "trainyard: interrupted at step {:.0f}; {}\n", run.figure_or("final_step", 0),
              options.out.empty() ? std::string("nothing was saved: no --out was given")
@@ -241,13 +264,15 @@ std::function<int()> declare_train(CLI::App& command) {
       "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
-  return [options] {
-    apply(options->workers, options->deployment, options->run.device);
+  return [options, &command] {
+    apply(options->workers, options->deployment, options->ps, options->run.device);
+    const bool is_rank = comm::collective::mpi_job_ranks() > 0;  // of several, who all would say it
+    if (!is_rank) warn_of_idle_options(command, idle_options(*options));
     if (with_servers(options->workers))
       return recording_failure("train", options->run, options->deployment,
                                [&] { return train_with_servers(*options); });
     const bool processes = in_processes(options->workers);
-    if (processes && comm::collective::mpi_job_ranks() > 0) return train_as_rank(*options);
+    if (processes && is_rank) return train_as_rank(*options);
     return recording_failure("train", options->run, options->deployment,
                              [&] { return processes ? start_workers(*options) : train_network(*options); });
   };

@@ -21,6 +21,9 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
 // What its steps came to, without a peak. Views into the result, which must outlive it.
 Measurement measurement_of(const train::TrainResult& result);
 
+// Of a run that was interrupted or whose loss diverged: status, reason and exit code; of others nothing.
+void set_end(record::RunRecord& run, const train::TrainResult& result);
+
 // What a training's record says; `peak` as measure_peak() gives it.
 record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
                                   const train::Deployment& deployment, const train::TrainResult& result,

@@ -7,12 +7,13 @@
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/stop_request.h"
 #include "cli/mpirun.h"
 #include "cli/ps_job.h"
 #include "cli/ps_part.h"
 #include "cli/train.h"
 #include "cli/training_setup.h"
-#include "train/stop_request.h"
+#include "train/job_check.h"
 
 namespace trainyard::cli {
 namespace {
@@ -25,26 +26,9 @@ std::vector<Host> hosts_of(const TrainCommand& options, PsOptions& ps) {
   const int workers = options.workers.workers;
   if (ps.hosts.empty())
     return {{.name = "", .address = "127.0.0.1", .workers = workers, .servers = ps.servers}};
-  if (ps.hosts == "slurm") {
-    std::vector<Host> nodes = slurm_nodes();
-    if (nodes.empty()) fail(ErrorKind::usage, "--hosts slurm: this process is in no allocation");
-    if (ps.remote_shell.empty()) ps.remote_shell = "srun --overlap --nodes=1 --ntasks=1 --nodelist={}";
-    spread(workers, ps.servers, nodes);
-    return nodes;
-  }
-  std::vector<Host> hosts = read_hosts(ps.hosts);
-  int all_workers = 0, all_servers = 0;
-  for (const Host& host : hosts) {
-    all_workers += host.workers;
-    all_servers += host.servers;
-  }
-  if (all_workers != workers)
-    fail(ErrorKind::usage, "--workers {}: '{}' has room for {}", workers, ps.hosts.string(), all_workers);
-  if (all_servers == 0)
-    spread(0, ps.servers, hosts);
-  else if (all_servers != ps.servers)
-    fail(ErrorKind::usage, "--servers {}: '{}' names {}", ps.servers, ps.hosts.string(), all_servers);
-  return hosts;
+  if (ps.hosts == "slurm" && ps.remote_shell.empty())
+    ps.remote_shell = "srun --overlap --nodes=1 --ntasks=1 --nodelist={}";
+  return find_hosts(ps.hosts, workers, ps.servers);
 }
 
 std::filesystem::path log_folder(const TrainCommand& options) {
@@ -130,6 +114,30 @@ void add_exchange(record::RunRecord& run, const TrainCommand& options, const tra
   for (const ps::ServerCounts& counts : exchange.servers) bytes += counts.bytes_received + counts.bytes_sent;
   run.figures["exchanged_bytes"] = static_cast<double>(bytes);
   run.details["exchange"] = exchange_json(options, exchange, job).dump();
+  std::vector<std::string> nodes;
+  for (const auto& [worker, gradients] : exchange.gradients)
+    if (gradients > 0) nodes.push_back(job.node_of_worker(worker));
+  add_hosts(run, nodes);
+}
+
+// Of remote machines it is their own affair what they have; but each process there has a remote shell here.
+void check_room_for_servers(const TrainCommand& options, const std::vector<Host>& hosts) {
+  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
+  train::SessionOptions session = to_session(options.run);
+  session.model.batch = deployment.batch_per_device(options.run.batch);
+  std::int64_t workers = 0, servers = 0, shells = 0;
+  for (const Host& host : hosts) {
+    workers += host.is_here() ? host.workers : 0;
+    servers += host.is_here() ? host.servers : 0;
+    shells += host.is_here() ? 0 : host.workers + host.servers;
+  }
+  const std::string who =
+      fmt::format("--workers {} --servers {}", options.workers.workers, options.ps.servers);
+  train::check_job(who, {{workers + servers + shells, 0}});  // at once, whatever the network
+  constexpr double kShellBytes = 8 << 20;
+  train::check_job(who, {{workers, workers > 0 ? train::worker_bytes(session) : 0},
+                         {servers, servers > 0 ? train::server_bytes(session, options.ps.servers) : 0},
+                         {shells, kShellBytes}});
 }
 
 }  // namespace
@@ -141,10 +149,11 @@ int train_with_servers(const TrainCommand& asked) {
   const ps::ModeName mode = ps::ModeName::parse(options.workers.mode);
   check(options.ps, mode, options.workers.workers, options.run);
   const std::vector<Host> hosts = hosts_of(options, options.ps);
+  check_room_for_servers(options, hosts);
   TrainingSetup setup = set_up_training(options);
   const auto folders = open_folders(options, setup.deployment);
-  const train::StopRequest guard;
-  if (setup.input.staged != nullptr) setup.input.staged->check_interrupt();
+  const StopRequest guard;
+  StopRequest::check();  // of what was staged before
 
   const bool canonical =
       options.ps.wire_layout == "canonical" || (options.ps.wire_layout == "auto" && !all_alike(hosts));

@@ -56,7 +56,7 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   setup.loop.preprocess = input.preprocess;
   setup.loop.feed = *train::find_feed(options.feed);
   setup.loop.evaluate = !options.no_eval;
-  setup.loop.resume = options.resume;
+  setup.loop.resume = options.resume.is_given();
   setup.loop.quiet = options.run.quiet;
   return setup;
 }

@@ -6,6 +6,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/failure_record.h"
+#include "cli/outputs.h"
 #include "cli/train.h"
 #include "cli/train_with_servers.h"
 #include "comm/collective/mpi_job.h"
@@ -49,6 +50,7 @@ std::function<int()> declare_worker(CLI::App& command) {
   const auto result = std::make_shared<std::filesystem::path>();
   const auto part = std::make_shared<PsPart>();
   add_train_options(command, *options);
+  leave_outputs_to_starter(command);
   command.add_option("--result", *result, "File for the record, for who started the workers")
       ->type_name("FILE");
   add_part_options(command, *part, false);
@@ -62,14 +64,14 @@ std::function<int()> declare_worker(CLI::App& command) {
       "  trainyard worker --network lenet --batch 8 --steps 10 --json");
   return [options, result, part] {
     if (!part->coordinator.empty()) {
-      apply(options->workers, options->deployment, options->run.device);
+      apply(options->workers, options->deployment, options->ps, options->run.device);
       return work_for_servers(*options, *part);
     }
     const int ranks = comm::collective::mpi_job_ranks();
     if (ranks > 0 && options->workers.workers == 0) options->workers.workers = ranks;
     if (ranks > 0 && options->workers.collective.empty() && options->run.device == "cpu")
       options->workers.collective = "mpi";
-    apply(options->workers, options->deployment, options->run.device);
+    apply(options->workers, options->deployment, options->ps, options->run.device);
     if (ranks > 0 && in_processes(options->workers)) return train_as_rank(*options, *result);
     return recording_failure("train", options->run, options->deployment,
                              [&] { return train_network(*options, nullptr, *result); });

@@ -29,7 +29,6 @@ class BatchStream {
 
   std::int64_t next_step() const { return ring_.next_step(); }
   std::int64_t steps() const { return maker_->steps(); }
-  double wait_seconds() const { return ring_.wait_seconds(); }
 
  private:
   struct Slot {

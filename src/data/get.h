@@ -20,7 +20,7 @@ struct GetResult {
 };
 
 // Puts a dataset into the cache, whole or not at all. One that is there and verifies is left alone.
-// Holds SIGINT and SIGTERM back until what it wrote aside is removed.
+// Error (interrupted) when a signal asked to stop; what was written aside is removed then.
 GetResult get_dataset(const GetOptions& options);
 
 }  // namespace trainyard::data

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 
 namespace trainyard::data {
@@ -36,10 +35,8 @@ PrefetchRing::~PrefetchRing() {
 std::int64_t PrefetchRing::take() {
   TRAINYARD_CHECK(next_step_ < end_step_);
   const std::int64_t step = next_step_, slot = slot_of(step);
-  const double began = now_seconds();
   if (threads_.empty()) {
     fill_(slot, step);
-    wait_seconds_ += now_seconds() - began;
   } else {
     std::unique_lock lock(mutex_);
     if (released_ < step - held_ + 1) {
@@ -47,10 +44,7 @@ std::int64_t PrefetchRing::take() {
       slot_freed_.notify_one();
     }
     const auto filled = [&] { return ready_[static_cast<std::size_t>(slot)] == step || error_ != nullptr; };
-    if (!filled()) {
-      slot_filled_.wait(lock, filled);
-      wait_seconds_ += now_seconds() - began;
-    }
+    slot_filled_.wait(lock, filled);
     // A step that was filled before another one failed is still good.
     if (ready_[static_cast<std::size_t>(slot)] != step) std::rethrow_exception(error_);
   }

@@ -31,7 +31,6 @@ class PrefetchRing {
   bool ready();  // take() would not wait
 
   std::int64_t next_step() const { return next_step_; }
-  double wait_seconds() const { return wait_seconds_; }  // total time take() had to wait or fill
 
  private:
   void work();
@@ -40,7 +39,6 @@ class PrefetchRing {
   const std::int64_t held_, slots_, end_step_;
   const Fill fill_;
   std::int64_t next_step_;  // the consumer's
-  double wait_seconds_ = 0;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable slot_freed_, slot_filled_;

@@ -179,7 +179,7 @@ StagedFiles::StagedFiles(const std::string& dataset, const std::filesystem::path
     const std::string name = file.path.filename();
     const std::string sum = copy_file(file, report_.folder / name, [&](std::int64_t bytes) {
       bar.update(done += bytes);
-      guard_.check();
+      StopRequest::check();
     });
     want_sum(file, sum);
     report_.files.push_back({name, file.bytes, sum});
@@ -189,7 +189,7 @@ StagedFiles::StagedFiles(const std::string& dataset, const std::filesystem::path
   verify_staged(report_.folder, report_.files);
   report_.seconds = now_seconds() - began;
   report_.verify_seconds = now_seconds() - copied;
-  guard_.check();
+  StopRequest::check();
 }
 
 void verify_staged(const std::filesystem::path& folder, const std::vector<CachedFile>& files) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "data/cache.h"
-#include "fetch/interrupt_guard.h"
 #include "fetch/scratch_folder.h"
 
 namespace trainyard::data {
@@ -36,7 +36,7 @@ struct StagingReport {
 // A copy of a data set's files for one run, in a folder of its own. Each file is read back and must have the
 // SHA-256 of its source, which must have that of the manifest where the source folder has one. The destructor
 // removes the folder; what a killed run left, the next one in the same place removes. While this lives,
-// SIGINT, SIGTERM and SIGHUP do not end the process: whoever works long must call check_interrupt().
+// signals only ask to stop: whoever works long must look at StopRequest.
 class StagedFiles {
  public:
   // Error (config) when the source or the folder is not as it should be; Error (io) when copying fails.
@@ -44,10 +44,9 @@ class StagedFiles {
 
   const std::filesystem::path& folder() const { return scratch_.path(); }
   const StagingReport& report() const { return report_; }
-  void check_interrupt() const { guard_.check(); }  // Error (io) once a signal has come
 
  private:
-  fetch::InterruptGuard guard_;
+  StopRequest guard_;
   fetch::ScratchFolder scratch_;
   StagingReport report_;
 };

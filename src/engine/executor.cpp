@@ -212,15 +212,18 @@ void Executor::run_update(const StepContext& context) {
     if (step_.plan.steps[s].is_update()) run_kernel(s, context);
 }
 
-void Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds) {
+std::size_t Executor::run_timed(const StepContext& context, std::vector<double>& kernel_seconds,
+                                const std::function<bool()>& stop) {
   kernel_seconds.resize(step_.kernels.size());
   set_counter(context);
   prepare(context);
   for (std::size_t s = 0; s < step_.kernels.size(); ++s) {
+    if (stop != nullptr && stop()) return s;
     const auto run = [&] { step_.kernels[s]->run(context); };
     // A launch by the host takes longer than many a kernel.
     kernel_seconds[s] += on_host() ? step_.device->time(run) : backend::measure_seconds(*step_.device, run);
   }
+  return step_.kernels.size();
 }
 
 void Executor::set_counter(const StepContext& context) {

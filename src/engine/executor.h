@@ -36,8 +36,10 @@ class Executor {
   using Ready = std::function<void(std::int64_t first, std::int64_t elements)>;
   void run_gradients(const backend::StepContext& context, const Ready& ready = nullptr);
   void run_update(const backend::StepContext& context);
-  // The same, adding each kernel's seconds to `kernel_seconds` (one entry per plan step).
-  void run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds);
+  // One step, adding each kernel's seconds to `kernel_seconds` (one entry per plan step). Ends before a
+  // kernel at which `stop` returns true. Returns how many kernels were timed.
+  std::size_t run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds,
+                        const std::function<bool()>& stop = nullptr);
 
   // Is told of each kernel that runs from now on, by its number in the plan and now_seconds(); null: nobody
   // is. Must outlive the steps that it watches. REQUIRES: on_host().

@@ -75,6 +75,18 @@ void apply_cpu_limit(const SystemFiles& files, const std::string& group, CgroupL
               files.integer(group + "/cpu.cfs_period_us"));
 }
 
+// By all processes of the group; pages of files that were not used lately go when others are needed.
+std::optional<std::int64_t> taken_bytes(const SystemFiles& files, const std::string& group) {
+  const std::string text = files.text(group + "/memory.stat").value_or("");
+  auto bytes = files.integer(group + "/memory.current");
+  auto cache = keyed_integer(text, "inactive_file");
+  if (!bytes) {
+    bytes = files.integer(group + "/memory.usage_in_bytes");
+    cache = keyed_integer(text, "total_inactive_file");
+  }
+  return bytes ? std::optional(*bytes - cache.value_or(0)) : std::nullopt;
+}
+
 }  // namespace
 
 CgroupLimits read_cgroup_limits(const SystemFiles& files) {
@@ -83,8 +95,15 @@ CgroupLimits read_cgroup_limits(const SystemFiles& files) {
   for_each_group(files, "cpu", [&](const std::string& group) { apply_cpu_limit(files, group, limits); });
   for_each_group(files, "memory", [&](const std::string& group) {
     for (const char* name : {"/memory.max", "/memory.limit_in_bytes"})
-      if (const auto bytes = files.integer(group + name); bytes && *bytes < kUnlimited)
+      if (const auto bytes = files.integer(group + name); bytes && *bytes < kUnlimited) {
         lower(limits.memory_bytes, *bytes);
+        if (const auto taken = taken_bytes(files, group))
+          lower(limits.memory_left_bytes, std::max<std::int64_t>(*bytes - *taken, 0));
+      }
+  });
+  for_each_group(files, "pids", [&](const std::string& group) {
+    const auto most = files.integer(group + "/pids.max"), now = files.integer(group + "/pids.current");
+    if (most && now) lower(limits.processes, std::max<std::int64_t>(*most - *now, 0));
   });
   return limits;
 }

@@ -12,6 +12,9 @@ namespace trainyard::meter {
 struct CgroupLimits {
   std::optional<double> cores;  // quota / period
   std::optional<std::int64_t> memory_bytes;
+  std::optional<std::int64_t>
+      memory_left_bytes;                  // what nobody in the groups has taken of it; caches are free
+  std::optional<std::int64_t> processes;  // that may still be started, threads counted
 };
 
 CgroupLimits read_cgroup_limits(const SystemFiles& files);

@@ -16,7 +16,11 @@ constexpr std::string_view kNames[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDE
                                        "LD_BIND_NOW",          "LD_PRELOAD"};
 constexpr std::size_t kMostCharacters = 300;
 
+// By which our own processes tell each other things; of no run's settings, and different in each.
+constexpr std::string_view kBetweenProcesses = "TRAINYARD_INTERNAL_";
+
 bool allowed(std::string_view name) {
+  if (name.starts_with(kBetweenProcesses)) return false;
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
          std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);

@@ -27,15 +27,18 @@ std::int64_t peak_resident_bytes() { return status_bytes("VmHWM:"); }
 
 std::int64_t available_bytes(const SystemFiles& files) {
   const auto kibibytes = keyed_integer(files.text("/proc/meminfo").value_or(""), "MemAvailable");
-  const auto limit = read_cgroup_limits(files).memory_bytes;
+  const CgroupLimits limits = read_cgroup_limits(files);
   std::int64_t bytes = kibibytes.value_or(0) * 1024;
-  if (limit) {
-    const std::int64_t left = std::max<std::int64_t>(*limit - resident_bytes(), 1);
+  if (limits.memory_bytes) {
+    const std::int64_t left =
+        std::max<std::int64_t>(limits.memory_left_bytes.value_or(*limits.memory_bytes - resident_bytes()), 1);
     bytes = bytes == 0 ? left : std::min(bytes, left);
   }
   return bytes;
 }
 
 std::int64_t resident_bytes() { return status_bytes("VmRSS:"); }
+
+std::int64_t anonymous_bytes() { return status_bytes("RssAnon:"); }
 
 }  // namespace trainyard::meter

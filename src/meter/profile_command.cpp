@@ -1,7 +1,5 @@
 #include "meter/profile_command.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,15 +9,15 @@
 #include <cmath>
 #include <csignal>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "meter/nvml.h"
 #include "meter/pace.h"
 #include "meter/resource_sampler.h"
 #include "meter/tree_meter.h"
+#include "process/child.h"
+#include "process/family.h"
 
 namespace trainyard::meter {
 namespace {
@@ -54,38 +52,6 @@ class HeldSignals {
   sigset_t held_{}, before_{};
   struct sigaction child_before_ {};
 };
-
-// Between fork and exec: nothing but calls that are safe there.
-[[noreturn]] void become(char* const* arguments, const sigset_t& mask, bool to_stderr, int error_pipe,
-                         pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it died before the line above
-  if (to_stderr) ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  ::execvp(arguments[0], arguments);
-  const int reason = errno;
-  [[maybe_unused]] const ssize_t ignored = ::write(error_pipe, &reason, sizeof reason);
-  ::_exit(127);
-}
-
-// Its number, or why it could not be started.
-std::pair<pid_t, int> start(const ProfileOptions& options, const sigset_t& mask) {
-  std::vector<char*> arguments;
-  for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  int ends[2];  // closed by a successful exec, else carries errno
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, errno};
-  Descriptor read_end(ends[0]), write_end(ends[1]);
-  const pid_t parent = ::getpid(), pid = ::fork();
-  if (pid == 0) become(arguments.data(), mask, options.output_to_stderr, ends[1], parent);
-  if (pid < 0) return {-1, errno};
-  write_end.close();
-  int reason = 0;
-  while (::read(read_end.number(), &reason, sizeof reason) < 0 && errno == EINTR) {
-  }
-  if (reason != 0) ::waitpid(pid, nullptr, 0);
-  return {pid, reason};
-}
 
 // Waits for one of these signals until then, by the monotonic clock: one system call, where a descriptor of
 // signals and one of a timer take three. Absent: none came.
@@ -125,8 +91,14 @@ CommandProfile Profiling::run() {
   started_ = now_seconds();
   const double cpu_before = thread_cpu_seconds();
   sampler_.sample(0);
-  std::tie(command_, profile_.start_errno) = start(options_, held_.before());
+  const process::Child child =
+      process::start({.command = options_.command,
+                      .input = STDIN_FILENO,
+                      .output = options_.output_to_stderr ? STDERR_FILENO : STDOUT_FILENO,
+                      .signal_mask = &held_.before()});
+  profile_.start_errno = child.start_errno;
   if (profile_.start_errno != 0) return std::move(profile_);
+  command_ = child.pid;
   const auto row_after = [&](double seconds) { return static_cast<std::int64_t>(seconds * options_.hz) + 1; };
   for (std::int64_t due = row_after(now_seconds() - started_); !all_ended_;) {
     if (const auto signal = signal_before(started_ + static_cast<double>(due) / options_.hz, held_.held())) {
@@ -181,7 +153,7 @@ void Profiling::reap() {
     tree_.reaped(usage);
     if (ended.si_pid != command_) continue;
     command_ended_ = true;
-    profile_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    profile_.exit_code = process::exit_code_of(status);
   }
 }
 
@@ -208,6 +180,9 @@ void Profiling::kill_all() {
 
 }  // namespace
 
-CommandProfile profile_command(const ProfileOptions& options) { return Profiling(options).run(); }
+CommandProfile profile_command(const ProfileOptions& options) {
+  process::start_guard();  // before there is anybody who counts children
+  return Profiling(options).run();
+}
 
 }  // namespace trainyard::meter

@@ -52,6 +52,7 @@ PackedFolder pack_folder(const std::filesystem::path& folder, std::uint64_t seed
     return PackedImage{file.label, header->height, header->width, header->format, std::move(content)};
   });
   result.set.classes = static_cast<int>(found.classes.size());
+  if (result.set.complete_shards == 0) return result;  // stopped before there was anything to label
   AtomicFile labels(options.to / "labels.txt");
   labels.write(labels_text(found.classes));
   labels.commit();

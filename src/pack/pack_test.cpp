@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/stop_request.h"
 #include "base/test_folder.h"
 #include "image/decode.h"
+#include "image/jpeg.h"
 #include "image/png.h"
 #include "image/test_images.h"
 #include "records/record_set.h"
@@ -26,6 +28,14 @@ void write_png(const fs::path& path, std::uint8_t grey) {
 std::string text_in(const fs::path& path) {
   const std::vector<std::byte> content = read_file(path);
   return {reinterpret_cast<const char*>(content.data()), content.size()};
+}
+
+// As pack_photos makes it.
+PackedImage photo_number(const PhotoOptions& photos, std::int64_t i) {
+  const Photo photo = PhotoPainter(photos, "train").paint(i);
+  image::Image image(photo.width, photo.height, 3);
+  std::copy(photo.pixels.begin(), photo.pixels.end(), image.data());
+  return {photo.label, photo.height, photo.width, "jpeg", image::encode_jpeg(image, 90)};
 }
 
 TEST(PackFolder, KeepsEveryFileUnderItsClass) {
@@ -127,6 +137,35 @@ TEST(WriteSet, AnErrorLeavesNothing) {
     });
   });
   EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(WriteSet, OneThatWasStoppedGoesOn) {
+  const TestFolder folder;
+  PackOptions options{.to = folder.path() / "cut", .name = "x", .shards = 8};
+  const PhotoOptions photos{.images = 400, .classes = 3, .min_pixels = 32, .max_pixels = 34};
+  const PackedSet whole = pack_photos(photos, {.to = folder.path() / "whole", .name = "x", .shards = 8});
+  EXPECT_TRUE(whole.is_whole());
+  {
+    const StopRequest guard;
+    const PackedSet cut = write_set(options, photos.images, [&](std::int64_t i) {
+      if (i == 120) StopRequest::ask();  // in the midst of the third shard
+      return photo_number(photos, i);
+    });
+    EXPECT_FALSE(cut.is_whole());
+    EXPECT_GE(cut.complete_shards, 2);
+    EXPECT_EQ(cut.records, 50 * cut.complete_shards);
+    EXPECT_EQ(std::distance(fs::directory_iterator(options.to), {}), cut.complete_shards);
+  }
+  options.resume = true;
+  PhotoOptions others = photos;
+  others.seed = 2;
+  expect_error(ErrorKind::config, "was packed from something else", [&] { pack_photos(others, options); });
+  const PackedSet rest = pack_photos(photos, options);
+  EXPECT_TRUE(rest.is_whole());
+  EXPECT_EQ(rest.records, whole.records);
+  EXPECT_EQ(rest.bytes, whole.bytes);
+  for (const auto& entry : fs::directory_iterator(folder.path() / "whole"))
+    EXPECT_EQ(text_in(options.to / entry.path().filename()), text_in(entry.path()));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/cores.h"
 #include "base/progress.h"
+#include "base/stop_request.h"
 #include "records/record_writer.h"
 
 namespace trainyard::pack {
@@ -39,30 +40,41 @@ void make_images(std::vector<PackedImage>& images, std::int64_t first,
   if (error) std::rethrow_exception(error);
 }
 
-std::string_view text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+records::ImageExample example_of(const PackedImage& image) {
+  return {image.label,
+          image.height,
+          image.width,
+          image.format,
+          {reinterpret_cast<const char*>(image.encoded.data()), image.encoded.size()}};
 }
 
 }  // namespace
 
 PackedSet write_set(const PackOptions& options, std::int64_t count,
                     const std::function<PackedImage(std::int64_t)>& make) {
-  PackedSet set{options.name, options.split, options.shards, 0, count, 0};
+  PackedSet set{options.name, options.split, options.shards, 0, count, 0, 0};
   if (set.shards == 0) set.shards = static_cast<int>((count + kRecordsAShard - 1) / kRecordsAShard);
-  records::RecordWriter writer({options.to, options.name, options.split, set.shards, count});
+  records::RecordWriter writer({options.to, options.name, options.split, set.shards, count, options.resume});
+  for (int shard = 0; shard < writer.complete_shards(); ++shard)
+    writer.want_first_of_shard(shard, example_of(make(writer.first_of_shard(shard))));
   ProgressBar progress("packing " + options.split, count, options.quiet);
   const auto block = kImagesAThread * static_cast<std::int64_t>(process_cores().size());
   std::vector<PackedImage> images;
-  for (std::int64_t first = 0; first < count; first += block) {
+  for (std::int64_t first = writer.added(); first < count && !StopRequest::asked(); first += block) {
     images.resize(static_cast<std::size_t>(std::min(block, count - first)));
     make_images(images, first, make);
     for (const PackedImage& image : images) {
-      writer.add({image.label, image.height, image.width, image.format, text_of(image.encoded)});
+      writer.add(example_of(image));
       set.classes = std::max(set.classes, image.label + 1);
     }
     progress.update(first + static_cast<std::int64_t>(images.size()));
   }
-  writer.finish();
+  if (writer.added() == count)
+    writer.finish();
+  else
+    writer.stop();
+  set.complete_shards = writer.complete_shards();
+  set.records = writer.added();
   set.bytes = writer.bytes();
   return set;
 }

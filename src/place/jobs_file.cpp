@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "predict/network_name.h"
 #include "study/yaml_reader.h"
 
@@ -17,16 +16,7 @@ namespace {
 using predict::TableRun;
 using study::YamlReader;
 
-YamlReader parse_file(const std::filesystem::path& path) {
-  const std::vector<std::byte> bytes = read_file(path);
-  return YamlReader::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
-}
-
-double number_above_0(const YamlReader& at) {
-  const double number = record::number_or(at.value(), 0);
-  if (!(number > 0 && number < 1e15)) at.complain("wants a number above 0");
-  return number;
-}
+constexpr std::int64_t kMostJobs = 100'000, kMostSlots = 100'000;
 
 ops::Rule optimizer_at(const YamlReader& at) {
   const std::string name = at.one_of({"sgd", "momentum", "rmsprop", "adam"});
@@ -48,19 +38,19 @@ void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
     else if (key == "network")
       job.run.network = value.text();
     else if (key == "batch")
-      job.run.batch = value.integer(1);
+      job.run.batch = value.integer(record::range_of("batch"));
     else if (key == "optimizer")
       job.run.optimizer = optimizer_at(value);
     else if (key == "epochs")
-      job.run.epochs = number_above_0(value);
+      job.run.epochs = value.number(record::range_of("epochs"));
     else if (key == "images")
       job.run.images_per_epoch = static_cast<double>(value.integer(1));
     else if (key == "classes")
-      job.run.classes = static_cast<int>(value.integer(1));
+      job.run.classes = static_cast<int>(value.integer(record::range_of("classes")));
     else if (key == "arrival")
       job.arrival_seconds = value.seconds();
     else if (key == "count")
-      count = value.integer(1);
+      count = value.integer(1, kMostJobs);
     else
       at_key.complain(
           fmt::format("a job has no '{}'; it has name, network, batch, optimizer, epochs, images, "
@@ -72,6 +62,8 @@ void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
     at.complain(fmt::format("unknown network '{}'; `trainyard networks` lists those that are known",
                             job.run.network));
   if (job.name.empty()) job.name = fmt::format("{}-{}", job.run.network, jobs.size() + 1);
+  if (static_cast<std::int64_t>(jobs.size()) + count > kMostJobs)
+    at.complain(fmt::format("more than {} jobs", kMostJobs));
   const std::string name = job.name;
   for (std::int64_t i = 1; i <= count; ++i) {
     if (count > 1) job.name = fmt::format("{}-{}", name, i);
@@ -131,7 +123,7 @@ Option option_of(const JobRequest& job, const predict::Device& device, const pre
 }  // namespace
 
 std::vector<JobRequest> read_jobs(const std::filesystem::path& path) {
-  const YamlReader file = parse_file(path);
+  const YamlReader file = YamlReader::read(path);
   std::vector<JobRequest> jobs;
   for (const auto& [key, at_key, value] : file.entries()) {
     if (key == "jobs")
@@ -149,7 +141,7 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
   std::vector<predict::Device> devices = predict::read_devices(path);
   devices.insert(devices.end(), known.begin(), known.end());
   Cluster cluster;
-  const YamlReader file = parse_file(path);
+  const YamlReader file = YamlReader::read(path);
   for (const auto& [key, at_key, value] : file.entries()) {
     if (key != "slots") continue;
     for (const YamlReader& item : value.items()) {
@@ -164,7 +156,7 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
         if (const auto found = words.find(word); found != words.end())
           *found->second = given.text();
         else if (word == "count")
-          count = given.integer(1);
+          count = given.integer(1, kMostSlots);
         else
           at_word.complain(fmt::format(
               "a slot has no '{}'; it has device, name, count, run, partition, gpu_type and constraint",
@@ -175,6 +167,8 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
       const auto at = std::find(cluster.kinds.begin(), cluster.kinds.end(), found);
       slot.kind = static_cast<std::size_t>(at - cluster.kinds.begin());
       if (at == cluster.kinds.end()) cluster.kinds.push_back(found);
+      if (static_cast<std::int64_t>(cluster.slots.size()) + count > kMostSlots)
+        item.complain(fmt::format("more than {} slots", kMostSlots));
       const std::string name = slot.name.empty() ? found.name : slot.name;
       for (std::int64_t i = 1; i <= count; ++i) {
         slot.name = count > 1 ? fmt::format("{}:{}", name, i) : name;

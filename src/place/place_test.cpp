@@ -184,9 +184,29 @@ TEST(JobsFileTest, MistakesAreNamedWithTheirPlace) {
   complain("jobs: [{network: lenet, gpu: 3}]", "a job has no 'gpu'");
   complain("work: []", "no key 'work'");
   complain("jobs: []", "no jobs");
+  complain("jobs: [{network: lenet, batch: 0}]", "'0' given, a whole number from 1 to 1073741824 expected");
+  complain("jobs: [{network: lenet, epochs: nan}]",
+           "'nan' given, a number above 0 and at most 1e+09 expected");
+  complain("jobs: [{network: lenet, classes: 1}]", "'1' given, a whole number from 2");
+  complain("jobs: [{network: lenet, count: 1000000000000}]", "a whole number from 1 to 100000 expected");
+  complain("jobs: [{network: lenet, count: 100000}, {network: lenet}]", "more than 100000 jobs");
+  complain("jobs: &x [{network: lenet, more: *x}]", "jobs.yaml:1:34: an alias inside of what it stands for");
   expect_error(ErrorKind::config, "unknown device 'Voodoo'", [&] {
     read_cluster(folder.write("c.yaml", "slots: [{device: Voodoo}]"), predict::known_devices());
   });
+}
+
+TEST(ClusterFileTest, NumbersAndAliasesHaveLimits) {
+  const TestFolder folder;
+  const auto complain = [&](const std::string& text, const std::string& part) {
+    expect_error(ErrorKind::config, part,
+                 [&] { read_cluster(folder.write("c.yaml", text), predict::known_devices()); });
+  };
+  complain("slots: [{device: GTX1080, count: 99999999999}]", "a whole number from 1 to 100000 expected");
+  complain("slots: [{device: GTX1080, count: 100000}, {device: GTX1080}]", "more than 100000 slots");
+  complain("devices: {here: {watts: -1}}", "'-1' given, a number above 0 expected");
+  complain("devices: {here: {watts: inf}}", "'inf' given, a number above 0");
+  complain("devices: &x {here: {watts: *x}}", "an alias inside of what it stands for");
 }
 
 TEST(PolicyTest, UnknownOnesAreRefused) {

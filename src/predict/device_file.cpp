@@ -1,34 +1,18 @@
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
-#include "base/file.h"
 #include "predict/device.h"
 #include "study/yaml_reader.h"
 
 namespace trainyard::predict {
 namespace {
 
-study::YamlReader parse_file(const std::filesystem::path& path) {
-  const std::vector<std::byte> bytes = read_file(path);
-  return study::YamlReader::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
-}
-
 // What `probe --json` prints holds more than a device.
 bool is_probe_report(const study::YamlReader& file) {
   const auto entries = file.entries();
   return std::any_of(entries.begin(), entries.end(),
                      [](const auto& entry) { return entry.key == "provenance"; });
-}
-
-double positive_number(const study::YamlReader& at) {
-  const record::Value value = at.value();
-  const auto* real = std::get_if<double>(&value);
-  const auto* whole = std::get_if<std::int64_t>(&value);
-  const double number = real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : 0;
-  if (!(number > 0 && std::isfinite(number))) at.complain("wants a number above 0");
-  return number;
 }
 
 // Those of a mapping; the device keeps what it does not name.
@@ -53,7 +37,7 @@ void set_figures(Device& device, const study::YamlReader& at) {
           fmt::format("device '{}': no figure '{}'; those are flops_per_second, bytes_per_second, "
                       "launch_seconds, memory, multiprocessors, watts and price_per_hour",
                       device.name, key));
-    device.*found->second = positive_number(value);
+    device.*found->second = value.number(record::NumberRange::above(0));
   }
   if (device.flops_per_second == 0 || device.bytes_per_second == 0 || device.memory_bytes == 0 ||
       device.multiprocessors == 0)
@@ -63,7 +47,7 @@ void set_figures(Device& device, const study::YamlReader& at) {
 }
 
 void set_probed_figures(Device& device, const study::YamlReader& at, const std::filesystem::path& path) {
-  const study::YamlReader report = parse_file(path);
+  const study::YamlReader report = study::YamlReader::read(path);
   bool found = false;
   for (const auto& [key, at_key, value] : report.entries()) {
     if (key != "devices" || !is_probe_report(report)) continue;
@@ -85,7 +69,7 @@ Device read_device(const std::string& name, const study::YamlReader& at,
 }  // namespace
 
 std::vector<Device> read_devices(const std::filesystem::path& path) {
-  const study::YamlReader file = parse_file(path);
+  const study::YamlReader file = study::YamlReader::read(path);
   const bool probed = is_probe_report(file);
   std::vector<Device> devices;
   for (const auto& [key, at_key, value] : file.entries()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "analyze/folds.h"
@@ -120,13 +121,15 @@ double calibrate_known(const TimeModel& model, const RunSet& set, const Seen& se
   return conformal_quantile(std::move(scores));
 }
 
-// Each network in turn is held out of everything.
-double calibrate_fresh(const RunSet& set, const Rows& rows, double known) {
+// Each network in turn is held out of everything. Nothing when it was stopped.
+std::optional<double> calibrate_fresh(const RunSet& set, const Rows& rows, double known,
+                                      const std::function<bool()>& stop) {
   std::map<std::string, Rows> by_network;
   for (const std::size_t r : rows) by_network[set.rows[r].run.network].push_back(r);
-  if (by_network.size() < 2) return 0;
+  if (by_network.size() < 2) return 0.0;
   std::vector<double> scores;
   for (const auto& [network, held] : by_network) {
+    if (stop != nullptr && stop()) return std::nullopt;
     Rows kept;
     for (const std::size_t r : rows)
       if (set.rows[r].run.network != network) kept.push_back(r);
@@ -223,9 +226,11 @@ TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& optio
     model.use = UseModel::fit(use_of_runs(model, set, seen, good),
                               options.base != nullptr ? &options.base->use : nullptr);
   if (options.calibrate) {
-    model.calibration.known = calibrate_known(model, set, seen, good, earlier);
-    if (options.base == nullptr)
-      model.calibration.fresh = calibrate_fresh(set, good, model.calibration.known);
+    const double known = calibrate_known(model, set, seen, good, earlier);
+    const std::optional<double> fresh = options.base == nullptr
+                                            ? calibrate_fresh(set, good, known, options.stop)
+                                            : std::optional(model.calibration.fresh);
+    if (fresh) model.calibration = {known, *fresh};
   }
   return model;
 }

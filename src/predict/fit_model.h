@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "predict/run_set.h"
@@ -11,6 +12,8 @@ struct FitOptions {
   bool calibrate = true;            // intervals, by holding networks out: as many more fits
   bool learn_use = true;            // of resources, where runs say it
   const TimeModel* base = nullptr;  // keep its constants, and fit the devices of the runs alone
+  // Asked between fits: true ends the calibration, and the model has no intervals.
+  std::function<bool()> stop = nullptr;
 };
 
 // From some rows of the set. Runs out of memory teach memory, all others time. REQUIRES: at least one row.

@@ -45,6 +45,18 @@ TEST(TimeModelTest, LearnsRunsAndSaysHowSureItIs) {
   EXPECT_GT(once.high_seconds, once.seconds);
 }
 
+TEST(TimeModelTest, AStoppedFitIsTheModelWithoutIntervals) {
+  const RunSet set = made_up_set();
+  int asked = 0;
+  const TimeModel model = fit_model(set, all_rows(set), {.stop = [&] { return ++asked == 2; }});
+  EXPECT_EQ(asked, 2) << "between networks that are held out";
+  EXPECT_EQ(model.calibration.known, 0);
+  EXPECT_EQ(model.calibration.fresh, 0);
+  const TimeModel whole = fit_model(set, all_rows(set), {.calibrate = false});
+  EXPECT_EQ(model.shared, whole.shared);
+  EXPECT_EQ(score(judge(model, set, all_rows(set))).mape, score(judge(whole, set, all_rows(set))).mape);
+}
+
 TEST(TimeModelTest, ADeviceThatWasNeverSeenHasAnAverageHost) {
   const RunSet set = made_up_set();
   const TimeModel model = fit_model(set, all_rows(set), {.calibrate = false});

@@ -1,26 +1,78 @@
 #include "record/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include <fmt/core.h>
 
-#include "record/two_level.h"
+#include "record/statistics.h"
 
 namespace trainyard::record {
 namespace {
 
-using Cells = std::map<Settings, std::vector<MeasuredRun>>;
+struct Cell {
+  std::vector<MeasuredRun> runs;    // with the metric
+  std::vector<MeasuredRun> speeds;  // stalls included, of the same runs
+  std::vector<double> accuracies;   // of all that ended well, as far as known
+};
 
-Cells cells_of(std::span<const RunRecord> runs, int& without_speed) {
+using Cells = std::map<Settings, Cell>;
+
+Cells cells_of(std::span<const RunRecord> runs, const Metric& metric, int& without_value) {
   Cells cells;
   for (const RunRecord& run : runs) {
-    if (has_speed(run))
-      cells[envelope(run)].push_back(measured(run));
-    else
-      ++without_speed;
+    const std::optional<MeasuredRun> measured = measure(run, metric);
+    if (!measured) ++without_value;
+    if (run.status != Status::ok || (!measured && !metric.accuracy)) continue;
+    Cell& cell = cells[envelope(run)];
+    if (measured) cell.runs.push_back(*measured);
+    if (const auto speed = measure(run, Metric()); measured && speed) cell.speeds.push_back(*speed);
+    if (const auto found = run.figures.find("test_accuracy"); found != run.figures.end())
+      if (std::isfinite(found->second)) cell.accuracies.push_back(found->second);
   }
   return cells;
+}
+
+// Why the cell does not count as trained; "" where it does, or nobody asked.
+std::string missed_accuracy(const Cell& cell, const Metric& metric) {
+  if (!metric.accuracy) return "";
+  if (cell.accuracies.empty()) return "no test accuracy is known";
+  if (median(cell.accuracies) >= *metric.accuracy) return "";
+  return fmt::format("test accuracy {:.4g} in the median, {:.4g} is asked for", median(cell.accuracies),
+                     *metric.accuracy);
+}
+
+// Steps that are as fast as ever, with more pauses between or in some of them.
+void note_stalls(Verdict& verdict, const Cell& a, const Cell& b, const VerdictOptions& options) {
+  if (a.speeds.size() < 2 || b.speeds.size() < 2) return;
+  const Verdict stalls = compare_runs(a.speeds, b.speeds, options);
+  if (stalls.outcome != Outcome::worse) return;
+  verdict.note += fmt::format("{}images_per_second, stalls included, is slower: {:.3f}",
+                              verdict.note.empty() ? "" : "; ", stalls.ratio);
+}
+
+Verdict compare(const Cell& a, const Cell& b, const Metric& metric, VerdictOptions options) {
+  options.more_is_better = metric.more_is_better;
+  options.noise_worsens = metric.is_pace();
+  Verdict verdict;
+  if (!a.runs.empty() && !b.runs.empty()) verdict = compare_runs(a.runs, b.runs, options);
+  const std::string missed_a = missed_accuracy(a, metric), missed_b = missed_accuracy(b, metric);
+  if (!missed_b.empty() && missed_a.empty()) {
+    // Not a matter of chance among many cells: the p-value is that of a certain claim.
+    verdict.outcome = Outcome::worse;
+    verdict.p_value = 0;
+    verdict.note = "B: " + missed_b;
+  } else if (!missed_a.empty()) {
+    verdict.outcome = Outcome::unclear;
+    verdict.note = "A: " + missed_a;
+  } else if (a.runs.empty() || b.runs.empty()) {
+    verdict.note = "a side has no run with this metric";
+  } else if (metric.name == kQuietSpeed && verdict.outcome != Outcome::worse) {
+    note_stalls(verdict, a, b, options);
+  }
+  return verdict;
 }
 
 // What has to agree, as text: 2 and 2.0 are alike, and so are a setting that is absent and an empty one.
@@ -53,7 +105,7 @@ void allow_for_many(std::vector<ComparedCell>& cells) {
   bool holds = true;
   for (std::size_t i = 0; i < by_p.size(); ++i) {
     holds = holds && by_p[i]->p_value * static_cast<double>(by_p.size() - i) <= kAlarmLevel;
-    const bool claim = by_p[i]->outcome == Outcome::faster || by_p[i]->outcome == Outcome::slower;
+    const bool claim = by_p[i]->outcome == Outcome::better || by_p[i]->outcome == Outcome::worse;
     if (holds || !claim) continue;
     by_p[i]->outcome = Outcome::unclear;
     by_p[i]->note = fmt::format("chance could do this in one of {} cells", by_p.size());
@@ -68,9 +120,11 @@ int Comparison::count(Outcome outcome) const {
 }
 
 Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord> b,
-                         const std::set<std::string>& across, const VerdictOptions& options) {
+                         const std::set<std::string>& across, const Metric& metric,
+                         const VerdictOptions& options) {
   Comparison result;
-  const Cells cells_a = cells_of(a, result.without_speed_a), cells_b = cells_of(b, result.without_speed_b);
+  const Cells cells_a = cells_of(a, metric, result.without_value_a),
+              cells_b = cells_of(b, metric, result.without_value_b);
   std::map<std::map<std::string, std::string>, std::vector<Cells::const_iterator>> by_agreeing;
   for (auto cell = cells_b.begin(); cell != cells_b.end(); ++cell)
     by_agreeing[agreeing(cell->first, across)].push_back(cell);
@@ -82,7 +136,7 @@ Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord
       continue;
     }
     for (const Cells::const_iterator cell : found->second) {
-      result.cells.push_back({envelope_a, cell->first, compare_runs(runs_a, cell->second, options)});
+      result.cells.push_back({envelope_a, cell->first, compare(runs_a, cell->second, metric, options)});
       matched_b.insert(cell->first);
     }
   }

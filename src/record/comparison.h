@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "record/envelope.h"
+#include "record/metric.h"
 #include "record/run_record.h"
 #include "record/verdict.h"
 
@@ -27,14 +28,16 @@ struct UnmatchedCell {
 struct Comparison {
   std::vector<ComparedCell> cells;
   std::vector<UnmatchedCell> unmatched;
-  int without_speed_a = 0, without_speed_b = 0;  // runs that failed, or have no speed
+  int without_value_a = 0, without_value_b = 0;  // runs that failed, or do not have the metric
 
   int count(Outcome outcome) const;
 };
 
 // Compares every cell of A with those of B that agree in all settings but those named in `across`. Among many
-// cells chance makes some look different, so that claims then need more evidence (Holm 1979).
+// cells chance makes some look different, so that claims then need more evidence (Holm 1979). Where the
+// metric asks for an accuracy, a cell of B whose runs miss it in the median is worse, however fast it is.
 Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord> b,
-                         const std::set<std::string>& across, const VerdictOptions& options = {});
+                         const std::set<std::string>& across, const Metric& metric,
+                         const VerdictOptions& options = {});
 
 }  // namespace trainyard::record

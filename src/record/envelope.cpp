@@ -1,14 +1,10 @@
 #include "record/envelope.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
-
-#include "record/steady_state.h"
 
 namespace trainyard::record {
 namespace {
@@ -31,15 +27,6 @@ constexpr std::array kExplaining = {
     FactName{"build", "version"},    FactName{"cpu", "model"},      FactName{"cpu", "allowed_cores"},
     FactName{"gpu", "driver"},       FactName{"gpu0", "name"},      FactName{"libraries", "onednn"},
     FactName{"libraries", "openmp"}, FactName{"system", "kernel"}};
-
-// Those that have a speed: a record may hold steps that are not known.
-std::vector<double> timed_steps(const RunRecord& run) {
-  std::vector<double> seconds;
-  if (run.images_per_step > 0)
-    std::copy_if(run.step_seconds.begin(), run.step_seconds.end(), std::back_inserter(seconds),
-                 [](double step) { return std::isfinite(step) && step > 0; });
-  return seconds;
-}
 
 std::string fact_values(std::span<const RunRecord> runs, const FactName& name) {
   std::set<std::string> values;
@@ -86,20 +73,6 @@ std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, st
     if (values_a != values_b)
       result.push_back({fmt::format("{}.{}", name.section, name.key), values_a, values_b});
   }
-  return result;
-}
-
-bool has_speed(const RunRecord& run) {
-  return run.status == Status::ok && (!timed_steps(run).empty() || run.images_per_second.value_or(0) > 0);
-}
-
-MeasuredRun measured(const RunRecord& run) {
-  const std::vector<double> seconds = timed_steps(run);
-  if (seconds.empty()) return {run.node, {*run.images_per_second}};
-  MeasuredRun result{run.node, {}};
-  const auto warmup = static_cast<std::size_t>(find_steady_state(seconds).unsteady_steps);
-  for (const double step : std::span(seconds).subspan(warmup))
-    result.speeds.push_back(run.images_per_step / step);
   return result;
 }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "record/run_record.h"
-#include "record/verdict.h"
 
 namespace trainyard::record {
 
@@ -24,11 +23,5 @@ std::vector<SettingDifference> differences(const Settings& a, const Settings& b)
 // Facts about the machine and the software that any two of the runs differ in, of those that explain a
 // difference in speed: models, compiler, commit, library versions. `a` and `b` list the values of each side.
 std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b);
-
-// True when the run ended well and has a speed.
-bool has_speed(const RunRecord& run);
-
-// Speeds of the steady steps, or the one speed it has. REQUIRES: has_speed.
-MeasuredRun measured(const RunRecord& run);
 
 }  // namespace trainyard::record

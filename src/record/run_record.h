@@ -18,6 +18,7 @@ enum class Status {
   ok,
   failed,       // the program reported an error (exit code)
   nan,          // the loss is not a number any more
+  diverged,     // the loss is a number, and far above where it began
   oom,          // out of memory: its own report, or killed for it
   timeout,      // the study's limit or the cluster's
   crash,        // ended by a signal
@@ -50,7 +51,8 @@ struct RunRecord {
   std::vector<double> step_seconds;         // timed steps in order
   double images_per_step = 0;               // over all devices, counted from data consumed
   StepStatistics statistics;                // of step_seconds; steps = 0: none
-  // Throughput in images per second: images over median step, as measured; absent without steps.
+  // Images over the time that the steady steps really took, stalls included; absent without steps. The figure
+  // median_images_per_second, images over the median step, leaves out what disturbed single steps.
   std::optional<double> images_per_second;
 
   // Results by name, units in the names: parameters, flops_per_step, cpu_seconds, cores_used,
@@ -66,6 +68,13 @@ struct RunRecord {
 
   double figure_or(const std::string& name, double otherwise) const;
 };
+
+// The most memory that a run had, for people: "1.2 GiB", or of a run on a GPU "9 GiB of the GPU, 1.2 GiB of
+// the host".
+std::string peak_memory_text(const RunRecord& run);
+
+// Fills in the statistics and speeds from step_seconds and images_per_step. Without steps nothing changes.
+void summarise_steps(RunRecord& run);
 
 // One JSON object; doubles survive the round trip exactly, numbers that are not finite become null.
 std::string to_json(const RunRecord& record);

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using record::json_of;
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 
 // ---- writing
 
@@ -173,6 +173,16 @@ void read_steps(const Json& json, RunRecord& run) {
     run.images_per_second = json["images_per_second"].get<double>();
 }
 
+// Before schema 2 the headline was images over the median step, in which stalls do not show.
+void take_mean_speed(RunRecord& run) {
+  if (!run.images_per_second || run.statistics.steps == 0 || !(run.statistics.mean > 0)) return;
+  const double slower = run.statistics.median / run.statistics.mean;
+  run.figures["median_images_per_second"] = *run.images_per_second;
+  *run.images_per_second *= slower;
+  for (const char* figure : {"images_per_second_per_device", "flops_per_second", "peak_fraction"})
+    if (const auto found = run.figures.find(figure); found != run.figures.end()) found->second *= slower;
+}
+
 RunRecord record_of(const Json& json) {
   const int schema = json.value("schema", kSchema);
   if (schema > kSchema)
@@ -198,6 +208,7 @@ RunRecord record_of(const Json& json) {
     if (value.is_string()) run.words[key] = value.get<std::string>();
     if (value.is_structured()) run.details[key] = value.dump();
   }
+  if (schema < 2 && (run.command == "bench" || run.command == "train")) take_mean_speed(run);
   if (json.contains("provenance")) run.provenance = provenance_of(json["provenance"]);
   if (json.contains("warnings"))
     for (const Json& warning : json["warnings"])

@@ -82,5 +82,16 @@ TEST(Value, TextReadsBackAsTheSameValue) {
   EXPECT_EQ(to_value("50 "), Value(std::string("50 ")));
 }
 
+TEST(RunRecord, PeakMemoryIsTheDevices) {
+  RunRecord run;
+  run.figures["peak_memory_bytes"] = 3 << 20;
+  run.words["backend"] = "onednn";
+  EXPECT_EQ(peak_memory_text(run), "3.00 MiB");
+  run.words["backend"] = "cuda";
+  EXPECT_EQ(peak_memory_text(run), "not known of the GPU, 3.00 MiB of the host");
+  run.figures["device_memory_bytes"] = 2.5 * (1 << 30);
+  EXPECT_EQ(peak_memory_text(run), "2.50 GiB of the GPU, 3.00 MiB of the host");
+}
+
 }  // namespace
 }  // namespace trainyard::record

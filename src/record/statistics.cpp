@@ -65,13 +65,6 @@ double scaled_mad(std::span<const double> samples) {
   return 1.4826 * median(distances);
 }
 
-double olympic_mean(std::span<const double> samples, int trim) {
-  const std::vector<double> sorted = sorted_copy(samples);
-  const std::size_t most = (sorted.size() - 1) / 2;
-  const std::size_t cut = std::min(static_cast<std::size_t>(std::max(trim, 0)), most);
-  return mean(std::span(sorted).subspan(cut, sorted.size() - 2 * cut));
-}
-
 std::vector<std::int64_t> find_outliers(std::span<const double> samples) {
   const std::vector<double> sorted = sorted_copy(samples);
   const double q1 = quantile_of_sorted(sorted, 0.25), q3 = quantile_of_sorted(sorted, 0.75);

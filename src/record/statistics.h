@@ -29,10 +29,6 @@ double sample_variance(std::span<const double> samples);
 // outliers do.
 double scaled_mad(std::span<const double> samples);
 
-// The mean without the `trim` smallest and the `trim` largest ("Olympic", MLPerf); fewer are left out where
-// nothing would remain.
-double olympic_mean(std::span<const double> samples, int trim = 1);
-
 // Positions of the samples beyond Tukey's far fences, Q1 - 3 IQR and Q3 + 3 IQR. They are to be shown, not
 // deleted.
 std::vector<std::int64_t> find_outliers(std::span<const double> samples);

@@ -27,14 +27,7 @@ TEST(Statistics, OfOneSample) {
   const std::vector<double> samples{7};
   EXPECT_DOUBLE_EQ(summarise(samples).p95, 7);
   EXPECT_DOUBLE_EQ(sample_variance(samples), 0);
-  EXPECT_DOUBLE_EQ(olympic_mean(samples), 7);
   EXPECT_TRUE(find_outliers(samples).empty());
-}
-
-TEST(Statistics, OlympicMeanLeavesOutFastestAndSlowest) {
-  EXPECT_DOUBLE_EQ(olympic_mean(std::vector<double>{100, 3, 1, 2, -50}), 2);
-  EXPECT_DOUBLE_EQ(olympic_mean(std::vector<double>{1, 3}), 2);  // nothing would remain
-  EXPECT_DOUBLE_EQ(olympic_mean(std::vector<double>{1, 2, 9, 9, 50}, 2), 9);
 }
 
 TEST(Statistics, OutliersAreBeyondTheFarFences) {

@@ -1,5 +1,6 @@
 #include "record/step_statistics.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "record/autoregression.h"
@@ -37,6 +38,8 @@ StepStatistics describe_steps(std::span<const double> step_seconds, double image
   result.effective_samples = error.effective_samples;
   result.block_steps = error.block_steps;
   result.mean_interval = mean_interval(kept);
+  // Few steps and one long stall would put its lower end below zero, where no step is.
+  result.mean_interval.low = std::max(result.mean_interval.low, result.min);
   result.median_interval = median_interval(kept);
   result.outliers = find_outliers(kept);
   for (std::int64_t& step : result.outliers) step += state.unsteady_steps;

@@ -61,4 +61,10 @@ double t_quantile(double probability, double freedom) {
   return 0.5 * (low + high);
 }
 
+double f_tail(double ratio, double numerator_freedom, double denominator_freedom) {
+  if (std::isinf(ratio)) return 0;
+  return incomplete_beta(denominator_freedom / (denominator_freedom + numerator_freedom * ratio),
+                         denominator_freedom / 2, numerator_freedom / 2);
+}
+
 }  // namespace trainyard::record

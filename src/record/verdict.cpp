@@ -8,52 +8,79 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "record/block_bootstrap.h"
+#include "record/permutation_test.h"
 #include "record/statistics.h"
 #include "record/student_t.h"
-#include "record/two_level.h"
 
 namespace trainyard::record {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Logarithms of the runs' speeds on one node: ratios become differences, whatever the level of the node.
-struct Node {
-  std::vector<double> a, b;
+// Two tests share the level (weighted Bonferroni). The permutation test gets nearly all of it: one run of
+// five that was held up leaves p = 12 / 252 = 0.0476.
+constexpr double kShareOfPermutations = 0.96, kShareOfStudent = 0.04;
+// Below four runs a side labels cannot claim anything. Speeds are not quite normal: Student alone gets less.
+constexpr double kShareOfStudentAlone = 0.8;
 
-  bool common() const { return !a.empty() && !b.empty(); }
-};
-
-using Nodes = std::map<std::string, Node>;
+// Logarithms of the values on one node: ratios become differences, whatever the level of the node.
+using Nodes = std::map<std::string, Stratum>;
 
 Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
   Nodes nodes;
-  for (const MeasuredRun& run : a) nodes[run.node].a.push_back(std::log(median(run.speeds)));
-  for (const MeasuredRun& run : b) nodes[run.node].b.push_back(std::log(median(run.speeds)));
+  for (const MeasuredRun& run : a) nodes[run.node].a.push_back(std::log(run.value));
+  for (const MeasuredRun& run : b) nodes[run.node].b.push_back(std::log(run.value));
   return nodes;
+}
+
+std::vector<Stratum> common_nodes(const Nodes& nodes) {
+  std::vector<Stratum> strata;
+  for (const auto& [name, node] : nodes)
+    if (!node.a.empty() && !node.b.empty()) strata.push_back(node);
+  return strata;
+}
+
+Centre centre_for(const VerdictOptions& options) {
+  if (!options.noise_worsens) return Centre::median;
+  return options.more_is_better ? Centre::highest_half : Centre::lowest_half;
+}
+
+// Every node one figure.
+Stratum node_levels(const Nodes& nodes, Centre centre) {
+  Stratum levels;
+  for (const auto& [name, node] : nodes) {
+    if (!node.a.empty()) levels.a.push_back(centre_of(node.a, centre));
+    if (!node.b.empty()) levels.b.push_back(centre_of(node.b, centre));
+  }
+  return levels;
 }
 
 double squares(std::span<const double> samples) {
   return population_variance(samples) * static_cast<double>(samples.size());
 }
 
-// log(B / A) with its uncertainty.
+// log(B / A) by Student's test; freedom 0: it cannot tell.
 struct Difference {
   double value = 0, standard_error = kInfinity, freedom = 0;
+
+  double reach() const { return freedom > 0 ? t_quantile(0.975, freedom) * standard_error : kInfinity; }
+  double p_value() const {
+    if (!(freedom > 0)) return 1;
+    if (standard_error > 0) return two_sided_p(value / standard_error, freedom);
+    return value == 0 ? 1 : 0;
+  }
 };
 
-// Least squares for log speed = node + side: a paired test when each side ran once on each node, the pooled
-// two-sample test when there is one node.
-Difference within_nodes(const Nodes& nodes) {
+// Least squares for log value = stratum + side: a paired test when each side ran once in each stratum, the
+// pooled two-sample test when there is one.
+Difference within_strata(std::span<const Stratum> strata) {
   double weights = 0, weighted = 0, rest = 0, freedom = -1;
-  for (const auto& [name, node] : nodes) {
-    if (!node.common()) continue;
-    const auto runs_a = static_cast<double>(node.a.size()), runs_b = static_cast<double>(node.b.size());
-    const double weight = runs_a * runs_b / (runs_a + runs_b), change = mean(node.b) - mean(node.a);
+  for (const Stratum& stratum : strata) {
+    const auto runs_a = static_cast<double>(stratum.a.size()), runs_b = static_cast<double>(stratum.b.size());
+    const double weight = runs_a * runs_b / (runs_a + runs_b), change = mean(stratum.b) - mean(stratum.a);
     weights += weight;
     weighted += weight * change;
-    rest += squares(node.a) + squares(node.b) + weight * change * change;
+    rest += squares(stratum.a) + squares(stratum.b) + weight * change * change;
     freedom += runs_a + runs_b - 1;
   }
   const double value = weighted / weights;
@@ -62,92 +89,100 @@ Difference within_nodes(const Nodes& nodes) {
   return {value, std::sqrt(rest / freedom / weights), freedom};
 }
 
-// Welch's test over the means of nodes.
-Difference between_nodes(const Nodes& nodes) {
-  std::vector<double> a, b;
-  for (const auto& [name, node] : nodes) {
-    if (!node.a.empty()) a.push_back(mean(node.a));
-    if (!node.b.empty()) b.push_back(mean(node.b));
-  }
-  const double value = mean(b) - mean(a);
-  if (a.size() < 2 || b.size() < 2) return {value, kInfinity, 0};
-  const auto count_a = static_cast<double>(a.size()), count_b = static_cast<double>(b.size());
-  const double error_a = sample_variance(a) / count_a, error_b = sample_variance(b) / count_b;
-  const double error = error_a + error_b;
-  const double spread = error_a * error_a / (count_a - 1) + error_b * error_b / (count_b - 1);
-  return {value, std::sqrt(error), spread > 0 ? error * error / spread : count_a + count_b - 2};
-}
-
-double median_error(const std::vector<double>& speeds) {
-  const Interval interval = median_interval(speeds);
-  return (std::log(interval.high) - std::log(interval.low)) / 2 / t_quantile(0.975, kInfinity);
-}
-
-Difference over_steps(const MeasuredRun& a, const MeasuredRun& b, double run_spread) {
-  const double error =
-      std::hypot(median_error(a.speeds), median_error(b.speeds), run_spread * std::sqrt(2.0));
-  return {std::log(median(b.speeds) / median(a.speeds)), error, kInfinity};
-}
-
-// Median over runs.
-double typical_speed(std::span<const MeasuredRun> runs) {
-  std::vector<double> speeds;
-  for (const MeasuredRun& run : runs) speeds.push_back(median(run.speeds));
-  return median(speeds);
-}
-
-void judge(Verdict& verdict, const Difference& difference, double minimum_effect) {
-  const bool known = difference.freedom > 0;
-  const double reach = known ? t_quantile(0.975, difference.freedom) * difference.standard_error : kInfinity;
-  verdict.ratio = std::exp(difference.value);
-  verdict.interval = {std::exp(difference.value - reach), std::exp(difference.value + reach)};
-  if (!known)
-    verdict.p_value = 1;
-  else if (difference.standard_error > 0)
-    verdict.p_value = two_sided_p(difference.value / difference.standard_error, difference.freedom);
-  else
-    verdict.p_value = difference.value == 0 ? 1 : 0;
-
-  const double above = 1 + minimum_effect, below = 1 / above;
+void judge(Verdict& verdict, const VerdictOptions& options) {
+  const double above = 1 + options.minimum_effect, below = 1 / above;
+  const bool certain = verdict.p_value <= kAlarmLevel;
   if (verdict.interval.low >= below && verdict.interval.high <= above)
     verdict.outcome = Outcome::same;
-  else if (verdict.p_value <= kAlarmLevel && verdict.ratio >= above)
-    verdict.outcome = Outcome::faster;
-  else if (verdict.p_value <= kAlarmLevel && verdict.ratio <= below)
-    verdict.outcome = Outcome::slower;
+  else if (certain && (verdict.ratio >= above || verdict.ratio <= below))
+    verdict.outcome = (verdict.ratio > 1) == options.more_is_better ? Outcome::better : Outcome::worse;
   else
     verdict.outcome = Outcome::unclear;
 }
 
-// Why it is unclear, or what it rests on.
-std::string explain(const Verdict& verdict, const Difference& difference, const VerdictOptions& options) {
-  const double percent = 100 * options.minimum_effect;
-  if (verdict.pairing == Pairing::steps)
-    return fmt::format("one run a side: spread from run to run unknown, {:.3g} % assumed",
-                       100 * options.assumed_run_spread);
-  if (verdict.outcome != Outcome::unclear) return "";
+// REQUIRES: what is enough stays enough.
+template <typename Enough>
+int fewest_runs(const Enough& enough) {
+  constexpr int kMostRuns = 100'000;  // more than anybody will make
+  int low = 1, high = 2;
+  while (high < kMostRuns && !enough(high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+// Runs a side after which the interval, about the ratio of now, would lie on one side of what matters.
+int runs_to_settle(const Verdict& verdict, double spread, double minimum_effect) {
+  const double change = std::abs(std::log(verdict.ratio)), least = std::log1p(minimum_effect);
+  const double room = change >= least ? change : std::max(least - change, least / 4);
+  const int runs = fewest_runs(
+      [&](int each) { return t_quantile(0.975, 2.0 * each - 2) * spread * std::sqrt(2.0 / each) <= room; });
+  return std::max({runs, verdict.runs_a + 1, verdict.runs_b + 1});
+}
+
+// Why it is unclear.
+std::string explain(const Verdict& verdict, const Difference& difference, double minimum_effect) {
+  const double percent = 100 * minimum_effect;
   if (difference.freedom == 0) return "too few runs on nodes that both sides ran on";
   if (verdict.p_value <= kAlarmLevel) return fmt::format("a difference, but perhaps below {:.3g} %", percent);
   const double spread = difference.standard_error / std::sqrt(1.0 / verdict.runs_a + 1.0 / verdict.runs_b);
-  return fmt::format("too few runs: about {} a side would show {:.3g} %",
-                     runs_for_effect(spread, options.minimum_effect), percent);
+  return fmt::format("too few runs: about {} a side would tell whether it is {:.3g} %",
+                     runs_to_settle(verdict, spread, minimum_effect), percent);
+}
+
+Verdict over_steps(const MeasuredRun& a, const MeasuredRun& b, const VerdictOptions& options) {
+  const double error =
+      std::hypot(a.relative_error, b.relative_error, options.assumed_run_spread * std::sqrt(2.0));
+  const Difference difference{std::log(b.value / a.value), error, kInfinity};
+  Verdict verdict{.value_a = a.value, .value_b = b.value, .ratio = b.value / a.value};
+  verdict.runs_a = verdict.runs_b = 1;
+  verdict.pairing = Pairing::steps;
+  verdict.nodes = a.node == b.node ? 1 : 2;
+  verdict.p_value = difference.p_value();
+  verdict.interval = {std::exp(difference.value - difference.reach()),
+                      std::exp(difference.value + difference.reach())};
+  judge(verdict, options);
+  verdict.note = fmt::format("one run a side: spread from run to run unknown, {:.3g} % assumed",
+                             100 * options.assumed_run_spread);
+  return verdict;
+}
+
+double p_value_of(std::span<const Stratum> strata, Centre centre, const Difference& difference) {
+  if (smallest_p_value(strata) > kShareOfPermutations * kAlarmLevel)
+    return std::min(difference.p_value() / kShareOfStudentAlone, 1.0);
+  return std::min({permutation_p_value(strata, centre) / kShareOfPermutations,
+                   difference.p_value() / kShareOfStudent, 1.0});
+}
+
+Verdict over_strata(std::span<const Stratum> strata, const VerdictOptions& options) {
+  Verdict verdict;
+  for (const Stratum& stratum : strata) {
+    verdict.runs_a += static_cast<int>(stratum.a.size());
+    verdict.runs_b += static_cast<int>(stratum.b.size());
+  }
+  const Centre centre = centre_for(options);
+  const Centres centres = centres_of(strata, centre);
+  verdict.value_a = std::exp(centres.a);
+  verdict.value_b = std::exp(centres.b);
+  verdict.ratio = verdict.value_b / verdict.value_a;
+  const Difference difference = within_strata(strata);
+  verdict.p_value = p_value_of(strata, centre, difference);
+  const double value = centres.difference(), reach = difference.reach();
+  const Interval interval =
+      permutation_interval(strata, centre).value_or(Interval{value - reach, value + reach});
+  verdict.interval = {std::exp(interval.low), std::exp(interval.high)};
+  judge(verdict, options);
+  if (verdict.outcome == Outcome::unclear)
+    verdict.note = explain(verdict, difference, options.minimum_effect);
+  return verdict;
 }
 
 }  // namespace
-
-const char* name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::same:
-      return "SAME";
-    case Outcome::faster:
-      return "FASTER";
-    case Outcome::slower:
-      return "SLOWER";
-    case Outcome::unclear:
-      return "UNCLEAR";
-  }
-  return "";
-}
 
 const char* name(Pairing pairing) {
   switch (pairing) {
@@ -155,8 +190,8 @@ const char* name(Pairing pairing) {
       return "nodes";
     case Pairing::runs:
       return "runs";
-    case Pairing::node_means:
-      return "node means";
+    case Pairing::node_levels:
+      return "node levels";
     case Pairing::steps:
       return "steps";
   }
@@ -167,34 +202,26 @@ Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun
                      const VerdictOptions& options) {
   TRAINYARD_CHECK(!a.empty() && !b.empty());
   const Nodes nodes = by_node(a, b);
-  const auto common = static_cast<int>(
-      std::count_if(nodes.begin(), nodes.end(), [](const auto& entry) { return entry.second.common(); }));
+  const std::vector<Stratum> common = common_nodes(nodes);
+  const Stratum levels = node_levels(nodes, centre_for(options));
   Verdict verdict;
-  verdict.speed_a = typical_speed(a);
-  verdict.speed_b = typical_speed(b);
-  verdict.runs_a = static_cast<int>(a.size());
-  verdict.runs_b = static_cast<int>(b.size());
-
-  Difference difference;
   if (a.size() == 1 && b.size() == 1) {
-    verdict.pairing = Pairing::steps;
-    difference = over_steps(a.front(), b.front(), options.assumed_run_spread);
-  } else if (const Difference within = common > 0 ? within_nodes(nodes) : Difference{}; within.freedom > 0) {
+    verdict = over_steps(a.front(), b.front(), options);
+  } else if (!common.empty() && within_strata(common).freedom > 0) {
+    verdict = over_strata(common, options);
     verdict.pairing = nodes.size() == 1 ? Pairing::runs : Pairing::nodes;
-    difference = within;
+    verdict.nodes = static_cast<int>(common.size());
   } else {
-    verdict.pairing = Pairing::node_means;
-    difference = between_nodes(nodes);
+    verdict = over_strata(std::span(&levels, 1), options);
+    verdict.pairing = Pairing::node_levels;
+    verdict.nodes = static_cast<int>(nodes.size());
+    verdict.runs_a = static_cast<int>(a.size());
+    verdict.runs_b = static_cast<int>(b.size());
   }
-  verdict.nodes = verdict.pairing == Pairing::node_means ? static_cast<int>(nodes.size()) : common;
-  judge(verdict, difference, options.minimum_effect);
-
-  // One node on a side and another one on the other: node and setting cannot be told apart.
-  if (common == 0 && (difference.freedom == 0 || verdict.pairing == Pairing::steps)) {
+  // One node on a side, and others on the other side: node and side cannot be told apart.
+  if (common.empty() && (levels.a.size() < 2 || levels.b.size() < 2)) {
     verdict.outcome = Outcome::unclear;
     verdict.note = "the sides ran on different nodes: this may be the nodes' difference";
-  } else {
-    verdict.note = explain(verdict, difference, options);
   }
   return verdict;
 }

@@ -4,30 +4,22 @@
 #include <string>
 #include <vector>
 
-#include "record/step_statistics.h"
+#include "record/cell_summary.h"
 
 namespace trainyard::record {
 
-// A run as a comparison sees it: where it ran, and its speed (images per second) step by step, or one figure.
-struct MeasuredRun {
-  std::string node;  // empty: not known, taken as one and the same
-  std::vector<double> speeds;
-};
-
 enum class Outcome {
   same,     // the whole interval is within +-minimum effect
-  faster,   // B is, by at least the minimum effect, and p_value <= kAlarmLevel (two_level.h)
-  slower,   // likewise
+  better,   // B is, by at least the minimum effect, and p_value <= kAlarmLevel
+  worse,    // likewise
   unclear,  // more runs, or runs on the same nodes, could tell
 };
 
-const char* name(Outcome outcome);  // SAME, FASTER, ...
-
 enum class Pairing {
-  nodes,       // within nodes that both sides ran on: what differs between nodes cancels
-  runs,        // runs of both sides, all on one node
-  node_means,  // nodes of A against other nodes of B, every node one figure
-  steps,       // one run on each side: steps within them, and an assumed spread of runs
+  nodes,        // within nodes that both sides ran on: what differs between nodes cancels
+  runs,         // runs of both sides, all on one node
+  node_levels,  // nodes of A against other nodes of B, every node one figure
+  steps,        // one run on each side: steps within them, and an assumed spread of runs
 };
 
 const char* name(Pairing pairing);
@@ -38,24 +30,31 @@ struct VerdictOptions {
   double minimum_effect = 0.03;
   // Relative standard deviation from run to run, where one run on each side cannot show it.
   double assumed_run_spread = 0.05;
+  bool more_is_better = true;  // of the values compared
+  bool noise_worsens = true;   // what disturbs a run makes it worse and never better: speeds and times
 };
 
 struct Verdict {
   Outcome outcome = Outcome::unclear;
-  double ratio = 1;   // speed of B over speed of A: above one, B is faster
+  // Centres of the runs that are compared, and B over A. Where noise worsens, the better half of the runs is
+  // the centre, else the median; of several nodes it is a mean over nodes.
+  double value_a = 0, value_b = 0, ratio = 1;
   Interval interval;  // 95 %, of the ratio
   double p_value = 1;
-  double speed_a = 0, speed_b = 0;  // medians over all runs
-  int runs_a = 0, runs_b = 0;
+  int runs_a = 0, runs_b = 0;  // that are compared
   Pairing pairing = Pairing::runs;
   int nodes = 0;     // that the ratio comes from
   std::string note;  // one line; why it is unclear, or what it rests on; may be empty
 };
 
-// Compares B with A. The runs are the unit: a run counts by the median of its speeds, however many steps it
-// has. Runs on nodes that only one side ran on are left out where nodes pair.
-// REQUIRES: a run on each side, and a positive speed in each run.
+// Compares B with A. The runs are the unit, however many steps they have. Their labels are permuted, which
+// holds whatever disturbed single runs; a test of Student's on logarithms stands beside it, because few runs
+// that lie close together say more than labels can. Runs on nodes that only one side ran on are left out
+// where nodes pair. REQUIRES: a run on each side.
 Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b,
                      const VerdictOptions& options = {});
+
+// Significance at which a difference is claimed.
+inline constexpr double kAlarmLevel = 0.05;
 
 }  // namespace trainyard::record

@@ -1,9 +1,11 @@
 #include "records/record_writer.h"
 
+#include <set>
 #include <system_error>
 
 #include "base/error.h"
 #include "records/frame.h"
+#include "records/shard.h"
 #include "records/shard_name.h"
 
 namespace trainyard::records {
@@ -31,29 +33,63 @@ RecordWriter::RecordWriter(WriterOptions options)
     fail(ErrorKind::config, "{} shards of {} records given, 1 to {} with a record in each expected",
          options_.shards, options_.records, kMaxShards);
   make_folders(options_.folder);
-  want_no_shards(options_.folder, stem_);
+  if (options_.resume)
+    take_over_shards();
+  else
+    want_no_shards(options_.folder, stem_);
 }
 
 RecordWriter::~RecordWriter() {
   if (finished_) return;
   std::error_code ignored;
-  for (const std::filesystem::path& shard : complete_) std::filesystem::remove(shard, ignored);
+  for (std::size_t i = taken_over_; i < complete_.size(); ++i) std::filesystem::remove(complete_[i], ignored);
 }
 
-std::int64_t RecordWriter::end_of_shard() const {
-  return options_.records * (static_cast<std::int64_t>(complete_.size()) + 1) / options_.shards;
+std::filesystem::path RecordWriter::path_of(int shard) const {
+  return options_.folder / shard_file(stem_, shard, options_.shards);
+}
+
+void RecordWriter::take_over_shards() {
+  std::set<std::string> there;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(options_.folder)) {
+    const std::string file = entry.path().filename().string();
+    const std::optional<ShardName> name = parse_shard_name(file);
+    if (name && name->stem == stem_) there.insert(file);
+  }
+  while (complete_shards() < options_.shards && there.erase(path_of(complete_shards()).filename()) > 0) {
+    const int number = complete_shards();
+    const Shard shard(path_of(number));
+    const std::int64_t wanted = first_of_shard(number + 1) - first_of_shard(number);
+    if (!shard.damage().empty() || shard.records() != wanted)
+      fail(ErrorKind::config, "'{}' has {} whole records, {} expected: it is of another set or damaged",
+           shard.path().string(), shard.records(), wanted);
+    complete_.push_back(shard.path());
+    added_ += shard.records();
+    bytes_ += shard.bytes();
+  }
+  if (!there.empty())
+    fail(ErrorKind::config, "'{}' does not go on from the {} shards of {} before it: remove that set",
+         (options_.folder / *there.begin()).string(), complete_.size(), options_.shards);
+  taken_over_ = complete_.size();
+}
+
+void RecordWriter::want_first_of_shard(int shard, const ImageExample& image) const {
+  const Shard there(path_of(shard));
+  const std::optional<Frame> frame = there.frame(0);
+  if (!frame || frame->payload != write_image_example(image))
+    fail(ErrorKind::config, "'{}' begins with another image: it was packed from something else",
+         there.path().string());
 }
 
 void RecordWriter::add(const ImageExample& image) {
   TRAINYARD_CHECK(added_ < options_.records);
-  const std::filesystem::path path =
-      options_.folder / shard_file(stem_, static_cast<int>(complete_.size()), options_.shards);
+  const std::filesystem::path path = path_of(complete_shards());
   if (!file_) file_.emplace(path);
   frame_.clear();
   append_frame(frame_, write_image_example(image));
   file_->write(frame_);
   bytes_ += static_cast<std::int64_t>(frame_.size());
-  if (++added_ < end_of_shard()) return;
+  if (++added_ < first_of_shard(complete_shards() + 1)) return;
   file_->commit();
   file_.reset();
   complete_.push_back(path);
@@ -61,6 +97,15 @@ void RecordWriter::add(const ImageExample& image) {
 
 void RecordWriter::finish() {
   TRAINYARD_CHECK(added_ == options_.records);
+  finished_ = true;
+}
+
+void RecordWriter::stop() {
+  file_.reset();
+  added_ = first_of_shard(complete_shards());
+  bytes_ = 0;
+  for (const std::filesystem::path& shard : complete_)
+    bytes_ += static_cast<std::int64_t>(std::filesystem::file_size(shard));
   finished_ = true;
 }
 

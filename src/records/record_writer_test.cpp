@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
+#include "records/shard_name.h"
 #include "records/test_set.h"
 
 namespace trainyard::records {
@@ -52,6 +53,71 @@ TEST(RecordWriter, LeavesNothingUnfinished) {
     EXPECT_EQ(names_in(folder.path()).size(), 2u);  // one complete, one aside
   }
   EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+// Adds images from where it stands until `end`.
+void add_made_up(RecordWriter& writer, std::int64_t end) {
+  while (writer.added() < end) {
+    const std::string image = made_up_image(writer.added());
+    writer.add({0, 1, 1, "png", image});
+  }
+}
+
+TEST(RecordWriter, GoesOnFromTheShardsThatAreComplete) {
+  const TestFolder folder;
+  const WriterOptions all{folder.path() / "whole", "x", "train", 4, 10};
+  WriterOptions cut{folder.path() / "cut", "x", "train", 4, 10};
+  RecordWriter whole(all);
+  add_made_up(whole, 10);
+  whole.finish();
+  {
+    RecordWriter writer(cut);
+    add_made_up(writer, 8);  // shards of 2, 3 and 2, and one of the fourth's
+    writer.stop();
+    EXPECT_EQ(writer.complete_shards(), 3);
+    EXPECT_EQ(writer.added(), 7);
+  }
+  EXPECT_EQ(names_in(cut.folder).size(), 3u) << "nothing is left aside";
+  expect_error(ErrorKind::config, "is already there", [&] { RecordWriter writer(cut); });
+  cut.resume = true;
+  {
+    RecordWriter writer(cut);
+    EXPECT_EQ(writer.added(), 7);
+    const std::string right = made_up_image(writer.first_of_shard(1)), wrong = made_up_image(9);
+    writer.want_first_of_shard(1, {0, 1, 1, "png", right});
+    expect_error(ErrorKind::config, "begins with another image", [&] {
+      writer.want_first_of_shard(1, {0, 1, 1, "png", wrong});
+    });
+  }
+  EXPECT_EQ(names_in(cut.folder).size(), 3u) << "one that fails removes only what it wrote";
+  {
+    RecordWriter writer(cut);
+    add_made_up(writer, 10);
+    writer.finish();
+    EXPECT_EQ(writer.bytes(), whole.bytes());
+  }
+  for (const std::string& name : names_in(all.folder))
+    EXPECT_EQ(content_of(cut.folder / name), content_of(all.folder / name)) << name;
+}
+
+TEST(RecordWriter, ResumesNothingButItsOwnSet) {
+  const TestFolder folder;
+  WriterOptions options{folder.path(), "x", "train", 4, 10, true};
+  const auto shard = [&](int number) { return folder.path() / shard_file("x-train", number, 4); };
+  {
+    RecordWriter writer(options);
+    add_made_up(writer, 8);
+    writer.stop();
+  }
+  options.shards = 5;
+  expect_error(ErrorKind::config, "does not go on from", [&] { RecordWriter writer(options); });
+  options.shards = 4;
+  options.records = 20;
+  expect_error(ErrorKind::config, "2 whole records, 5 expected", [&] { RecordWriter writer(options); });
+  options.records = 10;
+  std::filesystem::remove(shard(1));
+  expect_error(ErrorKind::config, "does not go on from the 1 shards", [&] { RecordWriter writer(options); });
+  EXPECT_EQ(names_in(folder.path()).size(), 2u);
 }
 
 TEST(RecordWriter, RefusesWhatWouldMixOrBeEmpty) {

@@ -14,13 +14,15 @@ struct Chart {
   std::string explanation;  // one line: what is shown
   std::string spec;         // Vega-Lite, with its data; empty: left out
   std::string left_out;     // why it is left out, for people
+  bool folded = false;      // to be opened by who wants to see it
 };
 
 // More cells cannot be told apart one by one; published sweeps have thousands.
 inline constexpr std::size_t kMostCells = 400;
 
-// Throughput of every cell: bar, interval between runs, runs as dots.
-Chart make_throughput_chart(const StudyView& view);
+// Throughput of every cell, cells of one scale together: bars with intervals between runs and runs as dots,
+// or where they are many a table of numbers a setting. One chart that is left out where none says anything.
+std::vector<Chart> make_throughput_charts(const StudyView& view);
 // Throughput against the number of threads, devices and the like, with the ideal line; total and per one. A
 // chart for every such axis, or one that is left out.
 std::vector<Chart> make_scaling_charts(const StudyView& view);
@@ -37,7 +39,8 @@ Chart make_profile_chart(const StudyView& view);
 
 // What the points of a sweep over networks say (analyze/analysis.h).
 // Utilisation, or the metric where no roof is known: a cell a point, those out of memory marked.
-Chart make_heat_map_chart(const analyze::Analysis& analysis);
+// A chart for each family of networks, whose settings are their own.
+std::vector<Chart> make_heat_map_charts(const analyze::Analysis& analysis);
 // Standardised weights of the settings, of order one and two.
 Chart make_weights_chart(const analyze::Analysis& analysis);
 // Steps, and kinds of op, below the roofs of arithmetic and bandwidth.

@@ -49,7 +49,7 @@ Chart make_ensemble_power_chart(const StudyView& view) {
   if (rows.empty())
     chart.left_out = "no run could read a counter of energy";
   else
-    chart.spec = finish_spec(kEnsemblePowerView, rows, {}, {1, 420, label_margin(24)});
+    chart.spec = finish_spec(kEnsemblePowerView, rows, {}, {1, 420, 0, "label"});
   return chart;
 }
 

@@ -13,7 +13,7 @@ constexpr const char* kLimitsView = R"json({
     "x": {"field": "intensity", "type": "quantitative", "title": "flops a byte", "scale": {"type": "log"}, "axis": {"format": "~g"}},
     "y": {"field": "milliseconds", "type": "quantitative", "title": "milliseconds a step", "scale": {"type": "log"}, "axis": {"format": "~g"}},
     "color": {"field": "limit", "type": "nominal", "title": "limited by",
-              "scale": {"domain": ["launch", "bandwidth", "compute", "host"], "range": ["#E69F00", "#0072B2", "#009E73", "#CC79A7"]}},
+              "scale": {"domain": ["launch", "bandwidth", "compute", "host"], "range": ["@c5", "@c1", "@c3", "@c4"]}},
     "shape": {"field": "limit", "type": "nominal", "title": "limited by",
               "scale": {"domain": ["launch", "bandwidth", "compute", "host"]}},
     "tooltip": [

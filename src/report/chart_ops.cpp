@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,21 +13,57 @@ namespace trainyard::report {
 namespace {
 
 constexpr const char* kOpsView = R"json({
-  "height": 300,
+  "height": 240,
   "mark": {"type": "bar"},
   "encoding": {
-    "x": {"field": "point", "type": "nominal", "title": null, "sort": $points, "axis": {"labels": $labels, "ticks": false}},
+    "x": {"field": "place", "type": "ordinal", "title": $title, "axis": {"labels": false, "ticks": false}},
     "y": {"field": "share", "type": "quantitative", "title": "share of the step", "axis": {"format": "%"}},
-    "color": {"field": "category", "type": "nominal", "title": null, "sort": $categories},
+    "color": {"field": "category", "type": "nominal", "title": null, "scale": {"domain": $categories, "range": $tones}},
     "order": {"field": "rank", "type": "quantitative"},
     "tooltip": [
-      {"field": "point"}, {"field": "category", "title": "op"},
+      {"field": "label", "title": "point"}, {"field": "category", "title": "op"},
       {"field": "share", "type": "quantitative", "format": ".1%"}
     ]
   }
 })json";
 
-constexpr std::size_t kMostLabels = 16;
+// The keys that differ between points, words and numbers apart: what families and their members are named by.
+struct PointNames {
+  std::vector<std::string> words, numbers;
+
+  explicit PointNames(const std::vector<const analyze::Point*>& points) {
+    std::map<std::string, std::set<record::Value>> values;
+    std::map<std::string, std::size_t> holders;
+    for (const analyze::Point* point : points)
+      for (const auto& [key, value] : point->keys) {
+        values[key].insert(value);
+        ++holders[key];
+      }
+    for (const auto& [key, found] : values) {
+      if (found.size() == 1 && holders[key] == points.size()) continue;
+      const bool word = std::any_of(found.begin(), found.end(), [](const record::Value& value) {
+        return std::holds_alternative<std::string>(value);
+      });
+      (word ? words : numbers).push_back(key);
+    }
+  }
+
+  static std::string text(const analyze::Point& point, const std::vector<std::string>& keys) {
+    std::string result;
+    for (const std::string& key : keys) {
+      const auto found = point.keys.find(key);
+      if (found == point.keys.end()) continue;
+      const bool word = std::holds_alternative<std::string>(found->second);
+      result += (result.empty() ? "" : ", ") + (word ? "" : key + " ") + record::to_text(found->second);
+    }
+    return result;
+  }
+  std::string family(const analyze::Point& point) const { return text(point, words); }
+  std::string name(const analyze::Point& point) const {
+    const std::string a = family(point), b = text(point, numbers);
+    return a.empty() && b.empty() ? "the only point" : a.empty() || b.empty() ? a + b : a + ", " + b;
+  }
+};
 
 }  // namespace
 
@@ -44,22 +82,29 @@ Chart make_ops_chart(const analyze::Analysis& analysis) {
         return {category, static_cast<std::int64_t>(i)};
     return {"other", static_cast<std::int64_t>(kMost)};
   };
-  const std::vector<std::string> dimensions = analyze::dimensions_of(analysis.points);
+  std::vector<const analyze::Point*> points;
+  for (const analyze::Point& point : analysis.points)
+    if (!point.ops.empty()) points.push_back(&point);
+  const PointNames names(points);
   std::vector<Row> rows;
-  std::vector<std::string> points, categories;
-  for (const analyze::Point& point : analysis.points) {
-    if (point.ops.empty()) continue;
-    record::Settings named;
-    for (const std::string& dimension : dimensions) named[dimension] = point.keys.at(dimension);
-    points.push_back(named.empty() ? "the only point" : record::to_text(named));
+  std::vector<std::string> categories;
+  std::map<std::string, std::int64_t> members;  // by family
+  Panels panels{"panel", {}, {"x"}};
+  for (const analyze::Point* point : points) {
+    const std::string family = names.family(*point);
+    if (!members.contains(family)) panels.values.push_back(family);
+    const std::int64_t place = ++members[family];
     std::map<std::pair<std::string, std::int64_t>, double> shares;
-    for (const analyze::OpCategory& category : point.ops)
+    for (const analyze::OpCategory& category : point->ops)
       if (std::isfinite(category.time_fraction)) shares[name_of(category.name)] += category.time_fraction;
     for (const auto& [kind, share] : shares) {
       if (std::find(categories.begin(), categories.end(), kind.first) == categories.end())
         categories.push_back(kind.first);
       rows.push_back({{"kind", std::string("share")},
-                      {"point", points.back()},
+                      {"panel", family},
+                      {"place", place},
+                      {"label", names.name(*point)},
+                      {"series", kind.first},
                       {"category", kind.first},
                       {"rank", kind.second},
                       {"share", share}});
@@ -70,10 +115,15 @@ Chart make_ops_chart(const analyze::Analysis& analysis) {
   });
   chart.explanation = fmt::format(
       "A bar a point, {} of them; kinds that take most on average are at the bottom.", points.size());
-  chart.spec = finish_spec(fill_spec(kOpsView, {{"points", to_json(points)},
-                                                {"categories", to_json(categories)},
-                                                {"labels", points.size() <= kMostLabels ? "true" : "false"}}),
-                           rows, {}, {1, 420, 80});
+  if (panels.values.size() == 1) panels = {};
+  std::vector<std::string> tones;
+  for (std::size_t i = 0; i < categories.size(); ++i)
+    tones.push_back(fmt::format("@c{}", i % kPaletteTones + 1));
+  chart.spec = finish_spec(
+      fill_spec(kOpsView, {{"categories", to_json(categories)},
+                           {"tones", to_json(tones)},
+                           {"title", to_json(fmt::format("points, by {}", fmt::join(names.numbers, ", ")))}}),
+      rows, panels, {3, 300, 70});
   return chart;
 }
 

@@ -25,7 +25,7 @@ constexpr const char* kProfileView = R"json({
   "layer": [
     {
       "transform": [{"filter": "datum.kind == 'burst'"}],
-      "mark": {"type": "rect", "color": "#fbe6cf", "opacity": 1},
+      "mark": {"type": "rect", "color": "@unsteady", "opacity": 1},
       "encoding": {
         "x": {"field": "from"}, "x2": {"field": "to"}, "y": null,
         "tooltip": [{"field": "from", "type": "quantitative", "title": "burst from, seconds"},

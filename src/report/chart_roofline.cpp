@@ -15,7 +15,7 @@ constexpr const char* kRooflineView = R"json({
   "layer": [
     {
       "transform": [{"filter": "datum.kind == 'roof'"}],
-      "mark": {"type": "line", "strokeWidth": 2, "color": "#4a545e"},
+      "mark": {"type": "line", "strokeWidth": 2, "color": "@guide"},
       "encoding": {
         "x": {"field": "intensity", "type": "quantitative", "scale": {"type": "log", "nice": false}},
         "y": {"field": "rate", "type": "quantitative", "scale": {"type": "log"}}
@@ -23,7 +23,7 @@ constexpr const char* kRooflineView = R"json({
     },
     {
       "transform": [{"filter": "datum.kind == 'memory roof'"}],
-      "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": "#8a949e"},
+      "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": "@guide"},
       "encoding": {
         "x": {"field": "intensity", "type": "quantitative"},
         "y": {"field": "rate", "type": "quantitative"}

@@ -15,7 +15,7 @@ constexpr const char* kByDimension = R"json({
   "encoding": {"x": {"field": "value", "type": "ordinal", "title": null, "axis": {"labelAngle": 0, "grid": false}}},
   "layer": [
     {
-      "mark": {"type": "rule", "strokeWidth": 1.5, "color": "#8a949e"},
+      "mark": {"type": "rule", "strokeWidth": 1.5, "color": "@guide"},
       "encoding": {"y": {"field": "min", "type": "quantitative", "title": $title}, "y2": {"field": "max"}}
     },
     {
@@ -31,7 +31,7 @@ constexpr const char* kByDimension = R"json({
         ]
       }
     },
-    {"mark": {"type": "rule", "strokeDash": [5, 4], "color": "#4a545e"}, "encoding": {"y": {"datum": 1}}}
+    {"mark": {"type": "rule", "strokeDash": [5, 4], "color": "@guide"}, "encoding": {"y": {"datum": 1}}}
   ]
 })json";
 
@@ -43,7 +43,7 @@ constexpr const char* kByParameters = R"json({
       "encoding": {
         "x": {"field": "parameters", "type": "quantitative", "title": "parameters", "scale": {"type": "log"}, "axis": {"format": "~s"}},
         "y": {"field": "ratio", "type": "quantitative", "title": $title, "scale": {"type": "log"}, "axis": {"format": "~g"}},
-        "color": {"field": "batch", "type": "quantitative", "title": "batch", "scale": {"type": "log", "scheme": "viridis"}},
+        "color": {"field": "batch", "type": "quantitative", "title": "batch", "scale": {"type": "log", "range": ["@c6", "@c9"]}},
         "tooltip": [
           {"field": "label", "title": "point"},
           {"field": "parameters", "type": "quantitative", "format": ".3~s"},
@@ -51,7 +51,7 @@ constexpr const char* kByParameters = R"json({
         ]
       }
     },
-    {"mark": {"type": "rule", "strokeDash": [5, 4], "color": "#4a545e"}, "encoding": {"y": {"datum": 1}}}
+    {"mark": {"type": "rule", "strokeDash": [5, 4], "color": "@guide"}, "encoding": {"y": {"datum": 1}}}
   ]
 })json";
 

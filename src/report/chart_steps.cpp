@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -12,12 +13,12 @@
 namespace trainyard::report {
 namespace {
 
-constexpr std::size_t kMostPanels = 12, kPointsPerRun = 400;
+constexpr std::size_t kMostPanels = 6, kPointsPerRun = 400;
 constexpr double kMostMedians = 5;  // drawn no higher: the first steps would flatten all others
 constexpr const char *kAsked = "warm-up, as asked", *kFound = "not steady yet, as found";
 
 constexpr const char* kStepsView = R"json({
-  "height": 170,
+  "height": 150,
   "encoding": {
     "x": {"type": "quantitative", "title": "step", "scale": {"nice": false, "zero": false},
           "axis": {"grid": false, "tickCount": 5, "format": "d"}},
@@ -31,7 +32,7 @@ constexpr const char* kStepsView = R"json({
       "encoding": {
         "x": {"field": "from"}, "x2": {"field": "to"}, "y": null,
         "color": {"field": "prefix", "type": "nominal", "title": null, "sort": null,
-                  "scale": {"domain": $prefixes, "range": ["#e3e7ec", "#fbe6cf"]}},
+                  "scale": {"domain": $prefixes, "range": $bands}},
         "tooltip": [{"field": "prefix"}, {"field": "steps", "title": "steps"}]
       }
     },
@@ -62,14 +63,15 @@ bool has_steps(const Cell& cell) {
                      [](const record::RunRecord* run) { return !run->step_seconds.empty(); });
 }
 
-// Where there are too many, those whose runs agree least: there is something to see.
+// Where there are too many, those whose runs, and then whose steps, agree least: there is something to see.
 std::vector<const Cell*> chosen(const StudyView& view) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : view.cells)
     if (has_steps(cell)) cells.push_back(&cell);
   if (cells.size() <= kMostPanels) return cells;
   std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
-    return a->throughput.run_to_run > b->throughput.run_to_run;
+    return std::pair(a->throughput.run_to_run, a->throughput.jitter) >
+           std::pair(b->throughput.run_to_run, b->throughput.jitter);
   });
   cells.resize(kMostPanels);
   return cells;
@@ -122,17 +124,26 @@ Chart make_steps_chart(const StudyView& view) {
       "A line a run. Shaded: steps in no statistic. Circles: outliers, which stay in every statistic. "
       "What took more than five medians is drawn at that height.";
   if (all > std::ssize(cells))
-    chart.explanation += fmt::format(" {} of {} cells: those whose runs agree least.", cells.size(), all);
+    chart.explanation +=
+        fmt::format(" {} of {} cells: those whose runs, or else steps, agree least.", cells.size(), all);
   std::vector<Row> rows;
   std::vector<std::string> panels;
   for (const Cell* cell : cells) {
     add_cell(rows, *cell);
     panels.push_back(cell->label);
   }
-  chart.spec =
-      finish_spec(fill_spec(kStepsView, {{"alarm", to_json(std::string(kAlarmColour))},
-                                         {"prefixes", to_json(std::vector<std::string>{kAsked, kFound})}}),
-                  rows, {"panel", panels, {"x", "y"}}, {cells.size() > 4 ? 3 : 2, 300, 76});
+  std::vector<std::string> prefixes, bands;  // those that the steps have
+  for (const auto& [prefix, band] : {std::pair(kAsked, "@warmup"), std::pair(kFound, "@unsteady")})
+    if (std::any_of(rows.begin(), rows.end(), [&, name = record::Value(std::string(prefix))](const Row& row) {
+          return row.size() > 2 && row[2].second == name;
+        })) {
+      prefixes.emplace_back(prefix);
+      bands.emplace_back(band);
+    }
+  chart.spec = finish_spec(fill_spec(kStepsView, {{"alarm", to_json(std::string(kAlarmColour))},
+                                                  {"prefixes", to_json(prefixes)},
+                                                  {"bands", to_json(bands)}}),
+                           rows, {"panel", panels, {"x", "y"}}, {cells.size() > 4 ? 3 : 2, 300, 72});
   return chart;
 }
 

@@ -23,7 +23,7 @@ constexpr const char* kWeightsView = R"json({
       }
     },
     {
-      "mark": {"type": "rule", "color": "#8a949e"},
+      "mark": {"type": "rule", "color": "@guide"},
       "encoding": {"x": {"datum": 0}}
     }
   ]
@@ -78,7 +78,7 @@ Chart make_weights_chart(const analyze::Analysis& analysis) {
         fmt::format(" A power law explains of held-out logarithms {}.", fmt::join(laws, ", "));
   chart.spec = finish_spec(fill_spec(kWeightsView, {{"colour", to_json(std::string(kPlainColour))},
                                                     {"features", to_json(features)}}),
-                           rows, {"panel", panels, {"y"}}, {2, 360, label_margin(18)});
+                           rows, {"panel", panels, {"y"}}, {2, 360, 0, "feature"});
   return chart;
 }
 

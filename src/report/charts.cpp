@@ -1,7 +1,11 @@
 #include "report/charts.h"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace trainyard::report {
 
@@ -18,28 +22,47 @@ std::vector<Chart> make_ensemble_charts(const StudyView& view) {
           make_ensemble_cores_chart(runs), make_ensemble_queues_chart(view), make_ensemble_power_chart(view)};
 }
 
-}  // namespace
-
-std::vector<Chart> make_charts(const StudyView& view) {
-  // A sweep over networks has other things to show.
+std::vector<Chart> make_study_charts(const StudyView& view) {
+  std::vector<Chart> charts = make_throughput_charts(view);
+  const auto add = [&](std::vector<Chart> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(charts));
+  };
   if (std::vector<Chart> ensembles = make_ensemble_charts(view); !ensembles.empty()) {
-    ensembles.insert(ensembles.begin(), make_throughput_chart(view));
-    return ensembles;
+    add(std::move(ensembles));
+    return charts;
   }
-  std::vector<Chart> charts{make_throughput_chart(view)};
-  for (Chart& chart : make_scaling_charts(view)) charts.push_back(std::move(chart));
-  for (const auto make : {make_batch_chart, make_steps_chart, make_cores_chart, make_staging_chart})
-    charts.push_back(make(view));
+  add(make_scaling_charts(view));
+  add({make_batch_chart(view)});
+  // A sweep over networks has other things to show.
   const analyze::Analysis analysis = analyze::analyse(analyze::make_points(view.runs));
-  charts.push_back(make_heat_map_chart(analysis));
-  charts.push_back(make_weights_chart(analysis));
-  for (Chart& chart : make_roofline_charts(analysis)) charts.push_back(std::move(chart));
-  charts.push_back(make_ops_chart(analysis));
-  charts.push_back(make_limits_chart(analysis));
-  for (Chart& chart : make_speedup_charts(view)) charts.push_back(std::move(chart));
+  add(make_heat_map_charts(analysis));
+  add({make_weights_chart(analysis)});
+  add(make_roofline_charts(analysis));
+  add({make_ops_chart(analysis), make_limits_chart(analysis)});
+  add(make_speedup_charts(view));
+  add({make_cores_chart(view), make_staging_chart(view), make_steps_chart(view)});
   // Few studies profile; the others need not say that they do not.
   if (Chart profile = make_profile_chart(view); !profile.spec.empty())
     charts.insert(charts.begin(), std::move(profile));
+  return charts;
+}
+
+std::size_t count_panels(const Chart& chart) {
+  if (chart.spec.empty()) return 0;
+  const nlohmann::json spec = nlohmann::json::parse(chart.spec);
+  return spec.contains("facet") ? spec["facet"]["sort"].size() : 1;
+}
+
+}  // namespace
+
+std::vector<Chart> make_charts(const StudyView& view) {
+  std::vector<Chart> charts = make_study_charts(view);
+  std::size_t open = 0;
+  for (Chart& chart : charts) {
+    const std::size_t panels = count_panels(chart);
+    chart.folded = open > 0 && open + panels > kMostOpenPanels;
+    if (!chart.folded) open += panels;
+  }
   return charts;
 }
 

@@ -1,6 +1,10 @@
 #include "report/escape.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include <fmt/core.h>
 
 namespace trainyard::report {
 namespace {
@@ -25,6 +29,15 @@ bool is_script(std::string_view text) {
 }
 
 }  // namespace
+
+std::string address_of(const std::filesystem::path& path) {
+  std::string address;
+  for (const char c : path.generic_string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("/._-~", c) != nullptr;
+    address += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return address;
+}
 
 std::string html_text(std::string_view text) {
   std::string result;

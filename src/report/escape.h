@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,9 @@ namespace trainyard::report {
 
 // Text as HTML shows it, in elements and in quoted attributes.
 std::string html_text(std::string_view text);
+
+// A path as the address of a link has it: what is no letter, digit or one of /._-~ by its number.
+std::string address_of(const std::filesystem::path& path);
 
 // JSON that may stand inside a <script> element: no "<" can end it or open a comment in it.
 std::string json_in_script(std::string_view json);

@@ -25,5 +25,10 @@ TEST(Escape, ProgramsLoseTheAddressOfTheirSourceMap) {
   EXPECT_EQ(program_in_script("run();\n//# sourceMappingURL=a.js.map"), "run();\n");
 }
 
+TEST(Escape, AddressesKeepOddNames) {
+  EXPECT_EQ(address_of("logs/a b:1#?%.log"), "logs/a%20b%3A1%23%3F%25.log");
+  EXPECT_EQ(address_of("../x-1_2.json"), "../x-1_2.json");
+}
+
 }  // namespace
 }  // namespace trainyard::report

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,9 +12,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/stop_request.h"
 #include "fetch/child_process.h"
-#include "fetch/interrupt_guard.h"
 #include "fetch/scratch_folder.h"
+#include "report/escape.h"
 #include "report/page_parts.h"
 
 namespace trainyard::report {
@@ -56,8 +56,8 @@ void check_drawn(const fetch::ChildResult& result, const std::string& program, c
 }
 
 void draw_svg(const std::vector<Chart>& charts, const std::vector<Library>& libraries,
-              const std::filesystem::path& scratch, const fetch::InterruptGuard& guard) {
-  write(scratch / "draw.js", std::string(kFitScript) + kNodeScript);
+              const std::filesystem::path& scratch) {
+  write(scratch / "draw.js", fit_script() + kNodeScript);
   std::vector<std::string> command{"node", "draw.js", fmt::format("{}", kWidth)};
   for (const Library& library : libraries)
     if (library.name != "vega-embed") command.push_back(std::filesystem::absolute(library.file).string());
@@ -66,7 +66,7 @@ void draw_svg(const std::vector<Chart>& charts, const std::vector<Library>& libr
     command.push_back(chart.id);
   }
   const std::filesystem::path log = scratch / "node.log";
-  check_drawn(fetch::run_child(command, scratch, log, [&] { guard.check(); }), "node", "npm", log);
+  check_drawn(fetch::run_child(command, scratch, log, StopRequest::check), "node", "npm", log);
 }
 
 // <svg ... width="W" height="H" ...>
@@ -76,17 +76,7 @@ int size_in(const std::string& svg, const std::string& attribute) {
   return static_cast<int>(std::strtod(svg.c_str() + at + attribute.size() + 3, nullptr) + 0.999);
 }
 
-std::string address_of(const std::filesystem::path& path) {
-  std::string address = "file://";
-  for (const char c : path.string()) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("/._-~", c) != nullptr;
-    address += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return address;
-}
-
-void draw_png(const std::string& id, const std::filesystem::path& scratch,
-              const fetch::InterruptGuard& guard) {
+void draw_png(const std::string& id, const std::filesystem::path& scratch) {
   const std::string svg = read(scratch / (id + ".svg"));
   write(scratch / (id + ".html"), "<!DOCTYPE html><meta charset=\"utf-8\"><body style=\"margin:0\">" + svg);
   const std::filesystem::path log = scratch / "chromium.log", png = scratch / (id + ".png");
@@ -106,10 +96,10 @@ void draw_png(const std::string& id, const std::filesystem::path& scratch,
       "--user-data-dir=" + (scratch / "profile").string(),
       fmt::format("--window-size={},{}", size_in(svg, "width"), size_in(svg, "height")),
       "--screenshot=" + png.string(),
-      address_of(scratch / (id + ".html"))};
+      "file://" + address_of(scratch / (id + ".html"))};
   if (::geteuid() == 0)
     command.insert(command.begin() + 1, "--no-sandbox");  // Chromium refuses root otherwise
-  check_drawn(fetch::run_child(command, scratch, log, [&] { guard.check(); }), "chromium", "chromium", log);
+  check_drawn(fetch::run_child(command, scratch, log, StopRequest::check), "chromium", "chromium", log);
   if (!std::filesystem::exists(png))
     fail(ErrorKind::io, "report: chromium drew no picture of chart '{}': {}", id, last_line(log));
 }
@@ -125,11 +115,11 @@ std::vector<std::filesystem::path> export_charts(const std::vector<Chart>& chart
   std::copy_if(charts.begin(), charts.end(), std::back_inserter(drawn),
                [](const Chart& chart) { return !chart.spec.empty(); });
   if (drawn.empty()) return {};
-  const fetch::InterruptGuard guard;
+  const StopRequest guard;
   const fetch::ScratchFolder scratch(folder, ".partial-");
-  draw_svg(drawn, libraries, scratch.path(), guard);
+  draw_svg(drawn, libraries, scratch.path());
   if (format == ImageFormat::png)
-    for (const Chart& chart : drawn) draw_png(chart.id, scratch.path(), guard);
+    for (const Chart& chart : drawn) draw_png(chart.id, scratch.path());
   std::vector<std::filesystem::path> files;
   for (const Chart& chart : drawn) {
     const std::string file = fmt::format("{}.{}", chart.id, name(format));

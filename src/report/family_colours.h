@@ -10,7 +10,7 @@ namespace trainyard::report {
 // fewer than two, or where the chart names them already.
 std::string family_colours(const std::vector<std::string>& families, bool legend = true);
 
-// Black or white: what can be read on that family's colour.
+// The name of a colour that can be read on that family's.
 std::string family_ink(const std::vector<std::string>& families, const std::string& family);
 
 }  // namespace trainyard::report

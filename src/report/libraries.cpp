@@ -7,7 +7,7 @@
 #include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "fetch/interrupt_guard.h"
+#include "base/stop_request.h"
 #include "fetch/npm_package.h"
 #include "fetch/scratch_folder.h"
 #include "fetch/sha256.h"
@@ -72,7 +72,7 @@ std::optional<Library> find(const PinnedLibrary& wanted, const std::filesystem::
 
 void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted, bool quiet) {
   const std::filesystem::path libraries = place.parent_path();
-  const fetch::InterruptGuard guard;
+  const StopRequest guard;
   const fetch::ScratchFolder scratch(libraries, ".partial-");
   const std::filesystem::path ready = scratch.make("ready");
   fetch::fetch_npm_package(
@@ -80,8 +80,8 @@ void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted,
       {"report",
        fmt::format("or copy '{}' from a machine where 'trainyard report --get-libraries' ran",
                    libraries.string()),
-       quiet, [&] { guard.check(); }});
-  guard.check();
+       quiet, StopRequest::check});
+  StopRequest::check();
   scratch.publish(ready, place);
 }
 

@@ -15,7 +15,8 @@ vega.textMetrics.width = (item, text) => [...String(text ?? '')].reduce((sum, le
   vega.textMetrics.height(item) / 90;
 
 async function draw(chart) {
-  const spec = fit_spec(JSON.parse(fs.readFileSync(chart + '.json', 'utf8')), Number(width));
+  const spec = fit_spec(JSON.parse(fs.readFileSync(chart + '.json', 'utf8')), Number(width), 'light');
+  spec.background = palettes.light.card;
   const view = new vega.View(vega.parse(vegaLite.compile(spec).spec), {renderer: 'none', logLevel: vega.Error});
   fs.writeFileSync(chart + '.svg', await view.toSVG());
 }

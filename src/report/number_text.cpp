@@ -1,5 +1,6 @@
 #include "report/number_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 
@@ -34,6 +35,11 @@ std::string percent_text(double share) {
 
 std::string count_text(long long count, const std::string& noun) {
   return fmt::format("{} {}{}", grouped(fmt::format("{}", count)), noun, count == 1 ? "" : "s");
+}
+
+std::string spaced(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
 }
 
 std::string time_text(double seconds_since_1970) {

@@ -10,6 +10,8 @@ std::string number_text(double number);
 std::string percent_text(double share);
 // "1 run", "3 runs".
 std::string count_text(long long count, const std::string& noun);
+// "tasks_per_node" as people write it: "tasks per node".
+std::string spaced(std::string name);
 // UTC, "2026-03-04 15:06".
 std::string time_text(double seconds_since_1970);
 

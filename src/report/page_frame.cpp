@@ -4,6 +4,7 @@
 
 #include "report/escape.h"
 #include "report/page_parts.h"
+#include "report/theme.h"
 
 namespace trainyard::report {
 namespace {
@@ -18,8 +19,9 @@ std::string head(const std::string& title) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{} - Trainyard</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n",
-      html_text(kPolicy), html_text(title), kPageStyle);
+      "<title>{} - Trainyard</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}{}</style>\n"
+      "<script>\n{}</script>\n</head>\n",
+      html_text(kPolicy), html_text(title), palettes_css(), kPageStyle, kModeScript);
 }
 
 std::string library_script(const Library& library) {
@@ -39,20 +41,31 @@ std::string frame_page(const std::string& title, const std::string& header, cons
   html += sections;
   html += "</main>\n";
   for (const Library& library : libraries) html += library_script(library);
-  html += fmt::format("<script>\n{}{}</script>\n</body>\n</html>\n", kFitScript, kPageScript);
+  html += fmt::format("<script>\n{}{}</script>\n</body>\n</html>\n", fit_script(), kPageScript);
   return html;
 }
 
 std::string header_html(const Headline& headline) {
   std::string html = fmt::format(
-      "<header>\n<p class=\"kicker\">{}</p>\n<h1>{}</h1>\n<p class=\"when\">{}</p>\n"
-      "<p class=\"summary\">{}</p>\n<div class=\"tiles\">\n",
+      "<header>\n<div class=\"top\"><p class=\"kicker\">{}</p>"
+      "<button type=\"button\" id=\"mode\" hidden></button></div>\n"
+      "<h1>{}</h1>\n<p class=\"when\">{}</p>\n<p class=\"summary\">{}</p>\n",
       html_text(headline.kicker), html_text(headline.title), html_text(headline.when),
       html_text(headline.summary));
+  if (!headline.common.empty())
+    html += fmt::format("<p class=\"common\">Everywhere: <b>{}</b>.</p>\n", html_text(headline.common));
+  html += "<div class=\"tiles\">\n";
   for (const Tile& tile : headline.tiles)
     html += fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>\n", tile.alarm ? " alarm" : "",
                         html_text(tile.value), html_text(tile.meaning));
-  return html + "</div>\n</header>\n";
+  html += "</div>\n";
+  if (!headline.links.empty()) {
+    html += "<nav aria-label=\"Parts of the page and files\">";
+    for (const Link& link : headline.links)
+      html += fmt::format("<a href=\"{}\">{}</a>\n", html_text(link.address), html_text(link.text));
+    html += "</nav>\n";
+  }
+  return html + "</header>\n";
 }
 
 }  // namespace trainyard::report

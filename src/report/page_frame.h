@@ -18,9 +18,14 @@ struct Tile {
   std::string value, meaning;
   bool alarm = false;
 };
+struct Link {
+  std::string address, text;
+};
 struct Headline {
   std::string kicker, title, when, summary;
-  std::vector<Tile> tiles;
+  std::vector<Tile> tiles = {};
+  std::string common = {};       // the settings that all share, said once
+  std::vector<Link> links = {};  // to parts of the page, and to files
 };
 std::string header_html(const Headline& headline);
 

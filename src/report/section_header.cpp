@@ -28,7 +28,7 @@ Totals total(const StudyView& view) {
     sum.complete_cells += cell.complete() ? 1 : 0;
     for (const record::RunRecord* run : cell.failed) ++sum.failed_by_class[name(run->status)];
     if (cell.throughput.runs > 0 &&
-        (sum.fastest == nullptr || cell.throughput.mean > sum.fastest->throughput.mean))
+        (sum.fastest == nullptr || cell.throughput.centre() > sum.fastest->throughput.centre()))
       sum.fastest = &cell;
   }
   for (const record::RunRecord& run : view.runs) {
@@ -57,8 +57,9 @@ std::string in_words(const Totals& sum) {
     text += ".";
   }
   if (sum.fastest != nullptr)
-    text += fmt::format(" The highest throughput is that of {}: {} images/s ({}).", sum.fastest->label,
-                        number_text(sum.fastest->throughput.mean), interval_text(sum.fastest->throughput));
+    text +=
+        fmt::format(" The highest throughput is that of {}: {} images/s ({}).", sum.fastest->label,
+                    number_text(sum.fastest->throughput.centre()), interval_text(sum.fastest->throughput));
   text += sum.warnings == 0
               ? " No run carries a warning."
               : fmt::format(" {} in {} make figures less trustworthy.", count_text(sum.warnings, "warning"),
@@ -80,6 +81,20 @@ std::string when(const StudyView& view, double made_seconds) {
 
 }  // namespace
 
+namespace {
+
+std::vector<Link> links_of(const StudyView& view) {
+  std::vector<Link> links{
+      {"#completeness", "Completeness"}, {"#results", "Results"},   {"#charts", "Charts"},
+      {"#provenance", "Provenance"},     {"#warnings", "Warnings"}, {"#method", "Method"}};
+  if (!view.links.spec.empty()) links.push_back({view.links.spec, "study.yaml"});
+  if (!view.links.store.empty()) links.push_back({view.links.store, "store.sqlite"});
+  if (!view.links.records.empty()) links.push_back({view.links.records, "records"});
+  return links;
+}
+
+}  // namespace
+
 std::string header_section(const StudyView& view, double made_seconds) {
   const Totals sum = total(view);
   return header_html(
@@ -90,8 +105,11 @@ std::string header_section(const StudyView& view, double made_seconds) {
        {{fmt::format("{} / {}", sum.done, sum.expected), "runs done", sum.done != sum.expected},
         {fmt::format("{} / {}", sum.complete_cells, view.cells.size()), "cells complete",
          sum.complete_cells != std::ssize(view.cells)},
-        {sum.fastest == nullptr ? "-" : number_text(sum.fastest->throughput.mean), "images/s, fastest cell"},
-        {fmt::format("{}", sum.warnings), "warnings", sum.warnings > 0}}});
+        {sum.fastest == nullptr ? "-" : number_text(sum.fastest->throughput.centre()),
+         "images/s, fastest cell"},
+        {fmt::format("{}", sum.warnings), "warnings", sum.warnings > 0}},
+       record::to_text(view.common),
+       links_of(view)});
 }
 
 }  // namespace trainyard::report

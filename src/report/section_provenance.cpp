@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -36,11 +38,6 @@ std::string value_text(const record::Fact& fact) {
   return record::to_text(fact.value);
 }
 
-std::string spaced(std::string key) {
-  std::replace(key.begin(), key.end(), '_', ' ');
-  return key;
-}
-
 using Section = std::vector<std::pair<std::string, Found>>;  // by key, in the order of the records
 
 std::vector<std::pair<std::string, Section>> collect(const StudyView& view) {
@@ -66,6 +63,14 @@ std::vector<std::pair<std::string, Section>> collect(const StudyView& view) {
   return sections;
 }
 
+// The first few, and how many more there are.
+std::string some_of(const std::set<std::string>& names) {
+  constexpr std::ptrdiff_t kMostNames = 4;
+  const auto shown = std::min(kMostNames, std::ssize(names));
+  std::string text = fmt::format("{}", fmt::join(names.begin(), std::next(names.begin(), shown), ", "));
+  return std::ssize(names) > shown ? fmt::format("{} and {} more", text, std::ssize(names) - shown) : text;
+}
+
 std::string by_value(const Found& found) {
   constexpr std::size_t kMostValues = 6;
   std::string html;
@@ -75,16 +80,22 @@ std::string by_value(const Found& found) {
       html += fmt::format("<div>and {} more</div>", found.nodes_by_value.size() - kMostValues);
       break;
     }
-    html += fmt::format("<div>{} <small>{}</small></div>", html_text(value),
-                        html_text(fmt::format("{}", fmt::join(nodes, ", "))));
+    html += fmt::format("<div>{} <small>{}</small></div>", html_text(value), html_text(some_of(nodes)));
   }
   return html;
 }
 
-std::string row(const std::string& key, const Found& found) {
+constexpr std::size_t kMostDistinct = 12;
+
+std::string fact_row(const std::string& key, const Found& found) {
   if (found.same())
     return fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", html_text(spaced(key)),
                        html_text(found.nodes_by_value.begin()->first));
+  // Numbers of jobs, names of files and of nodes say nothing together.
+  if (found.nodes_by_value.size() > kMostDistinct && !found.numeric)
+    return fmt::format(
+        "<tr><th scope=\"row\">{} <small>varies</small></th><td>{} different values</td></tr>\n",
+        html_text(spaced(key)), found.nodes_by_value.size());
   if (found.differs_between_nodes())
     return fmt::format(
         "<tr class=\"differs\"><th scope=\"row\">{} <span class=\"badge\">differs between nodes</span>"
@@ -101,40 +112,48 @@ std::string row(const std::string& key, const Found& found) {
                      html_text(spaced(key)), text(*low), text(*high));
 }
 
-std::string nodes_text(const StudyView& view) {
+// A line where nodes are few, else a folded list.
+std::string nodes_html(const StudyView& view) {
+  constexpr std::size_t kMostNodes = 6;
   std::map<std::string, int> runs;
   for (const record::RunRecord& run : view.runs)
     if (!run.node.empty()) ++runs[run.node];
+  if (runs.empty()) return "";
   std::string text;
   for (const auto& [node, count] : runs)
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", node, count_text(count, "run"));
-  return text;
+  if (runs.size() <= kMostNodes) return fmt::format("<p>Ran on {}.</p>\n", html_text(text));
+  return fmt::format("<details><summary>Ran on {} nodes</summary><p>{}.</p></details>\n", runs.size(),
+                     html_text(text));
 }
 
-// Settings that all cells share: with those of the result table they say what was run.
-std::string fixed_settings(const StudyView& view) {
-  if (view.cells.empty()) return "";
-  record::Settings fixed = view.cells.front().settings;
-  for (const Axis& axis : view.axes) fixed.erase(axis.name);
-  return record::to_text(fixed);
+using Sections = std::vector<std::pair<std::string, Section>>;
+
+std::string fact_tables(const Sections& sections, bool same) {
+  std::string html;
+  for (const auto& [title, facts] : sections) {
+    std::string rows;
+    for (const auto& [key, found] : facts)
+      if (found.same() == same) rows += fact_row(key, found);
+    if (!rows.empty())
+      html += fmt::format("<table>\n<caption>{}</caption>\n<tbody>\n{}</tbody>\n</table>\n",
+                          html_text(spaced(title)), rows);
+  }
+  return html.empty() ? "" : "<div class=\"facts\">\n" + html + "</div>\n";
 }
 
 }  // namespace
 
 std::string provenance_section(const StudyView& view) {
-  std::string html = "<section id=\"provenance\">\n<h2>Provenance</h2>\n";
-  const std::string nodes = nodes_text(view), fixed = fixed_settings(view);
-  if (!fixed.empty()) html += fmt::format("<p>The same in every cell: {}.</p>\n", html_text(fixed));
-  if (!nodes.empty()) html += fmt::format("<p>Ran on {}.</p>\n", html_text(nodes));
-  const auto sections = collect(view);
+  std::string html = "<section id=\"provenance\">\n<h2>Provenance</h2>\n" + nodes_html(view);
+  const Sections sections = collect(view);
   if (sections.empty()) return html + "<p>No run says what machine it ran on.</p>\n</section>\n";
-  html += "<div class=\"facts\">\n";
-  for (const auto& [title, facts] : sections) {
-    html += fmt::format("<table>\n<caption>{}</caption>\n<tbody>\n", html_text(title));
-    for (const auto& [key, found] : facts) html += row(key, found);
-    html += "</tbody>\n</table>\n";
-  }
-  return html + "</div>\n</section>\n";
+  const std::string differing = fact_tables(sections, false), same = fact_tables(sections, true);
+  if (!differing.empty()) html += "<p>Facts in which runs differ:</p>\n" + differing;
+  if (!same.empty())
+    html += fmt::format("<details{}><summary>Facts that are the same in every run</summary>\n{}</details>\n",
+                        differing.empty() ? " open" : "", same);
+  return html + "</section>\n";
 }
 
 }  // namespace trainyard::report

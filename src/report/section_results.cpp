@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/core.h>
 
 #include "report/escape.h"
+#include "report/naming.h"
 #include "report/number_text.h"
 #include "report/sections.h"
 #include "report/table_cells.h"
@@ -31,6 +34,21 @@ std::string setting_cell(const Axis& axis, const record::Value& value) {
                      html_text(record::to_text(value)));
 }
 
+std::string axis_heads(const std::vector<Axis>& axes) {
+  std::string html;
+  for (const Axis& axis : axes)
+    html += fmt::format("<th{}>{}</th>", axis.numeric ? " class=\"num\"" : "", html_text(spaced(axis.name)));
+  return html;
+}
+
+// Where nodes differ, what is left of the spread on one of them says whether runs can be trusted.
+std::string spread_text(const Throughput& speed) {
+  std::string text = percent_text(speed.run_to_run);
+  if (speed.by_node)
+    text += fmt::format(", {} within {} nodes", percent_text(speed.within_nodes), speed.nodes);
+  return text;
+}
+
 std::string figures(const Cell& cell) {
   const Throughput& speed = cell.throughput;
   std::string html = number_cell("runs", speed.runs, fmt::format("{}", speed.runs));
@@ -45,7 +63,7 @@ std::string figures(const Cell& cell) {
           "<td class=\"num\" data-figure=\"low\" data-value=\"{}\" data-high=\"{}\">{} to {}</td>",
           speed.interval.low, speed.interval.high, number_text(speed.interval.low),
           number_text(speed.interval.high));
-      html += number_cell("run_to_run", speed.run_to_run, percent_text(speed.run_to_run));
+      html += number_cell("run_to_run", speed.run_to_run, spread_text(speed));
     } else {
       html += empty_cell("low") + empty_cell("run_to_run");
     }
@@ -59,25 +77,46 @@ std::string figures(const Cell& cell) {
 }  // namespace
 
 std::string results_section(const StudyView& view) {
-  std::string html =
-      "<section id=\"results\">\n<h2>Results</h2>\n<div class=\"scroll\">\n<table "
-      "class=\"sortable\">\n<thead><tr>";
+  constexpr std::size_t kManyRows = 20;
+  std::string html = "<section id=\"results\">\n<h2>Results</h2>\n";
+  if (view.cells.size() > kManyRows)
+    html +=
+        "<p class=\"filter\" hidden><input type=\"search\" data-filter=\"cells\" aria-label=\"Show rows that "
+        "hold "
+        "these words\" placeholder=\"Filter rows\"><output></output></p>\n";
+  html +=
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results of every cell\">\n<table "
+      "id=\"cells\" class=\"sortable\">\n<thead><tr>";
   if (view.axes.empty()) html += "<th>cell</th>";
-  for (const Axis& axis : view.axes)
-    html += fmt::format("<th{}>{}</th>", axis.numeric ? " class=\"num\"" : "", html_text(axis.name));
+  // What names a cell stands before its figures, what follows from that behind them.
+  const std::vector<Axis> naming = naming_axes(all_cells(view), view.axes);
+  std::vector<Axis> others;
+  std::copy_if(view.axes.begin(), view.axes.end(), std::back_inserter(others), [&](const Axis& axis) {
+    return std::none_of(naming.begin(), naming.end(),
+                        [&](const Axis& named) { return named.name == axis.name; });
+  });
+  html += axis_heads(naming);
+  const bool files = !view.links.logs.empty() || !view.links.record_files.empty();
   html +=
       "<th class=\"num\">runs</th><th class=\"num\">images/s<br><small>mean of runs</small></th>"
       "<th class=\"num\">images/s<br><small>median run</small></th>"
       "<th class=\"num\">95 % interval<br><small>between runs</small></th>"
       "<th class=\"num\">run-to-run<br><small>CV</small></th>"
       "<th class=\"num\">jitter<br><small>within a run</small></th>"
-      "<th class=\"num\">steps<br><small>left out as unsteady</small></th><th class=\"num\">warnings</th>"
-      "</tr></thead>\n<tbody>\n";
+      "<th class=\"num\">steps<br><small>left out as unsteady</small></th><th class=\"num\">warnings</th>";
+  html += axis_heads(others);
+  if (files) html += "<th>files</th>";
+  html += "</tr></thead>\n<tbody>\n";
   for (const Cell& cell : view.cells) {
     html += fmt::format("<tr data-cell=\"{}\">", html_text(cell.id));
     if (view.axes.empty()) html += fmt::format("<td>{}</td>", html_text(cell.label));
-    for (const Axis& axis : view.axes) html += setting_cell(axis, cell.setting(axis.name));
-    html += figures(cell) + "</tr>\n";
+    for (const Axis& axis : naming) html += setting_cell(axis, cell.setting(axis.name));
+    html += figures(cell);
+    for (const Axis& axis : others) html += setting_cell(axis, cell.setting(axis.name));
+    if (files)
+      html += fmt::format("<td class=\"runs\">{}</td>",
+                          run_links(cell.done.empty() ? cell.failed : cell.done, view.links));
+    html += "</tr>\n";
   }
   return html + "</tbody>\n</table>\n</div>\n</section>\n";
 }

@@ -8,6 +8,17 @@
 
 namespace trainyard::report {
 
+namespace {
+
+// Its id, as a link to its log where there is one.
+std::string run_name(const record::RunRecord& run, const FileLinks& links) {
+  const auto log = links.logs.find(run.id);
+  if (log == links.logs.end()) return html_text(run.id);
+  return fmt::format("<a href=\"{}\">{}</a>", html_text(log->second), html_text(run.id));
+}
+
+}  // namespace
+
 std::string warnings_section(const StudyView& view) {
   struct Warned {
     const record::RunRecord* run;
@@ -28,7 +39,7 @@ std::string warnings_section(const StudyView& view) {
       html += fmt::format(
           "<li>{} <small>{}, {}</small></li>\n", html_text(*warned.text),
           html_text(labels.contains(warned.run->cell) ? labels.at(warned.run->cell) : warned.run->command),
-          html_text(warned.run->id));
+          run_name(*warned.run, view.links));
     html += "</ul></details>\n";
   }
   return html + "</section>\n";

@@ -1,33 +1,53 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "report/naming.h"
 #include "report/spec.h"
-#include "report/study_view.h"
 
 namespace trainyard::report {
 
-// How a chart tells cells apart by what is not on its x axis: by colour, and by panel where one panel would
-// get more lines than there are colours.
+// How a chart of lines tells cells apart by what is not on its x axis: by panel where scales differ or one
+// panel would get more lines than there are colours, by colour, and where both do not suffice by tooltip
+// alone. A line has two points or more: cells that stand alone at their place are not drawn.
 class Series {
  public:
   // `on_x`: the axis that the chart's x shows.
   Series(const StudyView& view, const std::string& on_x);
 
+  const Cells& cells() const { return cells_; }  // those drawn, in the order of the study
+  std::string line(const Cell& cell) const { return label(cell, lines_); }
   std::string name(const Cell& cell) const { return label(cell, colours_); }
   std::string panel(const Cell& cell) const { return label(cell, panels_); }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::string>& panels() const { return panel_names_; }
   bool has_panels() const { return !panels_.empty(); }
+  // Panels that differ in scale need an axis each.
+  std::vector<std::string> own_scales() const;
+  // Lines are few enough for the runs and intervals of each to be seen.
+  bool shows_runs() const;
+
+  // What all lines share, and only they: "cpu, batch 50". Settings of the whole study are not in it.
+  const std::string& shared() const { return shared_; }
 
   // JSON of a Vega-Lite colour channel over the field "series"; without a legend when there is one series
-  // only.
+  // only. Numbers go from light to dark.
   std::string colour_channel() const;
+  // The same as shapes, for readers who see colours alike; null where shapes run out.
+  std::string shape_channel() const;
 
  private:
-  std::vector<Axis> colours_, panels_;
+  void choose_panels();
+  std::vector<std::string> labels(const std::vector<Axis>& axes) const;
+
+  Cells cells_;
+  std::vector<Axis> placing_;  // lines, and places on them
+  std::vector<Axis> lines_, colours_, panels_;
   std::vector<std::string> names_, panel_names_;
+  std::string shared_;
 };
 
 }  // namespace trainyard::report

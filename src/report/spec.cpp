@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <iterator>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +18,17 @@ using OrderedJson = nlohmann::ordered_json;
 
 std::string text_of(const OrderedJson& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// As JSON keeps it: bytes that are not UTF-8 replaced.
+std::string clean(const std::string& text) { return OrderedJson::parse(to_json(text)).get<std::string>(); }
+
+std::set<std::string> values_of(const OrderedJson& rows, const std::string& field) {
+  std::set<std::string> found;
+  for (const OrderedJson& row : rows)
+    if (const auto value = row.find(field); value != row.end() && value->is_string())
+      found.insert(value->get<std::string>());
+  return found;
 }
 
 bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -57,26 +71,36 @@ std::string fill_spec(std::string_view text, const std::map<std::string, std::st
   return result;
 }
 
-int label_margin(std::size_t longest_label) {
-  constexpr std::size_t kMostLetters = 46, kLetterWidth = 7,
-                        kRest = 60;  // the theme cuts labels at 320 pixels
-  return static_cast<int>(std::min(longest_label, kMostLetters) * kLetterWidth + kRest);
+std::vector<double> log_ticks(double from, double to, double decades) {
+  const bool few = std::log10(to / from) < decades;
+  std::vector<double> ticks;
+  for (double power = std::pow(10, std::floor(std::log10(from))); power <= to; power *= 10)
+    for (const double times : few ? std::vector<double>{1, 2, 5} : std::vector<double>{1})
+      if (power * times >= from && power * times <= to) ticks.push_back(power * times);
+  return ticks;
 }
 
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit) {
   OrderedJson spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"}};
-  spec["usermeta"] = {
-      {"most_columns", std::clamp(static_cast<int>(panels.values.size()), 1, fit.most_columns)},
-      {"least_width", fit.least_width},
-      {"margin", fit.margin}};
+  const OrderedJson values = OrderedJson::parse(to_json(rows));
+  std::vector<std::string> shown;
+  std::copy_if(panels.values.begin(), panels.values.end(), std::back_inserter(shown),
+               [&, used = values_of(values, panels.field)](const std::string& value) {
+                 return used.contains(clean(value));
+               });
+  spec["usermeta"] = {{"most_columns", std::clamp(static_cast<int>(shown.size()), 1, fit.most_columns)},
+                      {"least_width", fit.least_width},
+                      {"margin", fit.margin},
+                      {"labels", fit.labels},
+                      {"table_columns", fit.table_columns}};
   spec["config"] = OrderedJson::parse(theme());
-  spec["data"] = {{"values", OrderedJson::parse(to_json(rows))}};
+  spec["data"] = {{"values", values}};
   if (panels.field.empty()) {
     spec.update(OrderedJson::parse(view));
     return text_of(spec);
   }
-  spec["facet"] = {{"field", panels.field}, {"type", "nominal"}, {"title", nullptr}, {"sort", panels.values}};
+  spec["facet"] = {{"field", panels.field}, {"type", "nominal"}, {"title", nullptr}, {"sort", shown}};
   spec["columns"] = fit.most_columns;
   spec["spec"] = OrderedJson::parse(view);
   for (const std::string& channel : panels.own_scales) spec["resolve"]["scale"][channel] = "independent";

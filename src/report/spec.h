@@ -9,6 +9,7 @@
 #include "record/value.h"
 
 // Vega-Lite specs as text: a chart's file holds its spec as JSON with $names, which stand for JSON values.
+// Colours in it are names of the theme ("@ink").
 namespace trainyard::report {
 
 using Row = std::vector<std::pair<std::string, record::Value>>;
@@ -24,24 +25,32 @@ std::string to_json(double number);
 // JSON after that, or a $name without a value, is an Error (internal).
 std::string fill_spec(std::string_view text, const std::map<std::string, std::string>& values);
 
+// Ticks of a logarithmic axis: 1, 2, 5 times powers of ten up to so many decades, beyond them the powers
+// alone.
+std::vector<double> log_ticks(double from, double to, double decades = 2);
+
 // How a chart takes the width it is given. Panels lie side by side while each keeps `least_width`.
 struct Fit {
   int most_columns = 1;
   int least_width = 320;  // of a panel with its labels, in pixels
-  int margin = 70;        // of a panel: what its labels take of that width
+  int margin = 70;        // of a panel: what its y axis takes of that width
+  // The field whose values stand at the y axis. It takes the margin that its longest value needs, less than
+  // half of a panel; longer values go on in a second line.
+  std::string labels = {};
+  // Columns of a table of numbers: where they are narrow, "short" stands for a row's "text".
+  int table_columns = 0;
 };
 
-// The margin for labels of so many letters at the left.
-int label_margin(std::size_t longest_label);
-
-// A whole spec from one view: schema, theme, data (the rows that the view's layers filter), fit. With a
-// `panel_field` the view is drawn once per value of `panels`, in that order, each with a scale of its own for
-// the channels in `own_scales` ("y").
+// The view is drawn once per value of `values`, in that order, under the value as its title. Those without a
+// row are left out. Scales are shared but for the channels in `own_scales` ("y").
 struct Panels {
-  std::string field;  // empty: one panel, without a header
+  std::string field;  // empty: one panel, without a title
   std::vector<std::string> values;
   std::vector<std::string> own_scales;
 };
+
+// A whole spec from one view: schema, theme, data (the rows that the view's layers filter), fit. It is plain
+// Vega-Lite; fit_spec (page_parts.h) makes of it what fits a width and a mode.
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit);
 

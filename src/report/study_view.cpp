@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "record/value.h"
+#include "report/naming.h"
+#include "report/number_text.h"
 
 namespace trainyard::report {
 namespace {
@@ -23,7 +25,7 @@ const Value kAbsent = std::string("-");
 double rank(const Value& value) { return record::number_or(value, -std::numeric_limits<double>::infinity()); }
 
 // Cells in the order of the plan, then those that only runs know; and the replicates expected of each.
-class Cells {
+class CellList {
  public:
   Cell& of(const std::string& id, const record::Settings& settings) {
     const auto [found, added] = position_.try_emplace(id, cells.size());
@@ -98,6 +100,8 @@ void sort_by_axes(std::vector<Cell>& cells, const std::vector<Axis>& axes) {
 
 }  // namespace
 
+bool is_absent(const Value& value) { return value == kAbsent; }
+
 Value Cell::setting(const std::string& name) const {
   const auto found = settings.find(name);
   return found == settings.end() ? kAbsent : found->second;
@@ -119,7 +123,8 @@ std::string label(const Cell& cell, const std::vector<Axis>& axes) {
     const Value value = cell.setting(axis.name);
     if (value == kAbsent) continue;
     const bool speaks_for_itself = std::holds_alternative<std::string>(value);
-    text += (text.empty() ? "" : ", ") + (speaks_for_itself ? "" : axis.name + " ") + record::to_text(value);
+    text += (text.empty() ? "" : ", ") + (speaks_for_itself ? "" : spaced(axis.name) + " ") +
+            record::to_text(value);
   }
   return text.empty() && !axes.empty() ? "-" : text;
 }
@@ -129,7 +134,7 @@ StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>
   StudyView view;
   view.name = std::move(name);
   view.runs = std::move(runs);
-  Cells found;
+  CellList found;
   for (const store::PlannedRun& run : planned)
     found.attempts_at(found.of(run.cell, run.settings), run.replicate);
   for (const RunRecord& run : view.runs)
@@ -139,8 +144,13 @@ StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>
   view.cells = std::move(found.cells);
   view.axes = varying(view.cells);
   if (!view.axes.empty()) sort_by_axes(view.cells, view.axes);
+  if (!view.cells.empty()) {
+    view.common = view.cells.front().settings;
+    for (const Axis& axis : view.axes) view.common.erase(axis.name);
+  }
+  const std::vector<Axis> naming = naming_axes(all_cells(view), view.axes);
   for (Cell& cell : view.cells) {
-    cell.label = view.axes.empty() ? "the only cell" : label(cell, view.axes);
+    cell.label = naming.empty() ? "the only cell" : label(cell, naming);
     cell.throughput = summarise_throughput(cell.done);
   }
   return view;

@@ -17,11 +17,14 @@ struct Axis {
   bool numeric = false;               // every value is a number, or absent
 };
 
+// The value of a setting that a cell lacks: text "-".
+bool is_absent(const record::Value& value);
+
 // One point of the matrix, and what became of its runs. The last attempt at a replicate speaks for it, unless
 // an earlier one went well.
 struct Cell {
   std::string id;
-  std::string label;  // the settings that vary: "lenet, batch 64, threads 2"
+  std::string label;  // the settings that tell it from all others: "lenet, batch 64, threads 2"
   record::Settings settings;
   std::vector<const record::RunRecord*> done;    // ok; one a replicate
   std::vector<const record::RunRecord*> failed;  // not ok; one a replicate
@@ -30,8 +33,13 @@ struct Cell {
 
   int expected() const { return static_cast<int>(done.size() + failed.size()) + missing; }
   bool complete() const { return failed.empty() && missing == 0; }
-  // Of a setting that this cell may lack: then text "-".
   record::Value setting(const std::string& name) const;
+};
+
+// Addresses of the study's own files, relative to the page; empty: there is no such file.
+struct FileLinks {
+  std::string spec, store, records;
+  std::map<std::string, std::string> logs, record_files;  // by run id
 };
 
 // All that a chart or a section of the page sees. Cells point into `runs`: it can be moved, not copied.
@@ -40,6 +48,8 @@ struct StudyView {
   std::vector<record::RunRecord> runs;  // every attempt
   std::vector<Axis> axes;               // words before numbers, each in alphabetical order
   std::vector<Cell> cells;              // in the order of the axes' values
+  record::Settings common;              // settings that all cells share
+  FileLinks links;
 
   StudyView() = default;
   StudyView(StudyView&&) = default;

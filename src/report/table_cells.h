@@ -1,6 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "report/study_view.h"
 
 // Cells of tables on a page.
 namespace trainyard::report {
@@ -9,6 +12,8 @@ namespace trainyard::report {
 std::string number_cell(const char* figure, double exact, const std::string& text);
 // Of a figure that is not known.
 std::string empty_cell(const char* figure);
+// Links to what these runs left, or their ids where nothing lies beside the page; of many the first few.
+std::string run_links(const std::vector<const record::RunRecord*>& runs, const FileLinks& links);
 // Text that is escaped.
 std::string text_cell(const std::string& text);
 

@@ -45,7 +45,7 @@ void add_steps(RunRecord& run, double speed, std::mt19937& random) {
   run.statistics.unsteady_steps = 8;
   run.statistics.mean = summary.mean;
   run.statistics.median = summary.median;
-  run.images_per_second = run.images_per_step / summary.median;
+  run.images_per_second = run.images_per_step / summary.mean;
   run.statistics.legacy.mean_speed = *run.images_per_second;
   run.statistics.legacy.speed_jitter = 0.017 * *run.images_per_second;
 }

@@ -4,13 +4,23 @@
 
 namespace trainyard::report {
 
-// The house style as a Vega-Lite config object: fonts, greys, and a palette that colour-blind people can read
-// (Okabe and Ito, 2008).
+// The house style as a Vega-Lite config object: fonts, greys, and a palette whose hues colour-blind people
+// can tell apart (after Okabe and Ito, 2008). Its colours are names, "@ink": a chart is drawn in light and in
+// dark, and fit_spec puts in the colours of the mode (page_parts.h).
 std::string theme();
 
-// The colour of what is not a series: bars of one kind, marks of things that went wrong.
-inline constexpr const char* kPlainColour = "#0072B2";
-inline constexpr const char* kAlarmColour = "#C4320A";
+// {"light": {"ink": "#1c2430", ...}, "dark": {...}}: the only place that knows colours. Text has a contrast
+// of 4.5 or more on the ground of its mode, marks of 3 or more.
+std::string palettes_json();
+// The same as CSS variables, --ink and so on: by what the reader's system prefers, and by data-theme of the
+// root element where the reader chose.
+std::string palettes_css();
+
+// Names of colours for what is not a series.
+inline constexpr const char* kPlainColour = "@c1";
+inline constexpr const char* kAlarmColour = "@alarm";
 inline constexpr int kPaletteColours = 8;
+// Families of networks are more than people can tell apart by hue: a second tone of each, "@c9" to "@c16".
+inline constexpr int kPaletteTones = 16;
 
 }  // namespace trainyard::report

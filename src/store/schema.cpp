@@ -38,6 +38,13 @@ constexpr const char* kMigrations[] = {
                       median_step_seconds = json_extract(record, '$.step_seconds.median'),
                       node = json_extract(record, '$.node');
        CREATE INDEX run_by_cell ON run (cell, replicate);)",
+    // 3: images_per_second counts stalls; what it was before stands beside it (run records, schema 2).
+    R"(ALTER TABLE run ADD COLUMN median_images_per_second REAL;
+       UPDATE run SET median_images_per_second = images_per_second,
+                      images_per_second = images_per_second * median_step_seconds
+                                          / json_extract(record, '$.step_seconds.mean')
+         WHERE json_extract(record, '$.command') IN ('bench', 'train')
+           AND json_extract(record, '$.step_seconds.mean') > 0 AND median_step_seconds > 0;)",
 };
 
 void refuse_newer(Database& database, int version) {

@@ -70,7 +70,8 @@ int Store::add(std::span<const record::RunRecord> runs) {
   Transaction transaction(content_->database);
   Statement insert(content_->database,
                    "INSERT INTO run (id, cell, replicate, attempt, status, reason, node, images_per_second, "
-                   "median_step_seconds, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "median_step_seconds, record, median_images_per_second) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int added = 0;
   for (const record::RunRecord& run : runs) {
     TRAINYARD_CHECK(!run.id.empty());
@@ -81,7 +82,10 @@ int Store::add(std::span<const record::RunRecord> runs) {
     insert.bind(7, run.node);
     if (run.images_per_second) insert.bind(8, *run.images_per_second);  // else NULL
     if (run.statistics.steps > 0) insert.bind(9, run.statistics.median);
-    insert.bind(10, record::to_json(run)).next();
+    insert.bind(10, record::to_json(run));
+    if (const auto found = run.figures.find("median_images_per_second"); found != run.figures.end())
+      insert.bind(11, found->second);
+    insert.next();
     ++added;
   }
   transaction.commit();

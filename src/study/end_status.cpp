@@ -39,6 +39,7 @@ EndStatus status_of_exit(int code, const std::string& kind, const std::string& l
   if (kind != "program") {
     if (has(last_line, "out of memory")) return {Status::oom, said};
     if (says_not_a_number(last_line)) return {Status::nan, said};
+    if (has(last_line, "loss diverged")) return {Status::diverged, said};
     if (code == 1) return {Status::refused, said};
     if (code == 130) return {Status::interrupted, said};
   }
@@ -58,6 +59,10 @@ EndStatus status_of_end(const ChildEnd& end, const std::string& kind, const std:
   if (end.timed_out)
     return {Status::timeout,
             fmt::format("killed at its time limit, after {}", format_seconds(end.wall_seconds))};
+  if (end.over_memory_bytes > 0)
+    return {Status::oom,
+            fmt::format("killed at its memory limit of {}: its processes held {}",
+                        format_bytes(end.memory_limit_bytes), format_bytes(end.over_memory_bytes))};
   if (end.stopped) return {Status::interrupted, "the study was interrupted"};
   if (end.signal != 0) return status_of_signal(end, last_line, out_of_memory_kills);
   if (end.exit_code != 0) return status_of_exit(end.exit_code, kind, last_line);

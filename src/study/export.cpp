@@ -10,13 +10,6 @@
 namespace trainyard::study {
 namespace {
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
 struct Column {
@@ -75,21 +68,28 @@ constexpr Column kExportColumns[] = {
 
 }  // namespace
 
+std::string csv_word(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
 std::string to_csv(const std::vector<record::RunRecord>& runs) {
   std::set<std::string> settings;
   for (const record::RunRecord& run : runs)
     for (const auto& [name, value] : run.asked) settings.insert(name);
   std::string text = legacy_csv_head();
   for (const Column& column : kExportColumns) text += fmt::format(",{}", column.name);
-  for (const std::string& name : settings) text += fmt::format(",{}", quoted("asked_" + name));
+  for (const std::string& name : settings) text += fmt::format(",{}", csv_word("asked_" + name));
   text += "\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     text += legacy_csv_row(i, runs[i]);
-    for (const Column& column : kExportColumns) text += fmt::format(",{}", quoted(column.text(runs[i])));
+    for (const Column& column : kExportColumns) text += fmt::format(",{}", csv_word(column.text(runs[i])));
     for (const std::string& name : settings) {
       const auto found = runs[i].asked.find(name);
       text += ',';
-      if (found != runs[i].asked.end()) text += quoted(record::to_text(found->second));
+      if (found != runs[i].asked.end()) text += csv_word(record::to_text(found->second));
     }
     text += "\n";
   }

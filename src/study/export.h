@@ -7,6 +7,9 @@
 
 namespace trainyard::study {
 
+// A word of a CSV line, in quotes where it must be.
+std::string csv_word(const std::string& text);
+
 // One line a run, after a line of column names: PSC's eight columns first, then what came later: id, status,
 // every setting that any run has, node, speeds with intervals, figures of the machine.
 std::string to_csv(const std::vector<record::RunRecord>& runs);

@@ -37,6 +37,8 @@ struct Output {
     return name && !name->variant.empty() ? name->variant == "IN" : program_is("INDEPENDENT");
   }
   bool towers() const { return towers_on_host() || towers_on_device(); }
+  // The first node kept the parameters, and a worker on each of the others sent gradients when it liked.
+  bool several_nodes() const { return log.nodes > 1; }
   bool has_result() const { return log.mean_speed.has_value(); }
   std::string gpu_type() const { return !log.gpu_type.empty() || !name ? log.gpu_type : name->gpu_type; }
   std::int64_t gpus() const { return log.gpus > 0 || !name || name->cpu ? log.gpus : name->count; }
@@ -59,6 +61,8 @@ std::int64_t batch_of(const Output& output) {
 
 std::int64_t steps_of(const Output& output) {
   if (output.log.steps > 0) return output.log.steps;
+  constexpr std::int64_t kStepsOnSeveralNodes = 1'000;
+  if (output.several_nodes()) return kStepsOnSeveralNodes;
   return output.date().empty() || output.date() <= kLastLongDay ? 20'000 : 5'000;
 }
 
@@ -95,8 +99,14 @@ record::Settings settings_of(const Output& output, std::int64_t batch, bool weak
       {"device", output.cpu() ? "cpu" : "cuda"},
       {"strategy", output.towers_on_host()     ? "towers-host"
                    : output.towers_on_device() ? "towers-device"
+                   : output.several_nodes()    ? "asp"
                                                : "single"},
   };
+  if (output.several_nodes()) {
+    asked["nodes"] = output.log.nodes;
+    asked["servers"] = std::int64_t{1};
+    asked["devices"] = output.log.nodes - 1;
+  }
   if (output.towers() && output.gpus() > 1) asked["scaling"] = weak ? "weak" : "strong";
   if (!output.log.partition.empty()) asked["partition"] = output.log.partition;
   if (!output.gpu_type().empty()) asked["gpu_type"] = output.gpu_type();
@@ -123,6 +133,7 @@ record::Provenance provenance_of(const Output& output) {
   word("slurm", "node_list", log.node);
   count("slurm", "cpus", log.cpus);
   count("slurm", "tasks", log.tasks);
+  if (output.several_nodes()) count("slurm", "nodes", log.nodes);
   count("slurm", "gpus", log.gpus);
   return facts;
 }
@@ -145,7 +156,7 @@ void add_warnings(const Output& output, std::int64_t batch, RunRecord& run) {
   const auto asked = static_cast<double>(output.cores_asked());
   if (const double used = run.figure_or("cores_used", 0); asked > 0 && used > 1.1 * asked + 0.5)
     warn("cores", fmt::format("{:.1f} cores used, {} asked, {} allotted", used, asked, log.cpus));
-  if (!output.towers() && output.gpus() > (output.cpu() ? 0 : 1))
+  if (!output.towers() && !output.several_nodes() && output.gpus() > (output.cpu() ? 0 : 1))
     warn("devices", fmt::format("{} GPUs allotted, {} used", output.gpus(), output.cpu() ? "none" : "one"));
   if (log.mean_speed && run.images_per_second && run.images_per_step > static_cast<double>(batch))
     warn("throughput", fmt::format("printed speed counts {} of {} images a step: {:.1f} printed, {:.1f} real",
@@ -228,9 +239,7 @@ std::vector<RunRecord> import_psc(const std::vector<std::filesystem::path>& path
   for (const std::filesystem::path& file : files_in(paths)) {
     const std::vector<std::byte> content = read_file(file);
     const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-    if (!parse_psc_name(file.filename().string()) &&
-        text.find("\n+ scontrol show jobid=") == std::string_view::npos)
-      continue;
+    if (!parse_psc_name(file.filename().string()) && !is_psc_log(text)) continue;
     RunRecord run = import_psc_output(file.filename(), text);
     if (seen.insert(run.id).second) runs.push_back(std::move(run));
   }

@@ -185,6 +185,31 @@ TEST(ImportPsc, SaysWhyThereIsNoResult) {
   expect("step 0, training accuracy 0.1\n", Status::failed, "no result printed");
 }
 
+// Jobs of several nodes print their environment instead of asking scontrol.
+TEST(ImportPsc, TakesOutputsOfSeveralNodes) {
+  const std::string text =
+      "SLURM_CHECKPOINT_IMAGE_DIR=/var/slurm/checkpoint\nSLURM_NODELIST=gpu[018-019]\nSLURM_JOB_ID=3691439\n"
+      "SLURM_JOB_NUM_NODES=2\nSLURM_JOB_PARTITION=GPU\nSLURM_JOB_NODELIST=gpu[018-019]\nSLURM_NTASKS=2\n"
+      "SLURM_CPUS_ON_NODE=32\nCUDA_VISIBLE_DEVICES=0,1\nLAST_WORDS=Killed\nBASH_FUNC_module()=() {  eval "
+      "x\n}\n\n"
+      "0\nExecuting PS on  Node : 0 on host : gpu018.pvt.bridges.psc.edu \n"
+      "2018-07-30 18:05:24.857507: E tensorflow/stream_executor/cuda/cuda_driver.cc:406] failed call\n"
+      "Traceback (most recent call last):\nNameError: name 'server' is not defined\n";
+  const record::RunRecord run = import_psc_output("slurm-3691439.out", text);
+  EXPECT_EQ(run.id, "psc-3691439");
+  EXPECT_EQ(run.status, record::Status::failed);
+  EXPECT_EQ(run.reason, "NameError: name 'server' is not defined") << "the environment is no output";
+  EXPECT_EQ(run.node, "gpu[018-019]");
+  EXPECT_EQ(run.asked.at("nodes"), record::Value(std::int64_t{2}));
+  EXPECT_EQ(run.asked.at("devices"), record::Value(std::int64_t{1})) << "the first node is the server";
+  EXPECT_EQ(run.asked.at("strategy"), record::Value(std::string("asp")));
+  EXPECT_EQ(run.asked.at("gpus"), record::Value(std::int64_t{2}));
+  EXPECT_EQ(run.asked.at("partition"), record::Value(std::string("GPU")));
+  EXPECT_EQ(run.figure_or("cores_allotted", 0), 64);
+  EXPECT_EQ(run.started_seconds, 1532988324) << "as TensorFlow's first line says, in Pittsburgh";
+  EXPECT_TRUE(run.warnings.empty());
+}
+
 TEST(ImportPsc, TakesOutputsFromAFolderOnceAndNumbersReplicates) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("trainyard-psc-{}", ::getpid());
   fs::create_directories(folder / "archived");

@@ -18,10 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using record::RunRecord;
 
-void append(std::vector<RunRecord>& runs, std::vector<RunRecord> more) {
-  std::move(more.begin(), more.end(), std::back_inserter(runs));
-}
-
 // Nothing when the file is of none of the formats.
 std::vector<RunRecord> import_file(const fs::path& file, bool named) {
   const std::vector<std::byte> content = read_file(file);
@@ -40,28 +36,56 @@ std::vector<fs::path> files_below(const fs::path& folder) {
   return files;
 }
 
-// One run of each id: PSC's job outputs lie about in several copies.
-void keep_first_of_each(std::vector<RunRecord>& runs) {
-  std::map<std::string, int> seen;
-  std::erase_if(runs, [&](const RunRecord& run) { return seen[run.id]++ > 0; });
-}
+constexpr const char* kNoFormat = "no job output of PSC, JSON of ParaDnn or CSV of its re-make";
+
+// Takes in the runs of a file that are not there yet: PSC's job outputs lie about in several copies.
+class Collection {
+ public:
+  explicit Collection(std::vector<LeftOut>* left_out) : left_out_(left_out) {}
+
+  // False: it holds none.
+  bool add(const fs::path& file, std::vector<RunRecord> found) {
+    if (found.empty()) {
+      leave_out(file, kNoFormat);
+      return false;
+    }
+    std::string copied;
+    bool some_new = false;
+    for (RunRecord& run : found) {
+      const auto [place, is_new] = sources_.emplace(run.id, file);
+      if (!is_new && place->second != file) copied = place->second.string();
+      if (is_new) runs_.push_back(std::move(run));
+      some_new = some_new || is_new;
+    }
+    if (!some_new) leave_out(file, "the same run as '" + copied + "'");
+    return true;
+  }
+  std::vector<RunRecord> take() { return std::move(runs_); }
+
+ private:
+  void leave_out(const fs::path& file, const std::string& reason) {
+    if (left_out_ != nullptr) left_out_->push_back({file, reason});
+  }
+
+  std::vector<LeftOut>* left_out_;
+  std::vector<RunRecord> runs_;
+  std::map<std::string, fs::path> sources_;  // by run
+};
 
 }  // namespace
 
-std::vector<RunRecord> import_published(const std::vector<fs::path>& paths) {
-  std::vector<RunRecord> runs;
+std::vector<RunRecord> import_published(const std::vector<fs::path>& paths, std::vector<LeftOut>* left_out) {
+  Collection collection(left_out);
   for (const fs::path& path : paths) {
     if (!fs::is_directory(path)) {
-      std::vector<RunRecord> found = import_file(path, true);
-      if (found.empty())
+      if (!collection.add(path, import_file(path, true)))
         fail(ErrorKind::config,
              "'{}' is neither a job output of PSC, nor JSON of ParaDnn or CSV of its re-make", path.string());
-      append(runs, std::move(found));
       continue;
     }
-    for (const fs::path& file : files_below(path)) append(runs, import_file(file, false));
+    for (const fs::path& file : files_below(path)) collection.add(file, import_file(file, false));
   }
-  keep_first_of_each(runs);
+  std::vector<RunRecord> runs = collection.take();
   std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
     return a.started_seconds < b.started_seconds;
   });

@@ -1,8 +1,10 @@
 #include "study/import_study.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "study/plan.h"
 #include "study/study_lock.h"
@@ -21,8 +23,22 @@ void write_records(const std::vector<record::RunRecord>& runs, const Folder& fol
 
 }  // namespace
 
-int import_study(const Folder& folder, const std::string& name, const std::vector<record::RunRecord>& runs) {
+void refuse_to_import(const Folder& folder) {
   refuse_foreign(folder);
+  const auto is_own = [](const record::RunRecord& run) { return run.command != "import"; };
+  bool own = std::filesystem::exists(folder.spec());
+  if (!own && std::filesystem::exists(folder.store())) {
+    const std::vector<record::RunRecord> there =
+        store::Store(folder.store(), store::Store::Access::read).runs();
+    own = std::any_of(there.begin(), there.end(), is_own);
+  }
+  if (own)
+    fail(ErrorKind::usage, "'{}' holds a study of its own runs: imported ones want another folder",
+         folder.path.string());
+}
+
+int import_study(const Folder& folder, const std::string& name, const std::vector<record::RunRecord>& runs) {
+  refuse_to_import(folder);
   for (const std::filesystem::path& path : {folder.path, folder.records()}) make_folders(path);
   const StudyLock lock(folder);
   store::Store store(folder.store(), store::Store::Access::write);

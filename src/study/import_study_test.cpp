@@ -85,6 +85,24 @@ TEST_F(ImportStudy, AnotherFileOfTheSamePointIsAReplicate) {
   EXPECT_EQ(runs_of(folder())[3].cell, runs_of(folder())[1].cell);
 }
 
+TEST_F(ImportStudy, AStudyOfOwnRunsTakesNone) {
+  fs::create_directories(folder().records());
+  {
+    record::RunRecord own = import_remake("t.csv", table(1)).front();
+    own.command = "bench";
+    own.id = "own";
+    store::Store store(folder().store(), store::Store::Access::write);
+    store.add({own});
+  }
+  expect_error(ErrorKind::usage, "holds a study of its own runs", [&] { import(2); });
+  EXPECT_EQ(runs_of(folder()).size(), 1u);
+  fs::remove_all(folder().path);
+  fs::create_directories(folder().path);
+  std::ofstream(folder().spec()) << "study: x\n";
+  expect_error(ErrorKind::usage, "holds a study of its own runs", [&] { refuse_to_import(folder()); });
+  EXPECT_FALSE(fs::exists(folder().records()));
+}
+
 TEST_F(ImportStudy, FormatsAreToldByContent) {
   const fs::path from = folder_.path() / "from";
   fs::create_directories(from);

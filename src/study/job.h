@@ -32,13 +32,20 @@ struct Job {
   // Jobs of one lane run in their order, one at a time, and beside those of other lanes; of those without a
   // lane the launcher decides.
   std::string lane{};
-  std::string kind;                                // bench, train or program
-  std::vector<std::string> command;                // argv, no shell
+  std::string kind;                     // bench, train or program
+  std::vector<std::string> command;     // argv, no shell
+  std::vector<Command> setup, cleanup;  // before it, and after it however it ends
+  double setup_limit_seconds = kSideLimitSeconds, cleanup_limit_seconds = kSideLimitSeconds;  // each command
+  std::vector<std::string> outputs;                // paths whose folders are made first
   std::map<std::string, std::string> environment;  // added to the launcher's
   double time_limit_seconds = 0;                   // 0: none
-  std::int64_t memory_limit_bytes = 0;             // of its address space; 0: none
+  std::int64_t memory_limit_bytes = 0;             // of its processes together; 0: none
   Resources resources;
 };
+
+// "" when every place in the study's program, environment, set-up and clean-up has a value in a run of these
+// settings, else which has none.
+std::string complaint_about_places(const Spec& spec, const record::Settings& settings);
 
 // The next attempt at a planned run. `trainyard` is the program that bench and train are commands of.
 Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,

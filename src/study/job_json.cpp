@@ -21,6 +21,11 @@ std::string to_json(const Job& job) {
                             {"lane", job.lane},
                             {"kind", job.kind},
                             {"command", job.command},
+                            {"setup", job.setup},
+                            {"cleanup", job.cleanup},
+                            {"setup_limit_seconds", job.setup_limit_seconds},
+                            {"cleanup_limit_seconds", job.cleanup_limit_seconds},
+                            {"outputs", job.outputs},
                             {"environment", job.environment},
                             {"time_limit_seconds", job.time_limit_seconds},
                             {"memory_limit_bytes", job.memory_limit_bytes},
@@ -48,7 +53,13 @@ Job job_from_json(const std::string& text) {
     json.at("replicate").get_to(job.replicate);
     json.at("attempt").get_to(job.attempt);
     job.settings = record::settings_from_json(json.at("settings").dump());
-    job.lane = json.value("lane", "");  // older files have none
+    // Older files have none of these.
+    job.lane = json.value("lane", "");
+    job.setup = json.value("setup", std::vector<Command>());
+    job.cleanup = json.value("cleanup", std::vector<Command>());
+    job.setup_limit_seconds = json.value("setup_limit_seconds", kSideLimitSeconds);
+    job.cleanup_limit_seconds = json.value("cleanup_limit_seconds", kSideLimitSeconds);
+    job.outputs = json.value("outputs", std::vector<std::string>());
     json.at("kind").get_to(job.kind);
     json.at("command").get_to(job.command);
     json.at("environment").get_to(job.environment);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest_name.h"
+#include "record/number_range.h"
 
 namespace trainyard::study {
 namespace {
@@ -46,6 +47,7 @@ std::vector<KnownSetting> deployment_settings() {
       {"servers", "--servers", "train", Form::count, {}},
       {"wire", "--wire", "train", Form::choice, {"f32", "bf16"}},
       {"transport", "--transport", "train", Form::choice, {"auto", "shm", "unix", "tcp"}},
+      {"hosts", "--hosts", "train", Form::word, {}},
   };
 }
 
@@ -101,6 +103,8 @@ std::vector<KnownSetting> ensemble_settings() {
       {"steps", "--steps", "ensemble", Form::count, {}},
       {"epochs", "--epochs", "ensemble", Form::number, {}},
       {"no_eval", "--no-eval", "ensemble", Form::truth, {}},
+      {"hosts", "--hosts", "ensemble", Form::word, {}},
+      {"out", "--out", "ensemble", Form::output, {}},
   };
 }
 
@@ -148,6 +152,9 @@ std::vector<KnownSetting> run_settings() {
        {"unit", "standardise", "lenet", "cifarnet", "cifar-pad", "cifar-flip"}},
       {"epochs", "--epochs", "train", Form::number, {}},
       {"no_eval", "--no-eval", "train", Form::truth, {}},
+      {"eval_every", "--eval-every", "train", Form::count, {}},
+      {"trace", "--trace", "both", Form::output, {}},
+      {"out", "--out", "train", Form::output, {}},
       {"staging", "--staging", "train", Form::choice, {"in-place", "local", "memory"}},
       {"staging_folder", "--staging-folder", "train", Form::word, {}},
       {"read", "--read", "train", Form::choice, {"memory", "mmap", "stream"}},
@@ -187,8 +194,14 @@ const KnownSetting* find_known_setting(const std::string& name, const std::strin
 
 std::string complaint_about(const KnownSetting& setting, const record::Value& value) {
   const std::string given = record::to_text(value);
+  if (const record::NumberRange* range = record::find_range(setting.name);
+      range != nullptr && setting.is_number())
+    return range->contains(value)
+               ? ""
+               : fmt::format("{} '{}': {} expected", setting.name, given, range->describe());
   switch (setting.form) {
     case Form::word:
+    case Form::output:
       return given.empty() ? fmt::format("{}: a word expected", setting.name) : "";
     case Form::choice:
       if (std::find(setting.choices.begin(), setting.choices.end(), given) != setting.choices.end())

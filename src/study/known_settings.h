@@ -9,7 +9,8 @@ namespace trainyard::study {
 
 // A setting that `bench`, `train` and `ensemble run` take as an option, or that asks a cluster for something.
 struct KnownSetting {
-  enum class Form { word, choice, count, counts, number, truth };  // counts: 2, or 3,4,6,3
+  // counts: 2, or 3,4,6,3; output: a path for what the run leaves
+  enum class Form { word, choice, count, counts, number, truth, output };
 
   const char* name;
   const char* option;  // of the command; nullptr: a resource, for the launcher
@@ -18,13 +19,15 @@ struct KnownSetting {
   std::vector<std::string> choices;  // of a choice
 
   bool is_resource() const { return option == nullptr; }
+  bool is_number() const { return form == Form::count || form == Form::number; }
 };
 
 // Those that a run of this kind may have. A program takes any name besides the resources.
 std::vector<const KnownSetting*> known_settings(const std::string& run);
 const KnownSetting* find_known_setting(const std::string& name, const std::string& run);
 
-// "" when the value will do, else what is wrong with it.
+// "" when the value will do, else what is wrong with it. Numbers have the range of the command's option
+// (record/number_range.h).
 std::string complaint_about(const KnownSetting& setting, const record::Value& value);
 
 }  // namespace trainyard::study

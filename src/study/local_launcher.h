@@ -11,6 +11,9 @@ class LocalLauncher : public Launcher {
  public:
   explicit LocalLauncher(Folder folder) : folder_(std::move(folder)) {}
 
+  // Does what runs owe whose process was killed: their clean-up commands.
+  void settle() override;
+
   // `finished` and `stop` may be called by other threads; `finished` by one at a time.
   void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) override;
 

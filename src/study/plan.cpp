@@ -9,13 +9,12 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "study/job.h"
 #include "study/sample.h"
 #include "study/shuffle.h"
 
 namespace trainyard::study {
 namespace {
-
-constexpr std::int64_t kMostRuns = 100'000;
 
 bool matches(const Exclusion& exclusion, const record::Settings& settings) {
   return std::all_of(exclusion.matches.begin(), exclusion.matches.end(), [&](const auto& match) {
@@ -31,11 +30,22 @@ std::string hash_of(const Spec& spec, const record::Settings& settings) {
   std::string text = spec.run + "\n" + record::to_json(settings);
   for (const std::string& word : spec.program) text += "\n" + word;
   for (const auto& [name, value] : spec.environment) text += "\n" + name + "=" + value;
+  for (const Command& command : spec.setup) text += fmt::format("\nsetup {}", fmt::join(command, "\n"));
   return content_hash(text);
 }
 
-[[noreturn]] void refuse_too_many(const Spec& spec) {
-  fail(ErrorKind::config, "{}: more than {} runs", spec.file, kMostRuns);
+// What the matrices multiply to, before exclusions: too much of it is never listed.
+void refuse_too_many(const Spec& spec, const std::vector<Matrix>& matrices) {
+  double cells = 0;
+  for (const Matrix& matrix : matrices) {
+    double product = 1;
+    for (const Axis& axis : matrix.axes) product *= static_cast<double>(axis.values.size());
+    cells +=
+        matrix.sample.points > 0 ? std::min(product, static_cast<double>(matrix.sample.points)) : product;
+  }
+  if (cells * spec.replicates > static_cast<double>(kMostRuns))
+    fail(ErrorKind::config, "{}: {:.12g} cells, {} replicate{} of each: a study has at most {} runs",
+         spec.file, cells, spec.replicates, spec.replicates == 1 ? "" : "s", kMostRuns);
 }
 
 record::Settings point_of(const Matrix& matrix, const GridPoint& place) {
@@ -67,20 +77,14 @@ class Excluded {
 };
 
 // In nested order.
-std::vector<record::Settings> points_of(const Spec& spec, const Matrix& matrix, Excluded& excluded,
-                                        std::int64_t& left_out) {
+std::vector<record::Settings> points_of(const Matrix& matrix, Excluded& excluded, std::int64_t& left_out) {
   std::vector<std::size_t> sizes;
   for (const Axis& axis : matrix.axes) sizes.push_back(axis.values.size());
-  std::vector<GridPoint> places;
-  if (matrix.sample.points > 0) {
-    places = sample_grid(sizes, matrix.sample.points, matrix.sample.seed,
-                         [&](const GridPoint& place) { return !excluded(point_of(matrix, place)); });
-  } else {
-    std::int64_t count = spec.replicates;
-    for (const std::size_t size : sizes)
-      if ((count *= static_cast<std::int64_t>(size)) > kMostRuns) refuse_too_many(spec);
-    places = whole_grid(sizes);
-  }
+  const std::vector<GridPoint> places =
+      matrix.sample.points > 0
+          ? sample_grid(sizes, matrix.sample.points, matrix.sample.seed,
+                        [&](const GridPoint& place) { return !excluded(point_of(matrix, place)); })
+          : whole_grid(sizes);
   std::vector<record::Settings> points;
   for (const GridPoint& place : places) {
     record::Settings settings = point_of(matrix, place);
@@ -120,12 +124,15 @@ Plan make_plan(const Spec& spec, const CellCheck& check) {
   Plan plan;
   std::set<std::string> known;
   std::map<int, bool> useful;  // exclusions by their line, of whatever part
-  for (const Matrix& matrix : matrices_of(spec)) {
+  const std::vector<Matrix> matrices = matrices_of(spec);
+  refuse_too_many(spec, matrices);
+  for (const Matrix& matrix : matrices) {
     Excluded excluded(matrix);
-    for (record::Settings& settings : points_of(spec, matrix, excluded, plan.excluded)) {
+    for (record::Settings& settings : points_of(matrix, excluded, plan.excluded)) {
       std::string hash = hash_of(spec, settings);
       if (!known.insert(hash).second) continue;  // parts may overlap
-      std::string refused = check(settings);
+      std::string refused = complaint_about_places(spec, settings);
+      if (refused.empty()) refused = check(settings);
       plan.cells.push_back({std::move(hash), std::move(settings), std::move(refused)});
     }
     for (std::size_t i = 0; i < matrix.exclusions.size(); ++i)
@@ -135,7 +142,6 @@ Plan make_plan(const Spec& spec, const CellCheck& check) {
     if (!used) plan.remarks.push_back(fmt::format("{}:{}: this exclusion matches no cell", spec.file, line));
   if (plan.cells.empty())
     fail(ErrorKind::config, "{}: no cell is left: all {} are excluded", spec.file, plan.excluded);
-  if (static_cast<std::int64_t>(plan.cells.size()) * spec.replicates > kMostRuns) refuse_too_many(spec);
   plan.runs = ordered_runs(spec, plan.cells);
   return plan;
 }

@@ -4,8 +4,11 @@
 #include <functional>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/file.h"
+#include "study/study_lock.h"
 
 namespace trainyard::study {
 namespace {
@@ -68,13 +71,27 @@ std::int64_t Progress::done() const {
 }
 
 std::int64_t Progress::missing() const {
-  return std::count_if(states.begin(), states.end(), [](const RunState& state) { return !state.result; });
+  return std::count_if(states.begin(), states.end(), [](const RunState& state) {
+    return !state.result && state.flight == RunState::Flight::none;
+  });
+}
+
+std::int64_t Progress::in_flight(RunState::Flight flight) const {
+  return std::count_if(states.begin(), states.end(),
+                       [&](const RunState& state) { return state.flight == flight; });
+}
+
+const char* RunState::status_name() const {
+  if (flight == Flight::queued) return "queued";
+  if (flight == Flight::running) return "running";
+  return result ? name(result->status) : "missing";
 }
 
 std::map<record::Status, std::int64_t> Progress::failed() const {
   std::map<record::Status, std::int64_t> counts;
   for (const RunState& state : states)
-    if (state.result && !state.done()) ++counts[state.result->status];
+    if (state.result && !state.done() && state.flight == RunState::Flight::none)
+      ++counts[state.result->status];
   return counts;
 }
 
@@ -99,7 +116,7 @@ Progress progress_of(const Folder& folder) {
   std::map<RunKey, std::size_t> places;
   for (store::PlannedRun& planned : store.planned()) {
     places[{planned.cell, planned.replicate}] = progress.states.size();
-    progress.states.push_back({std::move(planned), 0, std::nullopt});
+    progress.states.push_back({.planned = std::move(planned)});
   }
   for (const record::RunRecord& run : runs_of(folder)) {
     const auto place = places.find({run.cell, run.replicate});
@@ -109,6 +126,18 @@ Progress progress_of(const Folder& folder) {
       progress.unplanned.push_back(run);
   }
   return progress;
+}
+
+void note_running(const Folder& folder, Progress& progress) {
+  if (!StudyLock::is_held(folder)) return;
+  for (RunState& state : progress.states) {
+    if (state.done()) continue;
+    // An attempt begins with its log, or that of its set-up, and ends with its record.
+    const std::string next = fmt::format("{}-r{}-a{}", state.planned.cell, state.planned.replicate,
+                                         state.result ? state.result->attempt + 1 : 1);
+    if (fs::exists(folder.log(next)) || fs::exists(folder.logs() / (next + ".setup.log")))
+      state.flight = RunState::Flight::running;
+  }
 }
 
 int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& complaints) {

@@ -12,11 +12,16 @@ namespace trainyard::study {
 
 // One run that the plan expects, and how far it got.
 struct RunState {
+  // Whether an attempt is on its way that has left no record yet.
+  enum class Flight { none, queued, running };
+
   store::PlannedRun planned;
   int attempts = 0;                         // records there are
-  std::optional<record::RunRecord> result;  // the good one, else that of the last attempt; none: missing
+  std::optional<record::RunRecord> result;  // the good one, else that of the last attempt; none: it has none
+  Flight flight = Flight::none;  // none unless somebody looked: note_running(), slurm::note_in_flight()
 
   bool done() const { return result && result->status == record::Status::ok; }
+  const char* status_name() const;  // of the result; "queued", "running" or "missing"
 };
 
 struct Progress {
@@ -26,12 +31,16 @@ struct Progress {
 
   std::int64_t expected() const { return static_cast<std::int64_t>(states.size()); }
   std::int64_t done() const;
-  std::int64_t missing() const;
+  std::int64_t missing() const;  // without a result, and not on their way
+  std::int64_t in_flight(RunState::Flight flight) const;
   std::map<record::Status, std::int64_t> failed() const;  // by class
 };
 
 // What the store and the record files say. Record files that are not in the store yet count, too.
 Progress progress_of(const Folder& folder);
+
+// Notes which runs a process of this machine has begun and not ended. Of a cluster's runs it knows nothing.
+void note_running(const Folder& folder, Progress& progress);
 
 // Every run of the study, good or not, in the order they were added.
 std::vector<record::RunRecord> runs_of(const Folder& folder);

@@ -1,5 +1,6 @@
 #include "study/psc_log.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <ctime>
@@ -58,6 +59,20 @@ double duration_of(std::string_view text) {
          number_in(text.substr(minutes_end + 1)).value_or(0);
 }
 
+// SLURM_JOB_ID=3691439
+bool is_variable(std::string_view line) {
+  const std::size_t equals = line.find('=');
+  return equals != std::string_view::npos && equals > 0 &&
+         line.substr(0, equals).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+             std::string_view::npos;
+}
+
+// 2018-07-30 18:05:24.857507: as TensorFlow begins its lines
+bool is_time(std::string_view line) {
+  return line.size() > 20 && line[4] == '-' && line[7] == '-' && line[10] == ' ' && line[13] == ':' &&
+         line[19] == '.';
+}
+
 struct FailureSign {
   std::string_view text;
   Status status;
@@ -100,7 +115,11 @@ class Reader {
  public:
   void read(std::string_view line) {
     // The environment may hold any word.
-    if (line.starts_with("+ ")) in_environment_ = line == "+ env";
+    if (line.starts_with("+ ")) {
+      in_environment_ = line == "+ env";
+      traced_ = true;
+    }
+    if (!traced_ && is_variable(line)) return read_variable(line);
     if (in_environment_) {
       if (line.starts_with("batch_size=")) log_.batch = count_in(line);
       return;
@@ -113,6 +132,7 @@ class Reader {
 
   PscLog finish() {
     if (last_step_ > 0 && step_distance_ > 0) log_.steps = last_step_ + step_distance_;
+    if (log_.cpus == 0) log_.cpus = cpus_on_node_ * log_.nodes;
     return std::move(log_);
   }
 
@@ -123,9 +143,28 @@ class Reader {
     if (const auto value = field(line, "Command=")) log_.script = *value;
     if (const auto value = field(line, "NumCPUs=")) log_.cpus = count_in(*value);
     if (const auto value = field(line, "NumTasks=")) log_.tasks = count_in(*value);
+    if (const auto value = field(line, "NumNodes=")) log_.nodes = count_in(*value);
     if (const auto value = field(line, "StartTime=")) log_.started_seconds = seconds_of(*value);
     for (const char* key : {"Gres=", "TresPerNode="})
       if (const auto value = field(line, key)) read_gpus(*value);
+  }
+
+  // Jobs of several nodes print their environment, the first node's before that of the others.
+  void read_variable(std::string_view line) {
+    const std::size_t equals = line.find('=');
+    const std::string_view name = line.substr(0, equals), value = line.substr(equals + 1);
+    const auto word = [&](std::string& into) {
+      if (into.empty()) into = value;
+    };
+    if (name == "SLURM_JOB_ID") word(log_.job_id);
+    if (name == "SLURM_JOB_PARTITION") word(log_.partition);
+    if (name == "SLURM_JOB_NODELIST") word(log_.node);
+    if (name == "SLURM_JOB_NAME") word(log_.script);
+    if (name == "SLURM_JOB_NUM_NODES") log_.nodes = count_in(value);
+    if (name == "SLURM_NTASKS") log_.tasks = count_in(value);
+    if (name == "SLURM_CPUS_ON_NODE") cpus_on_node_ = count_in(value);
+    if (name == "CUDA_VISIBLE_DEVICES" && !value.empty())
+      log_.gpus = 1 + std::count(value.begin(), value.end(), ',');
   }
 
   // gpu:k80:2, gres:gpu:k80:2, gpu:2, (null)
@@ -161,6 +200,9 @@ class Reader {
     number("speed uncertainty", log_.speed_uncertainty);
     number("Speed Jitter", log_.speed_jitter);
     number("test accuracy", log_.test_accuracy);
+    if (log_.started_seconds == 0 && is_time(line))
+      log_.started_seconds =
+          seconds_of(std::string(line.substr(0, 10)) + "T" + std::string(line.substr(11, 8)));
     if (line.starts_with("step ")) read_step(line);
     if (line.starts_with("real\t")) log_.wall_seconds = duration_of(line);
     if (line.starts_with("user\t") || line.starts_with("sys\t")) log_.cpu_seconds += duration_of(line);
@@ -192,7 +234,8 @@ class Reader {
   }
 
   PscLog log_;
-  bool in_environment_ = false;
+  bool in_environment_ = false, traced_ = false;
+  std::int64_t cpus_on_node_ = 0;
   std::int64_t last_step_ = -1, step_distance_ = 0;
   std::size_t found_rank_ = std::size(kFailureSigns);
 };
@@ -207,6 +250,14 @@ PscLog parse_psc_log(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return reader.finish();
+}
+
+bool is_psc_log(std::string_view text) {
+  const auto has = [&](const char* part) { return text.find(part) != std::string_view::npos; };
+  // Files of environments lie beside the outputs that have this line, too.
+  const bool of_several_nodes =
+      has("\nSLURM_JOB_ID=") && has("\nSLURM_JOB_NUM_NODES=") && has("**Environment Variables**");
+  return has("\n+ scontrol show jobid=") || of_several_nodes;
 }
 
 }  // namespace trainyard::study

@@ -22,6 +22,7 @@ struct PscLog {
   std::string job_id, partition, node, script;  // script: the job's, from Command=
   std::string gpu_type;
   std::int64_t gpus = 0, cpus = 0, tasks = 0;
+  std::int64_t nodes = 1;  // jobs of several print their environment instead of asking scontrol
   double started_seconds = 0, cancelled_seconds = 0;  // since 1970
 
   // From the job script's own trace.
@@ -37,5 +38,8 @@ struct PscLog {
 };
 
 PscLog parse_psc_log(std::string_view text);
+
+// Whether the text is a job's output by what it holds, whatever its file is called.
+bool is_psc_log(std::string_view text);
 
 }  // namespace trainyard::study

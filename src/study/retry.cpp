@@ -12,7 +12,8 @@ namespace {
 
 using record::Status;
 
-constexpr std::array kOnRequest{Status::failed, Status::nan, Status::oom, Status::timeout, Status::refused};
+constexpr std::array kOnRequest{Status::failed, Status::nan,     Status::diverged,
+                                Status::oom,    Status::timeout, Status::refused};
 constexpr std::array kAlways{Status::crash, Status::cancelled, Status::interrupted};
 
 std::string allowed_names() {

@@ -16,8 +16,8 @@ struct RetryPolicy {
 RetryPolicy parse_retry_policy(const std::string& text);
 
 // Whether a further `study run` makes a new attempt. What the surroundings ended (crash, cancelled,
-// interrupted) is tried again; what would end the same way again (failed, nan, oom, timeout, refused) only
-// when asked for; ok never.
+// interrupted) is tried again; what would end the same way again (failed, nan, diverged, oom, timeout,
+// refused) only when asked for; ok never.
 bool runs_again(const record::RunRecord& run, const RetryPolicy& policy);
 
 }  // namespace trainyard::study

@@ -21,7 +21,8 @@ TEST(Retry, WhatTheSurroundingsEndedIsTriedAgain) {
 }
 
 TEST(Retry, WhatWouldEndTheSameWayNeedsToBeAskedFor) {
-  for (const Status status : {Status::failed, Status::nan, Status::oom, Status::timeout, Status::refused}) {
+  for (const Status status :
+       {Status::failed, Status::nan, Status::diverged, Status::oom, Status::timeout, Status::refused}) {
     EXPECT_FALSE(again(status, "")) << name(status);
     EXPECT_TRUE(again(status, name(status))) << name(status);
     EXPECT_TRUE(again(status, "all")) << name(status);
@@ -36,7 +37,7 @@ TEST(Retry, AGoodRunIsNeverTriedAgain) {
 }
 
 TEST(Retry, NamesAStatusThatThereIsNot) {
-  expect_error(ErrorKind::usage, "retry 'slow': not one of failed, nan, oom, timeout, refused, all",
+  expect_error(ErrorKind::usage, "retry 'slow': not one of failed, nan, diverged, oom, timeout, refused, all",
                [] { parse_retry_policy("oom,slow"); });
 }
 

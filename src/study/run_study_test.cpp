@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/test_folder.h"
+#include "process/bare_process.h"
 #include "study/local_launcher.h"
 #include "study/make_store.h"
 
@@ -166,9 +167,19 @@ TEST_F(RunStudyTest, AChangedFileDoesNotOverwriteTheOldOne) {
 
 TEST_F(RunStudyTest, ALimitOnMemoryIsReal) {
   const record::RunRecord run =
-      result("head -c 400000000 /dev/zero | tail >/dev/null && exit 0; exit 9", "memory_limit: 100MiB\n");
-  EXPECT_EQ(run.status, Status::failed);
-  EXPECT_EQ(run.exit_code, 9);
+      result("head -c 800000000 /dev/zero | tail | sleep 20", "memory_limit: 100MiB\n");
+  EXPECT_EQ(run.status, Status::oom);
+  EXPECT_NE(run.reason.find("killed at its memory limit of 100 MiB: its processes held "), std::string::npos)
+      << run.reason;
+  EXPECT_LT(run.wall_seconds, 15);
+}
+
+TEST_F(RunStudyTest, ThePeakOfMemoryIsTheProgramsNotOurs) {
+  if (!process::bare::kCanDropMemory) GTEST_SKIP() << "under a sanitizer memory stays";
+  const std::vector<char> much(300 << 20, 1);
+  EXPECT_LT(result("true").figure_or("peak_memory_bytes", 1e18), 30e6);
+  EXPECT_GT(result("head -c 60000000 /dev/zero | tail >/dev/null").figure_or("peak_memory_bytes", 0), 55e6);
+  EXPECT_EQ(much.back(), 1);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "study/spec.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,8 @@ namespace trainyard::study {
 namespace {
 
 using Entry = YamlReader::Entry;
+
+constexpr std::size_t kMostMatrixValues = 1'000'000;
 
 // Names become parts of file names and placeholders.
 bool is_plain_name(const std::string& name) {
@@ -34,6 +38,24 @@ std::vector<std::string> words(const YamlReader& list) {
   return found;
 }
 
+// A text is for the shell, a list of words a program with its arguments.
+Command command(const YamlReader& value) {
+  Command words_of_it = value.is_sequence() ? words(value) : Command{"/bin/sh", "-c", value.text()};
+  if (words_of_it.empty() || words_of_it.front().empty()) value.complain("a command expected");
+  return words_of_it;
+}
+
+// One command, or a list of them: a list that has a list in it.
+std::vector<Command> commands(const YamlReader& value) {
+  if (!value.is_sequence()) return {command(value)};
+  const std::vector<YamlReader> items = value.items();
+  if (std::none_of(items.begin(), items.end(), std::mem_fn(&YamlReader::is_sequence)))
+    return {command(value)};
+  std::vector<Command> all;
+  for (const YamlReader& item : items) all.push_back(command(item));
+  return all;
+}
+
 class SpecReader {
  public:
   SpecReader(const YamlReader& root, Spec& spec) : root_(root), spec_(spec) {}
@@ -49,6 +71,7 @@ class SpecReader {
       root_.complain("'run: program' wants 'program: [WORD, ...]'");
     if (spec_.run != "program" && !spec_.program.empty())
       root_.complain(fmt::format("'program' is there, but 'run' is {}", spec_.run));
+    check_size();
     check_parts();
     check_exclusions();
   }
@@ -62,18 +85,25 @@ class SpecReader {
     if (key == "run") return;
     if (key == "program") return void(spec_.program = words(value));
     if (key == "environment") return read_environment(value);
+    if (key == "setup") return void(spec_.setup = commands(value));
+    if (key == "cleanup") return void(spec_.cleanup = commands(value));
+    if (key == "setup_limit") return void(spec_.setup_limit_seconds = value.seconds());
+    if (key == "cleanup_limit") return void(spec_.cleanup_limit_seconds = value.seconds());
     if (key == "parts") return read_parts(value);
     if (read_into(entry, spec_)) return;
-    if (key == "replicates") return void(spec_.replicates = static_cast<int>(value.integer(1)));
+    if (key == "replicates") return void(spec_.replicates = static_cast<int>(value.integer(1, kMostRuns)));
     if (key == "order") return read_order(value);
-    if (key == "seed") return void(spec_.seed = static_cast<std::uint64_t>(value.integer(0)));
+    if (key == "seed")
+      return void(spec_.seed = static_cast<std::uint64_t>(value.integer(record::range_of("seed"))));
     if (key == "time_limit") return void(spec_.time_limit_seconds = value.seconds());
     if (key == "memory_limit") return void(spec_.memory_limit_bytes = value.bytes());
-    if (key == "at_once") return void(spec_.at_once = static_cast<int>(value.integer(1)));
+    if (key == "at_once") return void(spec_.at_once = static_cast<int>(value.integer(1, kMostRuns)));
     if (key == "sbatch") return void(spec_.sbatch = words(value));
-    refuse_key(entry, "key",
-               {"study", "about", "run", "program", "environment", "settings", "axes", "exclude", "sample",
-                "parts", "replicates", "order", "seed", "time_limit", "memory_limit", "at_once", "sbatch"});
+    refuse_key(
+        entry, "key",
+        {"study",      "about",         "run",      "program",    "environment",  "setup",   "setup_limit",
+         "cleanup",    "cleanup_limit", "settings", "axes",       "exclude",      "sample",  "parts",
+         "replicates", "order",         "seed",     "time_limit", "memory_limit", "at_once", "sbatch"});
   }
 
   // What a part may have, too.
@@ -104,9 +134,9 @@ class SpecReader {
   static void read_sample(const YamlReader& value, Sample& sample) {
     for (const Entry& entry : value.entries()) {
       if (entry.key == "points")
-        sample.points = entry.value.integer(1);
+        sample.points = entry.value.integer(1, kMostRuns);
       else if (entry.key == "seed")
-        sample.seed = static_cast<std::uint64_t>(entry.value.integer(0));
+        sample.seed = static_cast<std::uint64_t>(entry.value.integer(record::range_of("seed")));
       else
         refuse_key(entry, "key of a sample", {"points", "seed"});
     }
@@ -155,43 +185,62 @@ class SpecReader {
   void read_axes(const YamlReader& value, Matrix& matrix) {
     for (const Entry& entry : value.entries()) {
       check_name(entry, "axis");
-      matrix.axes.push_back({entry.key, {}});
       refuse_both(entry.at_key, matrix, entry.key);
-      std::vector<record::Value>& values = matrix.axes.back().values;
-      const auto items =
-          entry.value.is_sequence() ? entry.value.items() : std::vector<YamlReader>{entry.value};
-      for (const YamlReader& item : items) add_values(entry.key, item, values);
-      if (values.empty()) entry.value.complain(fmt::format("axis '{}' has no value", entry.key));
+      matrix.axes.push_back({entry.key, values_of(entry)});
+      if (matrix.axes.back().values.empty())
+        entry.value.complain(fmt::format("axis '{}' has no value", entry.key));
     }
   }
 
-  void add_values(const std::string& name, const YamlReader& item, std::vector<record::Value>& values) const {
-    std::vector<record::Value> more;
+  // Those of an axis or an exclusion: one, or a list, of values and ranges.
+  std::vector<record::Value> values_of(const Entry& entry) const {
+    std::vector<record::Value> values;
+    std::set<record::Value> seen;
+    const auto items = entry.value.is_sequence() ? entry.value.items() : std::vector<YamlReader>{entry.value};
+    for (const YamlReader& item : items)
+      for (const record::Value& value : expanded(entry.key, item)) {
+        if (!seen.insert(value).second)
+          item.complain(fmt::format("axis '{}' has {} twice", entry.key, record::to_text(value)));
+        values.push_back(checked(entry.key, item, value));
+        if (static_cast<std::int64_t>(values.size()) > kMostRuns)
+          item.complain(fmt::format("axis '{}' has more than {} values", entry.key, kMostRuns));
+      }
+    return values;
+  }
+
+  static std::vector<record::Value> expanded(const std::string& name, const YamlReader& item) {
     try {
       const auto range = item.quoted() ? std::nullopt : expand_range(item.text());
-      more = range ? *range : std::vector<record::Value>{item.value()};
+      return range ? *range : std::vector<record::Value>{item.value()};
     } catch (const Error& error) {
       item.complain(fmt::format("axis '{}': {}", name, error.what()));
-    }
-    for (const record::Value& value : more) {
-      if (std::find(values.begin(), values.end(), value) != values.end())
-        item.complain(fmt::format("axis '{}' has {} twice", name, record::to_text(value)));
-      values.push_back(checked(name, item, value));
     }
   }
 
   void read_exclusions(const YamlReader& value, Matrix& matrix) {
     for (const YamlReader& item : value.items()) {
       Exclusion exclusion{{}, item.line()};
-      for (const Entry& entry : item.entries()) {
-        std::vector<record::Value>& values = exclusion.matches[entry.key];
-        const auto items =
-            entry.value.is_sequence() ? entry.value.items() : std::vector<YamlReader>{entry.value};
-        for (const YamlReader& one : items) add_values(entry.key, one, values);
-      }
+      for (const Entry& entry : item.entries()) exclusion.matches[entry.key] = values_of(entry);
       excluded_keys_.push_back(item.entries());
       matrix.exclusions.push_back(std::move(exclusion));
     }
+  }
+
+  // Every part is a matrix of its own, with all that is common.
+  void check_size() const {
+    const auto count = [](const Matrix& matrix) {
+      std::size_t values = matrix.axes.size() + matrix.exclusions.size();
+      for (const Axis& axis : matrix.axes) values += axis.values.size();
+      for (const Exclusion& exclusion : matrix.exclusions)
+        for (const auto& [name, matches] : exclusion.matches) values += matches.size();
+      return values;
+    };
+    std::size_t values = count(spec_) * std::max<std::size_t>(spec_.parts.size(), 1);
+    for (const Matrix& part : spec_.parts) values += count(part);
+    if (values > kMostMatrixValues)
+      root_.complain(
+          fmt::format("axes and exclusions of all parts have {} values together, at most {} expected", values,
+                      kMostMatrixValues));
   }
 
   void check_parts() const {
@@ -280,7 +329,7 @@ void override_setting(Spec& spec, const std::string& assignment) {
 }
 
 Spec read_spec(const std::filesystem::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
+  const std::vector<std::byte> bytes = read_file(file, YamlReader::kMostBytes);
   return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
 }
 

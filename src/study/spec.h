@@ -10,6 +10,9 @@
 
 namespace trainyard::study {
 
+// More than any cluster runs in a year; a file that asks for more has a mistake in an axis.
+inline constexpr std::int64_t kMostRuns = 100'000;
+
 struct Axis {
   std::string name;
   std::vector<record::Value> values;
@@ -39,6 +42,12 @@ struct Matrix {
 // replicate of every cell, at random, then the next; drift of the machine then meets all cells alike.
 enum class Order { nested, shuffled, interleaved };
 
+// Words of a command, the program first.
+using Command = std::vector<std::string>;
+
+// That set-up and clean-up commands have where a study does not say.
+inline constexpr double kSideLimitSeconds = 600;
+
 // A study's file, read and checked. docs/formats/study.md describes it. Its own matrix is the whole study, or
 // what all parts have in common.
 struct Spec : Matrix {
@@ -48,12 +57,15 @@ struct Spec : Matrix {
   std::string run = "bench";         // bench, train, ensemble or program
   std::vector<std::string> program;  // argv with {setting} places, for `run: program`
   std::map<std::string, std::string> environment;
-  std::vector<Matrix> parts;  // none: the study is one matrix
+  std::vector<Command> setup, cleanup;  // before and after each run; with {setting} places
+  double setup_limit_seconds = kSideLimitSeconds,
+         cleanup_limit_seconds = kSideLimitSeconds;  // of each command
+  std::vector<Matrix> parts;                         // none: the study is one matrix
   int replicates = 1;
   Order order = Order::interleaved;
   std::uint64_t seed = 1;               // of the order
   double time_limit_seconds = 0;        // of one run; 0: none
-  std::int64_t memory_limit_bytes = 0;  // of one run's address space; 0: none
+  std::int64_t memory_limit_bytes = 0;  // of all processes of one run together; 0: none
   int at_once = 0;                      // runs that a cluster may have going; 0: no limit
   std::vector<std::string> sbatch;      // further options, word by word
 };

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
+#include "record/number_range.h"
 #include "study/job.h"
+#include "study/known_settings.h"
 #include "study/plan.h"
 #include "study/value_range.h"
+#include "study/yaml_reader.h"
 
 namespace trainyard::study {
 namespace {
@@ -100,7 +103,7 @@ TEST(Spec, MistakesAreNamedWithLineAndColumn) {
   expect_complaint("study: a\nsettings: {batch: [1, 2]}\n", "that is an axis");
   expect_complaint("study: ../a\naxes: {batch: [1]}\n", "study '../a'");
   expect_complaint("axes: {batch: [1]}\n", "no 'study: NAME'");
-  expect_complaint("study: a\nreplicates: 0\n", "at least 1");
+  expect_complaint("study: a\nreplicates: 0\n", "from 1 to 100000");
   expect_complaint("study: a\ntime_limit: soon\n", "90s, 15m or 3h");
   expect_complaint("study: a\nrun: program\n", "wants 'program:");
   expect_complaint("study: a\norder: random\n", "one of nested, shuffled, interleaved");
@@ -112,7 +115,91 @@ TEST(Spec, AnEmptyMatrixIsAMistake) {
   expect_complaint("study: a\naxes: {batch: []}\n", "s.yaml:2:15: axis 'batch' has no value");
   expect_complaint("study: a\naxes: {batch: [1, 2]}\nexclude: [{batch: [1, 2]}]\n",
                    "no cell is left: all 2 are excluded");
-  expect_complaint("study: a\naxes: {batch: 1..9999 +1, seed: 1..9999 +1}\n", "more than 100000 runs");
+  expect_complaint(
+      "study: a\nreplicates: 2\naxes: {batch: 1..1000 +1, seed: 1..1000 +1, threads: 1..1000 +1}\n",
+      "s.yaml: 1000000000 cells, 2 replicates of each: a study has at most 100000 runs");
+  // Parts together, and each of them alone where it is sampled.
+  expect_complaint(
+      "study: a\naxes: {batch: 1..300 +1}\nparts:\n  - {axes: {seed: 1..300 +1}}\n"
+      "  - {axes: {threads: 1..300 +1}, sample: {points: 20000}}\n",
+      "s.yaml: 110000 cells, 1 replicate of each");
+}
+
+TEST(Spec, NumbersHaveTheRangesOfTheOptions) {
+  for (const char* run : {"bench", "train", "ensemble"})
+    for (const KnownSetting* setting : known_settings(run)) {
+      if (!setting->is_number()) continue;
+      for (const record::Value& no :
+           {record::Value(std::int64_t{-1}), record::Value(true), record::Value(std::string("nan")),
+            record::Value(std::string("inf")), record::Value(std::string("3x"))}) {
+        // Parameters of generated networks have tables of their own, which see to that.
+        if (setting->form == KnownSetting::Form::number && record::find_range(setting->name) == nullptr)
+          continue;
+        EXPECT_NE(complaint_about(*setting, no), "") << setting->name << " " << record::to_text(no);
+      }
+    }
+  expect_complaint("study: a\nsettings: {momentum: 5}\n",
+                   "s.yaml:2:22: momentum '5': a number from 0 to below 1 expected");
+  expect_complaint("study: a\nsettings: {classes: 1}\n", "classes '1': a whole number from 2");
+  expect_complaint("study: a\nsettings: {seed: -1}\n", "seed '-1': a whole number of at least 0");
+  expect_complaint("study: a\nsettings: {lr: nan}\n", "lr 'nan': a number above 0");
+  expect_complaint("study: a\nsettings: {max_seconds: 0}\n", "max_seconds '0': a number above 0");
+  expect_complaint("study: a\nreplicates: 99999999999\n",
+                   "'99999999999' given, a whole number from 1 to 100000 expected");
+  expect_complaint("study: a\nat_once: 4294967297\n", "from 1 to 100000");
+  expect_complaint("study: a\nseed: 99999999999999999999\n", "a whole number from 0 to 9223372036854775807");
+  expect_complaint("study: a\ntime_limit: inf\n", "90s, 15m or 3h");
+  expect_complaint("study: a\ntime_limit: 1e300h\n", "90s, 15m or 3h");
+  expect_complaint("study: a\nmemory_limit: 0.5\n", "512MiB or 2GiB");
+  expect_complaint("study: a\nmemory_limit: 1e30GiB\n", "512MiB or 2GiB");
+}
+
+// Each is refused before it is built, so these tests end at once.
+TEST(Yaml, AliasesThatStandForTooMuch) {
+  expect_complaint("study: a\naxes: &x {batch: [1], more: *x}\n",
+                   "s.yaml:2:29: an alias inside of what it stands for");
+  expect_complaint("study: &x [1, [2, [*x]]]\n", "an alias inside of what it stands for");
+  std::string text = "study: a\nx0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (int level = 1; level < 12; ++level) {
+    text += fmt::format("x{}: &x{} [", level, level);
+    for (int i = 0; i < 9; ++i) text += fmt::format("{}*x{}", i == 0 ? "" : ", ", level - 1);
+    text += "]\n";
+  }
+  expect_complaint(text + "axes: {batch: *x11}\n", "more than 200000 values");
+  // Aliases that stand for little are what they are for.
+  const Plan plan = plan_of(
+      "study: a\nparts:\n  - {axes: {batch: &b [1, 2], seed: [1]}}\n"
+      "  - {axes: {batch: *b, seed: [2]}}\n");
+  EXPECT_EQ(plan.cells.size(), 4u);
+}
+
+TEST(Yaml, FilesThatAreTooLongOrTooDeep) {
+  expect_complaint("study: a\naxes: " + std::string(100'000, '[') + "\n", "more than 64 deep");
+  std::string list = "study: a\naxes: {seed: [0";
+  for (int i = 1; i < 300'000; ++i) list += fmt::format(",{}", i);
+  expect_complaint(list + "]}\n", "more than 200000 values");
+  expect_complaint("study: a\nabout: " + std::string(YamlReader::kMostBytes, 'x') + "\n",
+                   "'s.yaml': more than 4194304 bytes");
+  const TestFolder folder;
+  expect_error(ErrorKind::config, "'/dev/zero': more than 4194304 bytes", [] { read_spec("/dev/zero"); });
+  expect_error(ErrorKind::config, "more than 4194304 bytes", [&] {
+    YamlReader::read(folder.write("long.yaml", std::string(YamlReader::kMostBytes + 1, ' ')));
+  });
+}
+
+TEST(Yaml, TextIsUtf8) {
+  const Plan plan =
+      plan_of("study: a\nrun: program\nprogram: [echo]\naxes: {w: [\xC3\xA9, \xF0\x9F\x9A\x86]}\n");
+  EXPECT_EQ(plan.cells.size(), 2u);
+  for (const char* no :
+       {"\xE9", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\x80", "\xFF\xFE"})
+    expect_complaint(std::string("study: a\nabout: ") + no + "\n", "s.yaml:2: text in UTF-8 expected");
+}
+
+TEST(Yaml, MatricesWhosePartsRepeatTooMuch) {
+  std::string text = "study: a\naxes: {batch: 1..10000 +1}\nparts:\n";
+  for (int part = 0; part < 200; ++part) text += fmt::format("  - {{settings: {{seed: {}}}}}\n", part);
+  expect_complaint(text, "axes and exclusions of all parts have 2000200 values together, at most 1000000");
 }
 
 TEST(Spec, AnExclusionNamesAnAxisAndSaysWhenItMatchesNothing) {
@@ -141,7 +228,7 @@ TEST(Spec, MistakesOfPartsAndSamples) {
   expect_complaint("study: a\naxes: {batch: [1]}\nparts:\n  - {axes: {batch: [2]}}\n",
                    "axis 'batch' of all parts is in one of them, too");
   expect_complaint("study: a\naxes: {batch: [1]}\nsample: {seed: 1}\n", "'sample' wants 'points: COUNT'");
-  expect_complaint("study: a\naxes: {batch: [1]}\nsample: {points: 0}\n", "at least 1");
+  expect_complaint("study: a\naxes: {batch: [1]}\nsample: {points: 0}\n", "from 1 to 100000");
   expect_complaint("study: a\naxes: {batch: [1]}\nsample: {point: 1}\n", "did you mean 'points'");
 }
 
@@ -162,7 +249,7 @@ TEST(Spec, SettingsCanBeOverridden) {
   EXPECT_EQ(plan.cells[0].settings.at("batch"), record::Value(std::int64_t{8}));
   EXPECT_EQ(plan.cells[0].settings.at("network"), record::Value(std::string("fc")));
   expect_error(ErrorKind::usage, "did you mean 'batch'", [&] { override_setting(spec, "bacth=8"); });
-  expect_error(ErrorKind::usage, "at least 1", [&] { override_setting(spec, "batch=0"); });
+  expect_error(ErrorKind::usage, "a whole number from 1", [&] { override_setting(spec, "batch=0"); });
   expect_error(ErrorKind::usage, "NAME=VALUE", [&] { override_setting(spec, "batch"); });
 }
 
@@ -302,6 +389,81 @@ TEST(Spec, ModesOfParameterServersAreForTrainingAlone) {
   expect_complaint("study: a\nrun: bench\naxes: {servers: [1]}\n", "unknown axis 'servers'");
   expect_complaint("study: a\nrun: train\naxes: {strategy: [ssp]}\n", "strategy 'ssp'");
   expect_complaint("study: a\nrun: train\naxes: {wire: [f16]}\n", "wire 'f16'");
+}
+
+Job first_job(const std::string& text) {
+  const Spec spec = parse_spec(text, "s.yaml");
+  return make_job(spec, make_plan(spec, kAllPossible).runs.front(), 2, "trainyard");
+}
+
+TEST(Spec, SetUpAndCleanUpAreTextsForTheShellOrWords) {
+  const std::string study = "study: a\nrun: program\nprogram: ['true']\naxes: {x: [7]}\n";
+  Job job =
+      first_job(study + "setup: 'mkdir -p {x}'\ncleanup: [rm, -r, '{x}', '{run}']\ncleanup_limit: 5s\n");
+  EXPECT_EQ(job.setup, (std::vector<Command>{{"/bin/sh", "-c", "mkdir -p 7"}}));
+  EXPECT_EQ(job.cleanup, (std::vector<Command>{{"rm", "-r", "7", job.run_id}}));
+  EXPECT_EQ(job.setup_limit_seconds, 600);
+  EXPECT_EQ(job.cleanup_limit_seconds, 5);
+  job = first_job(study + "setup: [[make, data], 'echo {replicate} {attempt} {study}']\n");
+  EXPECT_EQ(job.setup, (std::vector<Command>{{"make", "data"}, {"/bin/sh", "-c", "echo 1 2 a"}}));
+  const Job again = job_from_json(to_json(job));
+  EXPECT_EQ(again.setup, job.setup);
+  expect_complaint(study + "setup: []\n", "s.yaml:5:8: a command expected");
+  expect_complaint(study + "setup_limit: soon\n", "'soon' given");
+}
+
+// What sets a run up decides what it does; what tidies up does not.
+TEST(Spec, SetUpIsPartOfACellAndCleanUpIsNot) {
+  const std::string study = "study: a\nrun: program\nprogram: ['true']\n";
+  const std::string plain = plan_of(study).cells[0].hash;
+  EXPECT_NE(plan_of(study + "setup: make\n").cells[0].hash, plain);
+  EXPECT_EQ(plan_of(study + "cleanup: make\nsetup_limit: 1s\n").cells[0].hash, plain);
+}
+
+TEST(Plan, PlacesThatNothingFillsRefuseTheirCells) {
+  const auto refused = [](const std::string& text) { return plan_of(text).cells[0].refused; };
+  const std::string study = "study: a\nrun: program\naxes: {batch: [1, 2]}\n";
+  EXPECT_EQ(refused(study + "program: [echo, '{bacth}']\n"),
+            "program: no setting or axis 'bacth' for {bacth} (did you mean 'batch'?); {{bacth}} is the text "
+            "itself");
+  EXPECT_EQ(refused(study + "program: [echo, '{batch} {run} {record} {{typo}} ${typo}']\n"), "");
+  EXPECT_NE(refused(study + "program: [echo]\nenvironment: {X: '{typo}'}\n").find("environment: "),
+            std::string::npos);
+  EXPECT_NE(refused(study + "program: [echo]\nsetup: '{typo}'\n").find("setup: "), std::string::npos);
+  EXPECT_NE(refused(study + "program: [echo]\ncleanup: [echo, '{typo}']\n").find("cleanup: "),
+            std::string::npos);
+  EXPECT_NE(refused("study: a\nrun: train\nsettings: {out: 'x/{typo}'}\n").find("out: "), std::string::npos);
+}
+
+TEST(Plan, EveryRunLeavesItsOutputsInAPlaceOfItsOwn) {
+  const Job job = first_job(
+      "study: a\nrun: train\nsettings: {out: kept, trace: '/tmp/{batch}/{run}.json', "
+      "eval_every: 5, hosts: machines, batch: 4}\n");
+  EXPECT_EQ(job.command, (Command{"trainyard", "train", "--quiet", "--batch=4", "--eval-every=5",
+                                  "--hosts=machines", "--out={folder}/kept/" + job.run_id,
+                                  "--trace=/tmp/4/" + job.run_id + ".json", "--record={record}"}));
+  EXPECT_EQ(job.outputs,
+            (std::vector<std::string>{"{folder}/kept/" + job.run_id, "/tmp/4/" + job.run_id + ".json"}));
+  expect_complaint("study: a\nrun: bench\nsettings: {eval_every: 2}\n", "unknown setting 'eval_every'");
+  expect_complaint("study: a\nrun: train\nsettings: {eval_every: 0}\n", "at least 1");
+}
+
+TEST(Plan, WorkersOnSeveralNodesAreStartedThere) {
+  const std::string several = "study: a\nrun: train\nsettings: {nodes: 2, threads: 4, devices: 2, strategy: ";
+  const auto has = [](const Job& job, const char* word) {
+    return std::find(job.command.begin(), job.command.end(), word) != job.command.end();
+  };
+  const Job reduced = first_job(several + "allreduce}\n"), served = first_job(several + "bsp}\n");
+  EXPECT_TRUE(has(reduced, "--hosts=slurm"));
+  EXPECT_TRUE(has(served, "--hosts=slurm"));
+  EXPECT_EQ(reduced.resources.cpus_per_task, 2) << "ranks share the threads over the nodes";
+  EXPECT_EQ(served.resources.cpus_per_task, 4) << "workers of servers have them on each";
+  EXPECT_FALSE(
+      has(first_job("study: a\nrun: train\nsettings: {devices: 2, strategy: bsp}\n"), "--hosts=slurm"));
+  const Job ensemble = first_job("study: a\nrun: ensemble\nsettings: {ensemble: e.yaml, nodes: 2}\n");
+  EXPECT_TRUE(has(ensemble, "--hosts=slurm"));
+  ASSERT_EQ(ensemble.outputs.size(), 1u) << "members meet in a folder that all nodes see";
+  EXPECT_EQ(ensemble.outputs[0], "{folder}/ensembles/" + ensemble.run_id);
 }
 
 TEST(Plan, ReproducesTheSeeds240JobsAndRefusesTheTypo) {

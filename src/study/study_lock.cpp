@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace trainyard::study {
@@ -29,6 +30,11 @@ StudyLock::StudyLock(const Folder& folder) {
   ::close(descriptor_);
   const std::string pid(holder, std::strcspn(holder, "\n"));
   fail(ErrorKind::usage, "another process ({}) runs the study in '{}'", pid, folder.path.string());
+}
+
+bool StudyLock::is_held(const Folder& folder) {
+  const Descriptor file(::open((folder.path / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  return file.number() >= 0 && ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 StudyLock::~StudyLock() { ::close(descriptor_); }

@@ -9,6 +9,8 @@ class StudyLock {
  public:
   // Error (usage) when another process holds it.
   explicit StudyLock(const Folder& folder);
+  // Whether some process holds it now.
+  static bool is_held(const Folder& folder);
   ~StudyLock();
   StudyLock(const StudyLock&) = delete;
   StudyLock& operator=(const StudyLock&) = delete;

@@ -1,33 +1,43 @@
 #include "study/supervise.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
+#include <optional>
 
 #include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/node_name.h"
+#include "meter/gpu_watch.h"
 #include "study/child.h"
 #include "study/end_status.h"
+#include "study/places.h"
+#include "study/resource_use.h"
+#include "study/side_commands.h"
 
 namespace trainyard::study {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-std::vector<std::string> with_record_path(std::vector<std::string> command, const fs::path& path) {
-  constexpr std::string_view kPlace = "{record}";
-  for (std::string& word : command)
-    if (const std::size_t at = word.find(kPlace); at != std::string::npos)
-      word.replace(at, kPlace.size(), path.string());
-  return command;
+// With the paths that only this machine knows, as the texts are meant.
+Job with_paths(Job job, const Folder& folder, const fs::path& record) {
+  const auto fill = [&](std::string& text) {
+    text =
+        without_doubled_braces(fill_places(text, [&](const std::string& name) -> std::optional<std::string> {
+          if (name == "record") return record.string();
+          if (name == "folder") return folder.path.string();
+          return std::nullopt;
+        }));
+  };
+  for (std::string& word : job.command) fill(word);
+  for (std::string& path : job.outputs) fill(path);
+  for (auto& [name, value] : job.environment) fill(value);
+  for (std::vector<Command>* commands : {&job.setup, &job.cleanup})
+    for (Command& command : *commands)
+      for (std::string& word : command) fill(word);
+  return job;
 }
 
 // What the child says of itself, or an empty record when it left none that can be read.
@@ -60,14 +70,15 @@ void add_process_figures(const ChildEnd& end, record::RunRecord& run) {
   if (end.wall_seconds > 0) run.figures.emplace("cores_used", cpu_seconds / end.wall_seconds);
 }
 
-}  // namespace
-
-record::RunRecord supervise(const Job& job, const Folder& folder, const std::function<bool()>& stop,
-                            const std::function<void(record::RunRecord&)>& amend) {
-  const fs::path own_record = folder.logs() / (job.run_id + ".child.json");
-  const double started = wall_seconds();
+// The run itself, after its set-up.
+void run_child(const Job& job, const Folder& folder, const fs::path& own_record,
+               const std::function<bool()>& stop, record::RunRecord& run) {
+  for (const std::string& path : job.outputs) make_folders(fs::path(path).parent_path());
+  std::optional<meter::GpuActivity> gpus;
+  if (job.resources.gpus_per_node > 0) gpus.emplace();
   const long kills_before = out_of_memory_kills();
-  const ChildEnd end = run_to_the_end({.command = with_record_path(job.command, own_record),
+  const double started = wall_seconds();
+  const ChildEnd end = run_to_the_end({.command = job.command,
                                        .environment = job.environment,
                                        .log = folder.log(job.run_id),
                                        .time_limit_seconds = job.time_limit_seconds,
@@ -76,19 +87,46 @@ record::RunRecord supervise(const Job& job, const Folder& folder, const std::fun
   EndStatus status = status_of_end(end, job.kind, last_line_of(folder.log(job.run_id)),
                                    out_of_memory_kills() - kills_before);
   std::string complaint;
-  record::RunRecord run = record_left_by_child(own_record, complaint);
+  record::RunRecord left = record_left_by_child(own_record, complaint);
+  left.details.merge(run.details);  // of the set-up
+  run = std::move(left);
   const bool left_one = run.started_seconds > 0 || run.statistics.steps > 0;
   if (status.status == record::Status::ok && job.kind != "program" && !left_one)
     status = {record::Status::failed, complaint.empty() ? "left no record" : complaint};
   if (status.status == record::Status::ok && left_one) status = {run.status, run.reason};
   run.status = status.status;
   run.reason = status.reason;
-  identify(run, job);
   run.exit_code = end.signal != 0 ? 128 + end.signal : end.exit_code;
-  if (run.node.empty()) run.node = host_name();
   run.started_seconds = started;
   run.wall_seconds = end.wall_seconds;
   add_process_figures(end, run);
+  check_use(job, run);
+  if (gpus) check_gpus(job, gpus->finish(), run);
+}
+
+}  // namespace
+
+record::RunRecord supervise(const Job& asked, const Folder& folder, const std::function<bool()>& stop,
+                            const std::function<void(record::RunRecord&)>& amend) {
+  const fs::path own_record = folder.logs() / (asked.run_id + ".child.json");
+  const Job job = with_paths(asked, folder, own_record);
+  record::RunRecord run;
+  {
+    const CleanupNote note(job, folder);
+    run.started_seconds = wall_seconds();
+    bool stopped = false;
+    const std::string obstacle = run_setup(job, folder, stop, run, stopped);
+    if (obstacle.empty()) {
+      run_child(job, folder, own_record, stop, run);
+    } else {
+      run.status = stopped ? record::Status::interrupted : record::Status::refused;
+      run.reason = stopped ? "the study was interrupted" : obstacle;
+      run.wall_seconds = wall_seconds() - run.started_seconds;
+    }
+    run_cleanup(job, folder, run);
+  }
+  identify(run, job);
+  if (run.node.empty()) run.node = node_name();
   check_clock(folder, run);
   if (amend) amend(run);
   record::write_run_record(run, folder.record(job.run_id));

@@ -2,23 +2,139 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/nearest_name.h"
 
 namespace trainyard::study {
 
+namespace {
+
+[[noreturn]] void complain_at(const std::string& file_name, const YAML::Mark& mark, const std::string& what) {
+  // Of an empty file: -1.
+  fail(ErrorKind::config, "{}:{}:{}: {}", file_name, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1,
+       what);
+}
+
+// Bytes of the character that begins here; 0: it is not UTF-8 (RFC 3629, section 4).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xC2 && first <= 0xDF   ? 2
+                             : first >= 0xE0 && first <= 0xEF ? 3
+                             : first >= 0xF0 && first <= 0xF4 ? 4
+                                                              : 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  const bool too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool no_character = (first == 0xED && byte(1) > 0x9F) || (first == 0xF4 && byte(1) > 0x8F);
+  return too_long || no_character ? 0 : length;
+}
+
+// Values become names of files, JSON and rows of the store, which take nothing else.
+void refuse_other_encodings(std::string_view text, const std::string& file_name) {
+  int line = 1;
+  for (std::size_t at = 0, length; at < text.size(); at += length) {
+    length = utf8_length(text.substr(at));
+    if (length == 0) fail(ErrorKind::config, "{}:{}: text in UTF-8 expected", file_name, line);
+    line += text[at] == '\n' ? 1 : 0;
+  }
+}
+
+// Counts what a document would be, without building any of it. Each alias counts as all that it stands for,
+// which also bounds how deep aliases of aliases can lead: a chain of k holds k (k + 1) / 2 nodes.
+class LimitCheck : public YAML::EventHandler {
+ public:
+  explicit LimitCheck(const std::string& file_name) : file_name_(file_name) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_leaf(mark, anchor); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string&) override {
+    add_leaf(mark, anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = nodes_of_.find(anchor);
+    if (found == nodes_of_.end()) complain_at(file_name_, mark, "an alias inside of what it stands for");
+    add(mark, found->second);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    YAML::anchor_t anchor;
+    std::int64_t nodes_before;
+  };
+
+  void add(const YAML::Mark& mark, std::int64_t nodes) {
+    nodes_ += nodes;
+    if (nodes_ > YamlReader::kMostNodes)
+      complain_at(
+          file_name_, mark,
+          fmt::format("more than {} values, aliases counted as what they stand for", YamlReader::kMostNodes));
+  }
+  void add_leaf(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    add(mark, 1);
+    if (anchor != YAML::NullAnchor) nodes_of_[anchor] = 1;
+  }
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (open_.size() == YamlReader::kMostDepth)
+      complain_at(file_name_, mark,
+                  fmt::format("lists and mappings more than {} deep", YamlReader::kMostDepth));
+    open_.push_back({anchor, nodes_});
+    add(mark, 1);
+  }
+  void close() {
+    const Open closed = open_.back();
+    open_.pop_back();
+    if (closed.anchor != YAML::NullAnchor) nodes_of_[closed.anchor] = nodes_ - closed.nodes_before;
+  }
+
+  const std::string& file_name_;
+  std::int64_t nodes_ = 0;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, std::int64_t> nodes_of_;  // of anchors whose node is complete
+};
+
+}  // namespace
+
 YamlReader YamlReader::parse(const std::string& text, const std::string& file_name) {
+  if (text.size() > kMostBytes) fail(ErrorKind::config, "'{}': more than {} bytes", file_name, kMostBytes);
+  refuse_other_encodings(text, file_name);
   try {
+    std::istringstream stream(text);
+    LimitCheck limits(file_name);
+    YAML::Parser(stream).HandleNextDocument(limits);
     const YamlReader root(YAML::Load(text), file_name);
     root.refuse_repeated_keys();
     return root;
   } catch (const YAML::Exception& error) {
-    fail(ErrorKind::config, "{}:{}:{}: {}", file_name, error.mark.line + 1, error.mark.column + 1, error.msg);
+    complain_at(file_name, error.mark, error.msg);
   }
+}
+
+YamlReader YamlReader::read(const std::filesystem::path& file) {
+  const std::vector<std::byte> bytes = read_file(file, kMostBytes);
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
 }
 
 void YamlReader::refuse_repeated_keys() const {
@@ -32,12 +148,7 @@ void YamlReader::refuse_repeated_keys() const {
   }
 }
 
-std::string YamlReader::where() const {
-  const YAML::Mark mark = node_.Mark();  // of an empty file: -1
-  return fmt::format("{}:{}:{}", file_name_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
-}
-
-void YamlReader::complain(const std::string& what) const { fail(ErrorKind::config, "{}: {}", where(), what); }
+void YamlReader::complain(const std::string& what) const { complain_at(file_name_, node_.Mark(), what); }
 
 std::vector<YamlReader::Entry> YamlReader::entries() const {
   if (!node_.IsMap()) complain("'key: value' lines expected");
@@ -65,33 +176,41 @@ record::Value YamlReader::value() const {
   return quoted() ? record::Value(text()) : record::to_value(text());
 }
 
-std::int64_t YamlReader::integer(std::int64_t least) const {
+std::int64_t YamlReader::integer(const record::NumberRange& range) const {
+  TRAINYARD_CHECK(range.is_whole());
   const record::Value found = value();
-  const auto* number = std::get_if<std::int64_t>(&found);
-  if (number == nullptr || *number < least)
-    complain(fmt::format("'{}' given, a whole number of at least {} expected", text(), least));
-  return *number;
+  if (!range.contains(found)) complain(range.complaint(text()));
+  return std::get<std::int64_t>(found);
 }
 
-double YamlReader::number_with_unit(const std::vector<std::pair<std::string, double>>& units,
+double YamlReader::number(const record::NumberRange& range) const {
+  const record::Value found = value();
+  if (!range.contains(found)) complain(range.complaint(text()));
+  return record::number_or(found, 0);
+}
+
+double YamlReader::number_with_unit(const std::vector<std::pair<std::string, double>>& units, double least,
                                     const char* example) const {
+  constexpr double kMost = 1e15;  // a petabyte; no conversion of it to an integer can overflow
   const std::string given = text();
   double number = 0;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
   const std::string unit(end, given.data() + given.size());
   for (const auto& [name, factor] : units)
-    if (error == std::errc() && unit == name && number > 0) return number * factor;
+    if (error == std::errc() && unit == name && number * factor >= least && number * factor <= kMost)
+      return number * factor;
   complain(fmt::format("'{}' given, something like {} expected", given, example));
 }
 
 double YamlReader::seconds() const {
-  return number_with_unit({{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}}, "90s, 15m or 3h");
+  constexpr double kLeastSeconds = 1e-6;
+  return number_with_unit({{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}}, kLeastSeconds, "90s, 15m or 3h");
 }
 
 std::int64_t YamlReader::bytes() const {
   constexpr double kKiB = 1024;
   return static_cast<std::int64_t>(number_with_unit(
-      {{"", 1}, {"KiB", kKiB}, {"MiB", kKiB * kKiB}, {"GiB", kKiB * kKiB * kKiB}}, "512MiB or 2GiB"));
+      {{"", 1}, {"KiB", kKiB}, {"MiB", kKiB * kKiB}, {"GiB", kKiB * kKiB * kKiB}}, 1, "512MiB or 2GiB"));
 }
 
 std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {

@@ -69,8 +69,8 @@ std::vector<std::vector<int>> share_cores(int threads, int devices) {
   if (threads % devices != 0)
     fail(ErrorKind::usage, "--threads {}: cannot be shared equally by {} devices", threads, devices);
   const int each = threads == 0 ? pool_limit(most / devices) : threads / devices;
-  if (each > pool_limit(most)) fail(ErrorKind::usage, "--threads {}: built without OpenMP", threads);
   if (threads > most || threads < 0) cores_for(threads);  // refuses
+  if (each > pool_limit(most)) fail(ErrorKind::usage, "--threads {}: built without OpenMP", threads);
   std::vector<std::vector<int>> shares;
   for (int device = 0; device < devices; ++device) {
     const auto first = process_cores().begin() + device * each;

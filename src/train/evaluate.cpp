@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "train/stop_request.h"
+#include "base/stop_request.h"
 
 namespace trainyard::train {
 

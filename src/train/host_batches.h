@@ -22,13 +22,14 @@ class HostBatches {
   // Tells `tracer`, which may be null, when the batch came.
   std::int64_t fill(int device, StepTracer* tracer = nullptr);
 
-  // So far, while no batch was ready.
-  double wait_seconds(int device) const { return streams_[static_cast<std::size_t>(device)]->wait_seconds(); }
+  // So far, in fill(): until a batch was ready, was handed over and copied. Steps stand still meanwhile.
+  double wait_seconds(int device) const { return wait_seconds_[static_cast<std::size_t>(device)]; }
   double longest_wait_seconds() const;  // of all devices
 
  private:
   Replicas& replicas_;
   std::vector<std::unique_ptr<data::BatchStream>> streams_;
+  std::vector<double> wait_seconds_;  // by device, each written by its thread
 };
 
 }  // namespace trainyard::train

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/stop_request.h"
 #include "engine/checkpoint.h"
-#include "train/stop_request.h"
 
 namespace trainyard::train {
 
@@ -52,7 +52,10 @@ TrainResult combine(const std::vector<TrainResult>& devices) {
   const auto count = static_cast<double>(devices.size());
   double first_loss = 0, final_loss = 0, accuracy = 0;
   whole.images_consumed = 0;
-  if (devices.size() > 1) whole.loss_curve = {};
+  if (devices.size() > 1) {
+    whole.loss_curve = {};
+    whole.accuracy_curve.clear();
+  }
   whole.facts.threads *= static_cast<int>(devices.size());
   whole.facts.flops_per_step *= static_cast<std::int64_t>(devices.size());
   whole.facts.bytes_per_step *= static_cast<std::int64_t>(devices.size());
@@ -63,6 +66,7 @@ TrainResult combine(const std::vector<TrainResult>& devices) {
     const auto done = static_cast<std::int64_t>(each.step_seconds.size());
     whole.images_consumed += done > 0 ? each.images_consumed / done * steps : 0;  // in the common steps
     whole.interrupted = whole.interrupted || each.interrupted;
+    whole.diverged = whole.diverged || each.diverged;
     whole.seconds = std::max(whole.seconds, each.seconds);
     whole.final_step = std::min(whole.final_step, each.final_step);
     whole.input_wait_seconds = std::max(whole.input_wait_seconds, each.input_wait_seconds);

@@ -1,5 +1,7 @@
 #include "train/loss_curve.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace trainyard::train {
@@ -34,6 +36,13 @@ void LossCurve::merge_neighbours() {
   }
   points_.resize(points_.size() / 2);  // kMostPoints is even
   per_point_ *= 2;
+}
+
+bool has_diverged(double first_loss, std::span<const double> last_losses) {
+  constexpr double kFactor = 1000;
+  return !last_losses.empty() && std::all_of(last_losses.begin(), last_losses.end(), [&](double loss) {
+    return loss > kFactor * std::max(first_loss, 1.0);
+  });
 }
 
 }  // namespace trainyard::train

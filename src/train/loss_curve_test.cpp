@@ -1,5 +1,7 @@
 #include "train/loss_curve.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace trainyard::train {
@@ -46,6 +48,19 @@ TEST(LossCurve, AddsToMergedPointsByWeight) {
   curve.add(1001, 1, 5);
   ASSERT_EQ(curve.points().size(), LossCurve::kMostPoints / 2 + 1);
   EXPECT_EQ(curve.points().back(), (LossCurve::Point{1001, 1004, 2}));
+}
+
+TEST(Diverged, WhenTheLastLossesAreAllFarAboveTheFirst) {
+  const auto diverged = [](double first, std::vector<double> last) { return has_diverged(first, last); };
+  EXPECT_TRUE(diverged(2.3, {2.5e29}));
+  EXPECT_TRUE(diverged(2.3, {3000, 1e5, 2e9}));
+  EXPECT_TRUE(diverged(1e-4, {1001, 2000}));
+  EXPECT_FALSE(diverged(2.3, {}));
+  EXPECT_FALSE(diverged(2.3, {2.0, 1.9}));
+  EXPECT_FALSE(diverged(2.3, {1e9, 40, 2.5}));  // it came back
+  EXPECT_FALSE(diverged(2.3, {100, 200, 400}));
+  EXPECT_FALSE(diverged(1e-4, {2.3, 2.3}));  // far above a first loss of a network that had learnt all
+  EXPECT_FALSE(diverged(1e6, {2e6, 5e6}));   // it began there
 }
 
 }  // namespace

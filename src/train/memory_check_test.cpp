@@ -43,6 +43,10 @@ TEST(MemoryCheck, AvailableIsTheLeastOfWhatLimits) {
   EXPECT_EQ(meter::available_bytes(machine.files()), 1000 * 1024);
   machine.write("/proc/self/cgroup", "0::/").write("/sys/fs/cgroup/memory.max", "1024");
   EXPECT_EQ(meter::available_bytes(machine.files()), 1);  // this process has more already
+  machine.write("/sys/fs/cgroup/memory.max", "900000")
+      .write("/sys/fs/cgroup/memory.current", "500000")
+      .write("/sys/fs/cgroup/memory.stat", "anon 100000\ninactive_file 200000\n");
+  EXPECT_EQ(meter::available_bytes(machine.files()), 600000);  // others of the group have the rest
 }
 
 }  // namespace

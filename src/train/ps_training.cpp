@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
+#include "base/stop_request.h"
 #include "data/image_batches.h"
 #include "engine/checkpoint.h"
 #include "meter/noise.h"
@@ -19,7 +20,6 @@
 #include "train/evaluate.h"
 #include "train/events.h"
 #include "train/run_identity.h"
-#include "train/stop_request.h"
 
 namespace trainyard::train {
 namespace {
@@ -92,6 +92,11 @@ class PsTrainingRun {
     result_.interrupted = StopRequest::asked();
     result_.final_step = header_.step;
     result_.first_loss = header_.first_loss;
+    // One loss an update: all of them are still there, the first one too.
+    const bool with_first =
+        !losses_.empty() && losses_.size() == result_.step_seconds.size() && !result_.resumed_from;
+    result_.diverged = has_diverged(static_cast<double>(header_.first_loss),
+                                    std::span(std::as_const(losses_)).subspan(with_first ? 1 : 0));
     result_.final_loss = final_loss();
     result_.seconds = now_seconds() - start;
     result_.feed = Feed::host;
@@ -113,7 +118,7 @@ class PsTrainingRun {
 
   void resume() {
     const auto latest = engine::latest_checkpoint(folder_->path());
-    TRAINYARD_CHECK(latest.has_value());
+    if (!latest) return;  // the folder was opened to resume or begin
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
     header_.step = saved_step_ = result_.first_step = found.step;
     header_.first_loss = found.first_loss;
@@ -130,7 +135,7 @@ class PsTrainingRun {
            options_.steps);
     header_.reached = to_reached(start_);
     result_.resumed_from = result_.checkpoint = latest;
-    if (!options_.quiet) fmt::print(stderr, "resumed from '{}'\n", latest->string());
+    if (!options_.quiet) print_note(fmt::format("resumed from '{}'\n", latest->string()));
   }
 
   void begin() {
@@ -199,7 +204,7 @@ class PsTrainingRun {
         return true;
       case News::Kind::lost:
         ++exchange_.lost_servers;
-        if (!options_.quiet) fmt::print(stderr, "trainyard: lost {}\n", news.words);
+        if (!options_.quiet) print_note(fmt::format("trainyard: lost {}\n", news.words));
         return false;
       case News::Kind::failed:
         failure.emplace(ErrorKind::peer, news.words);
@@ -329,15 +334,17 @@ class PsTrainingRun {
   }
 
   void evaluate() {
+    const double trained_seconds = last_noted_ > began_ ? last_noted_ - began_ : 0;
     const double accuracy = evaluator_->accuracy();
     if (StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
+    result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     if (events_ != nullptr) {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
       events_->add(header_.step, scalars);
     }
     if (!options_.quiet && !finished_at_)
-      fmt::print(stderr, "step {}: test accuracy {:.4f}\n", header_.step, accuracy);
+      print_note(fmt::format("step {}: test accuracy {:.4f}\n", header_.step, accuracy));
   }
 
   const TrainOptions& options_;

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/stop_request.h"
 #include "ps/coordinator.h"
 #include "train/leased_batches.h"
-#include "train/stop_request.h"
 
 namespace trainyard::train {
 namespace {

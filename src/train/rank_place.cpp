@@ -7,6 +7,7 @@
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/node_name.h"
 #include "train/deployment.h"
 
 namespace trainyard::train {
@@ -16,9 +17,11 @@ using comm::collective::Collective;
 
 constexpr int kCores = 1024;
 
+using Name = std::array<char, 64>;
+
 // A machine and some cores of it.
 struct Address {
-  std::array<char, 64> machine{};
+  Name machine{};
   std::array<std::uint64_t, kCores / 64> cores{};  // one bit each
 
   bool operator==(const Address&) const = default;
@@ -33,6 +36,14 @@ Address address_of(std::span<const int> cores) {
   return address;
 }
 
+std::vector<std::string> nodes_of(Collective& ranks) {
+  Name own{};
+  node_name().copy(own.data(), own.size() - 1);
+  std::vector<std::string> nodes;
+  for (const Name& name : gather(ranks, own)) nodes.emplace_back(name.data());
+  return nodes;
+}
+
 }  // namespace
 
 RankPlace find_place(Collective& ranks, int threads) {
@@ -40,6 +51,7 @@ RankPlace find_place(Collective& ranks, int threads) {
     fail(ErrorKind::usage, "--threads {}: cannot be shared equally by {} workers", threads, ranks.size());
   const Address own = address_of(process_cores());
   RankPlace place;
+  place.nodes = nodes_of(ranks);
   int before = 0, sharers = 0;  // of the same cores
   int rank = 0;
   for (const Address& address : gather(ranks, own)) {
@@ -68,7 +80,7 @@ RanksUse combine_use(Collective& ranks, const meter::CpuUse& cpu, std::span<cons
   const Own own{address_of(cores_in_reach), cpu.user_seconds, cpu.system_seconds, input_wait_seconds};
   RanksUse use;
   use.beside_seconds = -cpu.cpu_seconds();
-  std::vector<std::array<char, 64>> machines;
+  std::vector<Name> machines;
   for (const Own& each : gather(ranks, own)) {
     use.user_seconds += each.user_seconds;
     use.system_seconds += each.system_seconds;

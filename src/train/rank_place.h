@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/collective/collective.h"
@@ -11,7 +12,8 @@ namespace trainyard::train {
 // Where one of several processes that train together computes.
 struct RankPlace {
   std::vector<int> cores;
-  int on_machine = 0;  // its number among the ranks of its machine
+  int on_machine = 0;              // its number among the ranks of its machine
+  std::vector<std::string> nodes;  // on which each rank runs, by rank
 };
 
 // `threads`: of all ranks together, 0 meaning as many as can be shared equally. Ranks that may use the same

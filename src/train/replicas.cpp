@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/stop_request.h"
 #include "train/rank_place.h"
-#include "train/stop_request.h"
 
 namespace trainyard::train {
 namespace {
@@ -92,6 +92,7 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
   if (ranks != nullptr) {
     const RankPlace place = find_place(*ranks, options.threads);
     cores = {place.cores};
+    nodes_ = place.nodes;
     pin_all_threads(place.cores);  // MPI's own came before we knew
     wanted.device = device_of(options, place);
   } else if (options.cores.empty()) {
@@ -143,7 +144,8 @@ RunFacts Replicas::facts() const {
           static_cast<std::int64_t>(first.executor().plan().total_bytes()),
           first.device_bytes(),
           deployment_.strategy == Strategy::allreduce ? collective_ : "",
-          ranks_ == nullptr ? 1 : ranks_->size()};
+          ranks_ == nullptr ? 1 : ranks_->size(),
+          nodes_};
 }
 
 void Replicas::spread(std::span<std::byte> bytes) {

@@ -19,10 +19,11 @@ struct RunFacts {
   std::string backend;
   int threads = 0;
   std::int64_t parameters = 0, flops_per_step = 0, bytes_per_step = 0;
-  std::int64_t plan_bytes = 0;    // of all that a step of one device has in memory
-  std::int64_t device_bytes = 0;  // that a device's memory has less than before; 0: not known
-  std::string collective;         // by which devices exchange: "local", "mpi", "nccl"; "": they do not
-  int ranks = 1;                  // processes
+  std::int64_t plan_bytes = 0;       // of all that a step of one device has in memory
+  std::int64_t device_bytes = 0;     // that a device's memory has less than before; 0: not known
+  std::string collective;            // by which devices exchange: "local", "mpi", "nccl"; "": they do not
+  int ranks = 1;                     // processes
+  std::vector<std::string> nodes{};  // on which they run, by rank; none: all on this one
 };
 
 // A network on every device of a run: one session each, with a thread and cores of its own. Device 0's thread
@@ -92,6 +93,7 @@ class Replicas {
   std::vector<std::unique_ptr<comm::collective::Collective>> members_;  // what this process made, by device
   comm::collective::Collective* state_ranks_ = nullptr;  // of the memory in which sessions keep their state
   const char* collective_ = "local";
+  std::vector<std::string> nodes_;      // of the ranks
   std::unique_ptr<Exchange> exchange_;  // null: none
   std::vector<std::int64_t> images_;    // each device consumed in the step
   float loss_ = 0;

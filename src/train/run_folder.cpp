@@ -37,7 +37,8 @@ RunFolder::RunFolder(const std::filesystem::path& path, Existing existing) : pat
          "--out '{}' already has checkpoints ({}): give --resume, --overwrite or another folder",
          path_.string(), latest->filename().string());
   if (existing == Existing::resume && !latest)
-    fail(ErrorKind::config, "--resume: no checkpoint in '{}'", path_.string());
+    fail(ErrorKind::config, "--resume: no checkpoint in '{}'; --resume=auto would begin then",
+         path_.string());
   make_folders(path_);
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail(ErrorKind::io, "cannot open folder '{}': {}", path_.string(), std::strerror(errno));
@@ -59,7 +60,9 @@ std::vector<std::unique_ptr<RunFolder>> open_device_folders(const std::filesyste
     some = some || engine::latest_checkpoint(paths.back());
   }
   if (existing == Existing::resume && !some)
-    fail(ErrorKind::config, "--resume: no checkpoint in '{}/device-0' or beside it", path.string());
+    fail(ErrorKind::config,
+         "--resume: no checkpoint in '{}/device-0' or beside it; --resume=auto would begin then",
+         path.string());
   std::vector<std::unique_ptr<RunFolder>> folders;
   for (const auto& each : paths) {
     const bool anew = existing == Existing::resume && !engine::latest_checkpoint(each);

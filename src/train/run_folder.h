@@ -7,13 +7,14 @@
 namespace trainyard::train {
 
 // How a run treats what is already in its folder.
-enum class Existing { refuse, resume, overwrite };
+enum class Existing { refuse, resume, resume_or_begin, overwrite };
 
 // The folder in which one run keeps its checkpoints, event files and record. Locked against other processes
 // while this lives.
 class RunFolder {
  public:
-  // refuse: Error (usage) when checkpoints are there. resume: Error (config) when none is there.
+  // refuse: Error (usage) when checkpoints are there. resume: Error (config) when none is there;
+  // resume_or_begin takes both, for jobs that a cluster starts again without asking how far they came.
   // overwrite: removes checkpoints, event files and record of the run before, and nothing else.
   RunFolder(const std::filesystem::path& path, Existing existing);
   ~RunFolder();

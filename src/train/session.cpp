@@ -28,6 +28,14 @@ plan::CompiledStep compile_step(const SessionOptions& options, const backend::Ba
   return plan::compile(step_model(options).graph, backend, compile_options(options));
 }
 
+std::size_t checked_plan_bytes(const SessionOptions& options, const backend::Backend& backend) {
+  const networks::Model model = step_model(options);
+  check_memory(options, model.graph, *backend.device());
+  const plan::CompiledStep step = plan::compile(model.graph, backend, compile_options(options));
+  check_memory(options, step.plan, *step.device);
+  return step.plan.total_bytes();
+}
+
 Session::Session(const SessionOptions& options) : options_(options) {
   if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
   options_.threads = limit_to(options_.cores);

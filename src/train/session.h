@@ -77,4 +77,8 @@ class Session {
 // The compiled step alone, for plans that are only looked at.
 plan::CompiledStep compile_step(const SessionOptions& options, const backend::Backend& backend);
 
+// Memory that a step takes, by its plan. Error (unsupported), as a session's, when that is more than there
+// is.
+std::size_t checked_plan_bytes(const SessionOptions& options, const backend::Backend& backend);
+
 }  // namespace trainyard::train

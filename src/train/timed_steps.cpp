@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/stop_request.h"
 #include "train/device_loop.h"
 #include "train/independent.h"
 
@@ -67,7 +68,7 @@ class Loop {
 // Where nobody said which steps to trace. `next`: the first that is not done.
 template <typename Take>
 void trace_behind(const TimingOptions& options, std::int64_t next, const Take& take) {
-  if (options.tracer == nullptr || options.tracer->is_chosen()) return;
+  if (options.tracer == nullptr || options.tracer->is_chosen() || StopRequest::asked()) return;
   const std::int64_t count = options.tracer->count();
   options.tracer->choose(next + count, next, next + 2 * count);
   for (std::int64_t step = next; step < options.tracer->end(); ++step) take(step);
@@ -81,8 +82,9 @@ TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOpti
   const meter::GpuWatch watch(session.executor().device().pci_address());
   TimedSteps timed;
   std::int64_t step = 0;
+  bool enough = false;
   const auto run = [&](std::int64_t until, std::vector<double>& seconds, bool counted) {
-    while (step < until) {
+    while (step < until && !enough) {
       const std::int64_t most =
           options.tracer == nullptr ? until - step : options.tracer->unnoted(step, until - step);
       const bool noted = options.tracer != nullptr && options.tracer->kind(step) != StepTracer::Kind::none;
@@ -98,13 +100,11 @@ TimedSteps time_on_device(Session& session, std::uint64_t seed, const TimingOpti
         timed.wall_seconds += done.wall_seconds;
         timed.input_wait_seconds += done.wait_seconds;
       }
-      bool enough = false;
       for (const double each : done.seconds) {
         seconds.push_back(each);
         ++step;
         if (options.after_step != nullptr && !options.after_step(step, each)) enough = true;
       }
-      if (enough) return;
     }
   };
   run(options.warmup_steps, timed.warmup_seconds, false);

@@ -13,12 +13,12 @@ namespace trainyard::train {
 
 struct TimingOptions {
   std::int64_t warmup_steps = 5, steps = 50;
-  // After each step, in device 0's thread, with the steps done so far; false: enough.
+  // After each step, in device 0's thread, with the steps done so far; false: enough, also while warming up.
   std::function<bool(std::int64_t done, double seconds)> after_step;
   HostFeed* feed = nullptr;        // of device 0, which is not the host
   HostBatches* batches = nullptr;  // of devices that are the host
   // Null: nobody traces. Steps that it traces are not among the timed ones; where nobody said which, they
-  // come behind them. REQUIRES: devices that are not independent.
+  // come behind them, unless a StopRequest was asked to stop. REQUIRES: devices that are not independent.
   StepTracer* tracer = nullptr;
 };
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/progress.h"
+#include "base/stop_request.h"
 #include "data/image_batches.h"
 #include "engine/checkpoint.h"
 #include "train/device_loop.h"
@@ -21,7 +22,6 @@
 #include "train/host_batches.h"
 #include "train/rank_place.h"
 #include "train/run_identity.h"
-#include "train/stop_request.h"
 
 namespace trainyard::train {
 namespace {
@@ -60,6 +60,10 @@ class TrainingRun {
     const std::int64_t recent = std::min(header_.step - result_.first_step, TrainResult::kFinalLosses);
     result_.final_loss = std::accumulate(losses_.begin(), losses_.begin() + recent, 0.0) /
                          static_cast<double>(recent);  // no step here: not a number
+    const auto last = std::span(std::as_const(losses_)).first(static_cast<std::size_t>(recent));
+    const bool with_first = recent > 0 && recent == header_.step;
+    result_.diverged =
+        has_diverged(static_cast<double>(header_.first_loss), last.subspan(with_first ? 1 : 0));
     result_.seconds = now_seconds() - start;
     result_.facts = replicas_.facts();
     return std::move(result_);
@@ -78,7 +82,7 @@ class TrainingRun {
 
   void load() {
     const auto latest = engine::latest_checkpoint(folder_->path());
-    TRAINYARD_CHECK(latest.has_value());  // the folder was opened for resuming
+    if (!latest) return;  // the folder was opened to resume or begin
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
     if (found.step > options_.steps)
       fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
@@ -86,7 +90,7 @@ class TrainingRun {
     header_.step = found.step;
     header_.first_loss = found.first_loss;
     result_.resumed_from = result_.checkpoint = latest;
-    if (!options_.quiet) fmt::print(stderr, "resumed from '{}'\n", latest->string());
+    if (!options_.quiet) print_note(fmt::format("resumed from '{}'\n", latest->string()));
   }
 
   void train() {
@@ -234,16 +238,18 @@ class TrainingRun {
   }
 
   void evaluate() {
+    const double trained_seconds = first_began_ > 0 ? now_seconds() - first_began_ : 0;
     const double accuracy = evaluator_->accuracy();
     if (StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
+    result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     evaluated_step_ = header_.step;
     if (events_ != nullptr) {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
       events_->add(header_.step, scalars);
     }
     if (!options_.quiet && header_.step < options_.steps)
-      fmt::print(stderr, "step {}: test accuracy {:.4f}\n", header_.step, accuracy);
+      print_note(fmt::format("step {}: test accuracy {:.4f}\n", header_.step, accuracy));
   }
 
   void save() {

@@ -32,9 +32,16 @@ struct TrainOptions {
   // With a folder:
   std::int64_t checkpoint_every = 500;
   int keep = 2;
-  bool resume = false;
+  bool resume = false;  // from the newest checkpoint of the folder, if it has one: see Existing
   bool quiet = false;
   StepTracer* tracer = nullptr;  // null: nobody traces
+};
+
+// What an evaluation found.
+struct AccuracyPoint {
+  double seconds = 0;     // since the first step of this run began, until the evaluation began
+  std::int64_t step = 0;  // steps that the parameters had seen
+  double accuracy = 0;
 };
 
 struct TrainResult {
@@ -51,8 +58,10 @@ struct TrainResult {
   std::vector<int> cores_in_reach;              // of any thread, at their end
   float first_loss = 0;                         // of step 0, also when resumed: before any update
   double final_loss = 0;                        // mean over the last kFinalLosses steps done here
+  bool diverged = false;                        // by these last losses (loss_curve.h)
   LossCurve loss_curve;                         // of one network: empty when devices are independent
   std::optional<double> test_accuracy;
+  std::vector<AccuracyPoint> accuracy_curve;  // every evaluation; empty when devices are independent
   double seconds = 0;             // from the first step to the end of the last evaluation and checkpoint
   double input_wait_seconds = 0;  // of the device that waited longest
   std::optional<std::filesystem::path> checkpoint, resumed_from;

@@ -35,7 +35,7 @@ TrainResult run(const std::filesystem::path& out, Trial trial = {}) {
   const data::Dataset dataset = small_dataset();
   Replicas replicas(trial.session, {});
   const RunFolder folder(out, trial.existing);
-  trial.train.resume = trial.existing == Existing::resume;
+  trial.train.resume = trial.existing == Existing::resume || trial.existing == Existing::resume_or_begin;
   return run_training(replicas, dataset, trial.train, &folder);
 }
 
@@ -112,6 +112,21 @@ TEST(Training, FoldersAreNotMixed) {
   anew.train.steps = 1;
   run(out, anew);
   EXPECT_EQ(engine::list_checkpoints(out).size(), 1u);
+}
+
+TEST(Training, AJobThatIsQueuedAgainBeginsOrGoesOn) {
+  const TestFolder folder;
+  const auto out = folder.path() / "run";
+  Trial trial{.existing = Existing::resume_or_begin};
+  trial.train.steps = 4;
+  const TrainResult first = run(out, trial);
+  EXPECT_FALSE(first.resumed_from.has_value());
+  EXPECT_EQ(first.final_step, 4);
+  trial.train.steps = 6;
+  const TrainResult second = run(out, trial);
+  ASSERT_TRUE(second.resumed_from.has_value());
+  EXPECT_EQ(second.resumed_from->filename(), "step-00000004");
+  EXPECT_EQ(second.first_loss, first.first_loss);
 }
 
 TEST(Training, OneRunAtATimeInAFolder) {

@@ -20,4 +20,15 @@ struct OpenedPage {
 // `folder` gets the browser's profile.
 OpenedPage open_page(const std::filesystem::path& page, const std::filesystem::path& folder);
 
+// How a person looks at the page.
+struct Reader {
+  int width = 1280;           // of the place that the page has, in pixels
+  bool prefers_dark = false;  // in the settings of the system
+};
+
+// What the body of an asynchronous function in JavaScript returns, as JSON, once the page's charts are drawn.
+// It runs in a copy of the page beside it, so that relative links stay what they are. "" without an answer.
+std::string ask_page(const std::filesystem::path& page, const std::filesystem::path& folder,
+                     const Reader& reader, const std::string& function);
+
 }  // namespace trainyard::browser_test

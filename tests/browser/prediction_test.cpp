@@ -29,6 +29,21 @@ class PredictionPageTest : public ReportTest {
     return opened.dom;
   }
 
+  // Nothing is wider than a narrow screen, and nothing is cut.
+  void expect_narrow(const std::string& page) const {
+    const std::string answer = ask_page(path() / page, path() / "chromium", {400, true}, R"js(
+      const outside = [...document.querySelectorAll('main *')].filter(element => element.getBoundingClientRect().right > 401 &&
+        !element.closest('.scroll') && !element.closest('svg')).map(element => element.tagName + element.id);
+      return {outside, cut: [...document.querySelectorAll('svg text')].filter(text => text.textContent.endsWith('\u2026')).length,
+              ground: getComputedStyle(document.body).backgroundColor};
+    )js");
+    ASSERT_NE(answer, "") << page;
+    const nlohmann::json seen = nlohmann::json::parse(answer);
+    EXPECT_EQ(seen["outside"], nlohmann::json::array()) << page;
+    EXPECT_EQ(seen["cut"], 0) << page;
+    EXPECT_EQ(seen["ground"], "rgb(15, 20, 26)") << page;
+  }
+
   static std::size_t marks(const std::string& dom, const std::string& chart, const std::string& kind) {
     const std::size_t begin = dom.find("<figure id=\"chart-" + chart + "\""),
                       end = dom.find("</figure>", begin);
@@ -57,12 +72,14 @@ TEST_F(PredictionPageTest, DrawsPredictionsAndPlacements) {
   EXPECT_EQ(marks(eval, "off", "rule mark"), 24u + 3);
   EXPECT_EQ(marks(eval, "errors-family", "bar"), 3u);
   EXPECT_EQ(marks(eval, "coverage", "bar"), 3u);
+  expect_narrow("eval.html");
 
   const auto placed =
       made("place jobs.yaml --cluster cluster.yaml --policy all --report plan.html --charts figures --json");
   const std::string plan = drawn("plan.html", 3);
   EXPECT_EQ(marks(plan, "gantt", "bar"), 12u);
   EXPECT_EQ(marks(plan, "jobs", "bar"), 2u * 12);
+  expect_narrow("plan.html");
   ASSERT_EQ(placed["files"].size(), 3u);
   EXPECT_NE(content(placed["files"][1]).find("aria-roledescription=\"bar\""), std::string::npos);
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backend/backend.h"
 #include "cli/cli_fixture.h"
 #include "predict/device.h"
 
@@ -38,6 +39,58 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
 TEST_F(ProbeTest, ADeviceThatWasNotMeasuredIsNone) {
   std::ofstream(work() / "machine.json") << run("probe --machine --json").out;
   expect_error(ErrorKind::config, "no device here", [&] { predict::read_devices(work() / "machine.json"); });
+}
+
+// As on a machine that announces tiles and does not run them: trials die, the program does not.
+class FaultyMachineTest : public CliTest {
+ protected:
+  CommandResult run_faulty(const std::string& arguments, const std::string& faulty = "AVX") const {
+    CommandOptions given = options();
+    given.environment["TRAINYARD_FAULTY_ISA"] = faulty;
+    return cli_test::run(trainyard(arguments), given);
+  }
+};
+
+TEST_F(FaultyMachineTest, ProbeSurvivesAndSaysSo) {
+  if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
+  const CommandResult text = run_faulty("probe --threads 1 --seconds 0.001");
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("instructions                 SSE41; a process that tried "), std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find(" died of signal 4 (Illegal instruction)"), std::string::npos) << text.out;
+  const Json report = Json::parse(run_faulty("probe --threads 1 --seconds 0.001 --json").out);
+  EXPECT_EQ(report["kernel_isa"]["name"], "SSE41");
+  EXPECT_EQ(report["kernel_isa"]["reason"], "died of signal 4 (Illegal instruction)");
+  EXPECT_EQ(report["kernel_isa"]["refused"], report["provenance"]["cpu"]["refused_isa"]);
+  EXPECT_EQ(report["provenance"]["cpu"]["kernel_isa"], "SSE41");
+  const Json machine = Json::parse(run_faulty("probe --machine --json").out);
+  EXPECT_EQ(machine["provenance"]["cpu"]["kernel_isa"], "SSE41");
+}
+
+TEST_F(FaultyMachineTest, RecordsSaySoInChildrenToo) {
+  if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
+  const CommandResult bench = run_faulty("bench --network lenet --batch 2 --steps 2 --no-peak --json");
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  const Json record = Json::parse(bench.out);
+  EXPECT_EQ(record["provenance"]["cpu"]["kernel_isa"], "SSE41");
+  bool warned = false;
+  for (const Json& warning : record["warnings"])
+    warned = warned || warning["text"].get<std::string>().starts_with("oneDNN is kept to SSE41: ");
+  EXPECT_TRUE(warned) << record["warnings"].dump();
+  EXPECT_EQ(record["provenance"]["environment"]["TRAINYARD_FAULTY_ISA"], "AVX");
+  EXPECT_FALSE(record["provenance"]["environment"].contains("TRAINYARD_INTERNAL_ISA"));
+  const Json sound = Json::parse(run("bench --network lenet --batch 2 --steps 2 --no-peak --json").out);
+  EXPECT_FALSE(sound["provenance"]["cpu"].contains("refused_isa"));
+  EXPECT_TRUE(sound["provenance"]["cpu"].contains("kernel_isa"));
+}
+
+TEST_F(FaultyMachineTest, AMachineThatRunsNothingIsOneLine) {
+  if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
+  expect_failed(run_faulty("bench --network lenet --steps 2", "SSE41"), 1,
+                "CPU kernels: a process that tried them died");
+  EXPECT_EQ(run_faulty("bench --network lenet --batch 2 --steps 2 --backend reference --no-peak", "SSE41")
+                .exit_code,
+            0);
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/core.h>
@@ -25,6 +28,29 @@ inline std::string command_line_of(pid_t process) {
   for (char& letter : text)
     if (letter == '\0') letter = ' ';
   return text;
+}
+
+inline bool has_ended(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string number, name, state;
+  return !(file >> number >> name >> state) || state == "Z";
+}
+
+// All processes below this one, now.
+inline std::vector<pid_t> tree_below(pid_t parent) {
+  std::vector<pid_t> all = children_of(parent);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const pid_t child : children_of(all[i])) all.push_back(child);
+  return all;
+}
+
+// True once all of them have ended, within some seconds.
+inline bool end_soon(const std::vector<pid_t>& processes) {
+  for (int look = 0; look < 500; ++look) {
+    if (std::all_of(processes.begin(), processes.end(), has_ended)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
 }
 
 }  // namespace trainyard::cli_test

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_fixture.h"
+#include "cli/process_tree.h"
 #include "profile/fake_gpu.h"
 
 namespace trainyard::cli_test {
@@ -173,7 +174,7 @@ TEST_F(ProfileTest, AFailingCommandIsProfiledAndReported) {
   expect_failure("profile -- /nowhere/program", 1,
                  "cannot start '/nowhere/program': No such file or directory");
   expect_failure("profile", 1, "wants either a command after -- or a trace after --from");
-  expect_failure("profile --hz 1000 -- true", 1, "--hz 1000: must be from 1 to 100");
+  expect_failure("profile --hz 1000 -- true", 1, "--hz: '1000' given, a number from 1 to 100 expected");
   expect_failure("profile --from absent.csv", 1, "absent.csv");
 }
 
@@ -234,6 +235,24 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
   EXPECT_NEAR(busy["burst_share"].get<double>(), 0.3, 1e-9);
   EXPECT_NEAR(busy["burst"]["mean_seconds"].get<double>(), 1.5, 1e-9);
   EXPECT_NEAR(busy["period_seconds"].get<double>(), 5, 0.1);
+}
+
+TEST_F(ProfileTest, ASmallCommandsMemoryIsSmall) {
+  const CommandResult result = run("profile --json -- sleep 0.2");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(json::parse(result.out)["peak_memory_bytes"], 30e6);
+}
+
+TEST_F(ProfileTest, WhatItStartedEndsWithIt) {
+  std::vector<std::string> words = trainyard("profile -- sh -c");
+  words.emplace_back("setsid sleep 1000 & wait");
+  Command command(words, options());
+  std::vector<pid_t> tree;
+  while (command.running() && (tree = tree_below(command.pid())).size() < 2)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_EQ(tree.size(), 2u);
+  command.signal(SIGKILL);
+  EXPECT_TRUE(end_soon(tree));
 }
 
 }  // namespace

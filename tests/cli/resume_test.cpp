@@ -98,6 +98,26 @@ TEST_F(ResumeTest, InterruptedRunSavesAndGoesOn) {
   }
 }
 
+TEST_F(ResumeTest, AJobThatIsQueuedAgainBeginsOrGoesOn) {
+  const std::string arguments = "train --network lenet --batch 4 --no-eval --quiet --json ";
+  for (const std::string where :
+       {"--out one", "--devices 2 --strategy independent --scaling weak --out two"}) {
+    SCOPED_TRACE(where);
+    expect_failure(arguments + where + " --steps 3 --resume", 1, "--resume=auto would begin then");
+    EXPECT_FALSE(fs::exists(work() / "one"));
+    const auto images = [&](const std::string& more) {
+      const CommandResult result = run(arguments + where + more);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      return nlohmann::json::parse(result.out)["images_consumed"];
+    };
+    const int devices = where == "--out one" ? 1 : 2;
+    EXPECT_EQ(images(" --steps 3 --resume=auto"), 3 * 4 * devices);
+    EXPECT_EQ(images(" --steps 5 --resume=auto"), 2 * 4 * devices) << "only what is left";
+    fs::remove_all(work() / "one");
+  }
+  expect_failure("train --network lenet --out x --resume=never", 1, "'never' given");
+}
+
 TEST_F(ResumeTest, DamagedCheckpointIsRefusedByName) {
   const std::string arguments = "train --network lenet --batch 4 --no-eval --quiet --out run --steps ";
   ASSERT_EQ(run(arguments + "2").exit_code, 0);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "cli/cli_fixture.h"
+#include "cli/process_tree.h"
 #include "ps/mode.h"
 #include "store/store.h"
 #include "study/known_settings.h"
@@ -114,6 +115,18 @@ TEST_F(StudyTest, KilledFiveTimesAtRandomItEndsComplete) {
   EXPECT_EQ(good.size(), 24u);
 }
 
+TEST_F(StudyTest, NothingIsImportedIntoAStudyOfOwnRuns) {
+  write("own.yaml", "study: own\nrun: program\nprogram: ['true']\n");
+  ASSERT_EQ(run("study run own.yaml --quiet --out own").exit_code, 0);
+  write("t4.csv",
+        "device,input_type,layers,nodes,batch_size,input_size,output_size,#params,duration,tflops\n"
+        "Tesla T4, f32, 4, 32, 1, 2000, 200, 7, 0.25, 0.01\n");
+  expect_failure("study import own --from t4.csv", 1, "own' holds a study of its own runs");
+  EXPECT_EQ(status("own")["expected"], 1);
+  EXPECT_EQ(run("study import fresh --from t4.csv").exit_code, 0);
+  EXPECT_EQ(run("study import fresh --from t4.csv").exit_code, 0) << "imports may be repeated";
+}
+
 TEST_F(StudyTest, CtrlCEndsItAndTheSameCommandGoesOn) {
   write(
       "long.yaml",
@@ -132,11 +145,12 @@ TEST_F(StudyTest, CtrlCEndsItAndTheSameCommandGoesOn) {
 }
 
 TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
-  write("sweep.yaml",
-        "study: sweep\nrun: train\nsettings: {data: mnist, network: deepmnist}\n"
-        "axes: {gpus: [1, 2, 4], gpu_type: [k80, p100], batch: [16..16384 x2, 327681], staging: [in-place, "
-        "local],"
-        " strategy: [towers-host, towers-device]}\nexclude: [{gpu_type: p100, gpus: 4}]\n");
+  write(
+      "sweep.yaml",
+      "study: sweep\nrun: train\nsettings: {data: mnist, network: deepmnist, device: cuda, scaling: weak}\n"
+      "axes: {devices: [1, 2, 4], gpu_type: [k80, p100], batch: [16..16384 x2, 327681], staging: [in-place, "
+      "local],"
+      " strategy: [asp, bsp]}\nexclude: [{gpu_type: p100, devices: 4}]\n");
   const CommandResult result = run("study plan sweep.yaml --json");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Json::parse(result.out)["cells"].size(), 240u);
@@ -264,7 +278,7 @@ TEST_F(StudyTest, AReadOnlyFolderIsNamed) {
   if (::mount("none", folder.c_str(), "tmpfs", MS_RDONLY, "size=1m") != 0)
     GTEST_SKIP() << "cannot mount a read-only file system here";
   write("a.yaml", "study: a\nrun: program\nprogram: ['true']\n");
-  expect_failure("study run a.yaml --out readonly/results --quiet", 2, "readonly/results");
+  expect_failure("study run a.yaml --out readonly/results --quiet", 1, "readonly/results");
   ::umount(folder.c_str());
 }
 
@@ -320,6 +334,33 @@ TEST_F(StudyTest, ARunCostsLittleBeyondItsProcess) {
   for (const record::RunRecord& record : store.runs()) inside += record.wall_seconds;
   RecordProperty("milliseconds_per_cell", std::to_string(10 * (seconds - inside)));
   EXPECT_LT((seconds - inside) / 100, 0.050);
+}
+
+TEST_F(StudyTest, WhatAKilledStudyLeftRunningEnds) {
+  write("left.yaml",
+        "study: left\nrun: program\nprogram: [sh, -c, 'setsid sleep 1000 & echo $! > away; wait']\n");
+  Command command(trainyard("study run left.yaml"), options());
+  std::vector<pid_t> all;
+  while (command.running() && all.empty()) {
+    pid_t away = 0;
+    if (std::ifstream(work() / "away") >> away) all = {away};
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(all.size(), 1u);
+  for (const pid_t process : tree_below(command.pid())) all.push_back(process);
+  command.signal(SIGKILL);
+  EXPECT_TRUE(end_soon(all));
+}
+
+// The libraries of a GPU take gigabytes of addresses, and few of them of memory.
+TEST_F(StudyTest, ALimitOnMemoryBindsWhatARunHolds) {
+  const std::string before = "run: bench\nsettings: {steps: 2, warmup: 0, no_peak: true, threads: 1, ";
+  write("small.yaml", "study: small\nmemory_limit: 512MiB\n" + before + "network: lenet, batch: 2}\n");
+  const CommandResult small = run("study run small.yaml");
+  EXPECT_EQ(small.exit_code, 0) << small.err;
+  write("large.yaml", "study: large\nmemory_limit: 512MiB\n" + before + "network: vgg16, batch: 4}\n");
+  EXPECT_EQ(run("study run large.yaml").exit_code, 2);
+  EXPECT_EQ(status("results/large")["failed"].dump(), R"({"oom":1})");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ void fuzz_dot(std::string_view bytes);
 void fuzz_kernel_model(std::string_view bytes);
 void fuzz_model_file(std::string_view bytes);
 void fuzz_state_dict(std::string_view bytes);
+void fuzz_study_file(std::string_view bytes);
 void fuzz_time_model(std::string_view bytes);
 
 // Files to begin from.
@@ -24,6 +25,7 @@ std::vector<std::string> dot_seeds();
 std::vector<std::string> kernel_model_seeds();
 std::vector<std::string> model_file_seeds();
 std::vector<std::string> state_dict_seeds();
+std::vector<std::string> study_file_seeds();
 std::vector<std::string> time_model_seeds();
 
 struct Target {
@@ -37,6 +39,7 @@ inline const Target kTargets[] = {{"onnx", fuzz_onnx, onnx_seeds},
                                   {"kernel_model", fuzz_kernel_model, kernel_model_seeds},
                                   {"model_file", fuzz_model_file, model_file_seeds},
                                   {"state_dict", fuzz_state_dict, state_dict_seeds},
+                                  {"study_file", fuzz_study_file, study_file_seeds},
                                   {"time_model", fuzz_time_model, time_model_seeds}};
 
 // Runs `read`; an Error of the caller's is fine when it is one line, anything else is thrown on.

@@ -56,5 +56,15 @@ TEST_F(JobTest, RecordsSayWhatTheExchangeCameTo) {
   EXPECT_EQ(run["exchanged_bytes"].get<double>(), bytes);
 }
 
+// Before, they trained by all-reduce, without a server.
+TEST_F(JobTest, ServersWithoutAModeReallyServe) {
+  const Json run = record_of("--network lenet --batch 8 --steps 4 --workers 2 --servers 2 --no-eval");
+  EXPECT_EQ(run["strategy"], "bsp");
+  EXPECT_EQ(run["servers"], 2);
+  EXPECT_EQ(run["exchange"]["mode"], "bsp");
+  ASSERT_EQ(run["exchange"]["servers"].size(), 2u);
+  for (const Json& server : run["exchange"]["servers"]) EXPECT_EQ(server["updates"], 4);
+}
+
 }  // namespace
 }  // namespace trainyard::jobs_test

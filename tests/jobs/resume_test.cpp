@@ -38,6 +38,13 @@ TEST_F(JobResumeTest, TwoPartsAreTheWhole) {
   expect_failure(train(job + "--steps 9 --out parts --resume"), 1, "is beyond the 9 steps asked for");
 }
 
+TEST_F(JobResumeTest, AJobThatIsQueuedAgainBeginsOrGoesOn) {
+  const std::string job = std::string(kJob) + "--no-eval --out queued ";
+  expect_failure(train(job + "--steps 3 --resume"), 1, "no checkpoint in 'queued'");
+  EXPECT_TRUE(record_of(job + "--steps 3 --resume=auto")["resumed_from"].is_null());
+  EXPECT_EQ(record_of(job + "--steps 5 --resume=auto")["resumed_from"], "queued/step-00000003");
+}
+
 // By Ctrl-C, and by kill -9 of all of them.
 TEST_F(JobResumeTest, InterruptedAndKilled) {
   const std::string job = std::string(kJob) + "--no-eval --steps 60 ";

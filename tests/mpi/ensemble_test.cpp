@@ -134,6 +134,19 @@ TEST_F(EnsembleTest, InterruptedAndResumedIsAsIfNothingHappened) {
   }
 }
 
+TEST_F(EnsembleTest, AJobThatIsQueuedAgainBeginsOrGoesOn) {
+  for (const char* design : {"shared-memory", "baseline"}) {
+    SCOPED_TRACE(design);
+    const std::string words = fmt::format("--no-eval --design {0} --out queued-{0} --steps ", design);
+    const CommandResult refused = run("ensemble run two.yaml " + words + "3 --resume");
+    EXPECT_EQ(refused.exit_code, 1) << refused.err;
+    EXPECT_NE(refused.err.find("--resume: no checkpoint of any member in 'queued-"), std::string::npos)
+        << refused.err;
+    EXPECT_EQ(ensemble(words + "3 --resume=auto")["images_consumed"], 3 * (8 + 12));
+    EXPECT_EQ(ensemble(words + "5 --resume=auto")["images_consumed"], 2 * (8 + 12));
+  }
+}
+
 TEST_F(EnsembleTest, AKilledMemberEndsTheRunOrIsLeftOut) {
   const CommandResult aborted = killed("", {"ensemble member", "--member 1"});
   EXPECT_EQ(aborted.exit_code, 2) << aborted.err;
@@ -253,6 +266,37 @@ TEST_F(EnsembleTest, MistakesAreNamed) {
   expect_failure("ensemble run none.yaml", 1, "nowhere");
   std::ofstream(work() / "key.yaml") << "data: photos\nmember:\n  - {network: lenet}\n";
   expect_failure("ensemble run key.yaml", 1, "did you mean 'members'");
+}
+
+TEST_F(EnsembleTest, NothingOutlivesARunThatWasKilled) {
+  for (const std::string design : {"shared-memory", "all-shared"}) {
+    const std::string folder = "killed-" + design;
+    Command command(
+        trainyard("ensemble run two.yaml --steps 1000000 --no-eval --out " + folder + " --design " + design),
+        options());
+    wait_for_checkpoints(command, folder);
+    const std::vector<pid_t> tree = tree_below(command.pid());
+    ASSERT_EQ(tree.size(), 3u) << design;  // two members, and a preprocessor or mpirun
+    command.signal(SIGKILL);
+    EXPECT_TRUE(end_soon(tree)) << design;
+  }
+}
+
+TEST_F(EnsembleTest, MoreThanThisMachineBearsAreRefused) {
+  std::ofstream(work() / "many.yaml") << "data: photos\npreprocess: {name: cifarnet, size: 16}\n"
+                                         "members:\n  - {network: lenet, batch: 8, count: 3}\n";
+  CommandOptions fewer = options();
+  fewer.environment["TRAINYARD_MAX_PROCESSES"] = "2";
+  expect_failed(cli_test::run(trainyard("ensemble run many.yaml"), fewer), 1,
+                "ensemble of 3 members: 4 processes, this machine may have 2 ");
+  expect_failure("ensemble run many.yaml --threads 1000000", 1,
+                 "1000000 threads of a preprocessor: this machine may have ");
+  expect_failure("ensemble run many.yaml --members 2000000000", 1,
+                 "--members: '2000000000' given, a whole number from 1 to 1000 expected");
+  std::ofstream(work() / "long.yaml") << "data: photos\npreprocess: {name: cifarnet, size: 16}\n"
+                                         "queues: {ahead: 1000000000000}\n"
+                                         "members:\n  - {network: lenet, batch: 8}\n";
+  expect_failure("ensemble run long.yaml", 1, "ensemble of 1 members: 2 processes need ");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-const std::string kTrain = "train --network lenet --batch 4 --no-eval --checkpoint-every 3 --json ";
+const std::string kTrain = "train --network lenet --batch 4 --no-eval --json ";
 const std::string kTwo = kTrain + "--workers 2 --collective mpi ";
 
 class WorkersTest : public CliTest {
@@ -46,10 +46,12 @@ class WorkersTest : public CliTest {
 
 TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
-  const Json threads =
-      object_from(kTrain + "--steps 6 --devices 2 --strategy allreduce --scaling weak --out threads");
-  const Json local = object_from(kTrain + "--steps 6 --workers 2 --collective local --out local");
-  const Json processes = object_from(kTwo + "--steps 6 --out processes");
+  const Json threads = object_from(
+      kTrain +
+      "--steps 6 --devices 2 --strategy allreduce --scaling weak --checkpoint-every 3 --out threads");
+  const Json local =
+      object_from(kTrain + "--steps 6 --workers 2 --collective local --checkpoint-every 3 --out local");
+  const Json processes = object_from(kTwo + "--steps 6 --checkpoint-every 3 --out processes");
   EXPECT_EQ(final_tensors("threads"), final_tensors("processes"));
   EXPECT_EQ(final_tensors("threads"), final_tensors("local"));
   EXPECT_NEAR(processes["first_loss"].get<double>(), threads["first_loss"].get<double>(), 1e-6);
@@ -64,6 +66,38 @@ TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
     EXPECT_EQ(each["images_consumed"], 6 * 2 * 4);
     EXPECT_EQ(each["cores_allowed"], each["threads"]);
   }
+}
+
+// A machine of its own is here a shell that calls itself so.
+TEST_F(WorkersTest, AreOnTheMachinesThatHostsNames) {
+  const auto write = [&](const char* name, const std::string& content) {
+    std::ofstream(work() / name) << content;
+  };
+  write("shell", "#!/bin/sh\nSLURMD_NODENAME=$1\nexport SLURMD_NODENAME\nshift\nexec sh -c \"$*\"\n");
+  fs::permissions(work() / "shell", fs::perms::owner_all);
+  write("machines", "localhost\nfar\n");
+  const std::string on_machines =
+      fmt::format("--steps 3 --hosts machines --remote-shell {} ", (work() / "shell").string());
+  for (const char* two : {"--workers 2 ", "--devices 2 --strategy allreduce --scaling weak "}) {
+    const Json record = object_from(kTrain + two + on_machines);
+    EXPECT_EQ(record["collective"], "mpi");
+    EXPECT_EQ(record["nodes_used"], 2) << record["hosts"];
+    EXPECT_EQ(record["devices_used"], 2);
+    ASSERT_EQ(record["hosts"].size(), 2u) << record["hosts"];
+    EXPECT_EQ(record["hosts"][1], (Json{{"name", "far"}, {"workers", 1}}));
+  }
+  EXPECT_EQ(object_from(kTwo + "--steps 3")["nodes_used"], 1);
+  expect_failure(kTrain + "--hosts machines", 1, "--hosts: strategy single runs in one process");
+  expect_failure(kTrain + "--workers 3 --hosts machines", 1, "--workers 3: 'machines' has room for 2");
+  expect_failure(kTrain + "--workers 2 --collective local --hosts machines", 1, "--hosts wants mpi or nccl");
+  expect_failure(kTrain + "--workers 2 --hosts machines --remote-shell {}", 1,
+                 "mpirun names the machine last");
+  write("machines", "far workers=2\n");
+  expect_failure(kTrain + "--workers 2 --hosts machines", 1, "give --out, a folder that all see");
+  write("machines", "localhost workers=2 servers=1\n");
+  expect_failure(kTrain + "--workers 2 --hosts machines", 1, "names 1");
+  write("machines", "localhost workers=2 backend=reference\n");
+  expect_failure(kTrain + "--workers 2 --hosts machines", 1, "ranks of MPI compute alike");
 }
 
 TEST_F(WorkersTest, WhatWasNotEvaluatedIsNotPrinted) {
@@ -83,7 +117,7 @@ TEST_F(WorkersTest, ThreeEqualOneBigBatch) {
 }
 
 TEST_F(WorkersTest, TakePartWhereMpirunStartedThem) {
-  std::vector<std::string> command = trainyard(kTwo + "--steps 4 --out run");
+  std::vector<std::string> command = trainyard(kTwo + "--steps 4 --checkpoint-every 3 --out run");
   const std::string mpirun = TRAINYARD_MPIRUN;
   for (const char* word : {"none", "--bind-to", "2", "-n"}) command.insert(command.begin(), word);
   command.insert(command.begin(), mpirun);
@@ -105,7 +139,7 @@ TEST_F(WorkersTest, InterruptedTogetherAndResumedBitIdentical) {
   for (const Whom whom : {Whom::train, Whom::mpirun, Whom::rank}) {
     const std::string folder = fmt::format("cut-{}", static_cast<int>(whom));
     SCOPED_TRACE(folder);
-    Command command(trainyard(kTwo + "--steps 1000000 --out " + folder), options());
+    Command command(trainyard(kTwo + "--steps 1000000 --checkpoint-every 3 --out " + folder), options());
     wait_for_checkpoint(command, folder);
     ASSERT_TRUE(command.running()) << command.wait().err;
     const pid_t mpirun = mpirun_of(command);
@@ -120,16 +154,26 @@ TEST_F(WorkersTest, InterruptedTogetherAndResumedBitIdentical) {
     step = report["final_step"].get<std::int64_t>();
     EXPECT_TRUE(fs::exists(work() / folder / fmt::format("step-{:08}", step)));
   }
-  object_from(fmt::format("{}--steps {} --out cut-2 --resume", kTwo, step + 4));
-  object_from(fmt::format("{}--steps {} --out whole", kTwo, step + 4));
+  object_from(fmt::format("{}--steps {} --checkpoint-every 3 --out cut-2 --resume", kTwo, step + 4));
+  object_from(fmt::format("{}--steps {} --checkpoint-every 3 --out whole", kTwo, step + 4));
   EXPECT_EQ(final_tensors("cut-2"), final_tensors("whole"));
+}
+
+TEST_F(WorkersTest, AJobThatIsQueuedAgainBeginsOrGoesOn) {
+  const CommandResult refused = run(kTwo + "--steps 3 --checkpoint-every 3 --out queued --resume");
+  EXPECT_EQ(refused.exit_code, 1) << refused.err;
+  EXPECT_NE(refused.err.find("no checkpoint in 'queued'"), std::string::npos) << refused.err;
+  EXPECT_TRUE(object_from(kTwo + "--steps 3 --checkpoint-every 3 --out queued --resume=auto")["resumed_from"]
+                  .is_null());
+  EXPECT_EQ(object_from(kTwo + "--steps 5 --checkpoint-every 3 --out queued --resume=auto")["resumed_from"],
+            "queued/step-00000003");
 }
 
 TEST_F(WorkersTest, AKilledWorkerEndsTheRun) {
   for (const bool first : {true, false}) {
     SCOPED_TRACE(first);
     const std::string folder = first ? "first" : "last";
-    Command command(trainyard(kTwo + "--steps 1000000 --out " + folder), options());
+    Command command(trainyard(kTwo + "--steps 1000000 --checkpoint-every 3 --out " + folder), options());
     wait_for_checkpoint(command, folder);
     const std::vector<pid_t> ranks = children_of(mpirun_of(command));
     const auto began = std::chrono::steady_clock::now();
@@ -148,12 +192,62 @@ TEST_F(WorkersTest, MistakesAreOneLine) {
   expect_failure(kTwo + "--steps 50 --lr 1e30 --weight-decay 1", 2, "loss became");
   expect_failure(kTwo + "--steps 5 --devices 2", 1, "--devices");
   expect_failure("train --workers 2 --network nosuch", 1, "nosuch");
-  expect_failure(kTrain + "--steps 5 --workers 0 --collective mpi", 1, "--collective mpi wants --workers");
+  expect_failure(kTrain + "--steps 5 --collective mpi", 1, "--collective mpi wants --workers");
   expect_failure(kTrain + "--steps 5 --workers 2 --collective nccl", 1, "wants GPUs");
   expect_failure(kTrain + "--steps 5 --workers 2 --collective mpo", 1, "did you mean 'mpi'");
   expect_failure(kTrain + "--steps 5 --workers 2 --mode bps", 1, "--mode 'bps'");
   expect_failure(kTrain + "--steps 5 --workers 2 --mode ssp:N", 1, "ssp:N with N >= 0");
   expect_failure(kTwo + "--steps 5 --threads 3", 1, "cannot be shared equally by 2");
+}
+
+TEST_F(WorkersTest, NothingOutlivesATrainThatWasKilled) {
+  Command command(trainyard(kTwo + "--steps 1000000 --checkpoint-every 3 --out killed"), options());
+  wait_for_checkpoint(command, "killed");
+  const std::vector<pid_t> tree = tree_below(command.pid());
+  ASSERT_EQ(tree.size(), 3u);
+  command.signal(SIGKILL);
+  EXPECT_TRUE(end_soon(tree));
+}
+
+// As one that is busy starting a thousand ranks.
+TEST_F(WorkersTest, AnMpirunThatHeedsNoSignalEndsWithTrainToo) {
+  std::ofstream(work() / "mpirun") << "#!/bin/sh\ntrap '' TERM HUP\nsetsid sleep 1000 &\n"
+                                      "echo $! > away\nwhile :; do sleep 1; done\n";
+  fs::permissions(work() / "mpirun", fs::perms::owner_all);
+  CommandOptions given = options();
+  given.environment["PATH"] = fmt::format("{}:{}", work().string(), std::getenv("PATH"));
+  Command command(trainyard(kTwo + "--steps 5"), given);
+  pid_t away = 0;
+  while (command.running() && !(std::ifstream(work() / "away") >> away))
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::vector<pid_t> all = tree_below(command.pid());
+  all.push_back(away);
+  ASSERT_GE(all.size(), 3u);
+  command.signal(SIGKILL);
+  EXPECT_TRUE(end_soon(all));
+}
+
+TEST_F(WorkersTest, RanksDoNotOutliveAnMpirunThatWasKilled) {
+  Command command(trainyard(kTwo + "--steps 1000000 --checkpoint-every 3 --out orphaned"), options());
+  wait_for_checkpoint(command, "orphaned");
+  const std::vector<pid_t> tree = tree_below(command.pid());
+  ASSERT_EQ(tree.size(), 3u);
+  ::kill(mpirun_of(command), SIGKILL);
+  EXPECT_NE(command.wait().exit_code, 0);
+  EXPECT_TRUE(end_soon(tree));
+}
+
+TEST_F(WorkersTest, MoreThanThisMachineBearsAreRefused) {
+  const std::string limit = "processes, this machine may have ";
+  expect_failure(kTrain + "--steps 5 --workers 100000", 1, "--workers 100000: 100000 " + limit);
+  expect_failure(kTrain + "--steps 5 --workers 1000 --mode asp --servers 100000", 1,
+                 "--workers 1000 --servers 100000: 101000 " + limit);
+  CommandOptions fewer = options();
+  fewer.environment["TRAINYARD_MAX_PROCESSES"] = "1";
+  expect_failed(cli_test::run(trainyard(kTwo + "--steps 5"), fewer), 1,
+                "--workers 2: 2 processes, this machine may have 1 (TRAINYARD_MAX_PROCESSES=1");
+  expect_failure("train --no-eval --workers 2 --collective mpi --network vgg16 --batch 1000000", 1,
+                 "network 'vgg16' at batch 1000000: needs ");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// libnvidia-ml.so.1 of one GPU whose load is a square wave: FAKE_NVML_PERIOD seconds from one rise to the
-// next, of which it is busy a share FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h. A question
-// to the device keeps the one who asks busy for FAKE_NVML_CALL_MICROSECONDS, as a driver does.
+// libnvidia-ml.so.1 of one GPU, or FAKE_NVML_GPUS, of which the first has a load that is a square wave and
+// the others idle: FAKE_NVML_PERIOD seconds from one rise to the next, of which it is busy a share
+// FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h. A question to the device keeps the one who
+// asks busy for FAKE_NVML_CALL_MICROSECONDS, as a driver does.
 
 #include <unistd.h>
 
@@ -27,6 +28,9 @@ double now() {
 }
 
 double began, period = 1, duty = 0.5, call_seconds = 0;
+unsigned gpus = 1;
+constexpr unsigned kMostGpus = 8;
+char handles[kMostGpus];  // a GPU is a place in it
 
 double from_environment(const char* name, double otherwise) {
   const char* const text = std::getenv(name);
@@ -38,7 +42,8 @@ void take_time() {
   }
 }
 
-const Level& level() {
+const Level& level(const void* device) {
+  if (device != &handles[0]) return kIdle;
   const double turn = (now() - began) / period;
   return turn - std::floor(turn) < duty ? kBusy : kIdle;
 }
@@ -68,24 +73,25 @@ int nvmlInit_v2() {
   began = now();
   period = from_environment("FAKE_NVML_PERIOD", 1);
   duty = from_environment("FAKE_NVML_DUTY", 0.5);
+  gpus = static_cast<unsigned>(std::fmin(from_environment("FAKE_NVML_GPUS", 1), kMostGpus));
   call_seconds = 1e-6 * from_environment("FAKE_NVML_CALL_MICROSECONDS", 0);
   return 0;
 }
 int nvmlShutdown() { return 0; }
 int nvmlSystemGetDriverVersion(char* text, unsigned length) { return say(text, length, "0.0-fake"); }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = 1;
+  *count = gpus;
   return 0;
 }
-int nvmlDeviceGetHandleByIndex_v2(unsigned, void** device) {
-  *device = &began;
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = &handles[index];
   return 0;
 }
 int nvmlDeviceGetName(void*, char* text, unsigned length) { return say(text, length, "Fake GPU"); }
 int nvmlDeviceGetUUID(void*, char* text, unsigned length) { return say(text, length, "GPU-fake"); }
-int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
+int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   take_time();
-  const unsigned long long total = trainyard::fake_gpu::kMemoryBytes, used = level().memory_bytes;
+  const unsigned long long total = trainyard::fake_gpu::kMemoryBytes, used = level(device).memory_bytes;
   *memory = {total, total - used, used};
   return 0;
 }
@@ -98,9 +104,9 @@ int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) {
   *mhz = 2000;
   return 0;
 }
-int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   take_time();
-  *milliwatts = level().milliwatts;
+  *milliwatts = level(device).milliwatts;
   return 0;
 }
 int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
@@ -115,9 +121,9 @@ int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) 
                                                  (now() - began - busy) * kIdle.milliwatts);
   return 0;
 }
-int nvmlDeviceGetUtilizationRates(void*, Utilisation* rates) {
+int nvmlDeviceGetUtilizationRates(void* device, Utilisation* rates) {
   take_time();
-  *rates = {level().busy_percent, level().memory_busy_percent};
+  *rates = {level(device).busy_percent, level(device).memory_busy_percent};
   return 0;
 }
 // Those of this process's first child, and of a process that never was.

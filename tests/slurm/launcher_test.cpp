@@ -218,6 +218,21 @@ TEST_F(Launched, TheFileOfCompletedJobsKnowsWhatTheControllerForgot) {
   EXPECT_EQ(records.at("a").status, Status::ok);
 }
 
+// Our own commands keep what they have at SIGTERM and end by themselves, before Slurm is heard of here.
+TEST_F(Launched, ARunThatEndsItselfWhenItIsCancelledIsCancelled) {
+  study::Job keeping =
+      job("keeping", fmt::format("trap 'exit 130' TERM; touch {}; while true; do sleep 0.05; done",
+                                 file("started").string()));
+  keeping.kind = "bench";
+  bool cancelled = false;
+  const Records records = run({keeping}, options(), [&] {
+    if (cancelled || !std::filesystem::exists(file("started"))) return;
+    cancelled = true;
+    run_line({"scancel", slurm_id("keeping-r1-a1").value()});
+  });
+  EXPECT_STREQ(name(records.at("keeping").status), "cancelled") << records.at("keeping").reason;
+}
+
 TEST_F(Launched, SlurmsOwnTimeLimitIsATimeout) {
   study::Job endless = job("endless", "sleep 300");
   endless.resources.extra = {"--time=1"};

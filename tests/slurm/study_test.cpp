@@ -168,9 +168,9 @@ TEST_F(StudyOnSlurm, BenchesOnItsNodesAndSaysWhatTheyAre) {
 
 TEST_F(StudyOnSlurm, AMemoryHogIsOutOfMemory) {
   const auto file_of_study = write("hog.yaml",
-                                   "study: hog\nrun: bench\nmemory_limit: 3GiB\ntime_limit: 50s\n"
-                                   "settings: {network: alexnet_v2, steps: 1, threads: 1}\n"
-                                   "axes: {batch: [4096]}\n");
+                                   "study: hog\nrun: bench\nmemory_limit: 512MiB\ntime_limit: 50s\n"
+                                   "settings: {network: vgg16, steps: 1, threads: 1, no_peak: true}\n"
+                                   "axes: {batch: [4]}\n");
   const nlohmann::json progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
                                                        file_of_study.string(), folder().path.string()),
                                            2);

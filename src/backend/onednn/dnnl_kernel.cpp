@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "backend/onednn/isa_check.h"
+
 namespace trainyard::backend::onednn {
 namespace {
 
@@ -17,7 +19,10 @@ dnnl::stream& cpu_stream() {
 }  // namespace
 
 const dnnl::engine& cpu_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = [] {
+    limit_to_usable_isa();
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return engine;
 }
 

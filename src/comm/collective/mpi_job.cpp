@@ -26,4 +26,11 @@ int mpi_job_ranks() {
   return introduced ? number_in("SLURM_NTASKS") : 0;
 }
 
+int mpi_job_rank() {
+  if (mpi_job_ranks() == 0) return 0;
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (std::getenv(variable) != nullptr) return number_in(variable);
+  return 0;
+}
+
 }  // namespace trainyard::comm::collective

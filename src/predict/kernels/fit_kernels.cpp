@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -73,28 +74,35 @@ void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRa
                                    .launch_seconds = device.device.launch_seconds});
 }
 
-// With errors of kernels, and intervals by those of steps, each as if its network had not been seen.
-KernelModel calibrated(KernelModel model, const std::vector<KernelRun>& runs) {
+// With errors of kernels, and intervals by those of steps, each as if its network had not been seen. Nothing
+// when it was stopped.
+std::optional<KernelModel> calibrated(KernelModel model, const std::vector<KernelRun>& runs,
+                                      const std::function<bool()>& stop) {
   std::vector<KernelObservation> kernels = model.kernels();
   parallel_items(std::ssize(kernels), [&](std::int64_t k, int) {
+    if (stop()) return;
     KernelObservation& one = kernels[static_cast<std::size_t>(k)];
     one.error = model.error_of(one);
   });
   model = KernelModel(model.devices(), std::move(kernels), model.steps());
   std::vector<JudgedStep> judged(runs.size());
   parallel_items(std::ssize(runs), [&](std::int64_t r, int) {
+    if (stop()) return;
     const KernelRun& run = runs[static_cast<std::size_t>(r)];
     JudgedStep& one = judged[static_cast<std::size_t>(r)];
     one.step = model.step(run.kernels, model.devices()[run.device].rates, run.group);
     one.error = std::abs(std::log(run.step_seconds() / one.step.seconds));
   });
+  if (stop()) return std::nullopt;
   model.intervals = calibrate(judged);
   return model;
 }
 
 }  // namespace
 
-KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows, bool with_intervals) {
+KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows, bool with_intervals,
+                             const std::function<bool()>& stop) {
+  const auto stopped = [&] { return stop != nullptr && stop(); };
   std::vector<DeviceRates> devices;
   const std::vector<KernelRun> runs = runs_with_kernels(set, rows, devices);
   for (std::size_t d = 0; d < devices.size(); ++d) fit_device(runs, d, devices[d]);
@@ -113,10 +121,11 @@ KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& 
       networks.push_back(run.run->network);
   }
   KernelModel model(std::move(devices), std::move(kernels), std::move(steps));
-  if (with_intervals) model = calibrated(std::move(model), runs);
+  if (with_intervals)
+    if (std::optional<KernelModel> better = calibrated(model, runs, stopped)) model = *std::move(better);
   model.networks = std::move(networks);
   model.runs = static_cast<double>(runs.size());
-  model.memory = fit_kernel_memory(set, rows);
+  if (!stopped()) model.memory = fit_kernel_memory(set, rows);
   return model;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,9 +74,10 @@ class KernelModel {
 StepKind kind_at(const ShapePlace& step);
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds);
 
-// From those of the rows that have kernels. Error (config) when none has.
+// From those of the rows that have kernels. Error (config) when none has. `stop` is asked now and then, by
+// several threads: once it returns true the model is as it is by then, without intervals and memory.
 KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows,
-                             bool with_intervals = true);
+                             bool with_intervals = true, const std::function<bool()>& stop = nullptr);
 
 std::unique_ptr<Predictor> make_predictor(KernelModel model);
 

@@ -55,6 +55,18 @@ RunSet set_by_law() {
   return prepare_runs(table, known_devices());
 }
 
+TEST(KernelModelTest, AStoppedFitIsTheModelWithoutIntervals) {
+  const RunSet set = set_by_law();
+  const KernelModel stopped = fit_kernel_model(set, all_rows(set), true, [] { return true; }),
+                    whole = fit_kernel_model(set, all_rows(set), false);
+  EXPECT_EQ(stopped.intervals.halves, whole.intervals.halves) << "not calibrated";
+  EXPECT_EQ(stopped.runs, whole.runs);
+  const auto mape = [&](const KernelModel& model) {
+    return score(judge(*make_predictor(model), set, all_rows(set))).mape;
+  };
+  EXPECT_EQ(mape(stopped), mape(whole));
+}
+
 TEST(FitRatesTest, FindsTheLawOfKernels) {
   std::vector<KernelShape> shapes;
   for (const std::int64_t batch : {1, 4, 16, 64}) {

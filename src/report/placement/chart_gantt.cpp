@@ -23,7 +23,7 @@ constexpr const char* kGanttView = R"json({
     {
       "params": [{"name": "zoom", "bind": "scales",
                   "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.ctrlKey]"}}],
-      "mark": {"type": "bar", "stroke": "white", "strokeWidth": $gap, "clip": true},
+      "mark": {"type": "bar", "stroke": "@card", "strokeWidth": $gap, "clip": true},
       "encoding": {
         "x": {"field": "start", "type": "quantitative", "title": $title,
               "scale": {"domain": [0, $span], "nice": false}, "axis": {"format": ",~r", "tickCount": 10}},

@@ -20,7 +20,7 @@ constexpr const char* kJobsView = R"json({
   },
   "layer": [
     {
-      "mark": {"type": "bar", "color": "#d3dae1"},
+      "mark": {"type": "bar", "color": "@line"},
       "encoding": {
         "x": {"field": "arrival", "type": "quantitative", "title": $title,
               "scale": {"domain": [0, $span], "nice": false}, "axis": {"format": ",~r", "tickCount": 10}},

@@ -34,7 +34,7 @@ constexpr const char* kPoliciesView = R"json({
     },
     {
       "transform": [{"filter": "datum.kind == 'bound'"}],
-      "mark": {"type": "rule", "strokeDash": [5, 4], "color": "#1c2430"},
+      "mark": {"type": "rule", "strokeDash": [5, 4], "color": "@ink"},
       "encoding": {"x": {"field": "time", "type": "quantitative"}}
     }
   ]
@@ -57,11 +57,9 @@ Chart make_policies_chart(const PlacementView& view) {
     return a.mean_completion_seconds < b.mean_completion_seconds;
   });
   double longest = 0;
-  std::size_t letters = 0;
   std::vector<std::string> names;
   for (const PolicyFigures& one : policies) {
     longest = std::max(longest, one.makespan_seconds);
-    letters = std::max(letters, one.name.size());
     names.push_back(one.name);
   }
   const TimeUnit unit = unit_for(longest);
@@ -86,7 +84,7 @@ Chart make_policies_chart(const PlacementView& view) {
                                                      {"unit", to_json(std::string(unit.name))},
                                                      {"alarm", to_json(std::string(kAlarmColour))},
                                                      {"plain", to_json(std::string(kPlainColour))}}),
-                           rows, {"panel", panels, {"x"}}, {2, 420, label_margin(letters)});
+                           rows, {"panel", panels, {"x", "y"}}, {2, 420, 0, "policy"});
   return chart;
 }
 

@@ -49,7 +49,7 @@ std::string devices_section(const PlacementView& view) {
     ++jobs[decision.slot];
   }
   std::string html =
-      "<section id=\"devices\">\n<h2>Devices</h2>\n<table "
+      "<section id=\"devices\">\n<h2>Devices</h2>\n<div class=\"scroll\">\n<table "
       "class=\"sortable\">\n<thead><tr><th>device</th><th>kind</th>"
       "<th class=\"num\">jobs</th><th class=\"num\">busy</th><th class=\"num\">of the makespan</th>"
       "<th class=\"num\">energy, kWh</th><th class=\"num\">price</th></tr></thead>\n<tbody>\n";
@@ -70,7 +70,7 @@ std::string devices_section(const PlacementView& view) {
                                       : empty_cell("price");
     html += "</tr>\n";
   }
-  return html + "</tbody>\n</table>\n</section>\n";
+  return html + "</tbody>\n</table>\n</div>\n</section>\n";
 }
 
 }  // namespace trainyard::report

@@ -28,12 +28,12 @@ constexpr const char* kErrorsView = R"json({
     },
     {
       "transform": [{"filter": "datum.runs > 0"}],
-      "mark": {"type": "rule", "strokeWidth": 1.6, "color": "#1c2430"},
+      "mark": {"type": "rule", "strokeWidth": 1.6, "color": "@ink"},
       "encoding": {"x": {"field": "median", "type": "quantitative"}, "x2": {"field": "p95"}}
     },
     {
       "transform": [{"filter": "datum.runs > 0"}],
-      "mark": {"type": "tick", "thickness": 1.6, "size": 11, "color": "#1c2430"},
+      "mark": {"type": "tick", "thickness": 1.6, "size": 11, "color": "@ink"},
       "encoding": {"x": {"field": "p95", "type": "quantitative"}, "tooltip": $tooltip}
     },
     {
@@ -43,7 +43,7 @@ constexpr const char* kErrorsView = R"json({
     },
     {
       "transform": [{"filter": "datum.runs > 0"}],
-      "mark": {"type": "point", "size": 34, "filled": true, "fill": "white", "stroke": "#1c2430", "strokeWidth": 1.1, "opacity": 1},
+      "mark": {"type": "point", "size": 34, "filled": true, "fill": "@card", "stroke": "@ink", "strokeWidth": 1.1, "opacity": 1},
       "encoding": {"x": {"field": "mean", "type": "quantitative"}, "tooltip": $tooltip}
     }
   ]

@@ -13,7 +13,7 @@ constexpr const char* kOffView = R"json({
   "layer": [
     {
       "transform": [{"filter": "datum.kind == 'line'"}],
-      "mark": {"type": "rule", "strokeWidth": 1.1, "color": "#4a545e"},
+      "mark": {"type": "rule", "strokeWidth": 1.1, "color": "@guide"},
       "encoding": {
         "y": {"field": "off", "type": "quantitative", "title": "(predicted - measured) / measured, %"},
         "strokeDash": {"condition": {"test": "datum.off == 0", "value": [1, 0]}, "value": [4, 4]}

@@ -18,7 +18,7 @@ constexpr const char* kPredictedView = R"json({
   "layer": [
     {
       "transform": [{"filter": "datum.kind == 'line'"}],
-      "mark": {"type": "line", "strokeWidth": 1.1, "color": "#4a545e"},
+      "mark": {"type": "line", "strokeWidth": 1.1, "color": "@guide"},
       "encoding": {
         "x": {"field": "measured", "type": "quantitative", "title": "measured, seconds",
               "scale": {"type": "log", "domain": $domain, "nice": false}, "axis": {"values": $ticks, "format": ",~r"}},

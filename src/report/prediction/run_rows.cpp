@@ -60,13 +60,4 @@ std::string run_colours(const EvalView& view) {
   return family_colours(families.empty() ? std::vector<std::string>{"other"} : families);
 }
 
-std::vector<double> log_ticks(double from, double to) {
-  const bool few = std::log10(to / from) < 2;
-  std::vector<double> ticks;
-  for (double power = std::pow(10, std::floor(std::log10(from))); power <= to; power *= 10)
-    for (const double times : few ? std::vector<double>{1, 2, 5} : std::vector<double>{1})
-      if (power * times >= from && power * times <= to) ticks.push_back(power * times);
-  return ticks;
-}
-
 }  // namespace trainyard::report

@@ -23,7 +23,4 @@ Row run_row(const PredictedRun& run, const predict::Judged& one);
 extern const char* const kRunTooltip;
 std::string run_colours(const EvalView& view);
 
-// Of a logarithmic axis: powers of ten, and within few of them also 2 and 5 times.
-std::vector<double> log_ticks(double from, double to);
-
 }  // namespace trainyard::report

@@ -51,13 +51,14 @@ std::string memory_section(const EvalView& view) {
     return number_cell(figure, static_cast<double>(number), fmt::format("{}", number));
   };
   std::string html =
-      "<section id=\"memory\">\n<h2>Out of memory</h2>\n<table>\n<thead><tr><th>runs that ended</th>"
+      "<section id=\"memory\">\n<h2>Out of memory</h2>\n<div class=\"scroll\">\n<table>\n<thead><tr><th>runs "
+      "that ended</th>"
       "<th class=\"num\">foreseen to run out of memory</th><th class=\"num\">foreseen to "
       "fit</th></tr></thead>\n"
       "<tbody>\n<tr><th scope=\"row\">out of memory</th>" +
       counted("foreseen", count[1][1]) + counted("missed", count[1][0]) +
       "</tr>\n<tr><th scope=\"row\">well</th>" + counted("false", count[0][1]) +
-      counted("well", count[0][0]) + "</tr>\n</tbody>\n</table>\n";
+      counted("well", count[0][0]) + "</tr>\n</tbody>\n</table>\n</div>\n";
   if (cases.empty()) return html + "</section>\n";
   html +=
       "<br>\n<div class=\"scroll\">\n<table class=\"sortable\">\n<thead><tr><th>device</th><th>network</th>"

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "process/child.h"
 
 namespace trainyard::study::slurm {
 namespace {
@@ -33,13 +33,6 @@ std::vector<std::string> environment(const std::string& program) {
   for (const char* name : kPassedOn)
     if (const char* value = std::getenv(name)) all.push_back(fmt::format("{}={}", name, value));
   return all;
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
 }
 
 // Closed on the way out, whatever happens.
@@ -77,28 +70,22 @@ void read_all(const Pipe& out, std::string& out_text, const Pipe& err, std::stri
 }
 
 pid_t start(const std::vector<std::string>& arguments, const Pipe& out, const Pipe& err, int inherited) {
-  const std::vector<std::string> variables = environment(arguments[0]);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
-  // A descriptor copied onto itself loses its close-on-exec flag.
-  if (inherited >= 0) ::posix_spawn_file_actions_adddup2(&actions, inherited, inherited);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  pid_t pid = -1;
-  const int problem = ::posix_spawnp(&pid, arguments[0].c_str(), &actions, &attributes,
-                                     pointers(arguments).data(), pointers(variables).data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (problem == ENOENT)
+  // A submission that has begun is finished, and holds its lock for as long, whatever becomes of this
+  // process.
+  const process::Child child = process::start({.command = arguments,
+                                               .whole_environment = environment(arguments[0]),
+                                               .output = out.ends[1],
+                                               .error = err.ends[1],
+                                               .inherited = inherited,
+                                               .own_group = true,
+                                               .outlives_us = true});
+  if (child.start_errno == ENOENT)
     fail(ErrorKind::config, "Slurm launcher: no program '{}' in PATH (Debian: apt install slurm-client)",
          arguments[0]);
-  if (problem != 0)
-    fail(ErrorKind::io, "Slurm launcher: '{}' does not start: {}", arguments[0], std::strerror(problem));
-  return pid;
+  if (child.start_errno != 0)
+    fail(ErrorKind::io, "Slurm launcher: '{}' does not start: {}", arguments[0],
+         std::strerror(child.start_errno));
+  return child.pid;
 }
 
 bool in_path(const std::string& program) {
@@ -132,7 +119,7 @@ CommandResult run_command(const std::vector<std::string>& arguments, int inherit
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.exit_code = process::exit_code_of(status);
   return result;
 }
 

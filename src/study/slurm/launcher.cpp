@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "base/error.h"
 #include "study/slurm/command.h"
 #include "study/slurm/missing_record.h"
 
@@ -132,6 +133,34 @@ void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, con
     if (!tracker.cluster_answers() && !std::exchange(said_silent, true))
       say("Slurm's controller does not answer; waiting for it");
   }
+}
+
+std::string note_in_flight(const Folder& folder, Progress& progress) {
+  std::map<std::string, RunState*> states;  // by the run's name without its attempt
+  for (RunState& state : progress.states)
+    if (!state.done()) states[fmt::format("{}-r{}", state.planned.cell, state.planned.replicate)] = &state;
+  std::optional<Cluster> cluster;
+  const std::vector<std::string> recorded = recorded_runs(folder);
+  try {
+    for (const Submission& submission : read_submissions(folder)) {
+      std::vector<int> tasks;
+      for_each_unrecorded(submission, recorded, [&](int task) { tasks.push_back(task); });
+      if (submission.job_id == 0 || tasks.empty()) continue;
+      if (!cluster) cluster.emplace();
+      const auto known = cluster->states(submission.job_id, tasks);
+      if (!known) return "Slurm's controller does not answer";
+      for (const int task : tasks) {
+        const std::string& run = submission.run_ids[static_cast<std::size_t>(task)];
+        const auto place = states.find(run.substr(0, run.rfind("-a")));
+        const auto state = known->find(task);
+        if (place == states.end() || state == known->end() || state->second.final()) continue;
+        place->second->flight = state->second.waits() ? RunState::Flight::queued : RunState::Flight::running;
+      }
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 int make_missing_records(const Folder& folder, double grace_seconds) {

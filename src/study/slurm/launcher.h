@@ -5,6 +5,7 @@
 
 #include "study/folder.h"
 #include "study/launcher.h"
+#include "study/progress.h"
 #include "study/slurm/cluster.h"
 #include "study/slurm/submission.h"
 #include "study/slurm/tracker.h"
@@ -42,6 +43,10 @@ class SlurmLauncher : public Launcher {
   Folder folder_;
   LauncherOptions options_;
 };
+
+// Notes which runs wait in the cluster's queue and which run. Returns why that could not be asked; "" when it
+// could, or there was nothing to ask.
+std::string note_in_flight(const Folder& folder, Progress& progress);
 
 // Makes the records that are due: of tasks that ended without one, or were refused. Returns how many.
 int make_missing_records(const Folder& folder, double grace_seconds = 5);

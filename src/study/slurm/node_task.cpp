@@ -34,6 +34,11 @@ void add_slurm_facts(const Job& job, record::RunRecord& run) {
     run.warnings.push_back(std::move(*warning));
 }
 
+volatile std::sig_atomic_t ended_by_slurm = 0;
+
+// A run with clean-up commands outlives the signal by them: until Slurm's KillWait is over.
+void note_the_end(int) { ended_by_slurm = 1; }
+
 }  // namespace
 
 int run_task(const Folder& folder, const std::string& submission, int task) {
@@ -43,13 +48,17 @@ int run_task(const Folder& folder, const std::string& submission, int task) {
   Submission of_task;
   of_task.folder = folder.slurm() / submission;
   const Job job = read_job(of_task, task);
+  if (!job.cleanup.empty()) std::signal(SIGTERM, note_the_end);
   make_folders(folder.logs());
   make_folders(folder.records());
   const auto run = supervise(
-      job, folder, [] { return false; },
+      job, folder, [] { return ended_by_slurm != 0; },
       [&](record::RunRecord& record) {
-        // The signal came to the child first: ours is on its way.
-        if (record.exit_code == 128 + SIGTERM) std::this_thread::sleep_for(std::chrono::seconds(2));
+        std::signal(SIGTERM, SIG_DFL);
+        if (ended_by_slurm != 0) std::raise(SIGTERM);
+        // The signal came to the child first, which then ended by it or kept what it had: ours is on its way.
+        if (record.exit_code == 128 + SIGTERM || record.status == record::Status::interrupted)
+          std::this_thread::sleep_for(std::chrono::seconds(2));
         add_slurm_facts(job, record);
       });
   if (run.status == record::Status::ok) return 0;

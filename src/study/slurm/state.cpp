@@ -57,6 +57,12 @@ bool TaskState::final() const {
   return state == "COMPLETED" || state == "FAILED" || find_final(state) != nullptr;
 }
 
+bool TaskState::waits() const {
+  constexpr std::array<std::string_view, 5> kWaiting{"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
+                                                     "SPECIAL_EXIT"};
+  return std::find(kWaiting.begin(), kWaiting.end(), state) != kWaiting.end();
+}
+
 Outcome outcome_of(const TaskState& state) {
   if (state.state == "FAILED") return failed(state);
   if (const FinalState* row = find_final(state.state))

@@ -20,6 +20,7 @@ struct TaskState {
   double started_seconds = 0, ended_seconds = 0;  // since 1970; 0: not known
 
   bool final() const;  // it will not run (again)
+  bool waits() const;  // it has not begun
 };
 
 // How a task ended, in the words of records.

@@ -26,6 +26,9 @@ namespace {
 constexpr const char *kPrepared = "submission.json", *kScript = "script.sh", *kJobId = "job_id",
                      *kRefused = "refused";
 
+// It reads some thousand files at most; clusters without a default limit refuse jobs that name none.
+constexpr double kCollectorSeconds = 9 * 60;
+
 std::string read_text(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = read_file(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -175,6 +178,7 @@ std::string submit_collector(const Folder& folder, std::span<const Submission> a
   script.work_folder = options.work_folder;
   script.resources.partition = like.partition;
   script.resources.account = like.account;
+  script.time_limit_seconds = kCollectorSeconds;
   script.command = {options.trainyard.string(), "study", "collect",
                     std::filesystem::absolute(folder.path).string()};
   for (const Submission& array : arrays) script.after.push_back(array.job_id);

@@ -1,19 +1,33 @@
-#include "train/stop_request.h"
+#include "base/stop_request.h"
 
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 
-namespace trainyard::train {
+#include "base/error.h"
+
+namespace trainyard {
 namespace {
 
 constexpr int kInterrupted = 130;
 
 std::atomic<bool> stop_asked{false};  // lock-free, so that a handler may touch it
+std::atomic<double> first_asked_seconds{0};
 std::atomic<int> living{0};
 
+// timeout(1) signals the process and then its group, clusters signal every process of a job: one request may
+// come several times.
+constexpr double kSameRequestSeconds = 0.5;
+
 void ask_to_stop(int) {
-  if (stop_asked.exchange(true)) ::_exit(kInterrupted);
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // safe in a handler
+  const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  if (!stop_asked.exchange(true))
+    first_asked_seconds = seconds;
+  else if (seconds - first_asked_seconds > kSameRequestSeconds)
+    ::_exit(kInterrupted);
 }
 
 }  // namespace
@@ -34,11 +48,16 @@ StopRequest::StopRequest() : outermost_(living.fetch_add(1) == 0) {
 StopRequest::~StopRequest() {
   living.fetch_sub(1);
   if (!outermost_) return;
+  stop_asked = false;
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &former_[i], nullptr);
 }
 
 bool StopRequest::asked() { return stop_asked; }
 
+void StopRequest::check() {
+  if (stop_asked) fail(ErrorKind::interrupted, "interrupted");
+}
+
 void StopRequest::ask() { stop_asked = true; }
 
-}  // namespace trainyard::train
+}  // namespace trainyard

@@ -1,0 +1,78 @@
+#include "backend/onednn/isa_check.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+
+namespace trainyard::backend::onednn {
+namespace {
+
+// A machine that announces `best`, and on which `faulty` and better ones die.
+CpuIsa on_machine(const std::string& best, const std::string& faulty, std::vector<std::string>& tried) {
+  const std::vector<std::string> levels{"AVX512_CORE_AMX",
+                                        "AVX512_CORE_BF16",
+                                        "AVX512_CORE_VNNI",
+                                        "AVX512_CORE",
+                                        "AVX2_VNNI",
+                                        "AVX2",
+                                        "AVX",
+                                        "SSE41"};
+  const auto rank = [&](const std::string& name) {
+    return std::find(levels.begin(), levels.end(), name) - levels.begin();
+  };
+  return find_usable_isa([&](const std::string& most) {
+    tried.push_back(most);
+    const std::string taken = most.empty() || rank(most) < rank(best) ? best : most;
+    const bool dies = !faulty.empty() && rank(taken) <= rank(faulty);
+    return IsaTrial{dies ? 128 + SIGILL : 0, taken};
+  });
+}
+
+TEST(IsaCheck, WhatRunsIsUsed) {
+  std::vector<std::string> tried;
+  const CpuIsa isa = on_machine("AVX512_CORE_AMX", "", tried);
+  EXPECT_EQ(isa.name, "AVX512_CORE_AMX");
+  EXPECT_EQ(isa.refused, "");
+  EXPECT_EQ(tried, (std::vector<std::string>{""}));
+}
+
+TEST(IsaCheck, TilesThatDieLeaveTheLevelBelow) {
+  std::vector<std::string> tried;
+  const CpuIsa isa = on_machine("AVX512_CORE_AMX", "AVX512_CORE_AMX", tried);
+  EXPECT_EQ(isa.name, "AVX512_CORE_BF16");
+  EXPECT_EQ(isa.refused, "AVX512_CORE_AMX");
+  EXPECT_EQ(isa.reason, "died of signal 4 (Illegal instruction)");
+  EXPECT_EQ(tried, (std::vector<std::string>{"", "AVX512_CORE_BF16"}));
+}
+
+TEST(IsaCheck, ItGoesDownFromWhatTheProcessorHas) {
+  std::vector<std::string> tried;
+  const CpuIsa isa = on_machine("AVX2", "AVX2", tried);
+  EXPECT_EQ(isa.name, "AVX");
+  EXPECT_EQ(tried, (std::vector<std::string>{"", "AVX"}));
+}
+
+TEST(IsaCheck, AMachineThatRunsNothingIsRefused) {
+  std::vector<std::string> tried;
+  expect_error(ErrorKind::unsupported, "CPU kernels: a process that tried them died of signal 4",
+               [&] { on_machine("AVX512_CORE", "SSE41", tried); });
+  EXPECT_EQ(tried.back(), "SSE41");
+}
+
+TEST(IsaCheck, OnThisMachineSomethingIsFound) {
+  const auto backend = make_backend("onednn");
+  ASSERT_TRUE(found_cpu_isa().has_value());
+  // CTest also runs this with TRAINYARD_FAULTY_ISA=AVX.
+  if (const char* faulty = std::getenv("TRAINYARD_FAULTY_ISA");
+      faulty != nullptr && std::string(faulty) == "AVX")
+    EXPECT_EQ(found_cpu_isa()->name, "SSE41");
+  else
+    EXPECT_FALSE(found_cpu_isa()->name.empty());
+}
+
+}  // namespace
+}  // namespace trainyard::backend::onednn

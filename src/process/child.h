@@ -1,0 +1,52 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainyard::process {
+
+// A program that this process starts. Descriptors stay the caller's; -1 means /dev/null.
+struct ChildOptions {
+  std::vector<std::string> command = {};                           // found through PATH, no shell
+  std::map<std::string, std::string> environment = {};             // added to ours
+  std::optional<std::vector<std::string>> whole_environment = {};  // NAME=VALUE, instead of ours
+  std::filesystem::path folder = {};                               // where it runs; empty: here
+  int input = -1, output = STDOUT_FILENO, error = STDERR_FILENO;
+  int inherited = -1;            // one more descriptor that it keeps
+  bool own_group = false;        // it leads a process group: a terminal's Ctrl-C does not reach it
+  bool default_signals = false;  // what we ignore of SIGINT, SIGTERM, SIGHUP and SIGPIPE, it does not
+  const sigset_t* signal_mask = nullptr;  // null: ours
+  std::vector<int> cores = {};            // that it may use; empty: as ours
+  int death_signal = SIGKILL;             // that it gets when this process dies, however that does
+  bool outlives_us = false;               // nothing ends it when this process dies
+};
+
+struct Child {
+  pid_t pid = -1;
+  int start_errno = 0;  // not 0: it could not be started, and there is none
+  std::string mark;     // of it and all that it starts; see family.h
+};
+
+// Starts it and returns once it runs, or could not be started. It is this process's child: wait for it. When
+// the calling thread or this process ends, it gets its death signal at once; what it started itself, and what
+// does not heed the signal, is killed some seconds later. The peak of memory that wait4 tells of it is its
+// own, without what fork copied.
+Child start(const ChildOptions& options);
+
+// As shells count: the exit code, or 128 + the signal that ended it.
+int exit_code_of(int wait_status);
+
+// Runs `body` in a forked copy of this process, which prints nothing and leaves no core. Returns what `body`
+// did, or 128 + the signal that ended the copy; after `seconds` that is SIGALRM. `body` must not use locks
+// that other threads may hold.
+int run_in_copy(const std::function<int()>& body, unsigned seconds);
+
+}  // namespace trainyard::process

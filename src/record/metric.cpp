@@ -1,0 +1,115 @@
+#include "record/metric.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+
+namespace trainyard::record {
+namespace {
+
+constexpr const char* kToAccuracy = "seconds_to_accuracy";
+constexpr const char* kMedianSpeed = "median_images_per_second";
+
+struct StepFigure {
+  const char* name;
+  double StepStatistics::*field;
+};
+
+constexpr std::array kStepFigures = {StepFigure{"mean_step_seconds", &StepStatistics::mean},
+                                     StepFigure{"median_step_seconds", &StepStatistics::median},
+                                     StepFigure{"p95_step_seconds", &StepStatistics::p95},
+                                     StepFigure{"p99_step_seconds", &StepStatistics::p99}};
+
+bool is_time(std::string_view name) {
+  return name.ends_with("_seconds") || name == "seconds" || name == kToAccuracy;
+}
+bool is_speed(std::string_view name) { return name.find("_per_second") != std::string_view::npos; }
+
+// Losses, and what a run takes of the machine; everything else that runs report is a yield.
+bool less_is_better(std::string_view name) {
+  constexpr std::array kCosts = {"_bytes",         "_joules",   "_watts",   "_loss",
+                                 "_wait_fraction", "_per_step", "staleness"};
+  return is_time(name) ||
+         std::any_of(kCosts.begin(), kCosts.end(), [&](const char* cost) { return name.ends_with(cost); });
+}
+
+double value_or_nan(const RunRecord& run, const Metric& metric) {
+  const double none = std::nan("");
+  if (metric.name == "images_per_second") return run.images_per_second.value_or(none);
+  // What others published has one speed only.
+  const bool is_speed_of_steps = metric.name == kMedianSpeed || metric.name == kQuietSpeed;
+  if (is_speed_of_steps && run.statistics.steps == 0) return run.images_per_second.value_or(none);
+  if (metric.name == kQuietSpeed) return run.images_per_step / run.statistics.p25;
+  if (metric.name == "wall_seconds") return run.wall_seconds;
+  if (metric.name == kToAccuracy) return seconds_to_accuracy(run, metric.accuracy.value_or(1)).value_or(none);
+  for (const StepFigure& figure : kStepFigures)
+    if (metric.name == figure.name && run.statistics.steps > 0) return run.statistics.*figure.field;
+  return run.figure_or(metric.name, none);
+}
+
+// Within the run, by its steps: of metrics that are about its steps.
+double relative_error(const RunRecord& run, const Metric& metric) {
+  const StepStatistics& steps = run.statistics;
+  if (steps.steps == 0) return 0;
+  const auto error = [](const Interval& interval, double centre) {
+    constexpr double kNormalReach = 1.96;
+    return centre > 0 ? (interval.high - centre) / centre / kNormalReach : 0;
+  };
+  if (metric.name == "images_per_second" || metric.name == "mean_step_seconds")
+    return error(steps.mean_interval, steps.mean);
+  if (metric.name == kMedianSpeed || metric.name == kQuietSpeed || metric.name == "median_step_seconds")
+    return error(steps.median_interval, steps.median);
+  return 0;
+}
+
+std::set<std::string> names_in(std::span<const RunRecord> runs) {
+  std::set<std::string> names{"images_per_second", kMedianSpeed, kQuietSpeed, "wall_seconds", kToAccuracy};
+  for (const StepFigure& figure : kStepFigures) names.insert(figure.name);
+  for (const RunRecord& run : runs)
+    for (const auto& [name, value] : run.figures)
+      if (std::isfinite(value) && value > 0) names.insert(name);
+  return names;
+}
+
+}  // namespace
+
+bool Metric::is_pace() const { return is_time(name) || is_speed(name); }
+const char* Metric::better() const { return is_pace() ? "FASTER" : "BETTER"; }
+const char* Metric::worse() const { return is_pace() ? "SLOWER" : "WORSE"; }
+
+Metric find_metric(const std::string& name, std::optional<double> accuracy, std::span<const RunRecord> runs) {
+  const std::set<std::string> names = names_in(runs);
+  if (!names.contains(name))
+    fail(ErrorKind::usage, "metric '{}': no run has it{}; there are {}", name,
+         did_you_mean(name, {names.begin(), names.end()}), fmt::join(names, ", "));
+  if (accuracy && !(*accuracy > 0 && *accuracy <= 1))
+    fail(ErrorKind::usage, "accuracy {}: a share above 0 and up to 1 is expected, such as 0.97", *accuracy);
+  if (name == kToAccuracy && !accuracy)
+    fail(ErrorKind::usage, "metric {}: an accuracy to reach is expected, such as 0.97", name);
+  return {name, !less_is_better(name) || is_speed(name), accuracy};
+}
+
+std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {
+  if (run.status != Status::ok) return std::nullopt;
+  const double value = value_or_nan(run, metric);
+  if (!std::isfinite(value) || !(value > 0)) return std::nullopt;
+  return MeasuredRun{run.node, value, relative_error(run, metric)};
+}
+
+std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy) {
+  const auto found = run.details.find("accuracy_curve");
+  if (found == run.details.end()) return std::nullopt;
+  for (const auto& point : nlohmann::json::parse(found->second))
+    if (point.at(2).get<double>() >= accuracy) return point.at(0).get<double>();
+  return std::nullopt;
+}
+
+}  // namespace trainyard::record

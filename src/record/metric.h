@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "record/cell_summary.h"
+#include "record/run_record.h"
+
+namespace trainyard::record {
+
+// A figure of runs that summaries and verdicts are about.
+struct Metric {
+  std::string name = "images_per_second";
+  bool more_is_better = true;
+  // Test accuracy that a run must reach, 0 to 1. seconds_to_accuracy is the time that this took.
+  std::optional<double> accuracy;
+
+  bool is_pace() const;  // a speed or a time: what disturbs a run only ever slows it
+  // "FASTER" for a pace, "BETTER" for everything else; and their opposites.
+  const char* better() const;
+  const char* worse() const;
+};
+
+// The speed that verdicts go by: images over the 25th percentile of the steady steps. A machine that is busy
+// beside the run slows steps and never speeds them up, so that the faster steps tell of the program.
+inline constexpr const char* kQuietSpeed = "quiet_images_per_second";
+
+// By name: images_per_second, median_images_per_second, quiet_images_per_second, mean_, median_, p95_ and
+// p99_step_seconds, wall_seconds, seconds_to_accuracy, or any figure of a record, such as peak_memory_bytes
+// or energy_joules. Whether more or less of it is better follows from its unit, the end of its name. Error
+// (usage) with the names there are when no run has it, or when accuracy is missing or no share.
+Metric find_metric(const std::string& name, std::optional<double> accuracy, std::span<const RunRecord> runs);
+
+// The run's value; nothing where the run failed, does not have it, or has one that is not positive.
+std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric);
+
+// Seconds from the first step to the first evaluation that found this accuracy; nothing where none did.
+std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy);
+
+}  // namespace trainyard::record

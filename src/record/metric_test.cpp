@@ -1,0 +1,70 @@
+#include "record/metric.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace trainyard::record {
+namespace {
+
+RunRecord trained_run() {
+  RunRecord run;
+  run.node = "here";
+  run.images_per_step = 50;
+  run.step_seconds.assign(40, 0.1);
+  summarise_steps(run);
+  run.figures["peak_memory_bytes"] = 1e9;
+  run.figures["final_loss"] = 0.2;
+  run.figures["test_accuracy"] = 0.98;
+  run.details["accuracy_curve"] = "[[5.5,100,0.91],[11.0,200,0.97],[16.5,300,0.98]]";
+  return run;
+}
+
+double value(const RunRecord& run, const Metric& metric) {
+  const auto measured = measure(run, metric);
+  return measured ? measured->value : -1;
+}
+
+TEST(Metric, ReadsSpeedsStepsFiguresAndTimeToAccuracy) {
+  const RunRecord run = trained_run();
+  const std::vector<RunRecord> runs{run};
+  EXPECT_DOUBLE_EQ(value(run, find_metric("images_per_second", {}, runs)), 500);
+  EXPECT_DOUBLE_EQ(value(run, find_metric("median_images_per_second", {}, runs)), 500);
+  EXPECT_DOUBLE_EQ(value(run, find_metric("p95_step_seconds", {}, runs)), 0.1);
+  EXPECT_DOUBLE_EQ(value(run, find_metric("peak_memory_bytes", {}, runs)), 1e9);
+  EXPECT_DOUBLE_EQ(value(run, find_metric("seconds_to_accuracy", 0.97, runs)), 11);
+  EXPECT_FALSE(measure(run, find_metric("seconds_to_accuracy", 0.99, runs)));
+}
+
+TEST(Metric, KnowsWhatIsBetter) {
+  const std::vector<RunRecord> runs{trained_run()};
+  EXPECT_TRUE(find_metric("images_per_second", {}, runs).more_is_better);
+  EXPECT_TRUE(find_metric("test_accuracy", {}, runs).more_is_better);
+  for (const char* less : {"p95_step_seconds", "peak_memory_bytes", "final_loss", "wall_seconds"})
+    EXPECT_FALSE(find_metric(less, {}, runs).more_is_better) << less;
+  EXPECT_STREQ(find_metric("p99_step_seconds", {}, runs).worse(), "SLOWER");
+  EXPECT_STREQ(find_metric("peak_memory_bytes", {}, runs).worse(), "WORSE");
+}
+
+TEST(Metric, RefusesWhatNoRunHas) {
+  const std::vector<RunRecord> runs{trained_run()};
+  EXPECT_THROW(find_metric("peak_memory_byte", {}, runs), Error);
+  EXPECT_THROW(find_metric("seconds_to_accuracy", {}, runs), Error);
+  EXPECT_THROW(find_metric("images_per_second", 97.0, runs), Error);
+  RunRecord failed = trained_run();
+  failed.status = Status::crash;
+  EXPECT_FALSE(measure(failed, Metric()));
+}
+
+// A process that was stopped for 0.1 s of every 0.25 s does two fifths less, whatever its median step says.
+TEST(Metric, HeadlineSpeedCountsStalls) {
+  RunRecord run;
+  run.images_per_step = 1;
+  for (int i = 0; i < 300; ++i) run.step_seconds.push_back(i % 15 == 7 ? 0.11 : 0.01);
+  summarise_steps(run);
+  EXPECT_NEAR(*run.images_per_second, 1 / (0.25 / 15), 0.5);
+  EXPECT_NEAR(run.figures.at("median_images_per_second"), 100, 1);
+}
+
+}  // namespace
+}  // namespace trainyard::record
