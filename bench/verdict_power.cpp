@@ -80,7 +80,7 @@ double found(const Runs& fast, const Runs& slow, std::size_t count, Draws& draws
 
 void print_tables(const std::filesystem::path& folder, const record::Metric& metric) {
   std::map<std::string, std::map<record::Settings, Runs>> networks;
-  for (const record::RunRecord& run : study::runs_of(study::Folder{folder}))
+  for (const record::RunRecord& run : study::runs_of_build(study::Folder{folder}, ""))
     if (const auto measured = record::measure(run, metric))
       networks[run.words.at("network")][record::envelope(run)].push_back(*measured);
   fmt::print("{}, {}\n", folder.filename().string(), metric.name);

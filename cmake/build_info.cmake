@@ -4,7 +4,8 @@
 # As a script (cmake -D SOURCE=... -D TEMPLATE=... -D OUTPUT=... -P build_info.cmake) it does the second half.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(commit "")
-  set(uncommitted_changes false)
+  set(changes "")
+  set(commit_seconds 0)
   find_program(git git)
   if(git AND EXISTS "${SOURCE}/.git")
     execute_process(COMMAND ${git} -C ${SOURCE} rev-parse HEAD
@@ -12,10 +13,12 @@ if(CMAKE_SCRIPT_MODE_FILE)
     if(failed)
       set(commit "")
     else()
-      execute_process(COMMAND ${git} -C ${SOURCE} --no-optional-locks status --porcelain --untracked-files=no
-                      OUTPUT_VARIABLE changes ERROR_QUIET)
-      if(changes)
-        set(uncommitted_changes true)
+      execute_process(COMMAND ${git} -C ${SOURCE} show --no-patch --format=%ct HEAD
+                      OUTPUT_VARIABLE commit_seconds OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+      execute_process(COMMAND ${git} -C ${SOURCE} --no-optional-locks diff HEAD OUTPUT_VARIABLE difference ERROR_QUIET)
+      if(difference)
+        string(SHA1 changes "${difference}")
+        string(SUBSTRING ${changes} 0 8 changes)
       endif()
     endif()
   endif()

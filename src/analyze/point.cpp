@@ -81,6 +81,7 @@ double Point::key(const std::string& name) const {
 record::Settings keys_of(const RunRecord& run) {
   record::Settings keys = record::envelope(run);
   keys.erase("command");
+  keys.erase("build");  // an analysis is of one
   return keys;
 }
 

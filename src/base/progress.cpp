@@ -50,14 +50,17 @@ ProgressBar::ProgressBar(std::string label, std::int64_t total, bool quiet)
       line_(quiet),
       started_seconds_(now_seconds()) {}
 
-void ProgressBar::update(std::int64_t done, const std::string& note) {
+void ProgressBar::update(std::int64_t done, const std::string& note, std::optional<double> left_seconds) {
   if (!due()) return;
   const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
   const int filled = static_cast<int>(share * kBarWidth);
   const double elapsed = now_seconds() - started_seconds_;
-  std::string line = fmt::format("{} [{}{}] {:3.0f} % {}", label_, std::string(filled, '#'),
-                                 std::string(kBarWidth - filled, '.'), share * 100, note);
-  if (share > 0.01) line += fmt::format("  {} left", format_seconds(elapsed / share - elapsed));
+  std::string line = fmt::format("{} [{}{}] {:3.0f} %", label_, std::string(filled, '#'),
+                                 std::string(kBarWidth - filled, '.'), share * 100);
+  if (!left_seconds && share > 0.01) left_seconds = elapsed / share - elapsed;
+  if (left_seconds) line += fmt::format("  {} left", format_seconds(*left_seconds));
+  // Last, because a long one does not fit into a line of 80 columns.
+  if (!note.empty()) line += "  " + note;
   line_.draw(std::move(line));
 }
 

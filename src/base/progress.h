@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,7 +41,9 @@ class ProgressBar {
 
   // True when the next update will be drawn: build a costly `note` only then.
   bool due() const { return line_.due(); }
-  void update(std::int64_t done, const std::string& note = "");
+  // Without `left_seconds` the time left is what the time so far and the share that is done make likely.
+  void update(std::int64_t done, const std::string& note = "",
+              std::optional<double> left_seconds = std::nullopt);
 
  private:
   std::string label_;

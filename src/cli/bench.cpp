@@ -35,7 +35,7 @@ namespace {
 struct BenchOptions {
   RunOptions run;
   DeploymentOptions deployment;
-  std::int64_t steps = 50, warmup_steps = 5;
+  std::int64_t steps = kBenchSteps, warmup_steps = kBenchWarmupSteps;
   StoppingOptions stopping;
   TraceOptions trace;
   std::string feed = "auto";

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "cli/cell_settings.h"
 #include "cli/deployment_options.h"
 #include "cli/ensemble_options.h"
 #include "cli/ps_options.h"
@@ -20,9 +21,6 @@
 
 namespace trainyard::cli {
 namespace {
-
-// Training images of the data sets that lie in files.
-const std::map<std::string, std::int64_t> kTrainingImages = {{"mnist", 60'000}, {"cifar10", 50'000}};
 
 std::string in_lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -42,16 +40,6 @@ const std::vector<std::string>& gpus_here() {
 // A cluster's "h200" is NVML's "NVIDIA H200".
 bool is_of_type(const std::string& gpu, const std::string& type) {
   return in_lower_case(gpu).find(in_lower_case(type)) != std::string::npos;
-}
-
-networks::generator::Given parameters_in(const record::Settings& settings) {
-  networks::generator::Given given;
-  for (const networks::NetworkInfo& network : networks::all_networks())
-    if (network.generator != nullptr)
-      for (const networks::generator::Parameter& parameter : network.generator->parameters)
-        if (const auto found = settings.find(parameter.name); found != settings.end())
-          given[parameter.name] = record::to_text(found->second);
-  return given;
 }
 
 // One cell's settings, and what is wrong with them: each check returns a reason or "".
@@ -108,11 +96,11 @@ class CellReader {
   }
 
   std::string training_set() const {
-    const auto images = kTrainingImages.find(word("data"));
+    const std::string dataset = word("data");
+    const std::optional<std::int64_t> images = training_images_in_files(dataset);
     const std::int64_t batch = count("batch", 0);
-    if (images == kTrainingImages.end() || batch <= images->second) return "";
-    return fmt::format("batch {} is larger than the training set of {} ({} images)", batch, images->first,
-                       images->second);
+    if (!images || batch <= *images) return "";
+    return fmt::format("batch {} is larger than the training set of {} ({} images)", batch, dataset, *images);
   }
 
   // As the command itself would refuse it.

@@ -10,10 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/nearest_name.h"
+#include "cli/compare_gate.h"
 #include "cli/compare_report.h"
 #include "cli/option_checks.h"
 #include "cli/study_options.h"
+#include "record/attempts.h"
+#include "record/build.h"
 #include "store/store.h"
 #include "study/progress.h"
 
@@ -24,10 +28,13 @@ using Runs = std::vector<record::RunRecord>;
 
 struct CompareOptions {
   std::filesystem::path a, b;
+  std::string build;  // of A
   std::vector<std::string> across;
   record::VerdictOptions verdict;
   std::string metric = record::kQuietSpeed;
   std::optional<double> accuracy;
+  std::filesystem::path gate;
+  bool update = false;
   bool json = false;
 };
 
@@ -48,9 +55,10 @@ Across parse_across(const std::string& text) {
   return across;
 }
 
-// A study's folder, its store, or the record of one run.
+// A study's folder, its store, or the record of one run: every attempt that speaks for its run, of all
+// builds.
 Runs read_runs(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) return study::runs_of(existing_folder(path));
+  if (std::filesystem::is_directory(path)) return record::that_speak(study::runs_of(existing_folder(path)));
   std::ifstream file(path, std::ios::binary);
   if (!file)
     fail(ErrorKind::usage, "compare: there is no '{}': a study's folder, its store or a record is expected",
@@ -58,8 +66,21 @@ Runs read_runs(const std::filesystem::path& path) {
   std::string start(15, '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   if (start == "SQLite format 3" || path.filename() == store::Store::file_name())
-    return store::Store(path, store::Store::Access::read).runs();
+    return record::that_speak(store::Store(path, store::Store::Access::read).runs());
   return {record::read_run_record(path)};
+}
+
+bool is_across_builds(const std::string& across) { return across == "build" || across.starts_with("build="); }
+
+// Those of one build, which the name of the side then says where there are others: builds are never pooled.
+Runs of_one_build(const Runs& runs, const std::string& wanted, std::string& side) {
+  const std::vector<std::string> builds = record::builds_of(runs);
+  const std::string build = wanted.empty() ? record::newest_build(runs) : record::find_build(wanted, builds);
+  if (builds.size() > 1 || !wanted.empty()) side += fmt::format(" (build {})", build);
+  Runs chosen;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),
+               [&](const record::RunRecord& run) { return record::build_of(run) == build; });
+  return chosen;
 }
 
 std::string value_in(const record::RunRecord& run, const std::string& name) {
@@ -68,6 +89,7 @@ std::string value_in(const record::RunRecord& run, const std::string& name) {
 
 // Values of a setting in the order of their first run. Error (usage) when no run has it.
 std::vector<std::string> values_of(const Runs& runs, const std::string& name) {
+  if (name == "build") return record::builds_of(runs);
   std::vector<std::string> values, names;
   for (const record::RunRecord& run : runs) {
     for (const auto& [known, value] : record::envelope(run)) names.push_back(known);
@@ -101,11 +123,16 @@ Runs with_values(const Runs& runs, const Across& across, std::size_t first, std:
 ComparedSides sides_in_one(const CompareOptions& options) {
   if (options.across.empty())
     fail(ErrorKind::usage, "compare: with one study, --across KEY says what to compare in it");
-  const Runs runs = read_runs(options.a);
+  Runs runs = read_runs(options.a);
+  std::string build;
+  if (std::none_of(options.across.begin(), options.across.end(), is_across_builds))
+    runs = of_one_build(runs, options.build, build);
   ComparedSides sides{"", "", runs, runs, {}};
   for (const std::string& text : options.across) {
     Across across = parse_across(text);
     if (across.values.empty()) across.values = values_of(runs, across.name);
+    if (across.name == "build")
+      for (std::string& value : across.values) value = record::find_build(value, record::builds_of(runs));
     if (across.values.size() < 2)
       fail(ErrorKind::usage, "--across {}: every run has {}, there is nothing to compare", across.name,
            across.values.front());
@@ -117,11 +144,15 @@ ComparedSides sides_in_one(const CompareOptions& options) {
     sides.runs_b = with_values(sides.runs_b, across, 1, across.values.size());
     sides.across.insert(across.name);
   }
+  sides.name_a += build;
+  sides.name_b += build;
   return sides;
 }
 
 ComparedSides sides_in_two(const CompareOptions& options) {
-  ComparedSides sides{options.a.string(), options.b.string(), read_runs(options.a), read_runs(options.b), {}};
+  ComparedSides sides{options.a.string(), options.b.string(), {}, {}, {}};
+  sides.runs_a = of_one_build(read_runs(options.a), options.build, sides.name_a);
+  sides.runs_b = of_one_build(read_runs(options.b), "", sides.name_b);
   for (const std::string& text : options.across) {
     const Across across = parse_across(text);
     sides.across.insert(across.name);
@@ -134,7 +165,18 @@ ComparedSides sides_in_two(const CompareOptions& options) {
   return sides;
 }
 
+int compare_with_references(const CompareOptions& options) {
+  if (!options.b.empty())
+    fail(ErrorKind::usage, "compare: '{}' given beside --gate, which has the other side", options.b.string());
+  if (options.update) check_output_file(options.gate);
+  GateOptions gate{options.gate,     options.a.string(), options.metric,
+                   options.accuracy, options.verdict,    options.json};
+  const Runs runs = of_one_build(read_runs(options.a), options.build, gate.results);
+  return options.update ? update_gate(gate, runs) : pass_gate(gate, runs);
+}
+
 int compare(const CompareOptions& options) {
+  if (!options.gate.empty()) return compare_with_references(options);
   const ComparedSides sides = options.b.empty() ? sides_in_one(options) : sides_in_two(options);
   Runs all = sides.runs_a;
   all.insert(all.end(), sides.runs_b.begin(), sides.runs_b.end());
@@ -165,6 +207,10 @@ std::function<int()> declare_compare(CLI::App& command) {
           "others; may be given several times")
       ->type_name("KEY[=VALUE,VALUE]");
   command
+      .add_option("--build", options->build,
+                  "The build of A, or the beginning of its name (default: that of the last run; of B always)")
+      ->type_name("BUILD");
+  command
       .add_option(
           "--metric", options->metric,
           "What to compare: the speed of the faster steps, which a busy machine leaves alone; "
@@ -186,15 +232,27 @@ std::function<int()> declare_compare(CLI::App& command) {
                   "Spread from run to run to assume where each side has one run only")
       ->transform(within(record::NumberRange::real(0, 10)))
       ->capture_default_str();
+  CLI::Option* gate =
+      command
+          .add_option("--gate", options->gate,
+                      "Compare A with the references that this file has for machines like those of its runs")
+          ->excludes("--across")
+          ->type_name("FILE");
+  // The file is an output with this flag only, so that a gate can be read-only.
+  command.add_flag("--update", options->update, "Make these runs the references in the file of --gate")
+      ->needs(gate);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Cells are compared when all their settings agree. Verdicts are on B: SAME, FASTER, SLOWER, or "
       "UNCLEAR\n"
       "when there are too few runs to tell; BETTER or WORSE of metrics that are no time. The exit code is 3 "
       "when any "
-      "cell is slower or worse.\n\n"
+      "cell is slower or worse.\n"
+      "With --gate, B is these runs and A the references of their kind of machine. The exit code is 2 when "
+      "a\n"
+      "cell that has a reference has no good run, 1 when there is no reference for the machine.\n\n"
       "Examples:\n"
-      "  trainyard compare results/smoke results/smoke --metric images_per_second\n"
+      "  trainyard compare results/smoke --gate references.json --update\n"
       "  trainyard compare results/smoke --across batch=4,16 --json");
   return [options] { return compare(*options); };
 }

@@ -55,11 +55,6 @@ std::string cell_text(const ComparedCell& cell, const std::string& name) {
 
 std::string bound_text(double bound) { return std::isfinite(bound) ? fmt::format("{:.3f}", bound) : "?"; }
 
-// Four digits: speeds, seconds, bytes and accuracies alike.
-std::string value_text(double value) {
-  return value >= 1000 && value < 1e7 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
-}
-
 const char* outcome_text(record::Outcome outcome, const record::Metric& metric) {
   switch (outcome) {
     case record::Outcome::same:
@@ -74,10 +69,11 @@ const char* outcome_text(record::Outcome outcome, const record::Metric& metric) 
   return "";
 }
 
-void print_cells(const Comparison& comparison, const record::Metric& metric) {
+void print_cells(const ComparedSides& sides, const Comparison& comparison, const record::Metric& metric) {
   std::vector<const record::Settings*> envelopes;
   for (const ComparedCell& cell : comparison.cells) envelopes.insert(envelopes.end(), {&cell.a, &cell.b});
   std::vector<std::string> names = varying_settings(envelopes);
+  if (!sides.across.contains("build")) std::erase(names, "build");  // the sides' names have it
   if (names.empty()) names = {"network", "batch"};
   std::vector<std::string> head = names;
   const std::string unit = metric.name.ends_with("images_per_second") ? "images/s" : metric.name;
@@ -89,7 +85,7 @@ void print_cells(const Comparison& comparison, const record::Metric& metric) {
     for (const std::string& name : names) row.push_back(cell_text(cell, name));
     row.insert(
         row.end(),
-        {value_text(verdict.value_a), value_text(verdict.value_b), fmt::format("{:.3f}", verdict.ratio),
+        {four_digits(verdict.value_a), four_digits(verdict.value_b), fmt::format("{:.3f}", verdict.ratio),
          fmt::format("{} .. {}", bound_text(verdict.interval.low), bound_text(verdict.interval.high)),
          outcome_text(verdict.outcome, metric), pairing_text(verdict), verdict.note});
     table.add(std::move(row));
@@ -160,7 +156,7 @@ void print_unmatched(const std::vector<UnmatchedCell>& unmatched, bool only_in_a
 void print_comparison(const ComparedSides& sides, const Comparison& comparison, const record::Metric& metric,
                       const record::VerdictOptions& options) {
   fmt::print("A: {}\nB: {}\n\n", sides.name_a, sides.name_b);
-  print_cells(comparison, metric);
+  print_cells(sides, comparison, metric);
   print_unmatched(comparison.unmatched, true);
   print_unmatched(comparison.unmatched, false);
   if (const auto facts = record::fact_differences(sides.runs_a, sides.runs_b); !facts.empty())

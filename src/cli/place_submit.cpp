@@ -11,8 +11,10 @@
 #include "base/progress.h"
 #include "base/stop_request.h"
 #include "cli/study_results.h"
+#include "meter/build_info.h"
 #include "ops/update.h"
 #include "predict/network_name.h"
+#include "record/build.h"
 #include "study/folder.h"
 #include "study/local_launcher.h"
 #include "study/run_study.h"
@@ -97,6 +99,12 @@ study::ExpectedRuns expected_of(const std::vector<study::Job>& jobs) {
   return expected;
 }
 
+std::string build_of_placement(const study::Folder& folder) {
+  if (std::filesystem::exists(folder.store()))
+    if (const auto runs = study::runs_of(folder); !runs.empty()) return record::newest_build(runs);
+  return meter::build_id();
+}
+
 void refuse_other_placement(const study::Folder& folder, const std::vector<store::PlannedRun>& runs) {
   if (!std::filesystem::exists(folder.store())) return;
   const std::vector<store::PlannedRun> earlier =
@@ -115,8 +123,12 @@ study::Progress submit_placement(const place::Problem& problem,
                                  const std::vector<place::JobRequest>& requests,
                                  const place::Outcome& outcome, const SubmitPlacement& options) {
   const study::Folder folder{options.out};
-  const std::vector<study::Job> jobs = jobs_of(problem, requests, outcome.decisions);
-  const study::ExpectedRuns expected = expected_of(jobs);
+  std::vector<study::Job> jobs = jobs_of(problem, requests, outcome.decisions);
+  // A placement is one piece of work, whichever build goes on with it: it keeps the name of the first.
+  const std::string build = build_of_placement(folder);
+  for (study::Job& job : jobs) job.build = build;
+  study::ExpectedRuns expected = expected_of(jobs);
+  expected.build = build;
   refuse_other_placement(folder, expected.runs);
   const StopRequest guard;
   std::unique_ptr<ProgressBar> bar;

@@ -14,6 +14,7 @@
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/page_files.h"
+#include "cli/study_options.h"
 #include "report/charts.h"
 #include "report/escape.h"
 #include "report/libraries.h"
@@ -30,6 +31,7 @@ using Json = nlohmann::ordered_json;
 
 struct ReportOptions {
   std::filesystem::path study;
+  std::string build;
   PageFiles files;
   report::LibraryOptions libraries;
   bool get_libraries = false, json = false;
@@ -49,12 +51,13 @@ int get_libraries(const ReportOptions& options) {
   return 0;
 }
 
-report::StudyView open_study(const std::filesystem::path& folder) {
+report::StudyView open_study(const std::filesystem::path& folder, const std::string& build) {
   if (!std::filesystem::is_directory(folder))
     fail(ErrorKind::config, "report: '{}' is not a study's folder", folder.string());
   const study::Folder study{folder};
   const store::Store store(study.store(), store::Store::Access::read);
-  report::StudyView view = report::make_study_view(store.study(), store.planned(), study::runs_of(study));
+  report::StudyView view =
+      report::make_study_view(store.study(), store.planned(), study::runs_of_build(study, build));
   if (view.cells.empty())
     fail(ErrorKind::config, "report: the study in '{}' has neither a plan nor a run", folder.string());
   return view;
@@ -82,7 +85,7 @@ report::FileLinks links_of(const study::Folder& study, const report::StudyView& 
 
 int write_report(const ReportOptions& options) {
   if (options.study.empty()) fail(ErrorKind::usage, "report: a study's folder is required");
-  report::StudyView view = open_study(options.study);
+  report::StudyView view = open_study(options.study, options.build);
   PageFiles files = options.files;
   if (files.page.empty()) files.page = options.study / "report.html";
   check_output_file(files.page);
@@ -120,6 +123,7 @@ std::function<int()> declare_report(CLI::App& command) {
   command.add_option("study", options->study, "Folder of the study")->type_name("DIR");
   add_output_file(command, "--out", options->files.page,
                   "Where to write the page (default: report.html in the study's folder)");
+  add_build_option(command, options->build);
   declare_chart_files(command, options->files);
   command.add_flag("--get-libraries", options->get_libraries,
                    "Only fetch the script libraries of the page, for a later use without network");

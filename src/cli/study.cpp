@@ -23,6 +23,7 @@ constexpr StudyCommand kStudyCommands[] = {
     {"exec", "One run on a node: what a cluster's job calls", declare_study_exec},
     {"import", "Take in what others published: PSC's outputs, ParaDnn's sweeps and traces",
      declare_study_import},
+    {"history", "A study over builds and dates: where its figures changed", declare_study_history},
     {"analyze", "What limits the points of a study, and how two systems compare", declare_study_analyze},
 };
 

@@ -12,6 +12,7 @@
 #include "cli/study_commands.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
+#include "record/attempts.h"
 #include "record/comparison.h"
 #include "study/progress.h"
 
@@ -24,14 +25,15 @@ struct StudyAnalyzeOptions {
   std::filesystem::path study, other;
   std::vector<std::string> across;
   analyze::AnalysisOptions analysis;
-  std::string speed = "images_per_second";
+  std::string speed = "images_per_second", build;
   bool json = false;
 };
 
 // The folder itself, or the folder of a study's file.
-Runs runs_of_study(const std::filesystem::path& path) {
+Runs runs_of_study(const std::filesystem::path& path, const std::string& build) {
   const bool is_file = path.extension() == ".yaml" || path.extension() == ".yml";
-  return study::runs_of(existing_folder(is_file ? folder_of(read_study(path, {}), {}).path : path));
+  const study::Folder folder = existing_folder(is_file ? folder_of(read_study(path, {}), {}).path : path);
+  return record::that_speak(study::runs_of_build(folder, build));
 }
 
 // Two systems in one study: the runs with each value of one setting.
@@ -109,11 +111,11 @@ std::set<std::string> names_of(const std::vector<std::string>& across) {
 }
 
 int analyze_study(const StudyAnalyzeOptions& options) {
-  Runs runs = runs_of_study(options.study);
+  Runs runs = runs_of_study(options.study, options.build);
   Sides sides;
   const bool compares = !options.other.empty() || !options.across.empty();
   if (!options.other.empty())
-    sides = {runs, runs_of_study(options.other)};
+    sides = {runs, runs_of_study(options.other, "")};
   else if (compares)
     sides = split(runs, options.across.front());
   const analyze::Analysis analysis = analyze::analyse(analyze::make_points(runs), options.analysis);
@@ -170,6 +172,7 @@ std::function<int()> declare_study_analyze(CLI::App& command) {
                   "Bandwidth roof in bytes a second (default: as measured beside the runs)")
       ->transform(within(record::NumberRange::above(0)));
   command.add_option("--ratio", options->speed, "Metric that B and A are compared by")->capture_default_str();
+  add_build_option(command, options->build);
   command.add_flag("--json", options->json, "Print one JSON object (docs/formats/analysis.md)");
   command.footer(
       "Says how the metric depends on the settings, where the utilisation is high, which roof each step is\n"

@@ -16,5 +16,6 @@ std::function<int()> declare_study_cancel(CLI::App& command);
 std::function<int()> declare_study_exec(CLI::App& command);
 std::function<int()> declare_study_import(CLI::App& command);
 std::function<int()> declare_study_analyze(CLI::App& command);
+std::function<int()> declare_study_history(CLI::App& command);
 
 }  // namespace trainyard::cli

@@ -20,7 +20,7 @@ namespace {
 
 struct StudyExportOptions {
   std::filesystem::path folder, out;
-  std::string format = "csv";
+  std::string format = "csv", build;
   bool cells = false;
 };
 
@@ -68,10 +68,11 @@ int export_study(const StudyExportOptions& options) {
   const study::Folder folder = existing_folder(options.folder);
   const bool csv = options.format == "csv";
   const auto runs_text = [&] {
-    const std::vector<record::RunRecord> runs = study::runs_of(folder);
+    const std::vector<record::RunRecord> runs =
+        options.build.empty() ? study::runs_of(folder) : study::runs_of_build(folder, options.build);
     return csv ? study::to_csv(runs) : study::to_json_lines(runs);
   };
-  const std::string text = options.cells ? cells_text(study::progress_of(folder), csv) : runs_text();
+  const std::string text = options.cells ? cells_text(progress_of_build(folder, options.build), csv) : runs_text();
   if (options.out.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
@@ -90,6 +91,11 @@ std::function<int()> declare_study_export(CLI::App& command) {
   command.add_option("--format,-f", options->format, "csv or jsonl")->capture_default_str();
   command.add_flag("--cells", options->cells,
                    "A line a cell instead of a run: the median speed over its runs, and its 95 % interval");
+  command
+      .add_option("--build", options->build,
+                  "Only runs of this build, or of the one whose name begins so (default: all; with --cells: "
+                  "that of the last run)")
+      ->type_name("BUILD");
   add_output_file(command, "--out,-o", options->out, "File to write (default: standard output)");
   command.footer(
       "Every attempt is a line, failed ones too. The CSV begins with the eight columns of PSC's "

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "record/build.h"
 #include "study/make_store.h"
 
 namespace trainyard::cli {
@@ -38,6 +39,19 @@ study::Plan share_of(study::Plan plan, const std::string& shard) {
     fail(ErrorKind::usage, "--shard {}: the study has {} cells, so this share has none", shard,
          plan.cells.size());
   return share;
+}
+
+void add_build_option(CLI::App& command, std::string& build) {
+  command
+      .add_option("--build", build,
+                  "The build whose runs to look at, or the beginning of its name (default: that of the last "
+                  "run); builds are never pooled")
+      ->type_name("BUILD");
+}
+
+study::Progress progress_of_build(const study::Folder& folder, const std::string& build) {
+  if (build.empty()) return study::progress_of(folder);
+  return study::progress_of(folder, record::find_build(build, record::builds_of(study::runs_of(folder))));
 }
 
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan) {

@@ -9,6 +9,7 @@
 
 #include "study/folder.h"
 #include "study/plan.h"
+#include "study/progress.h"
 
 namespace trainyard::cli {
 
@@ -20,6 +21,10 @@ void add_study_options(CLI::App& command, std::filesystem::path& file, std::file
 // "2/8", for plans that several machines share; "": all of it.
 void add_shard_option(CLI::App& command, std::string& shard);
 study::Plan share_of(study::Plan plan, const std::string& shard);
+
+// The build whose runs a command looks at, named by its beginning; "": that of the last run.
+void add_build_option(CLI::App& command, std::string& build);
+study::Progress progress_of_build(const study::Folder& folder, const std::string& build);
 
 // One line on standard error for each reason why cells can never run; returns how many cells that are.
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan);

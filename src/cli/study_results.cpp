@@ -196,6 +196,9 @@ void print_totals(const study::Progress& progress) {
     in_flight += fmt::format(", {} queued", queued);
   fmt::print("\nstudy {}: {} expected, {} done{}, {} missing\n", progress.study, progress.expected(),
              progress.done(), failed + in_flight, progress.missing());
+  if (!progress.other_builds.empty())
+    fmt::print("of build {}; {} other build{} kept: study history, --build\n", progress.build,
+               progress.other_builds.size(), progress.other_builds.size() == 1 ? " is" : "s are");
 }
 
 Json progress_json(const study::Progress& progress) {
@@ -226,6 +229,8 @@ Json progress_json(const study::Progress& progress) {
     runs.push_back(std::move(row));
   }
   return {{"study", progress.study},
+          {"build", progress.build},
+          {"other_builds", progress.other_builds},
           {"expected", progress.expected()},
           {"done", progress.done()},
           {"running", progress.in_flight(Flight::running)},

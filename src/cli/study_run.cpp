@@ -1,5 +1,8 @@
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +13,12 @@
 #include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/cell_check.h"
+#include "cli/cost_options.h"
 #include "cli/exit_code.h"
+#include "cli/option_checks.h"
+#include "cli/study_bar.h"
 #include "cli/study_commands.h"
+#include "cli/study_cost.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
 #include "study/local_launcher.h"
@@ -26,8 +33,10 @@ constexpr int kIncomplete = 2;
 struct StudyRunOptions {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
-  std::string launcher = "local", retry, shard;
-  bool skip_impossible = false, json = false, quiet = false;
+  std::string launcher = "local", retry, shard, build, wait_for_quiet;
+  std::optional<int> retry_disturbed;
+  CostOptions cost;
+  bool pin_clocks = false, skip_impossible = false, json = false, quiet = false;
 };
 
 // A line a run where nobody looks at a bar.
@@ -49,35 +58,62 @@ std::unique_ptr<study::Launcher> make_launcher(const StudyRunOptions& options, c
   return std::make_unique<study::slurm::SlurmLauncher>(folder, slurm);
 }
 
+// "about 12 min 3 s for 24 runs (by the model m.json)"; "" where nothing is known of them.
+std::string expected_text(const RunsCost& cost, const CostModel* model) {
+  if (cost.known() == 0) return "";
+  const bool by_model = model != nullptr && cost.predicted == cost.known();
+  return fmt::format("about {} for {}{} runs ({})", format_seconds(cost.seconds),
+                     cost.unknown > 0 ? fmt::format("{} of ", cost.known()) : "", cost.runs(),
+                     by_model ? "by the model " + model->file : cost.sources());
+}
+
 study::Progress run(const StudyRunOptions& options, const study::Spec& spec, const study::Plan& plan,
-                    const study::Folder& folder) {
+                    const study::Folder& folder, const CostModel* model) {
   const bool bar_visible = ::isatty(STDERR_FILENO) != 0 && !options.quiet;
-  std::unique_ptr<ProgressBar> bar;
-  std::int64_t finished = 0;
+  const Where where = to_where(options.launcher, spec);
+  const Estimates estimates = estimate_cells(spec, plan, folder, model);
+  std::unique_ptr<StudyBar> bar;
+  bool said = false;
   std::vector<const record::Settings*> cells;
   for (const study::Cell& cell : plan.cells) cells.push_back(&cell.settings);
   const RunLabels labels(cells, spec.replicates);
   const study::Watcher watcher{
-      .begins =
-          [&](std::int64_t runs) {
-            bar = std::make_unique<ProgressBar>("study " + spec.name, runs, options.quiet);
-          },
+      .begins = [&](std::int64_t runs) { bar = std::make_unique<StudyBar>(spec.name, runs, options.quiet); },
       .finished =
           [&](const record::RunRecord& run) {
             if (bar_visible)
-              bar->update(++finished, fmt::format("{} {}", name(run.status), labels.of(run)));
+              bar->finished(run, fmt::format("{} {}", name(run.status), labels.of(run)));
             else if (!options.quiet)
               print_run(run, labels);
           },
       .remarks = [](const std::string& remark) { print_note(fmt::format("trainyard: {}\n", remark)); },
       .stop = [] { return StopRequest::asked(); }};
-  const auto launcher = make_launcher(options, spec, folder, watcher);
-  return run_study({spec, plan, folder, study::parse_retry_policy(options.retry), own_program()}, *launcher,
-                   watcher);
+  ShownLauncher launcher(
+      make_launcher(options, spec, folder, watcher), [&](std::span<const study::Job> jobs) {
+        bar->begin(TimeLeft(estimates, jobs), where);
+        // Repeats of disturbed runs come in further rounds.
+        if (std::exchange(said, true) || bar_visible || options.quiet) return;
+        const std::string text = expected_text(cost_of_runs(estimates, jobs, where), model);
+        if (!text.empty()) watcher.remarks(text);
+      });
+  study::RetryPolicy retry = study::parse_retry_policy(options.retry);
+  retry.disturbed = spec.retry_disturbed;
+  return run_study({spec, plan, folder, retry, own_program()}, launcher, watcher);
+}
+
+// The file, with what the command line says instead of it.
+study::Spec read_spec_of(const StudyRunOptions& options) {
+  study::Spec spec = read_study(options.file, options.overrides);
+  if (!options.build.empty()) spec.build = options.build;
+  if (!options.wait_for_quiet.empty()) study::override_wait_for_quiet(spec, options.wait_for_quiet);
+  spec.pin_clocks = spec.pin_clocks || options.pin_clocks;
+  spec.retry_disturbed = options.retry_disturbed.value_or(spec.retry_disturbed);
+  return spec;
 }
 
 int run_study_command(const StudyRunOptions& options) {
-  const study::Spec spec = read_study(options.file, options.overrides);
+  const study::Spec spec = read_spec_of(options);
+  const std::unique_ptr<CostModel> model = read_cost_model(options.cost);
   const study::Plan plan =
       share_of(study::make_plan(spec, cell_check(spec, to_where(options.launcher, spec))), options.shard);
   for (const std::string& remark : plan.remarks) print_note(fmt::format("trainyard: {}\n", remark));
@@ -88,7 +124,7 @@ int run_study_command(const StudyRunOptions& options) {
   const study::Folder folder = folder_of(spec, options.out);
   check_output_folder(folder.path);
   const StopRequest guard;
-  study::Progress progress = run(options, spec, plan, folder);
+  study::Progress progress = run(options, spec, plan, folder, model.get());
   if (StopRequest::asked()) study::slurm::note_in_flight(folder, progress);  // they go on
   if (options.json)
     fmt::print("{}\n", progress_json(progress).dump());
@@ -113,8 +149,29 @@ std::function<int()> declare_study_run(CLI::App& command) {
       .add_option("--retry", options->retry,
                   "Failures to try again: failed, nan, diverged, oom, timeout, refused, all")
       ->type_name("STATUS,...");
+  command
+      .add_option(
+          "--retry-disturbed", options->retry_disturbed,
+          "How often a run that something disturbed is repeated; all are kept, the first undisturbed one "
+          "counts")
+      ->transform(within(record::NumberRange::whole(0, study::kMostDisturbedRetries)));
+  command
+      .add_option(
+          "--build", options->build,
+          "What is measured, for studies of programs: a commit, say. Runs of other builds are kept and "
+          "do not count (default: this trainyard's own build)")
+      ->type_name("NAME");
+  command
+      .add_option("--wait-for-quiet", options->wait_for_quiet,
+                  "Before each run, wait at most so long (90s, 15m, 3h) until nothing else keeps the machine "
+                  "busy; then run all the same, with a warning")
+      ->type_name("TIME");
+  command.add_flag(
+      "--pin-clocks", options->pin_clocks,
+      "During each run, hold the clocks of CPUs and GPUs where this is allowed (as root, mostly)");
   command.add_flag("--skip-impossible", options->skip_impossible,
                    "Record cells that can never run as refused");
+  add_cost_options(command, options->cost);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options->quiet, "No progress bar, no line a run");
   command.footer(

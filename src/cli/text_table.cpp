@@ -43,4 +43,8 @@ std::string TextTable::text() const {
   return text;
 }
 
+std::string four_digits(double value) {
+  return value >= 1000 && value < 1e7 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
 }  // namespace trainyard::cli

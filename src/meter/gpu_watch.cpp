@@ -42,14 +42,16 @@ std::vector<int> visible_gpus(const std::optional<std::string>& text, const std:
   return gpus;
 }
 
+std::vector<int> visible_gpus(const Nvml& nvml) {
+  std::vector<std::string> uuids;
+  for (int gpu = 0; gpu < nvml.device_count(); ++gpu) uuids.push_back(nvml.describe(gpu).uuid);
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible_gpus(visible == nullptr ? std::nullopt : std::optional<std::string>(visible), uuids);
+}
+
 GpuActivity::GpuActivity() : nvml_(Nvml::open()) {
   if (nvml_ == nullptr) return;
-  std::vector<std::string> uuids;
-  for (int gpu = 0; gpu < nvml_->device_count(); ++gpu) uuids.push_back(nvml_->describe(gpu).uuid);
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  for (const int gpu :
-       visible_gpus(visible == nullptr ? std::nullopt : std::optional<std::string>(visible), uuids))
-    gpus_.push_back({gpu, nvml_->describe(gpu).name});
+  for (const int gpu : visible_gpus(*nvml_)) gpus_.push_back({gpu, nvml_->describe(gpu).name});
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 

@@ -56,6 +56,12 @@ class GpuActivity {
 // Those of the machine's GPUs that the text names as CUDA_VISIBLE_DEVICES does: numbers, or the beginnings of
 // their names "GPU-..."; what follows an unknown one does not count. Without a text, all.
 std::vector<int> visible_gpus(const std::optional<std::string>& text, const std::vector<std::string>& uuids);
+// Those that CUDA_VISIBLE_DEVICES of this process names, else all.
+std::vector<int> visible_gpus(const Nvml& nvml);
+
+// Drawing a screen, and asking itself, keep a GPU busy for a few per cent: what is busy for less than this
+// does no work.
+inline constexpr double kGpuBusyFraction = 0.05;
 
 // GPUs that this process was given and does not use: those that Slurm allotted, else, for a run on GPUs,
 // those of CUDA_VISIBLE_DEVICES. `used`: on this machine, 0 for a run on the CPU.

@@ -32,20 +32,14 @@ constexpr double kClockSeconds = 0.1, kClockFraction = 0.001;
 using Warnings = std::vector<record::Warning>;
 
 void check_load(const CpuUse& use, Warnings& warnings) {
-  const double cores = use.machine_cores(), others = use.other_cores();
-  const double resolution = use.wall_seconds > 0 ? kTickNoiseSeconds * cores / use.wall_seconds : 0;
-  if (others <= std::max({kOtherCores, kOtherFraction * cores, resolution})) return;
-  warnings.push_back(
-      {"load", fmt::format("other processes kept {:.2f} of {:.0f} cores busy (this one {:.2f}; load "
-                           "average {:.2f})",
-                           others, cores, use.cores_used(), use.load_average)});
+  if (const std::string complaint = complaint_about_load(use); !complaint.empty())
+    warnings.push_back({"load", fmt::format("{} (this one {:.2f}; load average {:.2f})", complaint,
+                                            use.cores_used(), use.load_average)});
 }
 
 void check_steal(const CpuUse& use, Warnings& warnings) {
-  if (use.steal_fraction() <= kStealFraction || use.machine_steal_seconds <= kTickNoiseSeconds) return;
-  warnings.push_back(
-      {"steal", fmt::format("the hypervisor took {:.1f} % of the machine's time ({})",
-                            100 * use.steal_fraction(), format_seconds(use.machine_steal_seconds))});
+  if (std::string complaint = complaint_about_steal(use); !complaint.empty())
+    warnings.push_back({"steal", std::move(complaint)});
 }
 
 void check_frequency(const Frequency& before, const Frequency& after, Warnings& warnings) {
@@ -56,9 +50,10 @@ void check_frequency(const Frequency& before, const Frequency& after, Warnings& 
           {"frequency", fmt::format("the core's clock went from {:.0f} to {:.0f} MHz ({:+.0f} %)",
                                     *before.current_mhz, *after.current_mhz, 100 * change)});
   }
+  // A state of the machine that disturbs all runs alike.
   if (after.governor == "powersave")
     warnings.push_back(
-        {"frequency", "the frequency governor is powersave: clocks follow the load, or stay low"});
+        {"governor", "the frequency governor is powersave: clocks follow the load, or stay low"});
 }
 
 void check_throttle(const NoiseReading& before, const NoiseReading& after, Warnings& warnings) {
@@ -91,6 +86,19 @@ void check_clock(const NoiseReading& before, const NoiseReading& after, Warnings
 }
 
 }  // namespace
+
+std::string complaint_about_load(const CpuUse& use) {
+  const double cores = use.machine_cores(), others = use.other_cores();
+  const double resolution = use.wall_seconds > 0 ? kTickNoiseSeconds * cores / use.wall_seconds : 0;
+  if (others <= std::max({kOtherCores, kOtherFraction * cores, resolution})) return "";
+  return fmt::format("other processes kept {:.2f} of {:.0f} cores busy", others, cores);
+}
+
+std::string complaint_about_steal(const CpuUse& use) {
+  if (use.steal_fraction() <= kStealFraction || use.machine_steal_seconds <= kTickNoiseSeconds) return "";
+  return fmt::format("the hypervisor took {:.1f} % of the machine's time ({})", 100 * use.steal_fraction(),
+                     format_seconds(use.machine_steal_seconds));
+}
 
 NoiseReading read_noise(const SystemFiles& files, const Nvml* nvml) {
   NoiseReading reading;

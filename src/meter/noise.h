@@ -26,8 +26,12 @@ struct NoiseReading {
 
 NoiseReading read_noise(const SystemFiles& files, const Nvml* nvml = nullptr);
 
-// What made the time between two readings a bad one to measure in: kinds load, steal, frequency, throttle,
-// memory, clock. At most a few lines, with figures; empty on a quiet machine.
+// What others took of the machine meanwhile, in one line; "" when it is too little to disturb a measurement.
+std::string complaint_about_load(const CpuUse& use);   // other processes
+std::string complaint_about_steal(const CpuUse& use);  // the hypervisor
+
+// What made the time between two readings a bad one to measure in: kinds load, steal, frequency, governor,
+// throttle, memory, clock. At most a few lines, with figures; empty on a quiet machine.
 std::vector<record::Warning> find_noise(const NoiseReading& before, const NoiseReading& after);
 
 // Stands around a timed loop: made before it, asked after it. Reading takes about a tenth of a millisecond.

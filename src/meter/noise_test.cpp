@@ -72,7 +72,7 @@ TEST(Noise, EachDisturbanceHasItsKind) {
   EXPECT_EQ(kinds(find_noise(start, end)), Kinds{"frequency"});
   end = quiet_end();
   end.frequency.governor = "powersave";
-  EXPECT_EQ(kinds(find_noise(start, end)), Kinds{"frequency"});
+  EXPECT_EQ(kinds(find_noise(start, end)), Kinds{"governor"});
 
   end = quiet_end();
   end.thermal_throttles = 3;
@@ -138,7 +138,7 @@ TEST(Noise, CountersAreReadFromTheirFiles) {
   EXPECT_EQ(before.thermal_throttles, 5);
   write(9000, 400, 6, 100000);
   EXPECT_EQ(kinds(find_noise(before, read_noise(machine.files()))),
-            (Kinds{"load", "steal", "frequency", "throttle", "throttle", "memory"}));
+            (Kinds{"load", "steal", "governor", "throttle", "throttle", "memory"}));
 }
 
 // A child that only burns time, started and stopped by this test.

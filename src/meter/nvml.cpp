@@ -14,7 +14,7 @@ namespace {
 // From NVIDIA's nvml.h, whose functions and structs keep their layout from driver to driver: there is no
 // header to build with where there is no CUDA toolkit.
 using Device = void*;
-constexpr int kSuccess = 0;
+constexpr int kSuccess = 0, kNotSupported = 3, kNoPermission = 4;
 enum Clock : int { kSmClock = 1, kMemoryClock = 2 };
 constexpr int kGpuTemperature = 0;
 constexpr unsigned kTextBytes = 96;
@@ -40,6 +40,13 @@ std::optional<int> to_int(std::optional<unsigned> value) {
 
 std::optional<double> scaled(std::optional<double> value, double factor) {
   return value ? std::optional(*value * factor) : std::nullopt;
+}
+
+std::string complaint_about(int result) {
+  return result == kSuccess        ? ""
+         : result == kNotSupported ? "not supported"
+         : result == kNoPermission ? "permission denied"
+                                   : fmt::format("NVML error {}", result);
 }
 
 // The last argument of the call, if the library has the function and it succeeds.
@@ -84,6 +91,9 @@ struct Nvml::Functions {
   int (*mig)(Device, unsigned*, unsigned*) = nullptr;
   int (*utilisation)(Device, Utilisation*) = nullptr;
   int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
+  int (*default_clock)(Device, int, unsigned*) = nullptr;
+  int (*lock_clocks)(Device, unsigned, unsigned) = nullptr;  // lowest and highest MHz
+  int (*release_clocks)(Device) = nullptr;
 
   ~Functions() {
     if (library) ::dlclose(library);
@@ -118,6 +128,9 @@ struct Nvml::Functions {
     find(utilisation, "nvmlDeviceGetUtilizationRates");
     find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
     if (!processes) find(processes, "nvmlDeviceGetComputeRunningProcesses_v2");  // of the same form
+    find(default_clock, "nvmlDeviceGetDefaultApplicationsClock");
+    find(lock_clocks, "nvmlDeviceSetGpuLockedClocks");
+    find(release_clocks, "nvmlDeviceResetGpuLockedClocks");
   }
 };
 
@@ -224,6 +237,22 @@ std::optional<std::vector<GpuProcess>> Nvml::processes(int device) const {
     if (infos[i].used_bytes != ~0ULL)
       list.push_back({static_cast<int>(infos[i].pid), static_cast<std::int64_t>(infos[i].used_bytes)});
   return list;
+}
+
+std::optional<int> Nvml::default_sm_mhz(int device) const {
+  const auto mhz = to_int(ask<unsigned>(functions_->default_clock, handle_of(device), kSmClock));
+  return mhz ? mhz : describe(device).max_sm_mhz;
+}
+
+std::string Nvml::lock_sm_clock(int device, int mhz) const {
+  const auto clock = static_cast<unsigned>(mhz);
+  return functions_->lock_clocks ? complaint_about(functions_->lock_clocks(handle_of(device), clock, clock))
+                                 : complaint_about(kNotSupported);
+}
+
+std::string Nvml::release_sm_clock(int device) const {
+  return functions_->release_clocks ? complaint_about(functions_->release_clocks(handle_of(device)))
+                                    : complaint_about(kNotSupported);
 }
 
 std::vector<std::string> throttle_reasons(std::uint64_t mask) {

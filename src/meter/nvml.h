@@ -64,6 +64,13 @@ class Nvml {
   // Those that compute there, by their number outside of any container; absent where the driver does not say.
   std::optional<std::vector<GpuProcess>> processes(int device) const;
 
+  // Of the multiprocessors: the one that programs have by default, else the highest.
+  std::optional<int> default_sm_mhz(int device) const;
+  // Holds that clock for all processes, from now until it is released, and after this process ends. Both
+  // return "" or why it could not be done.
+  std::string lock_sm_clock(int device, int mhz) const;
+  std::string release_sm_clock(int device) const;
+
  private:
   struct Functions;
   void* handle_of(int device) const;

@@ -4,7 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include "base/descriptor.h"
 
 namespace trainyard::meter {
 namespace {
@@ -39,6 +45,26 @@ std::optional<std::int64_t> SystemFiles::integer(const std::string& path) const 
 
 bool SystemFiles::exists(const std::string& path) const {
   return ::access((root_ + path).c_str(), F_OK) == 0;
+}
+
+std::vector<std::string> SystemFiles::names(const std::string& folder) const {
+  std::vector<std::string> found;
+  std::error_code code;
+  std::filesystem::directory_iterator entry(root_ + folder, code);
+  for (; !code && entry != std::filesystem::directory_iterator(); entry.increment(code))
+    found.push_back(entry->path().filename().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string SystemFiles::write(const std::string& path, const std::string& text) const {
+  const Descriptor file(::open((root_ + path).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (file.number() >= 0 &&
+      ::write(file.number(), text.data(), text.size()) == static_cast<::ssize_t>(text.size()))
+    return "";
+  std::string reason = std::strerror(errno);
+  reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
+  return reason;
 }
 
 std::optional<std::int64_t> leading_integer(std::string_view text) {

@@ -18,6 +18,10 @@ class SystemFiles {
   std::optional<std::string> text(const std::string& path, std::size_t most_bytes = 1 << 20) const;
   std::optional<std::int64_t> integer(const std::string& path) const;
   bool exists(const std::string& path) const;
+  // Names in a folder, sorted.
+  std::vector<std::string> names(const std::string& folder) const;
+  // Into a file that is there, such as a switch of the kernel's. Returns "" or why not: "permission denied".
+  std::string write(const std::string& path, const std::string& text) const;
 
  private:
   std::string root_;

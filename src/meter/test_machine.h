@@ -15,11 +15,12 @@ namespace trainyard::meter {
 class TestMachine {
  public:
   TestMachine& write(const std::string& path, const std::string& content) {
-    const std::filesystem::path file = folder_.path().string() + path;
+    const std::filesystem::path file = place_of(path);
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << content << '\n';
     return *this;
   }
+  std::filesystem::path place_of(const std::string& path) const { return folder_.path().string() + path; }
   SystemFiles files() const { return SystemFiles(folder_.path().string()); }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -43,6 +45,8 @@ std::vector<pid_t> tree_of(pid_t root) {
   for (std::size_t i = 0; i < found.size(); ++i) add_children_of(found[i], found);
   return found;
 }
+
+bool is_alive(pid_t process) { return ::kill(process, 0) == 0 || errno == EPERM; }
 
 std::int64_t memory_of(const std::vector<pid_t>& processes, std::int64_t enough) {
   std::int64_t resident = 0, proportional = 0;

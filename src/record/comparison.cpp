@@ -79,7 +79,7 @@ Verdict compare(const Cell& a, const Cell& b, const Metric& metric, VerdictOptio
 std::map<std::string, std::string> agreeing(const Settings& envelope, const std::set<std::string>& across) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : envelope)
-    if (std::string text = to_text(value); !across.contains(name) && !text.empty())
+    if (std::string text = to_text(value); name != "build" && !across.contains(name) && !text.empty())
       texts[name] = std::move(text);
   return texts;
 }
@@ -89,6 +89,7 @@ UnmatchedCell unmatched(const Settings& envelope, const Cells& others, bool only
   bool first = true;
   for (const auto& [other, runs] : others) {
     auto here = only_in_a ? differences(envelope, other) : differences(other, envelope);
+    std::erase_if(here, [](const SettingDifference& difference) { return difference.name == "build"; });
     if (first || here.size() < result.nearest.size()) result.nearest = std::move(here);
     first = false;
   }

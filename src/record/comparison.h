@@ -33,7 +33,8 @@ struct Comparison {
   int count(Outcome outcome) const;
 };
 
-// Compares every cell of A with those of B that agree in all settings but those named in `across`. Among many
+// Compares every cell of A with those of B that agree in all settings but the build and those named in
+// `across`. Among many
 // cells chance makes some look different, so that claims then need more evidence (Holm 1979). Where the
 // metric asks for an accuracy, a cell of B whose runs miss it in the median is worse, however fast it is.
 Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord> b,

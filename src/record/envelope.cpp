@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "record/build.h"
+
 namespace trainyard::record {
 namespace {
 
@@ -49,6 +51,7 @@ Settings envelope(const RunRecord& run) {
   }
   for (const char* name : kNoPart) result.erase(name);
   if (!run.command.empty()) result["command"] = run.command;
+  if (std::string build = build_of(run); !build.empty()) result["build"] = std::move(build);
   return result;
 }
 

@@ -9,8 +9,8 @@
 namespace trainyard::record {
 
 // Everything about a run that must agree for its speed to be compared with another's: what was asked, where
-// known as it really ran (backend auto becomes onednn). How long it was measured, its seed and its place in a
-// queue are no part of it.
+// known as it really ran (backend auto becomes onednn), and the build that ran. How long it was measured, its
+// seed and its place in a queue are no part of it.
 Settings envelope(const RunRecord& run);
 
 struct SettingDifference {

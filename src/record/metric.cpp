@@ -44,9 +44,10 @@ bool less_is_better(std::string_view name) {
 double value_or_nan(const RunRecord& run, const Metric& metric) {
   const double none = std::nan("");
   if (metric.name == "images_per_second") return run.images_per_second.value_or(none);
-  // What others published has one speed only.
+  // References hold the figure without its steps; what others published has one speed only.
   const bool is_speed_of_steps = metric.name == kMedianSpeed || metric.name == kQuietSpeed;
-  if (is_speed_of_steps && run.statistics.steps == 0) return run.images_per_second.value_or(none);
+  if (is_speed_of_steps && run.statistics.steps == 0)
+    return run.figure_or(metric.name, run.images_per_second.value_or(none));
   if (metric.name == kQuietSpeed) return run.images_per_step / run.statistics.p25;
   if (metric.name == "wall_seconds") return run.wall_seconds;
   if (metric.name == kToAccuracy) return seconds_to_accuracy(run, metric.accuracy.value_or(1)).value_or(none);

@@ -40,11 +40,6 @@ std::vector<Stratum> common_nodes(const Nodes& nodes) {
   return strata;
 }
 
-Centre centre_for(const VerdictOptions& options) {
-  if (!options.noise_worsens) return Centre::median;
-  return options.more_is_better ? Centre::highest_half : Centre::lowest_half;
-}
-
 // Every node one figure.
 Stratum node_levels(const Nodes& nodes, Centre centre) {
   Stratum levels;
@@ -183,6 +178,11 @@ Verdict over_strata(std::span<const Stratum> strata, const VerdictOptions& optio
 }
 
 }  // namespace
+
+Centre centre_for(const VerdictOptions& options) {
+  if (!options.noise_worsens) return Centre::median;
+  return options.more_is_better ? Centre::highest_half : Centre::lowest_half;
+}
 
 const char* name(Pairing pairing) {
   switch (pairing) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "record/cell_summary.h"
+#include "record/permutation_test.h"
 
 namespace trainyard::record {
 
@@ -33,6 +34,9 @@ struct VerdictOptions {
   bool more_is_better = true;  // of the values compared
   bool noise_worsens = true;   // what disturbs a run makes it worse and never better: speeds and times
 };
+
+// What the runs of a side come to.
+Centre centre_for(const VerdictOptions& options);
 
 struct Verdict {
   Outcome outcome = Outcome::unclear;

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "record/attempts.h"
 #include "record/value.h"
 #include "report/naming.h"
 #include "report/number_text.h"
@@ -57,12 +58,10 @@ void judge(Cell& cell, const std::vector<const RunRecord*>& attempts) {
     ++cell.missing;
     return;
   }
-  const auto good = std::find_if(attempts.rbegin(), attempts.rend(),
-                                 [](const RunRecord* run) { return run->status == record::Status::ok; });
-  if (good != attempts.rend())
-    cell.done.push_back(*good);
-  else
-    cell.failed.push_back(attempts.back());
+  const RunRecord* speaker = attempts.front();
+  for (const RunRecord* attempt : attempts)
+    if (record::speaks_instead(*attempt, *speaker)) speaker = attempt;
+  (speaker->status == record::Status::ok ? cell.done : cell.failed).push_back(speaker);
 }
 
 std::vector<Axis> varying(const std::vector<Cell>& cells) {

@@ -20,8 +20,7 @@ struct Axis {
 // The value of a setting that a cell lacks: text "-".
 bool is_absent(const record::Value& value);
 
-// One point of the matrix, and what became of its runs. The last attempt at a replicate speaks for it, unless
-// an earlier one went well.
+// One point of the matrix, and what became of its runs; record/attempts.h says which attempt speaks for one.
 struct Cell {
   std::string id;
   std::string label;  // the settings that tell it from all others: "lenet, batch 64, threads 2"

@@ -45,6 +45,15 @@ constexpr const char* kMigrations[] = {
                                           / json_extract(record, '$.step_seconds.mean')
          WHERE json_extract(record, '$.command') IN ('bench', 'train')
            AND json_extract(record, '$.step_seconds.mean') > 0 AND median_step_seconds > 0;)",
+    // 4: the build that was measured; of records that do not name it the commit, as record/build.cpp reads
+    // them.
+    R"(ALTER TABLE run ADD COLUMN build TEXT;
+       UPDATE run SET build = COALESCE(
+         json_extract(record, '$.build'), json_extract(record, '$.provenance.build.id'),
+         substr(json_extract(record, '$.provenance.build.commit'), 1, 12)
+           || CASE json_extract(record, '$.provenance.build.uncommitted_changes') WHEN 1 THEN '+changed' ELSE '' END,
+         '')
+         WHERE json_extract(record, '$.command') <> 'program';)",
 };
 
 void refuse_newer(Database& database, int version) {

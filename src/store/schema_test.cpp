@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "record/build.h"
 #include "store/store.h"
 
 namespace trainyard::store {
@@ -20,7 +21,8 @@ constexpr const char* kFirstVersion = R"(
   INSERT INTO study VALUES ('old');
   INSERT INTO run VALUES (1, 'aaaa-r1-a1', 'aaaa', 1, 1, 'ok', '',
     '{"schema":1,"id":"aaaa-r1-a1","status":"ok","node":"gpu006","images_per_second":2643.5,
-      "command":"bench","steps":3,"step_seconds":{"median":0.0189,"mean":0.0378}}');
+      "command":"bench","steps":3,"step_seconds":{"median":0.0189,"mean":0.0378},
+      "provenance":{"build":{"commit":"5a84b2f3e1c0aa11","uncommitted_changes":true}}}');
   PRAGMA user_version = 1;)";
 
 class SchemaTest : public testing::Test {
@@ -44,10 +46,12 @@ TEST_F(SchemaTest, AnOldStoreIsReadAsItIsAndMigratedByAWriter) {
   EXPECT_EQ(after.version(), newest_schema());
   Statement columns(after,
                     "SELECT node, median_images_per_second > 2643 AND median_step_seconds < 0.02 "
-                    "AND abs(images_per_second - 1321.75) < 0.01 FROM run");
+                    "AND abs(images_per_second - 1321.75) < 0.01, build FROM run");
   ASSERT_TRUE(columns.next());
   EXPECT_EQ(columns.text(0), "gpu006");
   EXPECT_EQ(columns.integer(1), 1);
+  EXPECT_EQ(columns.text(2), "5a84b2f3e1c0+changed");
+  EXPECT_EQ(record::build_of(store.runs().at(0)), columns.text(2));
   // The record says the same to whoever reads it.
   EXPECT_NEAR(*store.runs().at(0).images_per_second, 1321.75, 0.01);
   EXPECT_NEAR(store.runs().at(0).figures.at("median_images_per_second"), 2643.5, 0.01);

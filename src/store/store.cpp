@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "record/build.h"
 #include "store/database.h"
 #include "store/schema.h"
 
@@ -70,8 +71,8 @@ int Store::add(std::span<const record::RunRecord> runs) {
   Transaction transaction(content_->database);
   Statement insert(content_->database,
                    "INSERT INTO run (id, cell, replicate, attempt, status, reason, node, images_per_second, "
-                   "median_step_seconds, record, median_images_per_second) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "median_step_seconds, record, median_images_per_second, build) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int added = 0;
   for (const record::RunRecord& run : runs) {
     TRAINYARD_CHECK(!run.id.empty());
@@ -85,6 +86,7 @@ int Store::add(std::span<const record::RunRecord> runs) {
     insert.bind(10, record::to_json(run));
     if (const auto found = run.figures.find("median_images_per_second"); found != run.figures.end())
       insert.bind(11, found->second);
+    insert.bind(12, record::build_of(run));
     insert.next();
     ++added;
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "record/build.h"
 #include "study/legacy_csv.h"
 
 namespace trainyard::study {
@@ -38,6 +39,7 @@ constexpr Column kExportColumns[] = {
     {"status", [](const RunRecord& run) { return std::string(name(run.status)); }},
     {"reason", [](const RunRecord& run) { return run.reason; }},
     {"node", [](const RunRecord& run) { return run.node; }},
+    {"build", [](const RunRecord& run) { return record::build_of(run); }},
     {"started_seconds", [](const RunRecord& run) { return number(run.started_seconds); }},
     {"wall_seconds", [](const RunRecord& run) { return number(run.wall_seconds); }},
     {"images_per_second",

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "meter/build_info.h"
+#include "record/build.h"
 #include "study/known_settings.h"
 #include "study/places.h"
 
@@ -161,6 +163,7 @@ Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
   Job job;
   job.run_id = fmt::format("{}-r{}-a{}", run.cell, run.replicate, attempt);
   job.study = spec.name;
+  job.build = spec.build;
   job.cell = run.cell;
   job.replicate = run.replicate;
   job.attempt = attempt;
@@ -176,6 +179,8 @@ Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
   job.cleanup_limit_seconds = spec.cleanup_limit_seconds;
   job.time_limit_seconds = spec.time_limit_seconds;
   job.memory_limit_bytes = spec.memory_limit_bytes;
+  job.wait_for_quiet_seconds = spec.wait_for_quiet_seconds;
+  job.pin_clocks = spec.pin_clocks;
   return job;
 }
 
@@ -187,6 +192,10 @@ void identify(record::RunRecord& run, const Job& job) {
   run.attempt = job.attempt;
   run.command = job.kind;
   run.asked = job.settings;
+  if (!job.build.empty())
+    run.words["build"] = job.build;
+  else if (job.kind != "program" && record::build_of(run).empty())
+    run.words["build"] = meter::build_id();
 }
 
 }  // namespace trainyard::study

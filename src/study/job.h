@@ -27,6 +27,7 @@ struct Resources {
 struct Job {
   std::string run_id;  // CELL-rREPLICATE-aATTEMPT
   std::string study, cell;
+  std::string build;  // what the user calls that which is measured; "": what the run says itself
   int replicate = 1, attempt = 1;
   record::Settings settings;
   // Jobs of one lane run in their order, one at a time, and beside those of other lanes; of those without a
@@ -40,6 +41,8 @@ struct Job {
   std::map<std::string, std::string> environment;  // added to the launcher's
   double time_limit_seconds = 0;                   // 0: none
   std::int64_t memory_limit_bytes = 0;             // of its processes together; 0: none
+  double wait_for_quiet_seconds = 0;               // at most, behind the set-up; 0: no waiting
+  bool pin_clocks = false;                         // as long as the command runs
   Resources resources;
 };
 
@@ -51,7 +54,8 @@ std::string complaint_about_places(const Spec& spec, const record::Settings& set
 Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
              const std::filesystem::path& trainyard);
 
-// Says in a record whose it is: the job's id, cell, replicate, attempt, command and settings.
+// Says in a record whose it is: the job's id, cell, replicate, attempt, command, settings and build. A
+// command of this program that ended before it could tell its build was of the same build as this process.
 void identify(record::RunRecord& run, const Job& job);
 
 // JSON, for job files that a cluster's node reads.

@@ -15,6 +15,7 @@ std::string to_json(const Job& job) {
   const OrderedJson json = {{"run_id", job.run_id},
                             {"study", job.study},
                             {"cell", job.cell},
+                            {"build", job.build},
                             {"replicate", job.replicate},
                             {"attempt", job.attempt},
                             {"settings", OrderedJson::parse(record::to_json(job.settings))},
@@ -29,6 +30,8 @@ std::string to_json(const Job& job) {
                             {"environment", job.environment},
                             {"time_limit_seconds", job.time_limit_seconds},
                             {"memory_limit_bytes", job.memory_limit_bytes},
+                            {"wait_for_quiet_seconds", job.wait_for_quiet_seconds},
+                            {"pin_clocks", job.pin_clocks},
                             {"resources",
                              {{"partition", resources.partition},
                               {"account", resources.account},
@@ -54,12 +57,15 @@ Job job_from_json(const std::string& text) {
     json.at("attempt").get_to(job.attempt);
     job.settings = record::settings_from_json(json.at("settings").dump());
     // Older files have none of these.
+    job.build = json.value("build", "");
     job.lane = json.value("lane", "");
     job.setup = json.value("setup", std::vector<Command>());
     job.cleanup = json.value("cleanup", std::vector<Command>());
     job.setup_limit_seconds = json.value("setup_limit_seconds", kSideLimitSeconds);
     job.cleanup_limit_seconds = json.value("cleanup_limit_seconds", kSideLimitSeconds);
     job.outputs = json.value("outputs", std::vector<std::string>());
+    job.wait_for_quiet_seconds = json.value("wait_for_quiet_seconds", 0.0);
+    job.pin_clocks = json.value("pin_clocks", false);
     json.at("kind").get_to(job.kind);
     json.at("command").get_to(job.command);
     json.at("environment").get_to(job.environment);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "meter/clock_pin.h"
 #include "study/side_commands.h"
 #include "study/supervise.h"
 
@@ -31,7 +32,10 @@ std::vector<Lane> lanes_of(std::span<const Job> jobs) {
 
 }  // namespace
 
-void LocalLauncher::settle() { run_owed_cleanups(folder_); }
+void LocalLauncher::settle() {
+  meter::put_back_clocks(folder_.logs());
+  run_owed_cleanups(folder_);
+}
 
 void LocalLauncher::run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) {
   std::vector<Lane> lanes = lanes_of(jobs);

@@ -11,7 +11,7 @@ class LocalLauncher : public Launcher {
  public:
   explicit LocalLauncher(Folder folder) : folder_(std::move(folder)) {}
 
-  // Does what runs owe whose process was killed: their clean-up commands.
+  // Does what runs owe whose process was killed: their clean-up commands, and the clocks as they were.
   void settle() override;
 
   // `finished` and `stop` may be called by other threads; `finished` by one at a time.

@@ -1,5 +1,9 @@
 #include "study/local_launcher.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <fstream>
 
 #include <fmt/core.h>
@@ -8,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/test_folder.h"
+#include "study/supervise.h"
 
 namespace trainyard::study {
 namespace {
@@ -75,6 +80,46 @@ TEST_F(LanesTest, WhatGoesWrongInOneIsToldAfterTheOthers) {
         jobs, [&](const record::RunRecord&) { ++ended; }, [] { return false; });
   });
   EXPECT_EQ(ended, 1);
+}
+
+// What burns time beside the run is a child of this test.
+TEST_F(LanesTest, ARunOnABusyMachineSaysSoAndGoesOn) {
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores > 16) GTEST_SKIP() << "one process is too few to disturb this machine";
+  Job careful = job("a1", "a", "true");
+  careful.wait_for_quiet_seconds = 1.5;
+  careful.time_limit_seconds = 1.4;  // of the run, not of the waiting
+  const pid_t burner = ::fork();
+  if (burner == 0)
+    for (volatile unsigned long turns = 0;;) turns = turns + 1;
+  const record::RunRecord run = supervise(careful, folder(), [] { return false; });
+  EXPECT_EQ(run.status, record::Status::ok) << run.reason;
+  EXPECT_LT(run.wall_seconds, 1.4);
+  EXPECT_GT(run.figure_or("quiet_wait_seconds", 0), 1.2);
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_EQ(run.warnings[0].kind, "busy");
+  EXPECT_NE(run.warnings[0].text.find("not quiet within 1.50 s: "), std::string::npos)
+      << run.warnings[0].text;
+  // Whoever asks to stop while it waits gets no run at all.
+  careful.run_id = "a1-r1-a2";
+  careful.wait_for_quiet_seconds = 600;
+  const record::RunRecord stopped = supervise(careful, folder(), [] { return true; });
+  EXPECT_EQ(stopped.status, record::Status::interrupted);
+  EXPECT_EQ(noted("a"), "+a1 -a1 ");
+  ::kill(burner, SIGKILL);
+  ::waitpid(burner, nullptr, 0);
+}
+
+// Whether clocks can be pinned here or not, the record says which.
+TEST_F(LanesTest, ARecordTellsWhatBecameOfItsClocks) {
+  Job pinned = job("a1", "a", "true");
+  pinned.pin_clocks = true;
+  const record::RunRecord run = supervise(pinned, folder(), [] { return false; });
+  EXPECT_EQ(run.status, record::Status::ok) << run.reason;
+  const bool warned = !run.warnings.empty() && run.warnings[0].kind == "clocks";
+  EXPECT_TRUE(run.words.contains("clocks") || warned);
+  for (const auto& entry : std::filesystem::directory_iterator(folder().logs()))
+    EXPECT_FALSE(entry.path().string().ends_with(".clocks.json")) << "nothing is owed";
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "record/attempts.h"
+#include "record/build.h"
 #include "study/study_lock.h"
 
 namespace trainyard::study {
@@ -59,9 +61,11 @@ using RunKey = std::pair<std::string, int>;  // cell, replicate
 
 void note(RunState& state, const record::RunRecord& run) {
   ++state.attempts;
-  if (state.done()) return;
-  const bool later = !state.result || run.attempt > state.result->attempt;
-  if (run.status == record::Status::ok || later) state.result = run;
+  if (run.status == record::Status::ok && record::is_disturbed(run)) ++state.disturbed;
+  const bool speaks =
+      !state.result || (run.attempt > state.result->attempt ? record::speaks_instead(run, *state.result)
+                                                            : !record::speaks_instead(*state.result, run));
+  if (speaks) state.result = run;
 }
 
 }  // namespace
@@ -109,17 +113,34 @@ std::vector<record::RunRecord> runs_of(const Folder& folder) {
   return runs;
 }
 
-Progress progress_of(const Folder& folder) {
+std::vector<record::RunRecord> runs_of_build(const Folder& folder, const std::string& build) {
+  std::vector<record::RunRecord> runs = runs_of(folder);
+  const std::string wanted =
+      build.empty() ? record::newest_build(runs) : record::find_build(build, record::builds_of(runs));
+  std::erase_if(runs, [&](const record::RunRecord& run) { return record::build_of(run) != wanted; });
+  return runs;
+}
+
+Progress progress_of(const Folder& folder, const std::optional<std::string>& build) {
   const store::Store store(folder.store(), store::Store::Access::read);
+  const std::vector<record::RunRecord> runs = runs_of(folder);
   Progress progress;
   progress.study = store.study();
+  progress.build = build.value_or(record::newest_build(runs));
+  progress.other_builds = record::builds_of(runs);
+  std::erase(progress.other_builds, progress.build);
   std::map<RunKey, std::size_t> places;
   for (store::PlannedRun& planned : store.planned()) {
     places[{planned.cell, planned.replicate}] = progress.states.size();
     progress.states.push_back({.planned = std::move(planned)});
   }
-  for (const record::RunRecord& run : runs_of(folder)) {
+  for (const record::RunRecord& run : runs) {
     const auto place = places.find({run.cell, run.replicate});
+    if (place != places.end()) {
+      int& last = progress.states[place->second].last_attempt;
+      last = std::max(last, run.attempt);
+    }
+    if (record::build_of(run) != progress.build) continue;
     if (place != places.end())
       note(progress.states[place->second], run);
     else if (run.status == record::Status::ok)
@@ -133,8 +154,8 @@ void note_running(const Folder& folder, Progress& progress) {
   for (RunState& state : progress.states) {
     if (state.done()) continue;
     // An attempt begins with its log, or that of its set-up, and ends with its record.
-    const std::string next = fmt::format("{}-r{}-a{}", state.planned.cell, state.planned.replicate,
-                                         state.result ? state.result->attempt + 1 : 1);
+    const std::string next =
+        fmt::format("{}-r{}-a{}", state.planned.cell, state.planned.replicate, state.last_attempt + 1);
     if (fs::exists(folder.log(next)) || fs::exists(folder.logs() / (next + ".setup.log")))
       state.flight = RunState::Flight::running;
   }

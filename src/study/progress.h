@@ -17,15 +17,20 @@ struct RunState {
 
   store::PlannedRun planned;
   int attempts = 0;                         // records there are
-  std::optional<record::RunRecord> result;  // the good one, else that of the last attempt; none: it has none
+  int last_attempt = 0;                     // the highest number of one, of whatever build; 0: there is none
+  int disturbed = 0;                        // of these: went well, but something disturbed them
+  std::optional<record::RunRecord> result;  // the attempt that speaks for it (record/attempts.h); or none
   Flight flight = Flight::none;  // none unless somebody looked: note_running(), slurm::note_in_flight()
 
   bool done() const { return result && result->status == record::Status::ok; }
   const char* status_name() const;  // of the result; "queued", "running" or "missing"
 };
 
+// How far a study got with one build of what it measures.
 struct Progress {
   std::string study;
+  std::string build;                         // "": not known
+  std::vector<std::string> other_builds;     // that have runs in the folder, too
   std::vector<RunState> states;              // in the order of the plan
   std::vector<record::RunRecord> unplanned;  // good runs of cells that the plan has no longer, or never had
 
@@ -36,14 +41,19 @@ struct Progress {
   std::map<record::Status, std::int64_t> failed() const;  // by class
 };
 
-// What the store and the record files say. Record files that are not in the store yet count, too.
-Progress progress_of(const Folder& folder);
+// What the store and the record files say of a build; without one, of that of the last run. Record files that
+// are not in the store yet count, too.
+Progress progress_of(const Folder& folder, const std::optional<std::string>& build = std::nullopt);
 
 // Notes which runs a process of this machine has begun and not ended. Of a cluster's runs it knows nothing.
 void note_running(const Folder& folder, Progress& progress);
 
 // Every run of the study, good or not, in the order they were added.
 std::vector<record::RunRecord> runs_of(const Folder& folder);
+
+// Those of one build, which is named by its beginning; "": that of the last run. Error (usage) names the
+// builds there are.
+std::vector<record::RunRecord> runs_of_build(const Folder& folder, const std::string& build);
 
 // Adds every record file that the store has not; returns how many. A file that cannot be read is named in
 // `complaints` and left alone.

@@ -11,8 +11,6 @@ namespace {
 
 // The driver counts over periods of up to a second; in fewer looks it may have seen none of the work.
 constexpr int kFewestLooks = 8;
-// Drawing a screen, and asking itself, keep a GPU busy for a few per cent.
-constexpr double kBusyFraction = 0.05;
 
 std::string hosts_in(const record::RunRecord& run) {
   const auto found = run.details.find("hosts");
@@ -76,7 +74,7 @@ void check_gpus(const Job& job, const std::vector<meter::GpuActivity::Gpu>& seen
   int busy = 0;
   for (const meter::GpuActivity::Gpu& gpu : seen) {
     if (gpu.looks < kFewestLooks) return;
-    if (gpu.busiest_fraction >= kBusyFraction)
+    if (gpu.busiest_fraction >= meter::kGpuBusyFraction)
       ++busy;
     else
       idle.push_back(fmt::format("GPU {} ({})", gpu.number, gpu.name));

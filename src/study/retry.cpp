@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "record/attempts.h"
 
 namespace trainyard::study {
 namespace {
@@ -44,6 +45,10 @@ bool runs_again(const record::RunRecord& run, const RetryPolicy& policy) {
   for (const Status status : kAlways)
     if (run.status == status) return true;
   return policy.statuses.contains(run.status);
+}
+
+bool repeats_disturbed(const RunState& state, const RetryPolicy& policy) {
+  return state.done() && record::is_disturbed(*state.result) && state.disturbed <= policy.disturbed;
 }
 
 }  // namespace trainyard::study

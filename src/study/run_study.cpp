@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"
+#include "meter/build_info.h"
 #include "study/study_lock.h"
 
 namespace trainyard::study {
@@ -62,11 +64,13 @@ record::RunRecord refused_record(const Job& job, const std::string& reason) {
   return run;
 }
 
-std::vector<Job> jobs_to_start(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry) {
+using Wanted = std::function<bool(const RunState&)>;
+
+std::vector<Job> jobs_to_start(const Folder& folder, const ExpectedRuns& expected, const Wanted& wanted) {
   const std::map<std::string, int> begun = attempts_begun(folder);
   std::vector<Job> jobs;
-  for (const RunState& state : progress_of(folder).states) {
-    if (state.result && !runs_again(*state.result, retry)) continue;
+  for (const RunState& state : progress_of(folder, expected.build).states) {
+    if (!wanted(state)) continue;
     const auto last = begun.find(fmt::format("{}-r{}", state.planned.cell, state.planned.replicate));
     const int attempt = last == begun.end() ? 1 : last->second + 1;
     jobs.push_back(expected.make_job(state.planned, attempt));
@@ -101,7 +105,10 @@ Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const 
   ingest(folder, store, complaints);
   for (const std::string& complaint : complaints) watcher.remarks(complaint);
 
-  std::vector<Job> jobs = jobs_to_start(folder, expected, retry);
+  const Wanted disturbed = [&](const RunState& state) { return repeats_disturbed(state, retry); };
+  std::vector<Job> jobs = jobs_to_start(folder, expected, [&](const RunState& state) {
+    return !state.result || runs_again(*state.result, retry) || disturbed(state);
+  });
   watcher.begins(static_cast<std::int64_t>(jobs.size()));
   const Launcher::Finished finished = [&](const record::RunRecord& record) {
     store.add(record);
@@ -109,12 +116,24 @@ Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const 
   };
   refuse_impossible(folder, expected.refused, jobs, finished);
   launcher.run(jobs, finished, watcher.stop);
-  return progress_of(folder);
+  // Later, because what disturbed a run is often still there in the next minute. Each round adds an attempt
+  // to every run that it repeats, so that the policy ends them.
+  while (!watcher.stop()) {
+    jobs = jobs_to_start(folder, expected, disturbed);
+    if (jobs.empty()) break;
+    watcher.remarks(fmt::format("{} run{} disturbed: once more, both are kept", jobs.size(),
+                                jobs.size() == 1 ? " was" : "s were"));
+    watcher.begins(static_cast<std::int64_t>(jobs.size()));
+    launcher.run(jobs, finished, watcher.stop);
+  }
+  return progress_of(folder, expected.build);
 }
 
 Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
   keep_spec(run.folder, run.spec);
+  const bool names_itself = run.spec.build.empty() && run.spec.run != "program";
   ExpectedRuns expected{.study = run.spec.name,
+                        .build = names_itself ? meter::build_id() : run.spec.build,
                         .runs = run.plan.runs,
                         .make_job = [&](const store::PlannedRun& planned, int attempt) {
                           return make_job(run.spec, planned, attempt, run.trainyard);

@@ -29,6 +29,7 @@ struct Watcher {
 // Runs that are expected of a folder, and how each is started.
 struct ExpectedRuns {
   std::string study;  // a name
+  std::string build;  // whose runs they are: those of other builds do not count
   std::vector<store::PlannedRun> runs;
   std::function<Job(const store::PlannedRun&, int attempt)> make_job;
   std::map<std::string, std::string> refused{};  // why cells can never run, by cell

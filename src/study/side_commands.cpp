@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "base/file.h"
 #include "base/node_name.h"
 #include "base/units.h"
+#include "process/tree.h"
 #include "study/child.h"
 #include "study/end_status.h"
 
@@ -69,8 +69,6 @@ void keep(const char* what, const Json& ends, record::RunRecord& run) {
   if (!ends.empty()) run.details[what] = ends.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-bool is_alive(std::int64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM; }
-
 }  // namespace
 
 std::string run_setup(const Job& job, const Folder& folder, const std::function<bool()>& stop,
@@ -125,7 +123,7 @@ int run_owed_cleanups(const Folder& folder) {
     const auto note = Json::parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
                                   nullptr, false);
     if (!note.is_object() || !note.contains("job") || note.value("node", "") != node_name()) continue;
-    if (is_alive(note.value("process", std::int64_t{0}))) continue;
+    if (process::is_alive(note.value("process", pid_t{0}))) continue;
     record::RunRecord of_nobody;  // the run was lost; what failed stands in the log
     run_cleanup(job_from_json(note["job"].get<std::string>()), folder, of_nobody);
     std::error_code ignored;

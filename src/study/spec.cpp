@@ -82,6 +82,7 @@ class SpecReader {
     const std::string& key = entry.key;
     if (key == "study") return read_name(value);
     if (key == "about") return void(spec_.about = value.text());
+    if (key == "build") return void(spec_.build = value.text());
     if (key == "run") return;
     if (key == "program") return void(spec_.program = words(value));
     if (key == "environment") return read_environment(value);
@@ -97,13 +98,18 @@ class SpecReader {
       return void(spec_.seed = static_cast<std::uint64_t>(value.integer(record::range_of("seed"))));
     if (key == "time_limit") return void(spec_.time_limit_seconds = value.seconds());
     if (key == "memory_limit") return void(spec_.memory_limit_bytes = value.bytes());
+    if (key == "wait_for_quiet") return void(spec_.wait_for_quiet_seconds = value.seconds());
+    if (key == "pin_clocks") return void(spec_.pin_clocks = value.one_of({"true", "false"}) == "true");
+    if (key == "retry_disturbed")
+      return void(spec_.retry_disturbed = static_cast<int>(value.integer(0, kMostDisturbedRetries)));
     if (key == "at_once") return void(spec_.at_once = static_cast<int>(value.integer(1, kMostRuns)));
     if (key == "sbatch") return void(spec_.sbatch = words(value));
-    refuse_key(
-        entry, "key",
-        {"study",      "about",         "run",      "program",    "environment",  "setup",   "setup_limit",
-         "cleanup",    "cleanup_limit", "settings", "axes",       "exclude",      "sample",  "parts",
-         "replicates", "order",         "seed",     "time_limit", "memory_limit", "at_once", "sbatch"});
+    refuse_key(entry, "key",
+               {"study",       "about",      "build",        "retry_disturbed", "run",           "program",
+                "environment", "setup",      "setup_limit",  "cleanup",         "cleanup_limit", "settings",
+                "axes",        "exclude",    "sample",       "parts",           "replicates",    "order",
+                "seed",        "time_limit", "memory_limit", "wait_for_quiet",  "pin_clocks",    "at_once",
+                "sbatch"});
   }
 
   // What a part may have, too.
@@ -326,6 +332,13 @@ void override_setting(Spec& spec, const std::string& assignment) {
   replace_in(spec);
   for (Matrix& part : spec.parts) replace_in(part);
   spec.settings[name] = value;
+}
+
+void override_wait_for_quiet(Spec& spec, const std::string& time) {
+  const std::optional<double> seconds = parse_seconds(time);
+  if (!seconds)
+    fail(ErrorKind::usage, "--wait-for-quiet '{}': something like {} expected", time, kSecondsExample);
+  spec.wait_for_quiet_seconds = *seconds;
 }
 
 Spec read_spec(const std::filesystem::path& file) {

@@ -13,6 +13,9 @@ namespace trainyard::study {
 // More than any cluster runs in a year; a file that asks for more has a mistake in an axis.
 inline constexpr std::int64_t kMostRuns = 100'000;
 
+// Where every attempt is disturbed, another one tells nothing new.
+inline constexpr int kMostDisturbedRetries = 20;
+
 struct Axis {
   std::string name;
   std::vector<record::Value> values;
@@ -54,6 +57,7 @@ struct Spec : Matrix {
   std::string file;  // as the user named it
   std::string text;  // its content
   std::string name, about;
+  std::string build;                 // what is measured, as the user calls it; "": what runs say themselves
   std::string run = "bench";         // bench, train, ensemble or program
   std::vector<std::string> program;  // argv with {setting} places, for `run: program`
   std::map<std::string, std::string> environment;
@@ -62,10 +66,13 @@ struct Spec : Matrix {
          cleanup_limit_seconds = kSideLimitSeconds;  // of each command
   std::vector<Matrix> parts;                         // none: the study is one matrix
   int replicates = 1;
+  int retry_disturbed = 0;  // further attempts at a run that something disturbed
   Order order = Order::interleaved;
   std::uint64_t seed = 1;               // of the order
   double time_limit_seconds = 0;        // of one run; 0: none
   std::int64_t memory_limit_bytes = 0;  // of all processes of one run together; 0: none
+  double wait_for_quiet_seconds = 0;    // at most so long before each run; 0: no waiting
+  bool pin_clocks = false;              // as long as a run goes on
   int at_once = 0;                      // runs that a cluster may have going; 0: no limit
   std::vector<std::string> sbatch;      // further options, word by word
 };
@@ -80,5 +87,8 @@ Spec parse_spec(const std::string& text, const std::string& file_name);
 // "data=synthetic": a setting of every cell, instead of the setting or axis of that name in the file.
 // Error (usage) when there is no such setting or the value will not do.
 void override_setting(Spec& spec, const std::string& assignment);
+
+// "2m": instead of the file's wait_for_quiet. Error (usage) when it is no time.
+void override_wait_for_quiet(Spec& spec, const std::string& time);
 
 }  // namespace trainyard::study

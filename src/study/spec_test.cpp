@@ -65,6 +65,8 @@ order: shuffled
 seed: 9
 time_limit: 1.5m
 memory_limit: 2GiB
+wait_for_quiet: 2m
+pin_clocks: true
 at_once: 4
 environment: {OMP_WAIT_POLICY: passive}
 sbatch: [--qos=low]
@@ -78,6 +80,8 @@ sbatch: [--qos=low]
   EXPECT_EQ(spec.replicates, 3);
   EXPECT_EQ(spec.time_limit_seconds, 90);
   EXPECT_EQ(spec.memory_limit_bytes, std::int64_t{2} << 30);
+  EXPECT_EQ(spec.wait_for_quiet_seconds, 120);
+  EXPECT_TRUE(spec.pin_clocks);
   EXPECT_EQ(spec.at_once, 4);
   const Plan plan = make_plan(spec, kAllPossible);
   EXPECT_EQ(plan.cells.size(), 6u);
@@ -410,6 +414,23 @@ TEST(Spec, SetUpAndCleanUpAreTextsForTheShellOrWords) {
   EXPECT_EQ(again.setup, job.setup);
   expect_complaint(study + "setup: []\n", "s.yaml:5:8: a command expected");
   expect_complaint(study + "setup_limit: soon\n", "'soon' given");
+}
+
+TEST(Spec, WaitsAndPinsTravelWithTheJobAndAreNoPartOfACell) {
+  const std::string study = "study: a\nrun: program\nprogram: ['true']\n",
+                    careful = study + "wait_for_quiet: 90s\npin_clocks: true\n";
+  const Job job = job_from_json(to_json(first_job(careful)));
+  EXPECT_EQ(job.wait_for_quiet_seconds, 90);
+  EXPECT_TRUE(job.pin_clocks);
+  EXPECT_FALSE(first_job(study).pin_clocks);
+  EXPECT_EQ(plan_of(careful).cells[0].hash, plan_of(study).cells[0].hash);
+  expect_complaint(study + "wait_for_quiet: long\n", "90s, 15m or 3h");
+  expect_complaint(study + "pin_clocks: maybe\n", "one of true, false");
+  Spec spec = parse_spec(careful, "s.yaml");
+  override_wait_for_quiet(spec, "3h");
+  EXPECT_EQ(spec.wait_for_quiet_seconds, 10800);
+  expect_error(ErrorKind::usage, "--wait-for-quiet 'soon': something like 90s",
+               [&] { override_wait_for_quiet(spec, "soon"); });
 }
 
 // What sets a run up decides what it does; what tidies up does not.

@@ -1,15 +1,19 @@
 #include "study/supervise.h"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/node_name.h"
+#include "base/units.h"
+#include "meter/clock_pin.h"
 #include "meter/gpu_watch.h"
+#include "meter/quiet.h"
 #include "study/child.h"
 #include "study/end_status.h"
 #include "study/places.h"
@@ -70,6 +74,37 @@ void add_process_figures(const ChildEnd& end, record::RunRecord& run) {
   if (end.wall_seconds > 0) run.figures.emplace("cores_used", cpu_seconds / end.wall_seconds);
 }
 
+// What stands in the record of a run before its child is started.
+void keep_what_was_before(record::RunRecord& before, record::RunRecord& run) {
+  run.details.merge(before.details);
+  run.figures.merge(before.figures);
+  run.words.merge(before.words);
+  run.warnings.insert(run.warnings.begin(), before.warnings.begin(), before.warnings.end());
+}
+
+// False: `stop` came while it waited.
+bool wait_for_quiet(const Job& job, const meter::Nvml* nvml, const std::function<bool()>& stop,
+                    record::RunRecord& run) {
+  const double at_most = job.wait_for_quiet_seconds;
+  if (at_most <= 0) return true;
+  const meter::QuietWait wait = meter::wait_until_quiet(at_most, stop, meter::SystemFiles(), nvml);
+  run.figures["quiet_wait_seconds"] = wait.waited_seconds;
+  if (wait.quiet) return true;
+  if (stop()) return false;
+  run.warnings.push_back(
+      {"busy", fmt::format("not quiet within {}: {}", format_seconds(at_most), wait.reason)});
+  return true;
+}
+
+void note_clocks(const meter::ClockPin& pin, record::RunRecord& run) {
+  const std::string pinned = pin.pinned();
+  if (!pinned.empty()) run.words["clocks"] = pinned;
+  if (pin.refused().empty()) return;
+  run.warnings.push_back(
+      {"clocks", fmt::format("{}: {}", pinned.empty() ? "no clock was pinned" : "not all clocks were pinned",
+                             fmt::join(pin.refused(), "; "))});
+}
+
 // The run itself, after its set-up.
 void run_child(const Job& job, const Folder& folder, const fs::path& own_record,
                const std::function<bool()>& stop, record::RunRecord& run) {
@@ -88,7 +123,7 @@ void run_child(const Job& job, const Folder& folder, const fs::path& own_record,
                                    out_of_memory_kills() - kills_before);
   std::string complaint;
   record::RunRecord left = record_left_by_child(own_record, complaint);
-  left.details.merge(run.details);  // of the set-up
+  keep_what_was_before(run, left);
   run = std::move(left);
   const bool left_one = run.started_seconds > 0 || run.statistics.steps > 0;
   if (status.status == record::Status::ok && job.kind != "program" && !left_one)
@@ -116,7 +151,13 @@ record::RunRecord supervise(const Job& asked, const Folder& folder, const std::f
     run.started_seconds = wall_seconds();
     bool stopped = false;
     const std::string obstacle = run_setup(job, folder, stop, run, stopped);
-    if (obstacle.empty()) {
+    const bool looks_at_gpus =
+        job.resources.gpus_per_node > 0 && (job.wait_for_quiet_seconds > 0 || job.pin_clocks);
+    const std::unique_ptr<meter::Nvml> nvml = looks_at_gpus ? meter::Nvml::open() : nullptr;
+    if (obstacle.empty()) stopped = !wait_for_quiet(job, nvml.get(), stop, run);
+    if (obstacle.empty() && !stopped) {
+      std::optional<meter::ClockPin> pin;
+      if (job.pin_clocks) note_clocks(pin.emplace(folder.logs(), job.run_id, nvml.get()), run);
       run_child(job, folder, own_record, stop, run);
     } else {
       run.status = stopped ? record::Status::interrupted : record::Status::refused;

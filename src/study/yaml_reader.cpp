@@ -115,6 +115,19 @@ class LimitCheck : public YAML::EventHandler {
   std::map<YAML::anchor_t, std::int64_t> nodes_of_;  // of anchors whose node is complete
 };
 
+std::optional<double> number_with_unit(const std::string& given,
+                                       const std::vector<std::pair<std::string, double>>& units,
+                                       double least) {
+  constexpr double kMost = 1e15;  // a petabyte; no conversion of it to an integer can overflow
+  double number = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
+  const std::string unit(end, given.data() + given.size());
+  for (const auto& [name, factor] : units)
+    if (error == std::errc() && unit == name && number * factor >= least && number * factor <= kMost)
+      return number * factor;
+  return std::nullopt;
+}
+
 }  // namespace
 
 YamlReader YamlReader::parse(const std::string& text, const std::string& file_name) {
@@ -189,28 +202,22 @@ double YamlReader::number(const record::NumberRange& range) const {
   return record::number_or(found, 0);
 }
 
-double YamlReader::number_with_unit(const std::vector<std::pair<std::string, double>>& units, double least,
-                                    const char* example) const {
-  constexpr double kMost = 1e15;  // a petabyte; no conversion of it to an integer can overflow
-  const std::string given = text();
-  double number = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
-  const std::string unit(end, given.data() + given.size());
-  for (const auto& [name, factor] : units)
-    if (error == std::errc() && unit == name && number * factor >= least && number * factor <= kMost)
-      return number * factor;
-  complain(fmt::format("'{}' given, something like {} expected", given, example));
+std::optional<double> parse_seconds(const std::string& text) {
+  constexpr double kLeastSeconds = 1e-6;
+  return number_with_unit(text, {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}}, kLeastSeconds);
 }
 
 double YamlReader::seconds() const {
-  constexpr double kLeastSeconds = 1e-6;
-  return number_with_unit({{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}}, kLeastSeconds, "90s, 15m or 3h");
+  if (const std::optional<double> found = parse_seconds(text())) return *found;
+  complain(fmt::format("'{}' given, something like {} expected", text(), kSecondsExample));
 }
 
 std::int64_t YamlReader::bytes() const {
   constexpr double kKiB = 1024;
-  return static_cast<std::int64_t>(number_with_unit(
-      {{"", 1}, {"KiB", kKiB}, {"MiB", kKiB * kKiB}, {"GiB", kKiB * kKiB * kKiB}}, 1, "512MiB or 2GiB"));
+  const auto found = number_with_unit(
+      text(), {{"", 1}, {"KiB", kKiB}, {"MiB", kKiB * kKiB}, {"GiB", kKiB * kKiB * kKiB}}, 1);
+  if (!found) complain(fmt::format("'{}' given, something like 512MiB or 2GiB expected", text()));
+  return static_cast<std::int64_t>(*found);
 }
 
 std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,12 +51,13 @@ class YamlReader {
   YamlReader(YAML::Node node, std::string file_name)
       : node_(std::move(node)), file_name_(std::move(file_name)) {}
   void refuse_repeated_keys() const;
-  double number_with_unit(const std::vector<std::pair<std::string, double>>& units, double least,
-                          const char* example) const;
-
   YAML::Node node_;
   std::string file_name_;
 };
+
+// A time as YamlReader::seconds() reads it; none: the text is no such time. An example is for complaints.
+std::optional<double> parse_seconds(const std::string& text);
+inline constexpr const char* kSecondsExample = "90s, 15m or 3h";
 
 struct YamlReader::Entry {
   std::string key;

@@ -213,6 +213,35 @@ TEST_F(StudyLauncherTest, GpusThatIdleBesideARunAreNamed) {
   EXPECT_NE(result.out.find("GPU 1 (Fake GPU)"), std::string::npos) << result.out;
 }
 
+TEST_F(StudyLauncherTest, ClocksOfGpusArePinnedDuringARun) {
+  const std::string clocks = (work() / "clocks").string();
+  write("pinned.yaml",
+        "study: pinned\nrun: program\nprogram: [cat, '" + clocks + "']\nsettings: {gpus: 2}\n");
+  CommandOptions with_gpus = options();
+  with_gpus.environment["LD_LIBRARY_PATH"] = TRAINYARD_FAKE_NVML;
+  with_gpus.environment["FAKE_NVML_GPUS"] = "2";
+  with_gpus.environment["FAKE_NVML_CLOCKS"] = clocks;
+  CommandResult result = cli_test::run(trainyard("study run pinned.yaml --quiet --pin-clocks"), with_gpus);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::vector<record::RunRecord> left = runs("pinned");
+  ASSERT_EQ(left.size(), 1u);
+  const std::string pinned = "gpu 0: 1410 MHz; gpu 1: 1410 MHz", lines = "0 1410-1410\n1 1410-1410\n";
+  EXPECT_TRUE(left[0].words["clocks"].ends_with(pinned)) << left[0].words["clocks"];
+  EXPECT_EQ(content_of("results/pinned/logs/" + left[0].id + ".log"), lines);
+  EXPECT_EQ(content_of("clocks"), lines + "0 released\n1 released\n");
+
+  with_gpus.environment.erase("FAKE_NVML_CLOCKS");  // now nobody may
+  result =
+      cli_test::run(trainyard("study run pinned.yaml --quiet --pin-clocks --out results/denied"), with_gpus);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  left = runs("denied");
+  ASSERT_EQ(left.size(), 1u);
+  ASSERT_FALSE(left[0].warnings.empty());
+  EXPECT_EQ(left[0].warnings[0].kind, "clocks");
+  EXPECT_TRUE(left[0].warnings[0].text.ends_with("gpu 0: permission denied; gpu 1: permission denied"))
+      << left[0].warnings[0].text;
+}
+
 TEST_F(StudyLauncherTest, AnOwnRunThatLeavesAllottedGpusIdleSaysSo) {
   CommandOptions in_job = options();
   in_job.environment["SLURM_JOB_GPUS"] = "0,1";

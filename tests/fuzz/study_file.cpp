@@ -21,6 +21,8 @@ order: shuffled
 seed: 9
 time_limit: 1.5m
 memory_limit: 2GiB
+wait_for_quiet: 2m
+pin_clocks: true
 at_once: 4
 environment: {OMP_WAIT_POLICY: passive}
 sbatch: [--qos=low]

@@ -1,7 +1,8 @@
 // libnvidia-ml.so.1 of one GPU, or FAKE_NVML_GPUS, of which the first has a load that is a square wave and
 // the others idle: FAKE_NVML_PERIOD seconds from one rise to the next, of which it is busy a share
 // FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h. A question to the device keeps the one who
-// asks busy for FAKE_NVML_CALL_MICROSECONDS, as a driver does.
+// asks busy for FAKE_NVML_CALL_MICROSECONDS, as a driver does. Clocks that are locked and released are noted
+// in the file FAKE_NVML_CLOCKS, a line each; without the file, nobody may do that.
 
 #include <unistd.h>
 
@@ -48,6 +49,16 @@ const Level& level(const void* device) {
   return turn - std::floor(turn) < duty ? kBusy : kIdle;
 }
 
+long number_of(const void* device) { return static_cast<const char*>(device) - handles; }
+
+int note_clocks(const void* device, const std::string& what) {
+  constexpr int kNoPermission = 4;
+  const char* const path = std::getenv("FAKE_NVML_CLOCKS");
+  if (path == nullptr) return kNoPermission;
+  std::ofstream(path, std::ios::app) << number_of(device) << ' ' << what << '\n';
+  return 0;
+}
+
 int say(char* text, unsigned length, const char* what) {
   std::snprintf(text, length, "%s", what);
   return 0;
@@ -88,7 +99,9 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return 0;
 }
 int nvmlDeviceGetName(void*, char* text, unsigned length) { return say(text, length, "Fake GPU"); }
-int nvmlDeviceGetUUID(void*, char* text, unsigned length) { return say(text, length, "GPU-fake"); }
+int nvmlDeviceGetUUID(void* device, char* text, unsigned length) {
+  return say(text, length, ("GPU-fake-" + std::to_string(number_of(device))).c_str());
+}
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   take_time();
   const unsigned long long total = trainyard::fake_gpu::kMemoryBytes, used = level(device).memory_bytes;
@@ -104,6 +117,14 @@ int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) {
   *mhz = 2000;
   return 0;
 }
+int nvmlDeviceGetDefaultApplicationsClock(void*, int, unsigned* mhz) {
+  *mhz = 1410;
+  return 0;
+}
+int nvmlDeviceSetGpuLockedClocks(void* device, unsigned lowest, unsigned highest) {
+  return note_clocks(device, std::to_string(lowest) + '-' + std::to_string(highest));
+}
+int nvmlDeviceResetGpuLockedClocks(void* device) { return note_clocks(device, "released"); }
 int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   take_time();
   *milliwatts = level(device).milliwatts;

@@ -36,7 +36,8 @@ void add_slurm_facts(const Job& job, record::RunRecord& run) {
 
 volatile std::sig_atomic_t ended_by_slurm = 0;
 
-// A run with clean-up commands outlives the signal by them: until Slurm's KillWait is over.
+// A run with clean-up commands or pinned clocks outlives the signal by what it owes: until Slurm's KillWait
+// is over.
 void note_the_end(int) { ended_by_slurm = 1; }
 
 }  // namespace
@@ -48,7 +49,7 @@ int run_task(const Folder& folder, const std::string& submission, int task) {
   Submission of_task;
   of_task.folder = folder.slurm() / submission;
   const Job job = read_job(of_task, task);
-  if (!job.cleanup.empty()) std::signal(SIGTERM, note_the_end);
+  if (!job.cleanup.empty() || job.pin_clocks) std::signal(SIGTERM, note_the_end);
   make_folders(folder.logs());
   make_folders(folder.records());
   const auto run = supervise(

@@ -114,7 +114,9 @@ Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, c
   script.output_folder = submission.folder / "output";
   script.work_folder = options.work_folder;
   script.resources = jobs.front().resources;
-  script.time_limit_seconds = jobs.front().time_limit_seconds;
+  // The wait for a quiet machine is no part of the run's own limit.
+  if (const double limit = jobs.front().time_limit_seconds; limit > 0)
+    script.time_limit_seconds = limit + jobs.front().wait_for_quiet_seconds;
   script.tasks = static_cast<int>(jobs.size());
   script.at_once = jobs.front().lane.empty() ? options.at_once : 1;  // Slurm starts them by their numbers
   script.after = after;

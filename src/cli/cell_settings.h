@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "networks/generator/parameter.h"
+#include "predict/predictor.h"
+#include "record/value.h"
+
+namespace trainyard::cli {
+
+// A number among settings; `otherwise` where it is not given.
+double setting_number(const record::Settings& settings, const std::string& name, double otherwise);
+
+// Of generated networks: what the settings give.
+networks::generator::Given parameters_in(const record::Settings& settings);
+
+// Of a data set that lies in files; nothing for another one.
+std::optional<std::int64_t> training_images_in_files(const std::string& dataset);
+
+// "" when a model of training on one device can be asked for a run with these settings, else why it cannot.
+std::string why_not_predicted(const std::string& run, const record::Settings& settings);
+
+// The run as a model is asked for it; what the settings leave out is the command's default.
+// REQUIRES: why_not_predicted() is "". Error (config, usage) names what no model knows.
+predict::JobDescription describe_cell(const std::string& run, const record::Settings& settings,
+                                      const predict::Device& device);
+
+// Steps of that run that come before the timed ones.
+double warmup_steps_of(const std::string& run, const record::Settings& settings);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "meter/nvml.h"
+#include "meter/system_files.h"
+
+namespace trainyard::meter {
+
+// What has to be put back when a pin ends: contents of system files by their paths, and GPUs by their names
+// (UUIDs), whose clocks are released.
+struct PinnedClocks {
+  std::map<std::string, std::string> files;
+  std::set<std::string> gpus;
+
+  bool empty() const { return files.empty() && gpus.empty(); }
+};
+
+// While it lives, clocks follow neither load nor heat as far as this process may see to that: the CPUs'
+// frequency governors are `performance`, turbo is off, and the multiprocessors of GPUs keep the clock that
+// they have by default. Needs the rights of an administrator; what is not allowed stays as it is.
+//
+// Before anything changes, the former values are noted in NOTES/NAME.clocks.json, so that put_back_clocks()
+// can restore them after this process was killed. Several pins may hold at once, in one process or several,
+// if they share the folder: the last one restores what the first one found.
+class ClockPin {
+ public:
+  // With `nvml`, the GPUs that this process may see are pinned, too; it must outlive the pin. Error (io) when
+  // the note cannot be written; then nothing was changed.
+  ClockPin(std::filesystem::path notes, const std::string& name, const Nvml* nvml = nullptr,
+           SystemFiles files = SystemFiles());
+  ~ClockPin();
+  ClockPin(const ClockPin&) = delete;
+  ClockPin& operator=(const ClockPin&) = delete;
+
+  // "cpu: governor performance, turbo off; gpu 0: 1410 MHz"; "": nothing.
+  std::string pinned() const;
+  // A line each: "scaling_governor: permission denied", "this machine shows no clocks".
+  const std::vector<std::string>& refused() const { return refused_; }
+
+ private:
+  void find_cpu_files();
+  void write_note() const;
+  void note_what_changed() const;
+  void pin_cpu();
+  void pin_gpus(const std::vector<int>& gpus);
+  void refuse(const std::string& what, const std::string& reason);
+
+  const std::filesystem::path notes_, note_;
+  const Nvml* const nvml_;
+  const SystemFiles files_;
+  PinnedClocks before_;
+  std::map<std::string, std::string> wanted_;  // contents of the system files, by path
+  std::vector<std::string> cpu_, gpu_, refused_;
+};
+
+// Restores what pins of this machine changed whose process is gone, except what another pin holds still.
+// Returns how many pins that were.
+int put_back_clocks(const std::filesystem::path& notes, const SystemFiles& files = SystemFiles());
+
+}  // namespace trainyard::meter
