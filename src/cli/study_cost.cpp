@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "cli/cell_settings.h"
 #include "cli/study_options.h"
-#include "meter/build_info.h"
 #include "study/progress.h"
+#include "study/run_study.h"
 
 namespace trainyard::cli {
 namespace {
@@ -106,13 +106,11 @@ void add_run(RunsCost& cost, const Estimate& estimate, const study::Job& job, Wh
   }
 }
 
-// By cell and replicate. Runs of another build than `study run` would measure are not done, as run_study()
-// has it.
+// By cell and replicate.
 std::set<std::pair<std::string, int>> done_runs(const study::Spec& spec, const study::Folder& folder) {
   std::set<std::pair<std::string, int>> done;
   if (!std::filesystem::exists(folder.store())) return done;
-  const bool names_itself = spec.build.empty() && spec.run != "program";
-  const study::Progress progress = study::progress_of(folder, names_itself ? meter::build_id() : spec.build);
+  const study::Progress progress = study::progress_of(folder, study::expected_build(spec));
   for (const study::RunState& state : progress.states)
     if (state.done()) done.emplace(state.planned.cell, state.planned.replicate);
   for (const record::RunRecord& run : progress.unplanned) done.emplace(run.cell, run.replicate);

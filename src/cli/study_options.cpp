@@ -10,8 +10,11 @@
 #include "study/make_store.h"
 
 namespace trainyard::cli {
-study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+
+study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                       const std::string& build) {
   study::Spec spec = study::read_spec(file);
+  if (!build.empty()) spec.build = build;
   for (const std::string& assignment : overrides) study::override_setting(spec, assignment);
   return spec;
 }
@@ -23,6 +26,15 @@ void add_study_options(CLI::App& command, std::filesystem::path& file, std::file
   command.add_option("--set", overrides, "A setting in place of the file's; may be given several times")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+}
+
+void add_measured_build_option(CLI::App& command, std::string& build) {
+  command
+      .add_option(
+          "--build", build,
+          "What is measured, for studies of programs: a commit, say. Runs of other builds are kept and "
+          "do not count (default: this trainyard's own build)")
+      ->type_name("NAME");
 }
 
 void add_shard_option(CLI::App& command, std::string& shard) {

@@ -13,8 +13,11 @@
 
 namespace trainyard::cli {
 
-// A study's file, with settings that the command line puts in place of the file's.
-study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+// A study's file, with settings, and the name of the build, that the command line puts in place of the
+// file's.
+study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                       const std::string& build = "");
+void add_measured_build_option(CLI::App& command, std::string& build);
 void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
                        std::vector<std::string>& overrides);
 

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 struct StudyPlanOptions {
   std::filesystem::path file, out;
   std::vector<std::string> overrides;
-  std::string shard, launcher;
+  std::string shard, launcher, build;
   CostOptions cost;
   bool json = false;
 };
@@ -136,7 +136,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const StudyCos
 }
 
 int plan_study(const StudyPlanOptions& options) {
-  const study::Spec spec = read_study(options.file, options.overrides);
+  const study::Spec spec = read_study(options.file, options.overrides, options.build);
   const Where where = to_where(options.launcher, spec);
   const std::unique_ptr<CostModel> model = read_cost_model(options.cost);
   study::Plan plan = share_of(study::make_plan(spec, cell_check(spec, where)), options.shard);
@@ -166,6 +166,7 @@ std::function<int()> declare_study_plan(CLI::App& command) {
       "Where runs shall go: local, or slurm (default: slurm where the study asks a cluster for "
       "something, such as a partition or nodes)");
   add_cost_options(command, options->cost);
+  add_measured_build_option(command, options->build);
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Cells that can never run are listed with the reason, and the exit code is then 1: settings that the "

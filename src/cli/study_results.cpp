@@ -110,9 +110,11 @@ void print_failures(const study::Progress& progress, const RunLabels& labels) {
   if (table.size() > 0) fmt::print("\n{}", table.text());
 }
 
-// Noise is counted in the table of cells; what a run was given and left idle makes it another run.
+// Noise is counted in the table of cells; what a run was given and left idle makes it another run, and what
+// was asked for and could not be done is told.
 void print_unused(const study::Progress& progress, const RunLabels& labels) {
-  constexpr std::array<std::string_view, 5> kKinds{"nodes", "devices", "gpus", "cores", "cleanup"};
+  constexpr std::array<std::string_view, 7> kKinds{"nodes",   "devices", "gpus",  "cores",
+                                                   "cleanup", "busy",    "clocks"};
   TextTable table({"warning", "run", "what"});
   for (const study::RunState& state : progress.states) {
     if (!state.result) continue;

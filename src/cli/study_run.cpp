@@ -103,8 +103,7 @@ study::Progress run(const StudyRunOptions& options, const study::Spec& spec, con
 
 // The file, with what the command line says instead of it.
 study::Spec read_spec_of(const StudyRunOptions& options) {
-  study::Spec spec = read_study(options.file, options.overrides);
-  if (!options.build.empty()) spec.build = options.build;
+  study::Spec spec = read_study(options.file, options.overrides, options.build);
   if (!options.wait_for_quiet.empty()) study::override_wait_for_quiet(spec, options.wait_for_quiet);
   spec.pin_clocks = spec.pin_clocks || options.pin_clocks;
   spec.retry_disturbed = options.retry_disturbed.value_or(spec.retry_disturbed);
@@ -155,12 +154,7 @@ std::function<int()> declare_study_run(CLI::App& command) {
           "How often a run that something disturbed is repeated; all are kept, the first undisturbed one "
           "counts")
       ->transform(within(record::NumberRange::whole(0, study::kMostDisturbedRetries)));
-  command
-      .add_option(
-          "--build", options->build,
-          "What is measured, for studies of programs: a commit, say. Runs of other builds are kept and "
-          "do not count (default: this trainyard's own build)")
-      ->type_name("NAME");
+  add_measured_build_option(command, options->build);
   command
       .add_option("--wait-for-quiet", options->wait_for_quiet,
                   "Before each run, wait at most so long (90s, 15m, 3h) until nothing else keeps the machine "

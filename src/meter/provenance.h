@@ -9,4 +9,8 @@ namespace trainyard::meter {
 // the environment only variables on a list, of paths none. Never fails: what cannot be read is absent.
 record::Provenance find_provenance();
 
+// Of these the sections that describe the machine, for a program that says nothing of where it ran: cpu,
+// memory, system and GPUs.
+record::Provenance find_machine();
+
 }  // namespace trainyard::meter

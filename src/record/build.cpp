@@ -11,7 +11,7 @@ namespace trainyard::record {
 namespace {
 
 // What git shows of a commit at least.
-constexpr std::size_t kShortest = 7;
+constexpr std::size_t kShortestName = 7;
 // Enough to be the only one in any repository.
 constexpr std::size_t kCommitDigits = 12;
 
@@ -45,7 +45,7 @@ std::string commit_in(const std::string& build) {
   const auto end = std::find_if_not(build.begin(), build.end(), is_hexadecimal);
   const std::string commit(build.begin(), end);
   const bool alone = end == build.end() || *end == '-';
-  return alone && commit.size() >= kShortest && commit.size() <= 64 ? commit : "";
+  return alone && commit.size() >= kShortestName && commit.size() <= 64 ? commit : "";
 }
 
 std::vector<std::string> builds_of(std::span<const RunRecord> runs) {
@@ -80,7 +80,7 @@ std::string find_build(const std::string& name, const std::vector<std::string>& 
 }
 
 std::vector<std::string> short_names(const std::vector<std::string>& builds) {
-  std::size_t length = kShortest, longest = kShortest;
+  std::size_t length = kShortestName, longest = kShortestName;
   for (const std::string& build : builds) longest = std::max(longest, build.size());
   const std::set<std::string> distinct(builds.begin(), builds.end());
   for (; length < longest; ++length) {

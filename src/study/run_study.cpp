@@ -129,11 +129,15 @@ Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const 
   return progress_of(folder, expected.build);
 }
 
+std::string expected_build(const Spec& spec) {
+  const bool names_itself = spec.build.empty() && spec.run != "program";
+  return names_itself ? meter::build_id() : spec.build;
+}
+
 Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
   keep_spec(run.folder, run.spec);
-  const bool names_itself = run.spec.build.empty() && run.spec.run != "program";
   ExpectedRuns expected{.study = run.spec.name,
-                        .build = names_itself ? meter::build_id() : run.spec.build,
+                        .build = expected_build(run.spec),
                         .runs = run.plan.runs,
                         .make_job = [&](const store::PlannedRun& planned, int attempt) {
                           return make_job(run.spec, planned, attempt, run.trainyard);

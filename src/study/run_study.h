@@ -41,6 +41,10 @@ struct ExpectedRuns {
 Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
                       Launcher& launcher, const Watcher& watcher);
 
+// The build that runs of a study are of when they are started now; those of others do not count for it. "": a
+// program that nobody named.
+std::string expected_build(const Spec& spec);
+
 // The same for the matrix of a study's file.
 Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher);
 

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "meter/clock_pin.h"
 #include "meter/gpu_watch.h"
+#include "meter/provenance.h"
 #include "meter/quiet.h"
 #include "study/child.h"
 #include "study/end_status.h"
@@ -168,6 +169,7 @@ record::RunRecord supervise(const Job& asked, const Folder& folder, const std::f
   }
   identify(run, job);
   if (run.node.empty()) run.node = node_name();
+  if (run.provenance.empty()) run.provenance = meter::find_machine();
   check_clock(folder, run);
   if (amend) amend(run);
   record::write_run_record(run, folder.record(job.run_id));

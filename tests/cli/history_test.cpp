@@ -96,6 +96,20 @@ TEST_F(HistoryTest, CompareTakesOneBuildASide) {
   EXPECT_EQ(json["cells"][0]["settings_b"]["build"], "slow");
 }
 
+// A program says nothing of its machine; its record does.
+TEST_F(HistoryTest, TheGateJudgesPrograms) {
+  write_study(4);
+  write_program("0.02");
+  EXPECT_EQ(run("study run work.yaml --quiet --build quick").exit_code, 0);
+  const std::string gate = "compare results/work --gate references.json --metric wall_seconds";
+  const CommandResult update = run(gate + " --update");
+  EXPECT_EQ(update.exit_code, 0) << update.err;
+  EXPECT_EQ(run(gate + " --minimum-effect 5").exit_code, 0);
+  write_program("0.3");
+  EXPECT_EQ(run("study run work.yaml --quiet --build slow").exit_code, 0);
+  EXPECT_EQ(run(gate).exit_code, 3);
+}
+
 // The first attempt at each run tells of a load beside it, of the second replicate every one.
 TEST_F(HistoryTest, DisturbedRunsAreRepeatedAndAllAreKept) {
   write("work.sh", R"(#!/bin/sh
