@@ -72,7 +72,8 @@ int export_study(const StudyExportOptions& options) {
         options.build.empty() ? study::runs_of(folder) : study::runs_of_build(folder, options.build);
     return csv ? study::to_csv(runs) : study::to_json_lines(runs);
   };
-  const std::string text = options.cells ? cells_text(progress_of_build(folder, options.build), csv) : runs_text();
+  const std::string text =
+      options.cells ? cells_text(progress_of_build(folder, options.build), csv) : runs_text();
   if (options.out.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
