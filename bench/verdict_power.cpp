@@ -10,16 +10,15 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "record/envelope.h"
-#include "record/metric.h"
+#include "record/change_points.h"
+#include "record/comparison.h"
 #include "record/statistics.h"
-#include "record/verdict.h"
 #include "study/progress.h"
 
 namespace trainyard {
 namespace {
 
-using Runs = std::vector<record::MeasuredRun>;
+using Runs = std::vector<record::RunRecord>;
 
 constexpr int kDraws = 2000;
 
@@ -40,68 +39,109 @@ class Draws {
   std::uint64_t drawn_ = 0;
 };
 
-double median_of(const Runs& runs) {
+std::vector<record::MeasuredRun> measured(const Runs& runs, const record::Metric& metric) {
+  std::vector<record::MeasuredRun> found;
+  for (const record::RunRecord& run : runs) found.push_back(*record::measure(run, metric));
+  return found;
+}
+
+double median_of(const Runs& runs, const record::Metric& metric) {
   std::vector<double> values;
-  for (const record::MeasuredRun& run : runs) values.push_back(run.value);
+  for (const record::MeasuredRun& run : measured(runs, metric)) values.push_back(run.value);
   return record::median(values);
 }
 
-double coverage(const Runs& runs, std::size_t count, Draws& draws) {
-  const double centre = median_of(runs);
+double coverage(const Runs& runs, std::size_t count, const record::Metric& metric, Draws& draws) {
+  const double centre = median_of(runs, metric);
   int covered = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const record::Interval interval = record::describe_cell(draws.take(runs, count)).interval;
+    const record::Interval interval =
+        record::describe_cell(measured(draws.take(runs, count), metric)).interval;
     covered += interval.low <= centre && centre <= interval.high;
   }
   return 100.0 * covered / kDraws;
 }
 
-bool is_claim(record::Outcome outcome) {
-  return outcome == record::Outcome::better || outcome == record::Outcome::worse;
+// As `compare` judges, stalls included.
+record::Comparison compare(const Runs& a, const Runs& b, const record::Metric& metric) {
+  return record::compare_cells(a, b, {}, metric);
 }
 
-double alarms(const Runs& runs, std::size_t count, Draws& draws) {
+double alarms(const Runs& runs, std::size_t count, const record::Metric& metric, Draws& draws) {
   int alarmed = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const Runs both = draws.take(runs, 2 * count);
-    const std::span<const record::MeasuredRun> all(both);
-    alarmed += is_claim(record::compare_runs(all.first(count), all.last(count)).outcome);
+    const record::Comparison verdict = compare(draws.take(runs, count), draws.take(runs, count), metric);
+    alarmed += verdict.count(record::Outcome::worse) + verdict.count(record::Outcome::better);
   }
   return 100.0 * alarmed / kDraws;
 }
 
-double found(const Runs& fast, const Runs& slow, std::size_t count, Draws& draws) {
+double found(const Runs& fast, const Runs& slow, std::size_t count, const record::Metric& metric,
+             Draws& draws) {
   int right = 0;
   for (int i = 0; i < kDraws; ++i)
-    right += record::compare_runs(draws.take(fast, count), draws.take(slow, count)).outcome ==
-             record::Outcome::worse;
+    right += compare(draws.take(fast, count), draws.take(slow, count), metric).count(record::Outcome::worse);
   return 100.0 * right / kDraws;
 }
 
+// As `study history` judges: ten builds of five runs, the last `slower` of which are of the slower cell.
+double changes_found(const Runs& fast, const Runs& slow, int slower, const record::Metric& metric,
+                     Draws& draws) {
+  constexpr int kBuilds = 10, kSeries = 500;
+  int with_change = 0;
+  for (int i = 0; i < kSeries; ++i) {
+    std::vector<record::BuildRuns> builds(kBuilds);
+    for (int build = 0; build < kBuilds; ++build)
+      for (const record::MeasuredRun& run :
+           measured(draws.take(build < kBuilds - slower ? fast : slow, 5), metric))
+        builds[static_cast<std::size_t>(build)].push_back(run.value);
+    with_change += !record::find_changes(builds).empty();
+  }
+  return 100.0 * with_change / kSeries;
+}
+
+// What comparisons look at: two cells become one, and steps need not be copied with every draw.
+record::RunRecord without_details(record::RunRecord run) {
+  run.asked.clear();
+  run.words.clear();
+  run.provenance.clear();
+  run.details.clear();
+  run.cell.clear();
+  for (const char* setting : {"batch", "devices", "threads"}) run.figures.erase(setting);
+  run.step_seconds.clear();
+  run.warmup_step_seconds.clear();
+  return run;
+}
+
 void print_tables(const std::filesystem::path& folder, const record::Metric& metric) {
-  std::map<std::string, std::map<record::Settings, Runs>> networks;
+  std::map<std::string, std::map<std::string, Runs>> networks;  // by network and cell
   for (const record::RunRecord& run : study::runs_of_build(study::Folder{folder}, ""))
-    if (const auto measured = record::measure(run, metric))
-      networks[run.words.at("network")][record::envelope(run)].push_back(*measured);
+    if (record::measure(run, metric))
+      networks[run.words.at("network")][run.cell].push_back(without_details(run));
   fmt::print("{}, {}\n", folder.filename().string(), metric.name);
-  fmt::print("{:<8} {:>5} {:>9} {:>6} | {:>29} | {:>9} | {:>11} {:>12}\n", "network", "runs", "images/s",
-             "CV %", "interval of 3, 5, 10 holds %", "A/A 5+5 %", "slower by %", "found 5+5 %");
+  fmt::print("{:<8} {:>5} {:>9} {:>6} | {:>29} | {:>9} | {:>11} {:>12} | {:>26}\n", "network", "runs",
+             "images/s", "CV %", "interval of 3, 5, 10 holds %", "A/A 5+5 %", "slower by %", "found 5+5 %",
+             "10 builds: 0, 1, 3 slow %");
   Draws draws;
   for (const auto& [network, cells] : networks) {
     if (cells.size() != 2)
       fail(ErrorKind::config, "{}: two cells of {} expected, {} found", folder.string(), network,
            cells.size());
     const Runs *fast = &cells.begin()->second, *slow = &cells.rbegin()->second;
-    if (median_of(*fast) < median_of(*slow)) std::swap(fast, slow);
+    if (median_of(*fast, metric) < median_of(*slow, metric)) std::swap(fast, slow);
     if (std::min(fast->size(), slow->size()) < 20)
       fail(ErrorKind::config, "{}: 20 runs of a cell expected", folder.string());
-    const record::CellSummary summary = record::describe_cell(*fast);
+    const record::CellSummary summary = record::describe_cell(measured(*fast, metric));
     fmt::print(
-        "{:<8} {:>5} {:>9.0f} {:>6.1f} | {:>9.1f} {:>9.1f} {:>9.1f} | {:>9.1f} | {:>11.1f} {:>12.1f}\n",
+        "{:<8} {:>5} {:>9.0f} {:>6.1f} | {:>9.1f} {:>9.1f} {:>9.1f} | {:>9.1f} | {:>11.1f} {:>12.1f} | "
+        "{:>8.1f} "
+        "{:>8.1f} {:>8.1f}\n",
         network, fast->size() + slow->size(), summary.median, 100 * summary.run_spread,
-        coverage(*fast, 3, draws), coverage(*fast, 5, draws), coverage(*fast, 10, draws),
-        alarms(*fast, 5, draws), 100 * (median_of(*fast) / median_of(*slow) - 1),
-        found(*fast, *slow, 5, draws));
+        coverage(*fast, 3, metric, draws), coverage(*fast, 5, metric, draws),
+        coverage(*fast, 10, metric, draws), alarms(*fast, 5, metric, draws),
+        100 * (median_of(*fast, metric) / median_of(*slow, metric) - 1),
+        found(*fast, *slow, 5, metric, draws), changes_found(*fast, *slow, 0, metric, draws),
+        changes_found(*fast, *slow, 1, metric, draws), changes_found(*fast, *slow, 3, metric, draws));
   }
 }
 

@@ -47,6 +47,12 @@ int ordinal_of(std::string_view device) {
 
 }  // namespace
 
+void want_precision(std::string_view device, Precision precision) {
+  if (device == "cpu" && precision != Precision::f32)
+    fail(ErrorKind::unsupported, "precision {}: on the CPU there is f32 only (cuda has it)",
+         backend::name(precision));
+}
+
 std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device, Precision precision,
                                       Effort tuning) {
   const std::vector<std::string> names = backend_names();
@@ -60,9 +66,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view de
   if (on_cpu != (name != "cuda") && name != "auto")
     fail(ErrorKind::usage, "backend '{}' does not run on device '{}'", name, device);
   if (on_cpu) {
-    if (precision != Precision::f32)
-      fail(ErrorKind::unsupported, "precision {}: on the CPU there is f32 only (cuda has it)",
-           backend::name(precision));
+    want_precision(device, precision);
     return make_cpu_backend(name);
   }
   auto backend = make_cuda_backend(ordinal, precision, tuning);

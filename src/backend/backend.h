@@ -94,4 +94,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view de
                                       Precision precision = Precision::f32, Effort tuning = Effort::full);
 std::vector<std::string> backend_names();
 
+// Error (unsupported) where no backend of the device has the precision.
+void want_precision(std::string_view device, Precision precision);
+
 }  // namespace trainyard::backend

@@ -1,11 +1,16 @@
 #include "cli/cell_check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "backend/backend.h"
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
@@ -17,7 +22,10 @@
 #include "cli/workers_options.h"
 #include "meter/nvml.h"
 #include "networks/zoo.h"
+#include "process/child.h"
 #include "study/known_settings.h"
+#include "train/job_check.h"
+#include "train/match_input.h"
 
 namespace trainyard::cli {
 namespace {
@@ -46,13 +54,14 @@ bool is_of_type(const std::string& gpu, const std::string& type) {
 class CellReader {
  public:
   CellReader(const study::Spec& spec, const record::Settings& settings, Where where)
-      : run_(spec.run), settings_(settings), where_(where) {}
+      : run_(spec.run), program_(spec.program), settings_(settings), where_(where) {}
 
   std::string complaint() const {
     try {
       for (const auto check :
-           {&CellReader::network, &CellReader::idle_gpus, &CellReader::training_set, &CellReader::deployment,
-            &CellReader::ensemble, &CellReader::nodes, &CellReader::threads, &CellReader::gpus})
+           {&CellReader::network, &CellReader::program, &CellReader::idle_gpus, &CellReader::training_set,
+            &CellReader::precision, &CellReader::deployment, &CellReader::ensemble, &CellReader::nodes,
+            &CellReader::threads, &CellReader::processes, &CellReader::gpus})
         if (std::string reason = (this->*check)(); !reason.empty()) return reason;
     } catch (const Error& error) {
       return error.what();
@@ -77,9 +86,22 @@ class CellReader {
   std::string strategy() const { return word("strategy", DeploymentOptions().strategy); }
 
   std::string network() const {
-    if (const std::string name = word("network"); !name.empty())
-      networks::find_network(name, parameters_in(settings_));
+    const std::string name = word("network");
+    if (name.empty()) return "";
+    const networks::NetworkInfo network = networks::find_network(name, parameters_in(settings_));
+    if (run_ == "train") train::want_images(network);
     return "";
+  }
+
+  // One that a setting names is looked at when it runs, and so is that of another machine.
+  std::string program() const {
+    if (run_ != "program" || where_ != Where::this_machine) return "";
+    const std::string& name = program_.front();
+    if (name.find('{') != std::string::npos) return "";
+    const std::string file = process::find_program(name);
+    return !file.empty() && ::access(file.c_str(), X_OK) == 0
+               ? ""
+               : fmt::format("program '{}': {}", name, std::strerror(errno));
   }
 
   std::string idle_gpus() const {
@@ -96,11 +118,25 @@ class CellReader {
   }
 
   std::string training_set() const {
-    const std::string dataset = word("data");
+    if (run_ == "train" && settings_.contains("steps") && settings_.contains("epochs"))
+      return "steps and epochs: a run has one of them";
+    const std::string dataset = word("data"), staging = word("staging");
+    if (dataset == "synthetic" && !staging.empty() && staging != "in-place")
+      return fmt::format("staging {}: data set 'synthetic' has no files", staging);
+    if (const std::string folder = word("from");
+        where_ == Where::this_machine && !folder.empty() && !std::filesystem::is_directory(folder))
+      return fmt::format("from '{}': there is no such folder", folder);
     const std::optional<std::int64_t> images = training_images_in_files(dataset);
     const std::int64_t batch = count("batch", 0);
     if (!images || batch <= *images) return "";
     return fmt::format("batch {} is larger than the training set of {} ({} images)", batch, dataset, *images);
+  }
+
+  std::string precision() const {
+    for (const backend::Precision one : {backend::Precision::tf32, backend::Precision::bf16})
+      if (trains() && word("precision") == backend::name(one))
+        backend::want_precision(word("device", "cpu"), one);
+    return "";
   }
 
   // As the command itself would refuse it.
@@ -113,6 +149,12 @@ class CellReader {
     ps.hosts = word("hosts");
     if (run_ == "train") apply(workers, deployment, ps, word("device", "cpu"));
     to_deployment(deployment, count("batch", RunOptions().batch));
+    if (with_servers(workers)) {
+      RunOptions run;
+      run.optimizer = word("optimizer", run.optimizer);
+      run.ema = setting_number(settings_, "ema", run.ema);
+      check(ps, ps::ModeName::parse(workers.mode), workers.workers, run);
+    }
     if (on_gpu() && deployment.devices > 1 && workers.workers == 0)
       return fmt::format(
           "devices {} on {}: a process has one GPU; train by allreduce or with servers uses several",
@@ -180,6 +222,17 @@ class CellReader {
   }
   bool on_hosts() const { return settings_.contains("hosts"); }
 
+  std::string processes() const {
+    if (run_ != "train" || where_ != Where::this_machine || on_hosts() || !is_server_mode(strategy()))
+      return "";
+    const std::int64_t wanted = count("devices", 1) + count("servers", 1);
+    const train::ProcessLimit limit = train::process_limit(meter::SystemFiles());
+    return wanted <= limit.most
+               ? ""
+               : fmt::format("{} workers and servers: this machine may have {} processes ({})", wanted,
+                             limit.most, limit.reason);
+  }
+
   std::string gpus() const {
     if (where_ != Where::this_machine || on_hosts()) return "";
     const std::string type = word("gpu_type");
@@ -193,6 +246,7 @@ class CellReader {
   }
 
   const std::string& run_;
+  const std::vector<std::string>& program_;
   const record::Settings& settings_;
   const Where where_;
 };

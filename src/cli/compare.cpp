@@ -84,7 +84,9 @@ Runs of_one_build(const Runs& runs, const std::string& wanted, std::string& side
 }
 
 std::string value_in(const record::RunRecord& run, const std::string& name) {
-  return setting_text(record::envelope(run), name);
+  // Seeds and lengths are no part of an envelope, and can still be what somebody compares.
+  const std::string compared = setting_text(record::envelope(run), name);
+  return compared.empty() ? setting_text(run.asked, name) : compared;
 }
 
 // Values of a setting in the order of their first run. Error (usage) when no run has it.

@@ -76,7 +76,9 @@ void print_cells(const ComparedSides& sides, const Comparison& comparison, const
   if (!sides.across.contains("build")) std::erase(names, "build");  // the sides' names have it
   if (names.empty()) names = {"network", "batch"};
   std::vector<std::string> head = names;
-  const std::string unit = metric.name.ends_with("images_per_second") ? "images/s" : metric.name;
+  const std::string unit = metric.name == record::kQuietSpeed     ? "quiet images/s"
+                           : metric.name == record::Metric().name ? "images/s"
+                                                                  : metric.name;
   head.insert(head.end(), {"A " + unit, "B " + unit, "B / A", "95 % interval", "verdict", "from", "note"});
   TextTable table(head);
   for (const ComparedCell& cell : comparison.cells) {

@@ -158,7 +158,7 @@ std::function<int()> declare_data_pack(CLI::App& command) {
       ->type_name("SOURCE");
   add_output_folder(command, "--to", options->to, "Folder for the record files")->required();
   command.add_option("--shards", options->shards, "Files of a split (default: one for every 10000 records)")
-      ->transform(within(record::NumberRange::whole(1, 100'000)));
+      ->transform(within(record::NumberRange::whole(1, 99'999)));
   command
       .add_option("--split", options->split,
                   "train, validation, test (default: train; both of mnist and cifar10)")
@@ -169,7 +169,7 @@ std::function<int()> declare_data_pack(CLI::App& command) {
       ->transform(within(record::NumberRange::whole(1, 1'000'000'000)))
       ->capture_default_str();
   command.add_option("--classes", options->photos.classes, "Of synthetic: how many")
-      ->transform(within(record::NumberRange::whole(1, 1'000'000)))
+      ->transform(within(record::NumberRange::whole(1, 100'000)))
       ->capture_default_str();
   command.add_option("--pixels", options->pixels, "Of synthetic: least and largest side")
       ->type_name("N..M")

@@ -150,6 +150,7 @@ record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec
   if (use.gpu_busy_fraction) run.figures["gpu_busy_fraction"] = *use.gpu_busy_fraction;
   run.details["members"] = rows.dump();
   add_hosts(run, nodes_of(parts));
+  warn_of_refused_isa(run);
   return run;
 }
 

@@ -160,12 +160,13 @@ MpiJobEnd run_mpi_job(const MpiJob& job) {
   const Descriptor read_end(ends[0]);
   Descriptor write_end(ends[1]);
   const StopRequest guard;
-  // A terminal's Ctrl-C comes through us. mpirun removes its files when it is asked to end.
+  // A terminal's Ctrl-C comes through us. mpirun removes its files, and the ranks' shared memory, when it is
+  // asked to end once; asked twice it leaves at once. So the guard alone asks it.
   const process::Child mpirun = process::start({.command = command_of(job),
                                                 .output = ends[1],
                                                 .error = ends[1],
                                                 .own_group = true,
-                                                .death_signal = SIGTERM});
+                                                .death_signal = 0});
   write_end.close();
   if (mpirun.start_errno == ENOENT) fail(ErrorKind::unsupported, "cannot start mpirun (Debian: openmpi-bin)");
   if (mpirun.start_errno != 0)

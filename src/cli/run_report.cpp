@@ -97,12 +97,16 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
                                     meter::read_cgroup_limits(meter::SystemFiles()).cores);
   run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
+  warn_of_refused_isa(run);
+}
+
+}  // namespace
+
+void warn_of_refused_isa(record::RunRecord& run) {
   if (const auto isa = backend::found_cpu_isa(); isa && !isa->refused.empty())
     run.warnings.push_back({"isa", fmt::format("oneDNN is kept to {}: a process that tried {} {}", isa->name,
                                                isa->refused, isa->reason)});
 }
-
-}  // namespace
 
 double measure_peak(const train::SessionOptions& options, int threads) {
   if (options.cores.empty())

@@ -41,6 +41,9 @@ struct Measurement {
 // What is known of this machine and program, and what CPU kernels were found to be able to use.
 record::Provenance machine_facts();
 
+// Where oneDNN is kept from instructions that the processor announces, the record gets a warning.
+void warn_of_refused_isa(record::RunRecord& run);
+
 // What a record says of any command: when, where and on what it ran, as of now.
 record::RunRecord new_record(const std::string& command, const RunStart& start);
 

@@ -85,12 +85,13 @@ record::Comparison verdicts_of(const Sides& sides, const analyze::SystemComparis
 }
 
 record::NodeEffects node_effects_of(const Runs& runs) {
-  std::map<record::Settings, std::vector<record::MeasuredRun>> cells;
+  // The study's own cells, as `study status` has them; of loose runs their envelopes.
+  std::map<std::string, std::vector<record::MeasuredRun>> cells;
   for (const record::RunRecord& run : runs)
     if (const auto speed = record::measure(run, record::Metric()))
-      cells[record::envelope(run)].push_back(*speed);
+      cells[run.cell.empty() ? record::to_text(record::envelope(run)) : run.cell].push_back(*speed);
   std::vector<std::vector<record::MeasuredRun>> runs_of_cells;
-  for (auto& [envelope, of_cell] : cells) runs_of_cells.push_back(std::move(of_cell));
+  for (auto& [cell, of_cell] : cells) runs_of_cells.push_back(std::move(of_cell));
   return record::find_node_effects(runs_of_cells);
 }
 

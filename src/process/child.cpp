@@ -21,26 +21,6 @@ namespace {
 
 constexpr int kNotStarted = 127;
 
-// As execvp finds it. Empty: there is none, and errno says why.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* path = std::getenv("PATH");
-  std::string folders = path == nullptr ? "/bin:/usr/bin" : path;
-  int reason = ENOENT;
-  for (std::size_t begin = 0; begin <= folders.size() && !name.empty();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const std::string folder = folders.substr(begin, end - begin),
-                      file = folder.empty() ? name : folder + "/" + name;
-    begin = end + 1;
-    std::error_code missing;
-    if (!std::filesystem::exists(file, missing) || std::filesystem::is_directory(file, missing)) continue;
-    if (::access(file.c_str(), X_OK) == 0) return file;
-    reason = EACCES;
-  }
-  errno = reason;
-  return "";
-}
-
 std::vector<std::string> environment_of(const ChildOptions& options, const std::string& mark) {
   std::map<std::string, std::string> more = options.environment;
   if (!mark.empty()) more[kMarkVariable] = mark;
@@ -144,6 +124,25 @@ void redirect(int from, int to) {
 }
 
 }  // namespace
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::string folders = path == nullptr ? "/bin:/usr/bin" : path;
+  int reason = ENOENT;
+  for (std::size_t begin = 0; begin <= folders.size() && !name.empty();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin),
+                      file = folder.empty() ? name : folder + "/" + name;
+    begin = end + 1;
+    std::error_code missing;
+    if (!std::filesystem::exists(file, missing) || std::filesystem::is_directory(file, missing)) continue;
+    if (::access(file.c_str(), X_OK) == 0) return file;
+    reason = EACCES;
+  }
+  errno = reason;
+  return "";
+}
 
 Child start(const ChildOptions& options) {
   Child child;

@@ -25,7 +25,7 @@ struct ChildOptions {
   bool default_signals = false;  // what we ignore of SIGINT, SIGTERM, SIGHUP and SIGPIPE, it does not
   const sigset_t* signal_mask = nullptr;  // null: ours
   std::vector<int> cores = {};            // that it may use; empty: as ours
-  int death_signal = SIGKILL;             // that it gets when this process dies, however that does
+  int death_signal = SIGKILL;             // that it gets when this process dies, before the guard; 0: none
   bool outlives_us = false;               // nothing ends it when this process dies
 };
 
@@ -40,6 +40,10 @@ struct Child {
 // does not heed the signal, is killed some seconds later. The peak of memory that wait4 tells of it is its
 // own, without what fork copied.
 Child start(const ChildOptions& options);
+
+// The file that a command's first word names, as execvp finds it; one with a slash is itself. "": there is
+// none, and errno says why.
+std::string find_program(const std::string& name);
 
 // As shells count: the exit code, or 128 + the signal that ended it.
 int exit_code_of(int wait_status);

@@ -9,7 +9,7 @@ namespace trainyard::process {
 // this one to end, however it does, and then ends all that carry the mark: by SIGTERM, and after
 // kSecondsToEnd by SIGKILL.
 inline constexpr const char* kMarkVariable = "TRAINYARD_INTERNAL_FAMILY";
-inline constexpr int kSecondsToEnd = 2;
+inline constexpr int kSecondsToEnd = 4;  // mpirun gives its ranks one, and then removes what they left
 
 // Starts the guard if there is none yet. start() does so; whoever counts children calls it earlier, because
 // the guard is a child for a moment.

@@ -12,9 +12,9 @@ namespace trainyard::record {
 using BuildRuns = std::vector<double>;  // positive values; at least one
 
 struct ChangeOptions {
-  Centre centre = Centre::highest_half;  // what the runs of a build come to
-  double level = 0.05;                   // how often a series without a change may show one
-  double minimum_effect = 0.03;          // smaller steps do not matter
+  Centre centre = Centre::highest_third;  // what the runs of a build come to
+  double level = 0.05;                    // how often a series without a change may show one
+  double minimum_effect = 0.03;           // smaller steps do not matter
 };
 
 // The level changed at build `at`.

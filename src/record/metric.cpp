@@ -48,7 +48,7 @@ double value_or_nan(const RunRecord& run, const Metric& metric) {
   const bool is_speed_of_steps = metric.name == kMedianSpeed || metric.name == kQuietSpeed;
   if (is_speed_of_steps && run.statistics.steps == 0)
     return run.figure_or(metric.name, run.images_per_second.value_or(none));
-  if (metric.name == kQuietSpeed) return run.images_per_step / run.statistics.p25;
+  if (metric.name == kQuietSpeed) return run.images_per_step / run.statistics.p5;
   if (metric.name == "wall_seconds") return run.wall_seconds;
   if (metric.name == kToAccuracy) return seconds_to_accuracy(run, metric.accuracy.value_or(1)).value_or(none);
   for (const StepFigure& figure : kStepFigures)

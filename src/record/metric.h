@@ -23,7 +23,7 @@ struct Metric {
   const char* worse() const;
 };
 
-// The speed that verdicts go by: images over the 25th percentile of the steady steps. A machine that is busy
+// The speed that verdicts go by: images over the 5th percentile of the steady steps. A machine that is busy
 // beside the run slows steps and never speeds them up, so that the faster steps tell of the program.
 inline constexpr const char* kQuietSpeed = "quiet_images_per_second";
 

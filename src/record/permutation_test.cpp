@@ -41,7 +41,7 @@ class Pool {
       : runs_of_a_(stratum.a.size()), centre_(centre), sorted_(stratum.a) {
     sorted_.insert(sorted_.end(), stratum.b.begin(), stratum.b.end());
     std::sort(sorted_.begin(), sorted_.end());
-    if (centre == Centre::highest_half) std::reverse(sorted_.begin(), sorted_.end());
+    if (centre == Centre::highest_third) std::reverse(sorted_.begin(), sorted_.end());
   }
 
   std::size_t size() const { return sorted_.size(); }
@@ -65,7 +65,7 @@ class Pool {
   struct Side {
     Side(std::size_t samples, Centre centre)
         : first(centre == Centre::median ? (samples - 1) / 2 : 0),
-          end(centre == Centre::median ? samples / 2 + 1 : (samples + 1) / 2) {}
+          end(centre == Centre::median ? samples / 2 + 1 : (samples + 2) / 3) {}
     double count() const { return static_cast<double>(end - first); }
     std::size_t first, end;
   };
@@ -157,9 +157,9 @@ std::vector<Stratum> shifted(std::span<const Stratum> strata, double shift) {
 double centre_of(std::span<const double> samples, Centre centre) {
   if (centre == Centre::median) return median(samples);
   const std::vector<double> sorted = sorted_copy(samples);
-  const std::size_t half = (sorted.size() + 1) / 2;
+  const std::size_t third = (sorted.size() + 2) / 3;
   const std::span<const double> all(sorted);
-  return mean(centre == Centre::highest_half ? all.last(half) : all.first(half));
+  return mean(centre == Centre::highest_third ? all.last(third) : all.first(third));
 }
 
 Centres centres_of(std::span<const Stratum> strata, Centre centre) {

@@ -15,8 +15,8 @@ struct Stratum {
 
 // Where samples lie.
 enum class Centre {
-  highest_half,  // the mean of the higher half: where disturbances only ever lower a sample
-  lowest_half,   // of the lower half: where they only ever raise it
+  highest_third,  // the mean of the highest third: where disturbances only ever lower a sample
+  lowest_third,   // of the lowest third: where they only ever raise it
   median,
 };
 

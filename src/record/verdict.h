@@ -40,7 +40,7 @@ Centre centre_for(const VerdictOptions& options);
 
 struct Verdict {
   Outcome outcome = Outcome::unclear;
-  // Centres of the runs that are compared, and B over A. Where noise worsens, the better half of the runs is
+  // Centres of the runs that are compared, and B over A. Where noise worsens, the best third of the runs is
   // the centre, else the median; of several nodes it is a mean over nodes.
   double value_a = 0, value_b = 0, ratio = 1;
   Interval interval;  // 95 %, of the ratio

@@ -46,6 +46,18 @@ const Value kCuda = word("cuda"), kCpu = word("cpu"), kK80 = word("k80"), kP100 
             kOne = word("single"), kTowers = word("towers");
 Value whole(std::int64_t value) { return value; }
 
+// The strategy tells the two apart, and with it the number of steps seems needless; the second cell lacks it.
+TEST(SeriesTest, CellsThatDifferInASettingAreNoLineThoughOneLacksAnother) {
+  const StudyView view = irregular({{{"strategy", kOne}, {"batch", whole(50)}, {"steps", whole(20000)}},
+                                    {{"batch", whole(1024)}, {"steps", whole(5000)}}},
+                                   {100, 200});
+  EXPECT_TRUE(Series(view, "batch").cells().empty());
+  const StudyView alike = irregular({{{"strategy", kOne}, {"batch", whole(50)}, {"steps", whole(5000)}},
+                                     {{"batch", whole(1024)}, {"steps", whole(5000)}}},
+                                    {100, 200});
+  EXPECT_EQ(Series(alike, "batch").cells().size(), 2u);
+}
+
 TEST(Naming, OfAMatrixEverySettingIsNeeded) {
   const StudyView view =
       view_of(make_test_study("s", {{"network", {word("a"), word("bb")}}, {"batch", counts({16, 32})}}, 1));

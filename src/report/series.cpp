@@ -27,16 +27,20 @@ std::map<std::vector<Value>, Cells> grouped(const Cells& cells, const std::vecto
   return groups;
 }
 
-// Without this axis lines stay as they are, or grow by cells that lack it ("scaling" on one device).
-bool needless(const Cells& cells, const std::vector<Axis>& others, const Axis& axis,
-              const std::string& on_x) {
-  for (const auto& [key, group] : grouped(cells, others)) {
-    std::set<Value> values, places;
-    for (const Cell* cell : group) {
-      if (const Value value = cell->setting(axis.name); !is_absent(value)) values.insert(value);
+// Whether these axes suffice: no line has two cells at one place, or cells that differ in any other axis,
+// except that some may lack it ("scaling" on one device).
+bool suffice(const std::vector<Axis>& kept, const Cells& cells, const std::vector<Axis>& all,
+             const std::string& on_x) {
+  for (const auto& [key, group] : grouped(cells, kept)) {
+    std::set<Value> places;
+    for (const Cell* cell : group)
       if (!places.insert(cell->setting(on_x)).second) return false;
+    for (const Axis& axis : all) {
+      std::set<Value> values;
+      for (const Cell* cell : group)
+        if (const Value value = cell->setting(axis.name); !is_absent(value)) values.insert(value);
+      if (values.size() > 1) return false;
     }
-    if (values.size() > 1) return false;
   }
   return true;
 }
@@ -48,11 +52,12 @@ std::vector<Axis> axes_without(const std::vector<Axis>& axes, std::size_t at) {
 }
 
 // The axes that make lines: numbers go first, as words say more.
-std::vector<Axis> line_axes(const Cells& cells, std::vector<Axis> axes, const std::string& on_x) {
+std::vector<Axis> line_axes(const Cells& cells, const std::vector<Axis>& all, const std::string& on_x) {
+  std::vector<Axis> axes = all;
   for (const bool numeric : {true, false})
     for (std::size_t i = axes.size(); i-- > 0;)
       if (axes[i].numeric == numeric)
-        if (std::vector<Axis> rest = axes_without(axes, i); needless(cells, rest, axes[i], on_x))
+        if (std::vector<Axis> rest = axes_without(axes, i); suffice(rest, cells, all, on_x))
           axes = std::move(rest);
   return axes;
 }

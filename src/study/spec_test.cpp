@@ -179,6 +179,9 @@ TEST(Yaml, AliasesThatStandForTooMuch) {
 
 TEST(Yaml, FilesThatAreTooLongOrTooDeep) {
   expect_complaint("study: a\naxes: " + std::string(100'000, '[') + "\n", "more than 64 deep");
+  std::string keys = "study: a\nrun: program\nprogram: [echo]\nsettings: {k: 1";
+  for (int i = 0; i < 20'000; ++i) keys += ", k" + std::to_string(i) + ": 1";
+  expect_complaint(keys + "}\n", "a mapping of more than 10000 keys");
   std::string list = "study: a\naxes: {seed: [0";
   for (int i = 1; i < 300'000; ++i) list += fmt::format(",{}", i);
   expect_complaint(list + "]}\n", "more than 200000 values");

@@ -66,16 +66,17 @@ class LimitCheck : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = nodes_of_.find(anchor);
     if (found == nodes_of_.end()) complain_at(file_name_, mark, "an alias inside of what it stands for");
+    count_child(mark);
     add(mark, found->second);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(mark, anchor);
+    open(mark, anchor, false);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(mark, anchor);
+    open(mark, anchor, true);
   }
   void OnMapEnd() override { close(); }
 
@@ -83,7 +84,14 @@ class LimitCheck : public YAML::EventHandler {
   struct Open {
     YAML::anchor_t anchor;
     std::int64_t nodes_before;
+    bool is_map;
+    std::int64_t children = 0;  // of a mapping keys and values
   };
+
+  void count_child(const YAML::Mark& mark) {
+    if (open_.empty() || ++open_.back().children <= 2 * YamlReader::kMostKeys || !open_.back().is_map) return;
+    complain_at(file_name_, mark, fmt::format("a mapping of more than {} keys", YamlReader::kMostKeys));
+  }
 
   void add(const YAML::Mark& mark, std::int64_t nodes) {
     nodes_ += nodes;
@@ -93,14 +101,16 @@ class LimitCheck : public YAML::EventHandler {
           fmt::format("more than {} values, aliases counted as what they stand for", YamlReader::kMostNodes));
   }
   void add_leaf(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    count_child(mark);
     add(mark, 1);
     if (anchor != YAML::NullAnchor) nodes_of_[anchor] = 1;
   }
-  void open(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor, bool is_map) {
+    count_child(mark);
     if (open_.size() == YamlReader::kMostDepth)
       complain_at(file_name_, mark,
                   fmt::format("lists and mappings more than {} deep", YamlReader::kMostDepth));
-    open_.push_back({anchor, nodes_});
+    open_.push_back({anchor, nodes_, is_map});
     add(mark, 1);
   }
   void close() {

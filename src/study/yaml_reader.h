@@ -21,6 +21,8 @@ class YamlReader {
   // every alias replaced by what it stands for, is refused before any of it is built.
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
   static constexpr std::int64_t kMostNodes = 200'000;
+  // Settings are looked up by name again and again.
+  static constexpr std::int64_t kMostKeys = 10'000;  // of one mapping
   static constexpr int kMostDepth = 64;
 
   // Error (config) when the text is no YAML or not in UTF-8, is beyond the limits, has an alias inside of

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "record/statistics.h"
 
 namespace trainyard::train {
 
@@ -40,9 +41,7 @@ void LossCurve::merge_neighbours() {
 
 bool has_diverged(double first_loss, std::span<const double> last_losses) {
   constexpr double kFactor = 1000;
-  return !last_losses.empty() && std::all_of(last_losses.begin(), last_losses.end(), [&](double loss) {
-    return loss > kFactor * std::max(first_loss, 1.0);
-  });
+  return !last_losses.empty() && record::median(last_losses) > kFactor * std::max(first_loss, 1.0);
 }
 
 }  // namespace trainyard::train

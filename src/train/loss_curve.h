@@ -35,9 +35,10 @@ class LossCurve {
   std::int64_t before_last_ = 0;  // gradients before the last point
 };
 
-// True when the last losses of a run, the first one of all not among them, are every one more than a thousand
-// times the first, or a thousand where that is below one: what was learnt is lost, though each is a number. A
-// loss that jumps and comes back before the end is none.
+// True when the last losses of a run, the first one of all not among them, are in the median more than a
+// thousand times the first, or a thousand where that is below one: what was learnt is lost, though each is a
+// number. A network that says one class with certainty has no loss at all on a batch that happens to be of
+// it, so that single low losses do not count. A loss that jumps and comes back before the end is none.
 bool has_diverged(double first_loss, std::span<const double> last_losses);
 
 }  // namespace trainyard::train

@@ -55,6 +55,7 @@ TEST(Diverged, WhenTheLastLossesAreAllFarAboveTheFirst) {
   EXPECT_TRUE(diverged(2.3, {2.5e29}));
   EXPECT_TRUE(diverged(2.3, {3000, 1e5, 2e9}));
   EXPECT_TRUE(diverged(1e-4, {1001, 2000}));
+  EXPECT_TRUE(diverged(2.3, {1e12, 0, 2e12}));  // a batch of the one class that is left has no loss
   EXPECT_FALSE(diverged(2.3, {}));
   EXPECT_FALSE(diverged(2.3, {2.0, 1.9}));
   EXPECT_FALSE(diverged(2.3, {1e9, 40, 2.5}));  // it came back

@@ -73,6 +73,21 @@ TEST_F(StudyLauncherTest, PlanRefusesCellsThatCanNeverRun) {
   expect_refused("threads: 6400, cpus_per_task: 2", "threads 6400: the job asks for 2 CPUs");
   expect_refused("hosts: slurm, devices: 2, strategy: towers-device, scaling: weak", "runs in one process");
   expect_refused("ensemble: nowhere.yaml", "nowhere.yaml", "ensemble");
+  expect_refused("precision: bf16", "precision bf16: on the CPU there is f32 only", "bench");
+  expect_refused("devices: 2, strategy: hogwild, scaling: weak, optimizer: adam", "wants --optimizer sgd");
+  expect_refused("steps: 3, epochs: 1", "steps and epochs");
+  expect_refused("network: rnn", "reads sequences");
+  expect_refused("devices: 100000, strategy: bsp, scaling: weak", "this machine may have");
+  expect_refused("data: mnist, from: nowhere", "from 'nowhere': there is no such folder");
+  expect_refused("data: synthetic, staging: local", "has no files");
+}
+
+TEST_F(StudyLauncherTest, PlanLooksForTheProgram) {
+  write("missing.yaml", "study: missing\nrun: program\nprogram: [there-is-no-such-program]\n");
+  const CommandResult plan = run("study plan missing.yaml");
+  EXPECT_EQ(plan.exit_code, 1);
+  EXPECT_NE(plan.err.find("program 'there-is-no-such-program': No such file or directory"), std::string::npos)
+      << plan.err;
 }
 
 TEST_F(StudyLauncherTest, PlanListsRefusedCellsAmongTheOthers) {

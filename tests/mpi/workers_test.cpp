@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include <fmt/core.h>
@@ -200,13 +201,29 @@ TEST_F(WorkersTest, MistakesAreOneLine) {
   expect_failure(kTwo + "--steps 5 --threads 3", 1, "cannot be shared equally by 2");
 }
 
+// Files of shared memory that these processes have open now.
+std::set<std::string> shared_memory_of(const std::vector<pid_t>& processes) {
+  std::set<std::string> files;
+  for (const pid_t process : processes) {
+    std::ifstream maps(fmt::format("/proc/{}/maps", process));
+    for (std::string line; std::getline(maps, line);)
+      if (const std::size_t at = line.find("/dev/shm/");
+          at != std::string::npos && fs::exists(line.substr(at)))
+        files.insert(line.substr(at));
+  }
+  return files;
+}
+
+// Nor does what Open MPI's ranks share, which mpirun removes if it is asked to end, and not twice.
 TEST_F(WorkersTest, NothingOutlivesATrainThatWasKilled) {
   Command command(trainyard(kTwo + "--steps 1000000 --checkpoint-every 3 --out killed"), options());
   wait_for_checkpoint(command, "killed");
   const std::vector<pid_t> tree = tree_below(command.pid());
   ASSERT_EQ(tree.size(), 3u);
+  const std::set<std::string> shared = shared_memory_of(tree);
   command.signal(SIGKILL);
   EXPECT_TRUE(end_soon(tree));
+  for (const std::string& file : shared) EXPECT_FALSE(fs::exists(file)) << file;
 }
 
 // As one that is busy starting a thousand ranks.

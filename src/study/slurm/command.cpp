@@ -88,14 +88,6 @@ pid_t start(const std::vector<std::string>& arguments, const Pipe& out, const Pi
   return child.pid;
 }
 
-bool in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (::access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) return true;
-  return false;
-}
-
 }  // namespace
 
 std::string CommandResult::reason() const {
@@ -123,6 +115,8 @@ CommandResult run_command(const std::vector<std::string>& arguments, int inherit
   return result;
 }
 
-bool is_installed() { return in_path("sbatch") && in_path("scontrol"); }
+bool is_installed() {
+  return !process::find_program("sbatch").empty() && !process::find_program("scontrol").empty();
+}
 
 }  // namespace trainyard::study::slurm
