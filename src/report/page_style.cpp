@@ -46,7 +46,11 @@ button.sort:hover { color: var(--brand); }
 button.sort:focus-visible { outline: 2px solid var(--brand); outline-offset: 2px; }
 .plot { width: 100%; overflow-x: auto; overflow-y: hidden; }
 .plot svg { display: block; }
-.scroll { overflow: auto; max-height: 460px; position: relative; }
+.scroll { overflow: auto; max-height: 460px; position: relative;
+  background: linear-gradient(var(--card) 40%, transparent) top / 100% 28px no-repeat local,
+    linear-gradient(transparent, var(--card) 60%) bottom / 100% 28px no-repeat local,
+    linear-gradient(var(--axis), transparent) top / 100% 8px no-repeat scroll,
+    linear-gradient(transparent, var(--axis)) bottom / 100% 8px no-repeat scroll; }
 .filter { display: flex; align-items: center; gap: 10px; margin: 0 0 8px; color: var(--soft); font-size: 13px; }
 .filter[hidden] { display: none; }
 .filter input { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--axis); border-radius: 6px; padding: 3px 10px;

@@ -153,7 +153,8 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
     status = Json::parse(trainyard(ask).out, nullptr, false);
     return status.is_object() && status["running"] == 0 && status["queued"] == 0;
   })) << status;
-  EXPECT_EQ(status["missing"], 3) << status;
+  // The job that takes records in may have been faster: then they are known to be cancelled.
+  EXPECT_EQ(status["missing"].get<int>() + status["failed"].value("cancelled", 0), 3) << status;
 }
 
 TEST_F(NodesTest, CleanUpRunsWhenSlurmEndsARun) {
