@@ -100,7 +100,7 @@ double changes_found(const Runs& fast, const Runs& slow, int slower, const recor
   return 100.0 * with_change / kSeries;
 }
 
-// What comparisons look at: two cells become one, and steps need not be copied with every draw.
+// Keeps what comparisons look at: two cells become one, and no draw copies steps.
 record::RunRecord without_details(record::RunRecord run) {
   run.asked.clear();
   run.words.clear();

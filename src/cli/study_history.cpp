@@ -1,13 +1,10 @@
 #include <sys/wait.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <ctime>
+#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
