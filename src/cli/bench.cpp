@@ -123,6 +123,7 @@ Measurement measurement_of_steps(const train::TimedSteps& timed) {
           .cpu = timed.cpu,
           .noise = timed.noise,
           .cores_in_reach = timed.cores_in_reach,
+          .core_distance = timed.core_distance,
           .event_seconds = timed.event_seconds,
           .wall_seconds = timed.wall_seconds,
           .input_wait_seconds = timed.input_wait_seconds,

@@ -39,6 +39,8 @@ std::string pairing_text(const Verdict& verdict) {
       return fmt::format("{}, within {} nodes", runs, verdict.nodes);
     case record::Pairing::runs:
       return runs;
+    case record::Pairing::distances:
+      return fmt::format("{}, at equal distances of the cores", runs);
     case record::Pairing::node_levels:
       return fmt::format("{}, over {} nodes", runs, verdict.nodes);
     case record::Pairing::steps:

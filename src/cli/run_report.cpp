@@ -19,6 +19,7 @@
 #include "meter/memory.h"
 #include "meter/provenance.h"
 #include "networks/zoo.h"
+#include "record/metric.h"
 #include "record/throughput.h"
 #include "train/thread_limit.h"
 
@@ -93,6 +94,10 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   run.figures["cpu_seconds"] = measured.cpu.cpu_seconds();
   run.figures["cores_used"] = measured.cpu.cores_used();
   run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
+  if (measured.core_distance.before > 0 && measured.core_distance.after > 0) {
+    run.figures[record::kHandoffBefore] = measured.core_distance.before;
+    run.figures[record::kHandoffAfter] = measured.core_distance.after;
+  }
   meter::add_gpu_figures(measured.gpu, run);
   run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
                                     meter::read_cgroup_limits(meter::SystemFiles()).cores);

@@ -7,6 +7,7 @@
 #include "cli/run_options.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
+#include "meter/peaks.h"
 #include "record/run_record.h"
 #include "train/deployment.h"
 #include "train/replicas.h"
@@ -30,6 +31,7 @@ struct Measurement {
   meter::CpuUse cpu;
   std::span<const record::Warning> noise;
   std::span<const int> cores_in_reach;
+  meter::CoreDistance core_distance;
   double peak_flops_per_second = 0;
   // Of all steps: by events, of a device that times itself (0: there is none), and by the clock.
   double event_seconds = 0, wall_seconds = 0;

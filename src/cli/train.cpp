@@ -58,6 +58,7 @@ Measurement measurement_of(const train::TrainResult& result) {
           .cpu = result.cpu,
           .noise = result.noise,
           .cores_in_reach = result.cores_in_reach,
+          .core_distance = result.core_distance,
           .event_seconds = result.event_seconds,
           .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
           .feed = train::name(result.feed),

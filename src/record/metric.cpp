@@ -102,7 +102,9 @@ std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {
   if (run.status != Status::ok) return std::nullopt;
   const double value = value_or_nan(run, metric);
   if (!std::isfinite(value) || !(value > 0)) return std::nullopt;
-  return MeasuredRun{run.node, value, relative_error(run, metric)};
+  const double before = run.figure_or(kHandoffBefore, 0), after = run.figure_or(kHandoffAfter, 0);
+  return MeasuredRun{run.node, value, relative_error(run, metric),
+                     before > 0 && after > 0 ? std::sqrt(before * after) : 0};
 }
 
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy) {

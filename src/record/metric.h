@@ -27,6 +27,10 @@ struct Metric {
 // beside the run slows steps and never speeds them up, so that the faster steps tell of the program.
 inline constexpr const char* kQuietSpeed = "quiet_images_per_second";
 
+// Figures of how far apart the run's cores were right before and right after its steps (meter::CoreDistance).
+inline constexpr const char* kHandoffBefore = "handoff_before_seconds";
+inline constexpr const char* kHandoffAfter = "handoff_after_seconds";
+
 // By name: images_per_second, median_images_per_second, quiet_images_per_second, mean_, median_, p95_ and
 // p99_step_seconds, wall_seconds, seconds_to_accuracy, or any figure of a record, such as peak_memory_bytes
 // or energy_joules. Whether more or less of it is better follows from its unit, the end of its name. Error

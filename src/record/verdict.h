@@ -19,6 +19,7 @@ enum class Outcome {
 enum class Pairing {
   nodes,        // within nodes that both sides ran on: what differs between nodes cancels
   runs,         // runs of both sides, all on one node
+  distances,    // within distances that a node's cores had on both sides: what a hypervisor did cancels
   node_levels,  // nodes of A against other nodes of B, every node one figure
   steps,        // one run on each side: steps within them, and an assumed spread of runs
 };
@@ -54,7 +55,8 @@ struct Verdict {
 // Compares B with A. The runs are the unit, however many steps they have. Their labels are permuted, which
 // holds whatever disturbed single runs; a test of Student's on logarithms stands beside it, because few runs
 // that lie close together say more than labels can. Runs on nodes that only one side ran on are left out
-// where nodes pair. REQUIRES: a run on each side.
+// where nodes pair, and so are runs at a distance of the cores that only one side had. REQUIRES: a run on
+// each side.
 Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b,
                      const VerdictOptions& options = {});
 

@@ -220,5 +220,44 @@ TEST(Verdict, ASmallButCertainDifferenceIsNoAlarm) {
   EXPECT_EQ(compare_runs(a, b, {.minimum_effect = 0.01}).outcome, Outcome::worse);
 }
 
+// A virtual machine whose cores are near each other at times and far apart at others, whatever the side.
+Runs moved_runs(TestNoise& noise, int runs, double speed) {
+  Runs result = made_up_runs(noise, runs, speed, 0.02);
+  for (MeasuredRun& run : result) {
+    const bool slow = noise.uniform() < 0.5;
+    run.core_distance = (slow ? 150e-9 : 26e-9) * std::exp(0.01 * noise.normal());
+    if (slow) run.value /= 1.8;
+  }
+  return result;
+}
+
+TEST(Verdict, FindsASlowDownWhereverTheCoresAre) {
+  TestNoise noise(31);
+  int found = 0, alarms = 0, found_without = 0;
+  for (int i = 0; i < 400; ++i) {
+    Runs before = moved_runs(noise, 5, 1000), after = moved_runs(noise, 5, 1000 / 1.12);
+    found += compare_runs(before, after).outcome == Outcome::worse;
+    alarms += alarm(compare_runs(before, moved_runs(noise, 5, 1000)));
+    for (Runs* side : {&before, &after})
+      for (MeasuredRun& run : *side) run.core_distance = 0;
+    found_without += compare_runs(before, after).outcome == Outcome::worse;
+  }
+  EXPECT_GE(found, 340);
+  EXPECT_LE(alarms, 20);
+  EXPECT_LE(found_without, 120);  // so much worse without the distance
+}
+
+TEST(Verdict, APlacementOfTheCoresThatOnlyOneSideHadIsNoDifferenceOfTheProgram) {
+  TestNoise noise(32);
+  Runs before = made_up_runs(noise, 5, 1000, 0.01), after = made_up_runs(noise, 5, 600, 0.01);
+  for (MeasuredRun& run : before) run.core_distance = 26e-9;
+  for (MeasuredRun& run : after) run.core_distance = 150e-9;
+  const Verdict verdict = compare_runs(before, after);
+  EXPECT_EQ(verdict.outcome, Outcome::unclear);
+  EXPECT_NE(verdict.note.find("cores were placed differently"), std::string::npos) << verdict.note;
+  for (MeasuredRun& run : before) run.core_distance = 0;  // older records: then distances say nothing
+  EXPECT_EQ(compare_runs(before, after).outcome, Outcome::worse);
+}
+
 }  // namespace
 }  // namespace trainyard::record

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/stop_request.h"
+#include "meter/peaks.h"
 #include "train/device_loop.h"
 #include "train/independent.h"
 
@@ -23,12 +24,14 @@ class Loop {
  public:
   explicit Loop(const TimingOptions& options) : options_(options) {}
 
-  int device = -1;  // whose steps these are; -1: of all together
+  int device = -1;            // whose steps these are; -1: of all together
+  bool has_all_cores = true;  // the team of its thread is all that computes
 
   template <typename Take, typename Enough>
   void run(const Take& take, const Enough& enough) {
     for (std::int64_t step = 0; step < options_.warmup_steps + options_.steps; ++step) {
       if (step == options_.warmup_steps) {
+        if (has_all_cores) core_distance.before = meter::handoff_seconds(meter::kDistanceSeconds);
         guard_.emplace();
         input_wait_seconds = -waited();
       }
@@ -47,6 +50,7 @@ class Loop {
     input_wait_seconds += waited();
     cpu = guard_->cpu_use();
     noise = guard_->finish();
+    if (has_all_cores) core_distance.after = meter::handoff_seconds(meter::kDistanceSeconds);
   }
 
   std::vector<double> warmup_seconds, step_seconds;
@@ -54,6 +58,7 @@ class Loop {
   meter::CpuUse cpu;
   std::vector<record::Warning> noise;
   double input_wait_seconds = 0;
+  meter::CoreDistance core_distance;
 
  private:
   double waited() const {
@@ -136,6 +141,7 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
   };
   std::vector<Loop> loops(static_cast<std::size_t>(replicas.here()), Loop(options));
   Loop& first = loops.front();
+  for (Loop& loop : loops) loop.has_all_cores = replicas.deployment().devices == 1;
   TimedSteps timed;
   if (replicas.deployment().strategy == Strategy::independent) {
     std::atomic<std::int64_t> limit{options.warmup_steps + options.steps};  // device 0's, once it has enough
@@ -172,6 +178,7 @@ TimedSteps time_steps(Replicas& replicas, const TimingOptions& options) {
   timed.wall_seconds = std::accumulate(timed.seconds.begin(), timed.seconds.end(), 0.0);
   timed.cpu = first.cpu;
   timed.noise = first.noise;
+  timed.core_distance = first.core_distance;
   timed.cores_in_reach = cores_in_reach();
   return timed;
 }

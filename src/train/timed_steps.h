@@ -5,6 +5,7 @@
 
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
+#include "meter/peaks.h"
 #include "train/host_batches.h"
 #include "train/host_feed.h"
 #include "train/replicas.h"
@@ -29,6 +30,7 @@ struct TimedSteps {
   meter::CpuUse cpu;
   std::vector<record::Warning> noise;  // what disturbed them
   std::vector<int> cores_in_reach;     // of any thread, at their end
+  meter::CoreDistance core_distance;   // where one device on the host does them
   // Where a device did them by itself: all of them between two events of its queue, and by the host's clock.
   // On the host there is only the clock.
   double event_seconds = 0, wall_seconds = 0;

@@ -102,6 +102,8 @@ class TrainingRun {
     start_inputs();
     ProgressBar bar("train " + session_.options().model.network, options_.steps, options_.quiet);
     const meter::GpuWatch watch(session_.executor().device().pci_address());
+    const bool has_all_cores = session_.executor().on_host() && replicas_.deployment().devices == 1;
+    if (has_all_cores) result_.core_distance.before = meter::handoff_seconds(meter::kDistanceSeconds);
     const meter::NoiseGuard guard(watch.nvml());
     result_.gpu.before = watch.sample();
     DeviceLoop device(session_, device_seed(session_.options().seed, 0), feed_.get());
@@ -121,6 +123,7 @@ class TrainingRun {
     result_.cores_in_reach = cores_in_reach();
     if (inputs_ != nullptr) result_.input_wait_seconds = inputs_->longest_wait_seconds();
     result_.noise = guard.finish(replicas_.ranks() == nullptr ? 0 : add_other_ranks());
+    if (has_all_cores) result_.core_distance.after = meter::handoff_seconds(meter::kDistanceSeconds);
   }
 
   // Returns the CPU time of those on this machine.

@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
+#include "meter/peaks.h"
 #include "train/feed.h"
 #include "train/loss_curve.h"
 #include "train/replicas.h"
@@ -56,6 +57,7 @@ struct TrainResult {
   meter::CpuUse cpu;                            // from the first step to the end of the last
   std::vector<record::Warning> noise;           // what disturbed them
   std::vector<int> cores_in_reach;              // of any thread, at their end
+  meter::CoreDistance core_distance;            // where one device on the host does them
   float first_loss = 0;                         // of step 0, also when resumed: before any update
   double final_loss = 0;                        // mean over the last kFinalLosses steps done here
   bool diverged = false;                        // by these last losses (loss_curve.h)

@@ -51,6 +51,19 @@ TEST_F(DeploymentsTest, WhatCannotBeIsRefused) {
   expect_failure("train --network lenet --steps 1 --devices 2", 1, "leaves the rest idle");
 }
 
+TEST_F(DeploymentsTest, RecordsSayHowFarApartTheCoresAre) {
+  const std::string bench = "bench --network lenet --batch 4 --steps 2 --no-peak --json --threads ";
+  EXPECT_FALSE(Json::parse(run_ok(bench + "1")).contains("handoff_before_seconds"));
+  Json json;
+  for (int attempt = 0; attempt < 10 && !json.contains("handoff_before_seconds"); ++attempt)
+    json = Json::parse(run_ok(bench + "2"));  // others may hold its threads up
+  ASSERT_TRUE(json.contains("handoff_before_seconds"));
+  for (const char* figure : {"handoff_before_seconds", "handoff_after_seconds"}) {
+    EXPECT_GT(json[figure], 1e-9);
+    EXPECT_LT(json[figure], 1e-4);
+  }
+}
+
 TEST_F(DeploymentsTest, EnvironmentDoesNotChangeTheThreads) {
   CommandOptions narrow = options();
   narrow.environment["OMP_NUM_THREADS"] = "1";
