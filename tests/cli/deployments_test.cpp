@@ -53,10 +53,12 @@ TEST_F(DeploymentsTest, WhatCannotBeIsRefused) {
 
 TEST_F(DeploymentsTest, RecordsSayHowFarApartTheCoresAre) {
   const std::string bench = "bench --network lenet --batch 4 --steps 2 --no-peak --json --threads ";
-  EXPECT_FALSE(Json::parse(run_ok(bench + "1")).contains("handoff_before_seconds"));
+  EXPECT_FALSE(
+      Json::parse(cli_test::run(trainyard(bench + "1"), options()).out).contains("handoff_before_seconds"));
   Json json;
   for (int attempt = 0; attempt < 10 && !json.contains("handoff_before_seconds"); ++attempt)
-    json = Json::parse(run_ok(bench + "2"));  // others may hold its threads up
+    json =
+        Json::parse(cli_test::run(trainyard(bench + "2"), options()).out);  // others may hold its threads up
   ASSERT_TRUE(json.contains("handoff_before_seconds"));
   for (const char* figure : {"handoff_before_seconds", "handoff_after_seconds"}) {
     EXPECT_GT(json[figure], 1e-9);
