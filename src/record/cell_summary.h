@@ -12,7 +12,9 @@ struct MeasuredRun {
   std::string node;           // empty: not known, taken as one and the same
   double value = 0;           // REQUIRES: positive and finite
   double relative_error = 0;  // standard error that the steps of the run leave, over value; 0: not known
-  double core_distance = 0;   // seconds of a hand-off between its threads, around it; 0: not known
+  // Seconds of a hand-off between its threads, before and after it; 0: not known, or its cores moved
+  // meanwhile.
+  double core_distance = 0;
 };
 
 // What the runs of one cell say. Machines are busy now and then, and a run that was held up says nothing of

@@ -71,6 +71,11 @@ double relative_error(const RunRecord& run, const Metric& metric) {
   return 0;
 }
 
+double core_distance(const RunRecord& run) {
+  const auto [near, far] = std::minmax({run.figure_or(kHandoffBefore, 0), run.figure_or(kHandoffAfter, 0)});
+  return near > 0 && far <= (1 + kDistanceGap) * near ? std::sqrt(near * far) : 0;
+}
+
 std::set<std::string> names_in(std::span<const RunRecord> runs) {
   std::set<std::string> names{"images_per_second", kMedianSpeed, kQuietSpeed, "wall_seconds", kToAccuracy};
   for (const StepFigure& figure : kStepFigures) names.insert(figure.name);
@@ -102,9 +107,7 @@ std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {
   if (run.status != Status::ok) return std::nullopt;
   const double value = value_or_nan(run, metric);
   if (!std::isfinite(value) || !(value > 0)) return std::nullopt;
-  const double before = run.figure_or(kHandoffBefore, 0), after = run.figure_or(kHandoffAfter, 0);
-  return MeasuredRun{run.node, value, relative_error(run, metric),
-                     before > 0 && after > 0 ? std::sqrt(before * after) : 0};
+  return MeasuredRun{run.node, value, relative_error(run, metric), core_distance(run)};
 }
 
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy) {

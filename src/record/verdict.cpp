@@ -42,39 +42,36 @@ Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
 // tens of seconds. Distances of one placement agree to a few per cent; a wider gap begins the next placement.
 constexpr double kDistanceGap = 0.25;
 
-class Placements {
- public:
-  Placements(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
-    const auto is_known = [](const MeasuredRun& run) { return run.core_distance > 0; };
-    known_ = std::any_of(a.begin(), a.end(), is_known) && std::any_of(b.begin(), b.end(), is_known);
-    for (const auto& side : {a, b})
-      for (const MeasuredRun& run : side) distances_[run.node].push_back(run.core_distance);
-    for (auto& [node, distances] : distances_) std::sort(distances.begin(), distances.end());
-  }
-
-  int group(const MeasuredRun& run) const {
-    const std::vector<double>& distances = distances_.at(run.node);
-    if (!known_) return 0;
-    int group = 0;
-    for (std::size_t i = 1; i < distances.size() && distances[i] <= run.core_distance; ++i)
-      group += distances[i] > (1 + kDistanceGap) * distances[i - 1];
-    return group;
-  }
-
- private:
-  std::map<std::string, std::vector<double>> distances_;  // of each node, in order
-  bool known_ = false;                                    // of runs of both sides
-};
-
-// As by_node, with a stratum for each placement of a node's cores.
+// As by_node, with a stratum for each placement of a node's cores, without runs whose placement is not known.
 using NodePlacements = std::map<std::pair<std::string, int>, Stratum>;
 
 NodePlacements by_placement(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
-  const Placements placements(a, b);
+  std::map<std::string, std::vector<double>> distances;  // of each node, in order
+  for (const auto& side : {a, b})
+    for (const MeasuredRun& run : side)
+      if (run.core_distance > 0) distances[run.node].push_back(run.core_distance);
+  for (auto& [node, of_node] : distances) std::sort(of_node.begin(), of_node.end());
+  const auto placement = [&](const MeasuredRun& run) {
+    const std::vector<double>& of_node = distances.at(run.node);
+    int number = 0;
+    for (std::size_t i = 1; i < of_node.size() && of_node[i] <= run.core_distance; ++i)
+      number += of_node[i] > (1 + kDistanceGap) * of_node[i - 1];
+    return number;
+  };
   NodePlacements strata;
-  for (const MeasuredRun& run : a) strata[{run.node, placements.group(run)}].a.push_back(std::log(run.value));
-  for (const MeasuredRun& run : b) strata[{run.node, placements.group(run)}].b.push_back(std::log(run.value));
+  for (const MeasuredRun& run : a)
+    if (run.core_distance > 0) strata[{run.node, placement(run)}].a.push_back(std::log(run.value));
+  for (const MeasuredRun& run : b)
+    if (run.core_distance > 0) strata[{run.node, placement(run)}].b.push_back(std::log(run.value));
   return strata;
+}
+
+bool are_known_of_both(const NodePlacements& placements) {
+  const auto has = [&](auto side) {
+    return std::any_of(placements.begin(), placements.end(),
+                       [&](const auto& stratum) { return !(stratum.second.*side).empty(); });
+  };
+  return has(&Stratum::a) && has(&Stratum::b);
 }
 
 template <typename Strata>
@@ -83,6 +80,14 @@ std::vector<Stratum> common(const Strata& strata) {
   for (const auto& [key, stratum] : strata)
     if (!stratum.a.empty() && !stratum.b.empty()) of_both.push_back(stratum);
   return of_both;
+}
+
+// Whether there are runs whose placement is not known.
+bool leaves_out(const NodePlacements& placements, std::span<const MeasuredRun> a,
+                std::span<const MeasuredRun> b) {
+  std::size_t placed = 0;
+  for (const auto& [key, stratum] : placements) placed += stratum.a.size() + stratum.b.size();
+  return placed < a.size() + b.size();
 }
 
 // Nodes that have a stratum with runs of both sides.
@@ -264,11 +269,13 @@ Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun
   const Nodes nodes = by_node(a, b);
   const NodePlacements placements = by_placement(a, b);
   const std::vector<Stratum> same_node = common(nodes), same_placement = common(placements);
+  const bool moved =
+      are_known_of_both(placements) && (placements.size() > nodes.size() || leaves_out(placements, a, b));
   const Stratum levels = node_levels(nodes, centre_for(options));
   Verdict verdict;
   if (a.size() == 1 && b.size() == 1) {
     verdict = over_steps(a.front(), b.front(), options);
-  } else if (placements.size() > nodes.size() && can_tell(same_placement)) {
+  } else if (can_tell(same_placement) && moved) {
     verdict = over_strata(same_placement, options);
     verdict.pairing = Pairing::distances;
     verdict.nodes = count_nodes(placements);
@@ -287,7 +294,7 @@ Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun
   if (same_node.empty() && (levels.a.size() < 2 || levels.b.size() < 2)) {
     verdict.outcome = Outcome::unclear;
     verdict.note = "the sides ran on different nodes: this may be the nodes' difference";
-  } else if (!same_node.empty() && same_placement.empty()) {
+  } else if (!same_node.empty() && moved && same_placement.empty()) {
     verdict.outcome = Outcome::unclear;
     verdict.note = "the cores were placed differently for each side: this may be the machine's difference";
   }

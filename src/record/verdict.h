@@ -55,7 +55,8 @@ struct Verdict {
 // Compares B with A. The runs are the unit, however many steps they have. Their labels are permuted, which
 // holds whatever disturbed single runs; a test of Student's on logarithms stands beside it, because few runs
 // that lie close together say more than labels can. Runs on nodes that only one side ran on are left out
-// where nodes pair, and so are runs at a distance of the cores that only one side had. REQUIRES: a run on
+// where nodes pair, and so are runs at a distance of the cores that only one side had, or
+// whose cores moved. REQUIRES: a run on
 // each side.
 Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b,
                      const VerdictOptions& options = {});
