@@ -17,6 +17,9 @@ struct MeasuredRun {
   double core_distance = 0;
 };
 
+// Distances of one placement of the cores agree to a few per cent; those of two placements differ by more.
+inline constexpr double kDistanceGap = 0.25;
+
 // What the runs of one cell say. Machines are busy now and then, and a run that was held up says nothing of
 // the others: the centre is a median, and its interval asks nothing of the distribution of runs.
 struct CellSummary {

@@ -66,5 +66,15 @@ TEST(Metric, HeadlineSpeedCountsStalls) {
   EXPECT_NEAR(run.figures.at("median_images_per_second"), 100, 1);
 }
 
+TEST(Metric, CoresThatMovedDuringARunHaveNoDistance) {
+  RunRecord run = trained_run();
+  EXPECT_EQ(measure(run, Metric())->core_distance, 0);  // nobody measured it
+  run.figures[kHandoffBefore] = 26e-9;
+  run.figures[kHandoffAfter] = 28e-9;
+  EXPECT_NEAR(measure(run, Metric())->core_distance, 27e-9, 1e-9);
+  run.figures[kHandoffAfter] = 150e-9;
+  EXPECT_EQ(measure(run, Metric())->core_distance, 0);
+}
+
 }  // namespace
 }  // namespace trainyard::record

@@ -37,12 +37,10 @@ Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
   return nodes;
 }
 
+// As by_node, with a stratum for each placement of a node's cores, without runs whose placement is not known.
 // Where a hypervisor moves the cores of a virtual machine, they share a cache at times (a hand-off takes some
 // 25 ns) and do not at others (some 150 ns), which makes small networks slower by a factor up to two, for
-// tens of seconds. Distances of one placement agree to a few per cent; a wider gap begins the next placement.
-constexpr double kDistanceGap = 0.25;
-
-// As by_node, with a stratum for each placement of a node's cores, without runs whose placement is not known.
+// tens of seconds.
 using NodePlacements = std::map<std::pair<std::string, int>, Stratum>;
 
 NodePlacements by_placement(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
