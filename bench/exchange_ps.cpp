@@ -1,8 +1,8 @@
 #include "exchange_way.h"
 
 #include "comm/transport/loop.h"
-#include "ps/client.h"
-#include "ps/server.h"
+#include "ps/client/client.h"
+#include "ps/server/server.h"
 
 namespace trainyard {
 namespace {

@@ -13,11 +13,11 @@
 #include "base/parallel.h"
 #include "base/philox.h"
 #include "engine/executor.h"
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "engine/op_breakdown.h"
-#include "graph/analysis.h"
+#include "graph/autodiff.h"
 #include "plan/compile.h"
-#include "predict/gnn/batch.h"
+#include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 
 namespace trainyard {

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"
-#include "image/jpeg.h"
-#include "image/preprocess.h"
+#include "data/decode/jpeg.h"
+#include "data/recipe/preprocess.h"
 
 namespace trainyard {
 namespace {
@@ -50,7 +50,7 @@ class Octave {
 
 // Light at scales from the image down to two pixels, each weaker than the one above it; colour at large
 // scales only; edges; a grain. About as many bytes as a photograph has.
-image::Image photo_like(std::uint64_t seed) {
+data::Image photo_like(std::uint64_t seed) {
   std::vector<Octave> light, red, blue;
   for (int octave = 0; octave < 8; ++octave) {
     const double cells = 2.0 * std::pow(2.0, octave);
@@ -70,7 +70,7 @@ image::Image photo_like(std::uint64_t seed) {
     return total;
   };
   const Philox grain(seed, 99);
-  image::Image picture(kWidth, kHeight, 3);
+  data::Image picture(kWidth, kHeight, 3);
   for (std::int64_t y = 0; y < kHeight; ++y)
     for (std::int64_t x = 0; x < kWidth; ++x) {
       const std::uint32_t word = grain.word(static_cast<std::uint64_t>(y * kWidth + x));
@@ -89,7 +89,7 @@ void make_images(const std::filesystem::path& folder, std::uint64_t count) {
   make_folders(folder);
   std::size_t bytes = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const std::vector<std::byte> encoded = image::encode_jpeg(photo_like(i), kQuality);
+    const std::vector<std::byte> encoded = data::encode_jpeg(photo_like(i), kQuality);
     AtomicFile file(folder / fmt::format("{:04}.jpg", i));
     file.write(encoded.data(), encoded.size());
     file.commit();
@@ -105,7 +105,7 @@ void run_images(const std::filesystem::path& folder, double seconds, bool fast) 
   std::vector<std::vector<std::byte>> images;
   for (const auto& path : paths) images.push_back(read_file(path));
   if (images.empty()) fail(ErrorKind::config, "'{}' holds no images", folder.string());
-  const auto how = image::make_preprocessor({"inception", {3, 224, 224}, fast});
+  const auto how = data::make_preprocessor({"inception", {3, 224, 224}, fast});
   std::vector<std::uint8_t> out(static_cast<std::size_t>(how->sample_bytes()));
   std::uint64_t seed = 0;
   const auto once_over = [&] {

@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "record/change_points.h"
+#include "stats/change_points.h"
 #include "record/comparison.h"
-#include "record/statistics.h"
-#include "study/progress.h"
+#include "stats/statistics.h"
+#include "study/run/progress.h"
 
 namespace trainyard {
 namespace {
@@ -48,14 +48,14 @@ std::vector<record::MeasuredRun> measured(const Runs& runs, const record::Metric
 double median_of(const Runs& runs, const record::Metric& metric) {
   std::vector<double> values;
   for (const record::MeasuredRun& run : measured(runs, metric)) values.push_back(run.value);
-  return record::median(values);
+  return stats::median(values);
 }
 
 double coverage(const Runs& runs, std::size_t count, const record::Metric& metric, Draws& draws) {
   const double centre = median_of(runs, metric);
   int covered = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const record::Interval interval =
+    const stats::Interval interval =
         record::describe_cell(measured(draws.take(runs, count), metric)).interval;
     covered += interval.low <= centre && centre <= interval.high;
   }
@@ -90,12 +90,12 @@ double changes_found(const Runs& fast, const Runs& slow, int slower, const recor
   constexpr int kBuilds = 10, kSeries = 500;
   int with_change = 0;
   for (int i = 0; i < kSeries; ++i) {
-    std::vector<record::BuildRuns> builds(kBuilds);
+    std::vector<stats::BuildRuns> builds(kBuilds);
     for (int build = 0; build < kBuilds; ++build)
       for (const record::MeasuredRun& run :
            measured(draws.take(build < kBuilds - slower ? fast : slow, 5), metric))
         builds[static_cast<std::size_t>(build)].push_back(run.value);
-    with_change += !record::find_changes(builds).empty();
+    with_change += !stats::find_changes(builds).empty();
   }
   return 100.0 * with_change / kSeries;
 }

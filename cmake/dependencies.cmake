@@ -47,7 +47,7 @@ if(NOT TRAINYARD_SQLITE STREQUAL "OFF")
   endif()
 endif()
 
-# Linked by src/image. The original libjpeg cannot decode a part of an image.
+# Linked by src/data/decode. The original libjpeg cannot decode a part of an image.
 set(TRAINYARD_HAS_JPEG OFF)
 if(NOT TRAINYARD_JPEG STREQUAL "OFF")
   find_package(JPEG)

@@ -16,7 +16,7 @@ FAST = ("brightness", "saturation")
 
 
 def random_box(width, height, uniform=random.uniform):
-    """(left, top, width, height), as src/image/random_box.cpp draws it."""
+    """(left, top, width, height), as src/data/recipe/preprocess.cpp draws it."""
     pixels = width * height
     for _ in range(100):
         area = uniform(0.05, 1) * pixels

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/features.h"
+#include "analyze/regression.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 

@@ -7,7 +7,6 @@
 
 #include "analyze/bottleneck.h"
 #include "analyze/heat_map.h"
-#include "analyze/log_regression.h"
 #include "analyze/logistic.h"
 #include "analyze/op_breakdown.h"
 #include "analyze/regression.h"

@@ -1,14 +1,135 @@
 #include "analyze/bursts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <utility>
 
-#include "analyze/two_means.h"
-#include "record/statistics.h"
+#include "stats/statistics.h"
+#include "stats/two_means.h"
 
 namespace trainyard::analyze {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 4096;  // the correlations of these take some milliseconds
+constexpr double kClear = 0.5;             // least correlation
+constexpr double kAsGood = 0.7;            // of the best, which may be a multiple that falls on samples
+constexpr std::size_t kLeastRepeats = 3;
+
+// Correlation of the series with itself, `lag` later, for every lag below the series' third.
+std::vector<double> autocorrelations(std::vector<double> series) {
+  const double mean = stats::mean(series), variance = stats::population_variance(series);
+  if (variance == 0) return {};
+  for (double& value : series) value -= mean;
+  std::vector<double> correlations;
+  for (std::size_t lag = 0; lag <= series.size() / kLeastRepeats; ++lag) {
+    double sum = 0;
+    for (std::size_t i = 0; i + lag < series.size(); ++i) sum += series[i] * series[i + lag];
+    correlations.push_back(sum / (static_cast<double>(series.size() - lag) * variance));
+  }
+  return correlations;
+}
+
+// Where the parabola through three neighbours has its top, from the middle one.
+double top_offset(double before, double top, double after) {
+  const double bend = before - 2 * top + after;
+  return bend < 0 ? std::clamp(0.5 * (before - after) / bend, -0.5, 0.5) : 0;
+}
+
+}  // namespace
+
+std::optional<Period> find_period(const Signal& signal) {
+  const Signal even = resampled(signal, kMostPoints);
+  const std::vector<double> r = autocorrelations(even.values);
+  // What lies before the first negative one is the signal's own smoothness.
+  const auto first = std::find_if(r.begin(), r.end(), [](double value) { return value < 0; });
+  if (r.end() - first < 2) return std::nullopt;
+  const double most = *std::max_element(first, r.end() - 1);
+  if (most < kClear) return std::nullopt;
+  for (auto at = first; at + 1 != r.end(); ++at) {
+    if (*at < kAsGood * most || *at < *(at - 1) || *at < *(at + 1)) continue;
+    const double lag = static_cast<double>(at - r.begin()) + top_offset(*(at - 1), *at, *(at + 1));
+    return Period{lag * even.duration(0), std::min(*at, 1.0)};
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+using record::TraceColumn;
+
+// cpu_seconds -> cpu_cores, X_bytes -> X_bytes_per_second.
+std::string name_of_rate(const std::string& counter) {
+  const std::string seconds = "_seconds";
+  if (counter.ends_with(seconds)) return counter.substr(0, counter.size() - seconds.size()) + "_cores";
+  return counter + "_per_second";
+}
+
+// Every value is the last that was known, or the first that will be.
+std::vector<double> without_gaps(std::vector<double> values) {
+  const auto known = [](double value) { return std::isfinite(value); };
+  const auto first = std::find_if(values.begin(), values.end(), known);
+  if (first == values.end()) return {};
+  std::fill(values.begin(), first, *first);
+  for (std::size_t i = 1; i < values.size(); ++i)
+    if (!known(values[i])) values[i] = values[i - 1];
+  return values;
+}
+
+}  // namespace
+
+std::vector<double> Signal::durations() const {
+  std::vector<double> seconds(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) seconds[i] = duration(i);
+  return seconds;
+}
+
+std::vector<Signal> signals_of(const record::ResourceTrace& trace) {
+  std::vector<Signal> signals;
+  for (const TraceColumn& column : trace.columns) {
+    std::vector<double> values = without_gaps(column.values);
+    if (values.empty() || column.name.ends_with("_joules")) continue;  // power is a column of its own
+    // What was sampled at the very start holds for no time.
+    const bool from_zero = trace.seconds.front() > 0;
+    Signal signal{column.name, trace.seconds, {}, column.capacity};
+    if (column.kind == TraceColumn::Kind::counter) {
+      signal.name = name_of_rate(column.name);
+      if (from_zero) {
+        signal.edges.insert(signal.edges.begin(), 0.0);
+        values.insert(values.begin(), 0.0);
+      }
+      for (std::size_t i = 1; i < values.size(); ++i)
+        signal.values.push_back(std::max(values[i] - values[i - 1], 0.0) / signal.duration(i - 1));
+    } else {
+      if (from_zero) signal.edges.insert(signal.edges.begin(), 0.0);
+      signal.values.assign(values.begin() + (from_zero ? 0 : 1), values.end());
+    }
+    if (!signal.values.empty()) signals.push_back(std::move(signal));
+  }
+  return signals;
+}
+
+Signal resampled(const Signal& signal, std::size_t parts) {
+  if (signal.values.size() < parts) parts = signal.values.size();
+  const double from = signal.edges.front(), length = signal.edges.back() - from;
+  Signal means{signal.name, {}, std::vector<double>(parts), signal.capacity};
+  for (std::size_t part = 0; part <= parts; ++part)
+    means.edges.push_back(from + length * static_cast<double>(part) / static_cast<double>(parts));
+  for (std::size_t part = 0, i = 0; part < parts; ++part) {
+    double sum = 0;
+    for (;; ++i) {
+      const double begin = std::max(signal.edges[i], means.edges[part]),
+                   end = std::min(signal.edges[i + 1], means.edges[part + 1]);
+      sum += signal.values[i] * std::max(end - begin, 0.0);
+      if (signal.edges[i + 1] >= means.edges[part + 1] || i + 1 == signal.values.size()) break;
+    }
+    means.values[part] = sum / means.duration(part);
+  }
+  return means;
+}
+
 namespace {
 
 constexpr double kLeastContrast = 0.1, kLeastOfCapacity = 0.01, kPeak = 0.9;
@@ -76,11 +197,11 @@ std::vector<bool> states_of(const std::vector<double>& values, double boundary) 
 // The two levels of a signal, if both last. A sampler that was held up makes one sample that is far from all
 // others: a level by itself, which hides theirs. Such lone ones are put among the others, and these are split
 // again; `lone` counts them.
-std::optional<TwoMeans> lasting_levels(const Signal& signal, std::size_t& lone) {
+std::optional<stats::TwoMeans> lasting_levels(const Signal& signal, std::size_t& lone) {
   constexpr int kMostSplits = 4;
   std::vector<double> values = signal.values;
   for (int split = 0; split < kMostSplits; ++split) {
-    const std::optional<TwoMeans> levels = two_means(values, signal.durations());
+    const std::optional<stats::TwoMeans> levels = stats::two_means(values, signal.durations());
     const double apart = levels ? levels->high - levels->low : 0;
     if (!levels || apart < kLeastContrast * levels->high ||
         apart < kLeastOfCapacity * signal.capacity.value_or(0))
@@ -101,8 +222,8 @@ std::optional<TwoMeans> lasting_levels(const Signal& signal, std::size_t& lone) 
 Stretches describe(const std::vector<double>& lengths, const Level& level) {
   Stretches found{lengths.size(), level.seconds, 0, 0, 0, level.mean, level.p95};
   if (lengths.empty()) return found;
-  found.mean_seconds = record::mean(lengths);
-  found.median_seconds = record::median(lengths);
+  found.mean_seconds = stats::mean(lengths);
+  found.median_seconds = stats::median(lengths);
   found.longest_seconds = *std::max_element(lengths.begin(), lengths.end());
   return found;
 }
@@ -137,7 +258,7 @@ BurstProfile find_bursts(const Signal& signal) {
         level_of(signal, [&](std::size_t i) { return signal.values[i] > kPeak * *signal.capacity; }).seconds /
         whole.seconds;
   std::size_t lone = 0;
-  if (const std::optional<TwoMeans> levels = lasting_levels(signal, lone)) {
+  if (const std::optional<stats::TwoMeans> levels = lasting_levels(signal, lone)) {
     add_stretches(signal, levels->boundary(), profile);
     profile.low = levels->low;
     profile.high = levels->high;

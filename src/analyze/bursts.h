@@ -2,12 +2,37 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "analyze/period.h"
-#include "analyze/signal.h"
+#include "record/resource_trace.h"
 
 namespace trainyard::analyze {
+
+struct Period {
+  double seconds = 0;
+  double correlation = 0;  // of the signal with itself, so much later: 1 repeats exactly
+};
+
+// By autocorrelation. Absent where the signal does not repeat clearly, or fewer than three times.
+std::optional<Period> find_period(const Signal& signal);
+
+// One resource over time: value i holds from edge i to edge i + 1.
+struct Signal {
+  std::string name;  // with its unit: cpu_cores, disk_read_bytes_per_second, gpu0_busy_fraction
+  std::vector<double> edges, values;
+  std::optional<double> capacity;
+
+  double duration(std::size_t i) const { return edges[i + 1] - edges[i]; }
+  std::vector<double> durations() const;
+};
+
+// Of every column that is known at some moment, but energy, of which power is the signal; a counter becomes
+// what it grew by in a second. Where a value is not known, the last one that was still holds.
+std::vector<Signal> signals_of(const record::ResourceTrace& trace);
+
+// Means over so many equal parts of the time, or over fewer where there are not as many values.
+Signal resampled(const Signal& signal, std::size_t parts);
 
 // All the time of one kind: idle, or bursts.
 struct Stretches {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "analyze/legacy_shares.h"
-#include "analyze/two_means.h"
 #include "base/philox.h"
+#include "stats/two_means.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -40,7 +40,7 @@ TEST(TwoMeansOfASignal, IsTheBestOfAllSplits) {
       values.push_back(std::round(20 * uniform(trial, 2 * i)) + (trial % 3 == 0 ? 1e9 : 0));
       weights.push_back(0.1 + uniform(trial, 2 * i + 1));
     }
-    const auto levels = two_means(values, weights);
+    const auto levels = stats::two_means(values, weights);
     if (std::equal(values.begin() + 1, values.end(), values.begin())) {
       EXPECT_FALSE(levels);
       continue;
@@ -61,18 +61,18 @@ TEST(TwoMeansOfASignal, NeitherOrderNorRepetitionTurnsLevelsAround) {
     std::vector<double> values;
     for (std::size_t i = 0; i < 40; ++i) values.push_back((i < 1 + trial % 38 ? 80 : 10) + uniform(trial, i));
     const std::vector<double> equal(values.size(), 1.0);
-    const auto levels = two_means(values, equal);
+    const auto levels = stats::two_means(values, equal);
     std::vector<double> shuffled = values;
     for (std::size_t i = shuffled.size(); i-- > 1;)
       std::swap(shuffled[i], shuffled[mix_streams(trial, 1000 + i) % (i + 1)]);
-    const auto again = two_means(shuffled, equal);
+    const auto again = stats::two_means(shuffled, equal);
     ASSERT_TRUE(levels && again);
     EXPECT_EQ(levels->low, again->low);
     EXPECT_EQ(levels->high, again->high);
     EXPECT_EQ(levels->high_share, again->high_share);
     // Twice as long a run of the same job.
     values.insert(values.end(), shuffled.begin(), shuffled.end());
-    const auto longer = two_means(values, std::vector<double>(values.size(), 1.0));
+    const auto longer = stats::two_means(values, std::vector<double>(values.size(), 1.0));
     ASSERT_TRUE(longer);
     EXPECT_NEAR(longer->low, levels->low, 1e-9);
     EXPECT_NEAR(longer->high, levels->high, 1e-9);

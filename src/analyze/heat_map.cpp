@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "record/statistics.h"
+#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -70,7 +70,7 @@ HeatMap make_heat_map(std::span<const Point> points, const std::vector<std::stri
     rows.insert(row);
     panels.insert(panel);
     const bool has_value = !here.values.empty();
-    map.cells.push_back({column, row, panel, has_value ? record::median(here.values) : kUnknown,
+    map.cells.push_back({column, row, panel, has_value ? stats::median(here.values) : kUnknown,
                          static_cast<int>(here.values.size()), here.failed,
                          has_value ? record::Status::ok : here.status});
   }

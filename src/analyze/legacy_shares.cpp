@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analyze/signal.h"
-#include "analyze/two_means.h"
+#include "analyze/bursts.h"
+#include "stats/two_means.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -13,7 +13,7 @@ constexpr double kPeakShare = 0.9;
 LegacyShares shares_of(const Signal& signal, double capacity) {
   const std::vector<double> equal(signal.values.size(), 1.0);
   LegacyShares shares{"", 1, 0, 0};
-  if (const std::optional<TwoMeans> levels = two_means(signal.values, equal)) {
+  if (const std::optional<stats::TwoMeans> levels = stats::two_means(signal.values, equal)) {
     shares.burst = std::max(levels->high_share, 1 - levels->high_share);
     shares.idle = 1 - shares.burst;
   }

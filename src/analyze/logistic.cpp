@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "analyze/features.h"
-#include "analyze/folds.h"
+#include "analyze/regression.h"
 #include "base/error.h"
+#include "stats/least_squares.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -18,22 +18,22 @@ double probability(double log_odds) { return 1 / (1 + std::exp(-log_odds)); }
 
 // One Newton step is a least squares problem with a weight and a working target of each row; the pull is a
 // further row for each weight but the intercept, which stands last.
-std::vector<double> newton_step(const Matrix& rows, const std::vector<double>& labels,
+std::vector<double> newton_step(const stats::Matrix& rows, const std::vector<double>& labels,
                                 const std::vector<double>& weights) {
   const std::size_t features = rows.columns() - 1;
-  Matrix a(rows.rows() + features, rows.columns());
+  stats::Matrix a(rows.rows() + features, rows.columns());
   std::vector<double> b(a.rows(), 0.0);
   for (std::size_t i = 0; i < rows.rows(); ++i) {
-    const double log_odds = dot(rows.row(i), weights), p = probability(log_odds);
+    const double log_odds = stats::dot(rows.row(i), weights), p = probability(log_odds);
     const double root = std::sqrt(std::max(p * (1 - p), 1e-12));
     for (std::size_t c = 0; c < rows.columns(); ++c) a(i, c) = root * rows(i, c);
     b[i] = root * log_odds + (labels[i] - p) / root;
   }
   for (std::size_t c = 0; c < features; ++c) a(rows.rows() + c, c) = std::sqrt(kRidge);
-  return solve_least_squares(std::move(a), std::move(b));
+  return stats::solve_least_squares(std::move(a), std::move(b));
 }
 
-std::vector<double> fit(const Matrix& rows, const std::vector<double>& labels) {
+std::vector<double> fit(const stats::Matrix& rows, const std::vector<double>& labels) {
   std::vector<double> weights(rows.columns(), 0.0);
   for (int round = 0; round < kMostRounds; ++round) {
     const std::vector<double> next = newton_step(rows, labels, weights);
@@ -46,8 +46,8 @@ std::vector<double> fit(const Matrix& rows, const std::vector<double>& labels) {
   return weights;
 }
 
-Matrix with_ones(const Matrix& rows) {
-  Matrix result(rows.rows(), rows.columns() + 1);
+stats::Matrix with_ones(const stats::Matrix& rows) {
+  stats::Matrix result(rows.rows(), rows.columns() + 1);
   for (std::size_t r = 0; r < rows.rows(); ++r) {
     for (std::size_t c = 0; c < rows.columns(); ++c) result(r, c) = rows(r, c);
     result(r, rows.columns()) = 1;
@@ -56,12 +56,13 @@ Matrix with_ones(const Matrix& rows) {
 }
 
 // The rows outside of a fold.
-std::pair<Matrix, std::vector<double>> training_rows(const Matrix& rows, const std::vector<double>& labels,
-                                                     const std::vector<int>& fold, int held_out) {
+std::pair<stats::Matrix, std::vector<double>> training_rows(const stats::Matrix& rows,
+                                                            const std::vector<double>& labels,
+                                                            const std::vector<int>& fold, int held_out) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (fold[i] != held_out) kept.push_back(i);
-  Matrix training(kept.size(), rows.columns());
+  stats::Matrix training(kept.size(), rows.columns());
   std::vector<double> wanted;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     for (std::size_t c = 0; c < rows.columns(); ++c) training(i, c) = rows(kept[i], c);
@@ -71,7 +72,7 @@ std::pair<Matrix, std::vector<double>> training_rows(const Matrix& rows, const s
 }
 
 bool is_right(std::span<const double> row, const std::vector<double>& weights, double label) {
-  return (dot(row, weights) > 0) == (label > 0.5);
+  return (stats::dot(row, weights) > 0) == (label > 0.5);
 }
 
 }  // namespace
@@ -82,12 +83,12 @@ Classification classify_above(std::span<const Point> points, const std::vector<s
   if (std::ssize(used) < folds)
     fail(ErrorKind::config, "analyze: {} points have '{}', {} folds need as many", used.size(), metric,
          folds);
-  const Matrix raw = feature_rows(used, dimensions, 1, logarithms);
-  const Matrix rows = with_ones(standardised(raw, scaling_of(raw)));
+  const stats::Matrix raw = feature_rows(used, dimensions, 1, logarithms);
+  const stats::Matrix rows = with_ones(standardised(raw, scaling_of(raw)));
   std::vector<double> labels;
   for (const Point* point : used) labels.push_back(point->metric(metric) > threshold ? 1 : 0);
   Classification result{feature_names(dimensions, 1), fit(rows, labels), 0, 0, 0, 0, folds, used.size()};
-  const std::vector<int> fold = assign_folds(used.size(), folds, kLogisticSeed);
+  const std::vector<int> fold = stats::assign_folds(used.size(), folds, kLogisticSeed);
   std::vector<std::vector<double>> held_out;
   for (int f = 0; f < folds; ++f) {
     const auto [training, wanted] = training_rows(rows, labels, fold, f);

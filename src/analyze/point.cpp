@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "record/envelope.h"
-#include "record/statistics.h"
+#include "record/run_record.h"
+#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -99,7 +99,7 @@ std::vector<Point> make_points(std::span<const RunRecord> runs) {
   }
   std::vector<Point> points;
   for (Gathered& one : gathered) {
-    for (const auto& [name, values] : one.samples) one.point.metrics[name] = record::median(values);
+    for (const auto& [name, values] : one.samples) one.point.metrics[name] = stats::median(values);
     add_sums_of_ops(one.point);
     points.push_back(std::move(one.point));
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/op_category.h"
+#include "analyze/op_breakdown.h"
 #include "record/run_record.h"
 
 namespace trainyard::analyze {

@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/folds.h"
-#include "analyze/log_regression.h"
 #include "analyze/logistic.h"
 #include "analyze/test_points.h"
 #include "base/error.h"
 #include "base/philox.h"
+#include "stats/least_squares.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -96,14 +95,14 @@ TEST(Logistic, KnowsTheLogOddsOfAnOverlap) {
 }
 
 TEST(Folds, AreEqualFixedAndKeepGroupsTogether) {
-  const std::vector<int> fold = assign_folds(103, 10, 3);
+  const std::vector<int> fold = stats::assign_folds(103, 10, 3);
   for (int f = 0; f < 10; ++f) {
     const auto size = std::count(fold.begin(), fold.end(), f);
     EXPECT_TRUE(size == 10 || size == 11) << size;
   }
-  EXPECT_EQ(fold, assign_folds(103, 10, 3));
-  EXPECT_NE(fold, assign_folds(103, 10, 4));
-  const std::vector<int> groups = assign_group_folds({0, 1, 2, 0, 1, 2}, 3, 1);
+  EXPECT_EQ(fold, stats::assign_folds(103, 10, 3));
+  EXPECT_NE(fold, stats::assign_folds(103, 10, 4));
+  const std::vector<int> groups = stats::assign_group_folds({0, 1, 2, 0, 1, 2}, 3, 1);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(groups[i], groups[i + 3]);
   EXPECT_EQ(groups[0] + groups[1] + groups[2], 3);
 }

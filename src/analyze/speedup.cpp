@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "record/statistics.h"
+#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 namespace {
@@ -61,11 +61,11 @@ RatioSummary summarise_ratios(std::span<const JoinedPoint> joined) {
   }
   const auto below = std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio < 1; });
   return {joined.size(),
-          record::mean(ratios),
-          record::median(ratios),
+          stats::mean(ratios),
+          stats::median(ratios),
           *std::min_element(ratios.begin(), ratios.end()),
           *std::max_element(ratios.begin(), ratios.end()),
-          std::exp(record::mean(logarithms)),
+          std::exp(stats::mean(logarithms)),
           static_cast<double>(below) / static_cast<double>(ratios.size())};
 }
 

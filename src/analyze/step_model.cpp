@@ -4,11 +4,43 @@
 #include <array>
 #include <cmath>
 
-#include "analyze/robust_fit.h"
 #include "base/error.h"
-#include "record/statistics.h"
+#include "stats/least_squares.h"
+#include "stats/statistics.h"
 
 namespace trainyard::analyze {
+
+namespace {
+
+double or_else(double value, double otherwise) { return std::isfinite(value) ? value : otherwise; }
+
+// Forward, d_src and d_weight of every layer; the input has no gradient. Families that count their layers
+// differently have parameters in common: hidden matrices of width x width, with biases.
+double inner_of_fc(const Point& point) {
+  const double width = point.key("width"), inputs = point.key("inputs"), classes = point.key("classes"),
+               batch = point.key("batch");
+  const double outer = width * (inputs + 1) + classes * (width + 1);
+  const double hidden = std::round((point.metric("parameters") - outer) / (width * width + width));
+  const double sum = inputs + (2 * hidden + 1) * width + classes + (hidden + 2) * batch;
+  return or_else(sum, 0);
+}
+
+}  // namespace
+
+std::optional<StepWork> work_of(const Point& point) {
+  StepWork work;
+  work.flops = point.metric("flops_per_step");
+  work.bytes = point.metric("bytes_per_step");
+  if (!(work.flops > 0) || !(work.bytes > 0)) return std::nullopt;
+  work.launches = or_else(point.metric("kernels_per_step"), or_else(point.key("layers"), 1));
+  work.parameters = or_else(point.metric("parameters"), 0);
+  const auto network = point.keys.find("network");
+  if (network != point.keys.end() && network->second == record::Value(std::string("fc")))
+    work.inner = inner_of_fc(point);
+  if (!std::isfinite(point.metric("input_wait_fraction"))) work.images = or_else(point.key("batch"), 0);
+  return work;
+}
+
 namespace {
 
 // Beyond a tenth, an error counts by its size: repeated runs of tiny networks differ by 7 % in the median.
@@ -75,7 +107,7 @@ double least_seconds_per_image(std::span<const StepSample> samples) {
   return least;
 }
 
-RobustFit fit_from(const StepModel& guess, std::span<const StepSample> samples) {
+stats::RobustFit fit_from(const StepModel& guess, std::span<const StepSample> samples) {
   const Logarithms start = logarithms_of(guess);
   const double knowledge =
       std::sqrt(kPriorSamples * static_cast<double>(samples.size())) * kTolerated / kPriorDeviation;
@@ -89,9 +121,10 @@ RobustFit fit_from(const StepModel& guess, std::span<const StepSample> samples) 
     };
   };
   // Logarithms lead there from afar; what is judged is the relative error.
-  const RobustFit near =
-      fit_robustly(start, kTolerated, residuals_by([](double ratio) { return std::log(ratio); }));
-  return fit_robustly(near.parameters, kTolerated, residuals_by([](double ratio) { return ratio - 1; }));
+  const stats::RobustFit near =
+      stats::fit_robustly(start, kTolerated, residuals_by([](double ratio) { return std::log(ratio); }));
+  return stats::fit_robustly(near.parameters, kTolerated,
+                             residuals_by([](double ratio) { return ratio - 1; }));
 }
 
 }  // namespace
@@ -121,10 +154,10 @@ double StepModel::host_share(const StepWork& work) const {
 StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs) {
   TRAINYARD_CHECK(!samples.empty());
   StepModel guess = first_guess(samples, roofs);
-  const RobustFit without = fit_from(guess, samples);
+  const stats::RobustFit without = fit_from(guess, samples);
   guess.seconds_per_image = least_seconds_per_image(samples);
   if (guess.seconds_per_image == 0) return model_of(without.parameters);
-  const RobustFit with = fit_from(guess, samples);
+  const stats::RobustFit with = fit_from(guess, samples);
   return model_of(with.loss < kWorthItsConstant * without.loss ? with.parameters : without.parameters);
 }
 

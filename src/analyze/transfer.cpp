@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/least_squares.h"
+#include "stats/least_squares.h"
 
 namespace trainyard::analyze {
 
@@ -20,7 +20,7 @@ TransferModel fit_transfer(std::span<const PairedSample> samples, const Roofs& s
     target.push_back({sample.work, sample.target_seconds});
   }
   TransferModel model{fit_step_model(source, source_roofs), fit_step_model(target, target_roofs), 0, 0};
-  Matrix unusual(samples.size(), 2);
+  stats::Matrix unusual(samples.size(), 2);
   std::vector<double> missed;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const StepWork& work = samples[i].work;
@@ -30,7 +30,7 @@ TransferModel fit_transfer(std::span<const PairedSample> samples, const Roofs& s
     unusual(i, 1) = (1 - host) * by;
     missed.push_back(std::log(samples[i].target_seconds / model.target.predict(work)));
   }
-  const std::vector<double> carried = solve_least_squares(std::move(unusual), std::move(missed));
+  const std::vector<double> carried = stats::solve_least_squares(std::move(unusual), std::move(missed));
   model.carried_by_host = std::clamp(carried[0], 0.0, 1.0);
   model.carried_by_device = std::clamp(carried[1], 0.0, 1.0);
   return model;

@@ -1,17 +1,15 @@
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "backend/effort.h"
-#include "backend/input_batch.h"
-#include "backend/input_ring.h"
+#include "backend/input.h"
 #include "backend/kernel.h"
-#include "backend/precision.h"
-#include "backend/sample_gather.h"
 
 namespace trainyard::backend {
 
@@ -96,5 +94,20 @@ std::vector<std::string> backend_names();
 
 // Error (unsupported) where no backend of the device has the precision.
 void want_precision(std::string_view device, Precision precision);
+
+inline constexpr double kNeverHopeless = std::numeric_limits<double>::infinity();
+
+// Seconds of one launch on the device: several are recorded and timed together, and the median is taken.
+// A launch that takes longer than `hopeless_seconds` is timed only once.
+double measure_seconds(Device& device, const std::function<void()>& launch,
+                       double hopeless_seconds = kNeverHopeless);
+
+// Where to give up on what competes with `best_seconds`; a lone launch also has its latency.
+constexpr double hopeless_against(double best_seconds) { return 3 * best_seconds + 50e-6; }
+
+// The same for a kernel, which is bound to memory of random content that lives only as long as this call: it
+// may not be run afterwards. Error (device) when the memory is not there.
+double measure_kernel(const std::shared_ptr<Device>& device, const graph::NodeView& node, Kernel& kernel,
+                      double hopeless_seconds = kNeverHopeless);
 
 }  // namespace trainyard::backend

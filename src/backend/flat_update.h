@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/update_attrs.h"
+#include "ops/update.h"
 
 namespace trainyard::backend {
 

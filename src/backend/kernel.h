@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/device.h"
@@ -12,6 +13,21 @@
 #include "tensor/layout.h"
 
 namespace trainyard::backend {
+
+// How hard a backend looks for the fastest way to run an op. full: every way that its libraries offer, and
+// the close ones in a long run. quick: the few that they put first, for sweeps whose points take seconds.
+enum class Effort : std::uint8_t { full, quick };
+
+constexpr const char* name(Effort effort) { return effort == Effort::full ? "full" : "quick"; }
+
+// f32: every product in f32. tf32: tensors are f32, matrix units round what they multiply to 10 bits.
+// bf16: activations, their gradients and the copies of weights that are multiplied are bf16; parameters,
+// optimizer state, statistics and every sum are f32.
+enum class Precision : std::uint8_t { f32, tf32, bf16 };
+
+constexpr const char* name(Precision precision) {
+  return precision == Precision::f32 ? "f32" : precision == Precision::tf32 ? "tf32" : "bf16";
+}
 
 // What a kernel needs from the planner; fixed when it is made.
 struct KernelIo {
@@ -88,5 +104,45 @@ struct Candidate {
   Decision (*accept)(const KernelRequest&);
   std::unique_ptr<Kernel> (*make)(const KernelRequest&);
 };
+
+// What a kernel written as a plain function sees.
+struct Arguments {
+  const graph::NodeView& node;
+  const KernelIo& io;
+  const Binding& memory;
+  const StepContext& context;
+
+  template <typename T>
+  const T* input(int i) const {
+    return reinterpret_cast<const T*>(memory.inputs[static_cast<std::size_t>(i)]);
+  }
+  // Inputs that the op changes in place: running statistics, parameters, optimizer state.
+  template <typename T>
+  T* state(int i) const {
+    return reinterpret_cast<T*>(memory.inputs[static_cast<std::size_t>(i)]);
+  }
+  template <typename T>
+  T* output(int i) const {
+    return reinterpret_cast<T*>(memory.outputs[static_cast<std::size_t>(i)]);
+  }
+};
+
+using KernelFunction = void (*)(const Arguments&);
+
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(const graph::NodeView& node, KernelIo io, KernelFunction function)
+      : Kernel(std::move(io)), node_(node), function_(function) {}
+  void bind(const Binding& binding) override { binding_ = binding; }
+  void run(const StepContext& context) override { function_({node_, io_, binding_, context}); }
+
+ private:
+  graph::NodeView node_;
+  KernelFunction function_;
+  Binding binding_;
+};
+
+// Every input and output in plain layout.
+KernelIo plain_io(const graph::NodeView& node);
 
 }  // namespace trainyard::backend

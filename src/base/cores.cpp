@@ -1,10 +1,13 @@
 #include "base/cores.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +19,7 @@
 #include "base/error.h"
 
 namespace trainyard {
+
 namespace {
 
 void add_cores(const cpu_set_t& set, std::vector<int>& cores) {
@@ -64,10 +68,6 @@ std::vector<int> thread_ids() {
   return ids;
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<int>& known_cores() {
   static std::vector<int> cores = physical_cores_first();
   return cores;
@@ -111,6 +111,12 @@ std::vector<int> cores_in_reach() {
   std::sort(cores.begin(), cores.end());
   cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   return cores;
+}
+
+std::string node_name() {
+  if (const char* node = std::getenv("SLURMD_NODENAME"); node != nullptr && *node != '\0') return node;
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 }  // namespace trainyard

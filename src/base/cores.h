@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 namespace trainyard {
@@ -22,5 +23,9 @@ void pin_all_threads(std::span<const int> cores);
 
 // Cores on which some thread of this process may run now, ascending.
 std::vector<int> cores_in_reach();
+
+// The name by which people call the machine that this process runs on: as Slurm names its node, of which a
+// host may have several, else as the host names itself.
+std::string node_name();
 
 }  // namespace trainyard

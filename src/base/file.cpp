@@ -9,6 +9,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -18,6 +19,16 @@
 #include "base/error.h"
 
 namespace trainyard {
+
+std::filesystem::path default_cache_folder() {
+  // The XDG specification: a relative path there is invalid and to be ignored.
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "trainyard";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] == '\0')
+    fail(ErrorKind::config, "no cache folder: neither XDG_CACHE_HOME nor HOME is set; give --cache DIR");
+  return std::filesystem::path(home) / ".cache" / "trainyard";
+}
 
 std::vector<std::byte> read_file(const std::filesystem::path& path, std::size_t most_bytes) {
   std::ifstream stream(path, std::ios::binary);

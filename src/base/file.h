@@ -9,6 +9,9 @@
 
 namespace trainyard {
 
+// $XDG_CACHE_HOME/trainyard, or ~/.cache/trainyard.
+std::filesystem::path default_cache_folder();
+
 // Reads the whole file, or all that comes through a pipe; Error (config) names the path when it cannot, or
 // when there are more than `most_bytes`.
 std::vector<std::byte> read_file(const std::filesystem::path& path,

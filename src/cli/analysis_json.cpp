@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/analysis_report.h"
+#include "cli/study_analyze.h"
 
 namespace trainyard::cli {
 namespace {

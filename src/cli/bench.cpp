@@ -1,35 +1,34 @@
 #include "cli/bench.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/bandwidth_roofs.h"
 #include "cli/deployment_options.h"
-#include "cli/failure_record.h"
-#include "cli/op_report.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/probe.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
-#include "cli/stopping_options.h"
-#include "cli/trace_options.h"
-#include "data/image_batches.h"
-#include "data/synthetic.h"
-#include "data/token_batches.h"
-#include "engine/initialise.h"
+#include "cli/train_options.h"
+#include "data/source/synthetic.h"
+#include "data/view/batch_maker.h"
+#include "engine/canonical.h"
+#include "process/stop_request.h"
+#include "train/evaluate.h"
 #include "train/feed.h"
-#include "train/host_batches.h"
-#include "train/match_input.h"
 #include "train/replicas.h"
 #include "train/timed_steps.h"
 
 namespace trainyard::cli {
+
 namespace {
 
 struct BenchOptions {
@@ -140,7 +139,7 @@ train::TimedSteps time_until_enough(const BenchOptions& options, train::Replicas
                                         bar.update(done,
                                                    bar.due() ? format_seconds(seconds) + " a step" : "");
                                         const bool enough = done > options.warmup_steps && rule.add(seconds);
-                                        return !enough && !StopRequest::asked();
+                                        return !enough && !process::StopRequest::asked();
                                       },
                                       feeds.of_gpu.get(), feeds.of_host.get(), tracer});
 }
@@ -153,7 +152,7 @@ void mark_interrupted(const BenchOptions& options, record::RunRecord& run) {
 
 int bench(const BenchOptions& options) {
   const RunStart start;
-  const StopRequest guard;
+  const process::StopRequest guard;
   check(options.trace, options.deployment);
   record::StoppingRule rule(to_limits(options.stopping, options.steps));
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
@@ -173,12 +172,12 @@ int bench(const BenchOptions& options) {
   });
   const Feeds feeds = fed ? start_feeds(replicas, *fed, options.feed) : Feeds{};
 
-  StopRequest::check();
+  process::StopRequest::check();
 
   const auto tracer = make_tracer(options.trace);
   const train::TimedSteps timed = time_until_enough(options, replicas, feeds, tracer.get(), rule);
   // What is left to be measured is left out where somebody asked to stop.
-  const bool interrupted = StopRequest::asked();
+  const bool interrupted = process::StopRequest::asked();
   const bool peaks = !options.no_peak && !interrupted;
   std::optional<engine::OpBreakdown> ops;
   if (options.ops && !interrupted)
@@ -243,6 +242,85 @@ std::function<int()> declare_bench(CLI::App& command) {
     warn_of_idle_options(command, idle);
     return recording_failure("bench", options->run, options->deployment, [&] { return bench(*options); });
   };
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double share_of_time(const engine::OpShare& share, const engine::OpBreakdown& ops) {
+  return ops.seconds > 0 ? share.seconds / ops.seconds : 0;
+}
+
+Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdown& ops, bool with_op) {
+  Json rows = Json::array();
+  for (const engine::OpShare& share : shares) {
+    Json row{{"category", graph::name(share.category)}};
+    if (with_op) row["op"] = share.name;
+    row.update({{"seconds", share.seconds},
+                {"share", share_of_time(share, ops)},
+                {"flops", share.cost.flops},
+                {"elementwise_flops", share.cost.elementwise_flops},
+                {"bytes", share.cost.bytes_moved},
+                {"count", share.count}});
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json json_of(const std::vector<engine::KernelSeconds>& kernels) {
+  Json rows = Json::array();
+  for (const engine::KernelSeconds& one : kernels)
+    rows.push_back({{"name", one.name},
+                    {"op", one.op},
+                    {"kernel", one.kernel},
+                    {"seconds", one.seconds},
+                    {"workspace_bytes", one.workspace_bytes}});
+  return rows;
+}
+
+}  // namespace
+
+void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops) {
+  run.figures["op_seconds"] = ops.seconds;
+  run.figures["op_coverage"] = run.statistics.steps > 0 ? ops.seconds / run.statistics.median
+                                                        : std::numeric_limits<double>::quiet_NaN();
+  run.details["ops"] = Json{{"rounds", ops.rounds},
+                            {"by_category", json_of(ops.by_category, ops, false)},
+                            {"by_op", json_of(ops.by_op, ops, true)},
+                            {"kernels", json_of(ops.kernels)}}
+                           .dump();
+}
+
+void print_ops(const engine::OpBreakdown& ops) {
+  fmt::print("\n{:<28} {:<12} {:>8} {:>10} {:>7} {:>14}\n", "op", "category", "kernels", "seconds", "share",
+             "rate");
+  for (const engine::OpShare& share : ops.by_op) {
+    const auto rate = [&](std::int64_t amount) { return static_cast<double>(amount) / share.seconds; };
+    fmt::print("{:<28} {:<12} {:>8} {:>10} {:>5.1f} % {:>14}\n", share.name, graph::name(share.category),
+               share.count, format_seconds(share.seconds), 100 * share_of_time(share, ops),
+               share.seconds <= 0 ? ""
+               : share.cost.flops > 0
+                   ? format_rate(rate(share.cost.flops))
+                   : format_bytes(static_cast<std::int64_t>(rate(share.cost.bytes_moved))) + "/s");
+  }
+}
+
+predict::OpVocabulary count_ops(const std::vector<std::string>& sources, const GraphOptions& options) {
+  predict::OpVocabulary corpus;
+  for (const std::string& source : sources) corpus.add(graph_of(source, options));
+  if (sources.empty())
+    for (const networks::NetworkInfo& info : networks::all_networks())
+      corpus.add(graph_of(info.name, options));
+  // In the order of its file, so that numbers of ops do not depend on how the corpus was made.
+  return corpus.total() == 0 ? corpus : predict::OpVocabulary::from_csv(corpus.to_csv(), "corpus");
+}
+
+predict::OpVocabulary read_vocabulary(const std::filesystem::path& file) {
+  if (file.empty()) return count_ops({}, {.step = "training"});
+  const std::vector<std::byte> text = read_file(file);
+  return predict::OpVocabulary::from_csv({reinterpret_cast<const char*>(text.data()), text.size()},
+                                         "'" + file.string() + "'");
 }
 
 }  // namespace trainyard::cli

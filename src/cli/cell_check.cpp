@@ -17,15 +17,13 @@
 #include "cli/cell_settings.h"
 #include "cli/deployment_options.h"
 #include "cli/ensemble_options.h"
-#include "cli/ps_options.h"
 #include "cli/study_options.h"
-#include "cli/workers_options.h"
 #include "meter/nvml.h"
-#include "networks/zoo.h"
+#include "networks/zoo/zoo.h"
 #include "process/child.h"
-#include "study/known_settings.h"
+#include "study/spec/known_settings.h"
+#include "train/evaluate.h"
 #include "train/job_check.h"
-#include "train/match_input.h"
 
 namespace trainyard::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/plan.h"
+#include "study/spec/plan.h"
 
 namespace trainyard::cli {
 

@@ -8,8 +8,8 @@
 #include "cli/bench.h"
 #include "cli/study_options.h"
 #include "cli/train_options.h"
-#include "networks/zoo.h"
-#include "train/match_input.h"
+#include "networks/zoo/zoo.h"
+#include "train/evaluate.h"
 
 namespace trainyard::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "networks/generator/parameter.h"
-#include "predict/predictor.h"
+#include "predict/analytic/predictor.h"
 #include "record/value.h"
 
 namespace trainyard::cli {

@@ -16,10 +16,9 @@
 #include "cli/compare_report.h"
 #include "cli/option_checks.h"
 #include "cli/study_options.h"
-#include "record/attempts.h"
 #include "record/build.h"
 #include "store/store.h"
-#include "study/progress.h"
+#include "study/run/progress.h"
 
 namespace trainyard::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "cli/compare_report.h"
+#include "record/build.h"
 #include "record/comparison.h"
-#include "record/machine.h"
 #include "record/references.h"
 
 namespace trainyard::cli {

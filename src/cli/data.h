@@ -1,12 +1,19 @@
 #pragma once
 
-#include <functional>
+// The subcommands of `trainyard data` that have a file of their own.
 
 namespace CLI {
 class App;
 }
 
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
 namespace trainyard::cli {
+
+std::function<int()> declare_data_pack(CLI::App& command);
+std::function<int()> declare_data_info(CLI::App& command);
 
 // Declares `get`, `list`, `pack` and `info` on the command; the closure runs the chosen one and returns the
 // exit code.

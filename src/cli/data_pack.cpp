@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/data_commands.h"
+#include "cli/data.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "pack/pack.h"
+#include "data/pack/pack.h"
+#include "process/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -23,25 +23,25 @@ using Json = nlohmann::ordered_json;
 struct DataPackOptions {
   std::string source, split, name, pixels = "256..500";
   std::filesystem::path to, cache;
-  pack::PhotoOptions photos;
+  data::PhotoOptions photos;
   int shards = 0;
   bool resume = false, json = false, quiet = false;
 };
 
 // What was asked for, and what was left out of it.
 struct DataPackResult {
-  std::vector<pack::PackedSet> sets;
+  std::vector<data::PackedSet> sets;
   std::vector<std::filesystem::path> left_out;
 
   // The first set that is not whole; null when all are.
-  const pack::PackedSet* cut_short() const {
+  const data::PackedSet* cut_short() const {
     const auto found =
-        std::find_if(sets.begin(), sets.end(), [](const pack::PackedSet& set) { return !set.is_whole(); });
+        std::find_if(sets.begin(), sets.end(), [](const data::PackedSet& set) { return !set.is_whole(); });
     return found == sets.end() ? nullptr : &*found;
   }
 };
 
-void read_pixels(const std::string& text, pack::PhotoOptions& photos) {
+void read_pixels(const std::string& text, data::PhotoOptions& photos) {
   const std::size_t dots = text.find("..");
   const std::string least = text.substr(0, dots),
                     most = dots == std::string::npos ? least : text.substr(dots + 2);
@@ -57,7 +57,7 @@ void read_pixels(const std::string& text, pack::PhotoOptions& photos) {
   photos.max_pixels = number(most);
 }
 
-pack::PackOptions options_for(const DataPackOptions& options, const std::string& name,
+data::PackOptions options_for(const DataPackOptions& options, const std::string& name,
                               const std::string& split) {
   return {options.to,
           options.name.empty() ? name : options.name,
@@ -76,7 +76,7 @@ DataPackResult pack_known(const DataPackOptions& options) {
   for (const auto& [which, word] :
        {std::pair{data::Split::train, "train"}, std::pair{data::Split::test, "test"}})
     if (split.empty() || split == word)
-      result.sets.push_back(pack::pack_dataset(dataset, which, options_for(options, options.source, word)));
+      result.sets.push_back(data::pack_dataset(dataset, which, options_for(options, options.source, word)));
   return result;
 }
 
@@ -90,21 +90,21 @@ DataPackResult pack_source(const DataPackOptions& options) {
   const std::vector<std::string>& known = data::file_dataset_names();
   if (std::find(known.begin(), known.end(), options.source) != known.end()) return pack_known(options);
   if (options.source == "synthetic")
-    return {{pack::pack_photos(options.photos, options_for(options, "photos", "train"))}, {}};
+    return {{data::pack_photos(options.photos, options_for(options, "photos", "train"))}, {}};
   if (!std::filesystem::is_directory(options.source)) {
     std::vector<std::string> names = known;
     names.emplace_back("synthetic");
     fail(ErrorKind::config, "'{}' is neither a folder nor one of {}{}", options.source,
          fmt::join(names, ", "), did_you_mean(options.source, names));
   }
-  pack::PackedFolder packed = pack::pack_folder(options.source, options.photos.seed,
+  data::PackedFolder packed = data::pack_folder(options.source, options.photos.seed,
                                                 options_for(options, last_part(options.source), "train"));
   return {{packed.set}, packed.left_out};
 }
 
 void print_packed_json(const DataPackOptions& options, const DataPackResult& result, double seconds) {
   Json sets = Json::array(), left_out = Json::array();
-  for (const pack::PackedSet& set : result.sets)
+  for (const data::PackedSet& set : result.sets)
     sets.push_back({{"name", set.name},
                     {"split", set.split},
                     {"shards", set.shards},
@@ -119,7 +119,7 @@ void print_packed_json(const DataPackOptions& options, const DataPackResult& res
 }
 
 int end_of_pack(const DataPackOptions& options, const DataPackResult& result) {
-  const pack::PackedSet* set = result.cut_short();
+  const data::PackedSet* set = result.cut_short();
   if (set == nullptr) return 0;
   return report_interrupted(fmt::format(
       "data pack: interrupted: {} of {} shards of {}-{} are complete in '{}'; the same command with "
@@ -130,14 +130,14 @@ int end_of_pack(const DataPackOptions& options, const DataPackResult& result) {
 int run_data_pack(DataPackOptions options) {
   read_pixels(options.pixels, options.photos);
   const double began = now_seconds();
-  const StopRequest guard;
+  const process::StopRequest guard;
   const DataPackResult result = pack_source(options);
   const double seconds = now_seconds() - began;
   if (options.json) {
     print_packed_json(options, result, seconds);
     return end_of_pack(options, result);
   }
-  for (const pack::PackedSet& set : result.sets)
+  for (const data::PackedSet& set : result.sets)
     fmt::print("{}-{}: {} records of {} classes in {} shards, {} in {}\n", set.name, set.split, set.records,
                set.classes, set.complete_shards, format_bytes(set.bytes), options.to.string());
   if (!result.left_out.empty())

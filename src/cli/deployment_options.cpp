@@ -1,8 +1,11 @@
 #include "cli/deployment_options.h"
 
+#include <limits>
+
 #include "base/error.h"
 #include "cli/option_checks.h"
-#include "ps/mode.h"
+#include "comm/collective/collective.h"
+#include "ps/mode/mode.h"
 
 namespace trainyard::cli {
 
@@ -57,6 +60,178 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
     fail(ErrorKind::usage, "--batch {}: {} devices cannot split it equally (--scaling strong)", batch,
          options.devices);
   return deployment;
+}
+
+void add_workers_options(CLI::App& command, WorkersOptions& options) {
+  command.add_option("--workers", options.workers, "Workers that train one network together; weak scaling")
+      ->transform(within("workers"))
+      ->excludes(command.get_option("--devices"))
+      ->excludes(command.get_option("--strategy"));
+  command.add_option("--mode", options.mode,
+                     "How workers exchange: allreduce; or with parameter servers: bsp, bsp:sum, asp, ssp:N, "
+                     "lazy, lazy-locked, hogwild (default: allreduce; bsp with --servers)");
+  command.add_option("--collective", options.collective,
+                     "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
+                     "default: mpi where it is built, nccl on GPUs");
+}
+
+namespace {
+
+constexpr const char* kServerModes = "bsp, bsp:sum, asp, ssp:N, lazy, lazy-locked, hogwild";
+
+// Who asks for servers gets them, or hears why not.
+void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {
+  const bool servers_wanted = ps.servers > 0;
+  if (!workers.mode.empty() && workers.workers == 0)
+    fail(ErrorKind::usage, "--mode {}: says how workers exchange, and wants --workers", workers.mode);
+  if (servers_wanted && workers.mode == "allreduce")
+    fail(ErrorKind::usage, "--servers {}: --mode allreduce exchanges without servers; those with are {}",
+         ps.servers, kServerModes);
+  if (ps.servers > 1 && workers.workers == 0 && !is_server_mode(deployment.strategy))
+    fail(ErrorKind::usage, "--servers {}: wants --workers, or a --strategy with servers: {}", ps.servers,
+         kServerModes);
+  if (workers.mode.empty()) workers.mode = servers_wanted ? "bsp" : "allreduce";
+  if (!servers_wanted) ps.servers = 1;
+}
+
+}  // namespace
+
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device) {
+  settle_mode(workers, deployment, ps);
+  const bool in_several_places = !ps.hosts.empty() || (device != "cpu" && deployment.devices > 1);
+  if (workers.workers == 0 &&
+      (is_server_mode(deployment.strategy) || (in_several_places && deployment.strategy == "allreduce"))) {
+    workers.workers = deployment.devices;
+    workers.mode = deployment.strategy;
+  }
+  if (!ps.hosts.empty() && workers.workers == 0)
+    fail(ErrorKind::usage,
+         "--hosts: strategy {} runs in one process; --strategy allreduce and modes of parameter servers use "
+         "several machines",
+         deployment.strategy);
+  if (workers.workers == 0) {
+    if (!workers.collective.empty())
+      fail(ErrorKind::usage, "--collective {} wants --workers", workers.collective);
+    return;
+  }
+  if (with_servers(workers)) {
+    if (!workers.collective.empty())
+      fail(ErrorKind::usage, "--collective {}: --mode {} exchanges through servers", workers.collective,
+           workers.mode);
+    deployment.devices = workers.workers;
+    deployment.strategy = workers.mode;
+    if (deployment.scaling.empty()) deployment.scaling = "weak";
+    return;
+  }
+  want_one_of("--mode", workers.mode,
+              {"allreduce", "bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"});
+  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
+  const bool on_host = device == "cpu";
+  if (workers.collective.empty())
+    workers.collective = !on_host                                                  ? "nccl"
+                         : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
+                                                                                   : "local";
+  want_one_of("--collective", workers.collective, {"local", "mpi", "nccl"});
+  if (!ps.hosts.empty() && workers.collective == "local" && workers.workers > 1)
+    fail(ErrorKind::usage, "--collective local: are threads of this machine; --hosts wants mpi or nccl");
+  if (in_processes(workers) && !comm::collective::mpi_is_built())
+    comm::collective::join_mpi();  // says what to do
+  if (workers.collective == "nccl" && on_host)
+    fail(ErrorKind::usage, "--collective nccl: wants GPUs, --device cuda");
+  if (workers.collective != "nccl" && !on_host)
+    fail(ErrorKind::usage, "--collective {}: exchanges on the host; GPUs want nccl", workers.collective);
+  deployment.devices = workers.workers;
+  deployment.strategy = workers.mode;
+  if (deployment.scaling.empty()) deployment.scaling = "weak";
+}
+
+bool with_servers(const WorkersOptions& options) {
+  return options.workers > 0 && is_server_mode(options.mode);
+}
+
+bool in_processes(const WorkersOptions& options) {
+  return options.workers > 0 && !with_servers(options) && options.collective != "local";
+}
+
+void add_ps_options(CLI::App& command, PsOptions& options) {
+  command.add_option("--servers", options.servers, "Parameter servers that share the network (default: 1)")
+      ->transform(within("servers"));
+  command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
+  command
+      .add_option("--wire-layout", options.wire_layout,
+                  "native (all workers compute alike), canonical (they need not) or auto (canonical where "
+                  "--hosts says device= or backend=)")
+      ->capture_default_str();
+  command
+      .add_option("--transport", options.transport,
+                  "auto (shm on one machine, tcp between several), shm, unix or tcp")
+      ->capture_default_str();
+  command
+      .add_option("--min-workers", options.least_workers,
+                  "With fewer for longer than --patience the run ends (default: all)")
+      ->transform(within("min_workers"));
+  command.add_option("--restarts", options.restarts, "How often a process that died is started again")
+      ->transform(within("restarts"))
+      ->capture_default_str();
+  command
+      .add_option("--lease", options.lease_seconds, "Seconds after which a silent process is taken for dead")
+      ->transform(within("lease"))
+      ->capture_default_str();
+  command
+      .add_option("--patience", options.patience_seconds,
+                  "Seconds to wait for processes that are missing before the run ends")
+      ->transform(within("patience"))
+      ->capture_default_str();
+  command
+      .add_option("--hosts", options.hosts,
+                  "File with a line a machine: NAME [address=A] [workers=N] [servers=S] [device=D] "
+                  "[backend=B], localhost being this one; or the word slurm: the nodes of this allocation")
+      ->type_name("FILE");
+  command.add_option("--remote-shell", options.remote_shell,
+                     "What starts a program on a machine of --hosts, whose name takes the place of {} or is "
+                     "the last word (default: ssh; srun for slurm)");
+  command.add_option("--address", options.address,
+                     "Of this machine, as those of --hosts reach it (default: its name; in a Slurm job as "
+                     "Slurm reaches it)");
+}
+
+void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
+  want_one_of("--wire", options.wire, {"f32", "bf16"});
+  want_one_of("--wire-layout", options.wire_layout, {"auto", "native", "canonical"});
+  want_one_of("--transport", options.transport, {"auto", "shm", "unix", "tcp"});
+  if (options.least_workers > workers)
+    fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
+  if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
+    fail(ErrorKind::usage,
+         "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
+}
+
+void add_part_options(CLI::App& command, PsPart& part, bool server) {
+  command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
+  command.add_option("--number", part.number, "Which one of them")
+      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
+      ->capture_default_str();
+  command.add_option("--job-key", part.key,
+                     "File with the job's key, readable by its owner alone; -: standard input");
+  if (server) {
+    command.add_option("--listen", part.listen, "tcp:HOST:PORT (port 0: any), unix:PATH or shm:PATH");
+    command.add_option("--advertise", part.advertise, "Host under which others reach it");
+    command.add_option("--elements", part.elements, "Numbers that all servers keep together")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--parameters", part.parameters, "Of these, parameters")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--batches", part.batches, "To be used in all")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--run", part.run, "Which run this is: what another left is not taken over")
+        ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint64_t>::max())));
+  } else {
+    command.add_option("--layout", part.layout, "native or canonical");
+    command.add_option("--fingerprint", part.fingerprint, "Of the job's layout")
+        ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint32_t>::max())));
+    command.add_option("--share", part.share, "I/K: its share of this machine's cores");
+    command.add_option("--on-device", part.device, "In place of --device");
+    command.add_option("--with-backend", part.backend, "In place of --backend");
+  }
 }
 
 }  // namespace trainyard::cli

@@ -1,13 +1,25 @@
 #include "cli/ensemble.h"
 
+#include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include "cli/ensemble_commands.h"
+#include "analyze/ensemble.h"
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/ensemble_member.h"
+#include "cli/run_options.h"
+#include "cli/run_report.h"
+#include "meter/mpstat.h"
 
 namespace trainyard::cli {
+
 namespace {
 
 struct EnsembleRow {
@@ -46,6 +58,139 @@ std::function<int()> declare_ensemble(CLI::App& command) {
       "  trainyard data pack synthetic --to photos --images 200 --classes 5\n"
       "  trainyard ensemble run studies/ensemble-photos.yaml");
   return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
+}
+
+namespace {
+
+// Those on which members train, each once.
+std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
+  std::vector<std::shared_ptr<backend::Device>> gpus;
+  std::set<std::string> names, addresses;
+  if (!spec.shares_gpu_copies()) return gpus;
+  for (const MemberSpec& member : spec.members) {
+    if (!member.is_on_gpu() || !names.insert(member.run.device).second) continue;
+    const auto gpu = backend::make_backend("auto", member.run.device)->device();
+    if (addresses.insert(gpu->pci_address()).second) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+}  // namespace
+
+int run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part) {
+  const RunStart start;
+  const EnsembleSpec spec = to_ensemble(options);
+  const ensemble::StreamOptions stream = to_stream(spec);
+  ensemble::FillLog log({});
+  meter::CpuSnapshot before;
+  const ensemble::WrittenSamples written = ensemble::write_in_place(
+      stream, part.first_position,
+      [&](const std::string& address) {
+        before = meter::read_cpu();
+        AtomicFile file(part.announce);
+        file.write(address);
+        file.commit();
+      },
+      [](const std::string& remark) {
+        fmt::print(stderr, "trainyard: {}\n", remark);
+        std::fflush(stderr);
+      },
+      [] { return false; }, gpus_of(spec));
+  const StreamUse use = use_since(before);
+  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
+  run.words["member"] = "preprocessor";
+  run.figures["images_made"] = static_cast<double>(written.made);
+  run.figures["images_skipped"] = static_cast<double>(written.skipped);
+  run.figures["seconds"] = now_seconds() - start.steady;
+  add_use(run, use, log);
+  make_folders(part.results);
+  record::write_run_record(run, part.results / kPreprocessorRecord);
+  return 0;
+}
+
+namespace {
+
+struct TablesOptions {
+  std::string table = "reduction";
+  std::vector<std::filesystem::path> files;
+};
+
+const std::vector<std::string> kTables{"reduction", "speedup",    "analyze_output",
+                                       "gen_peak",  "modify_csv", "cpu_usage"};
+
+// Every core's %usr over time, as the script of that name has it, and the integrals behind it.
+void print_cpu_usage(const std::filesystem::path& file) {
+  const std::vector<std::byte> bytes = read_file(file);
+  meter::MpstatLog log;
+  try {
+    log = meter::parse_mpstat({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const Error& error) {
+    fail(error.kind(), "'{}': {}", file.string(), error.what());
+  }
+  for (const meter::MpstatLog::Block& block : log.blocks) {
+    fmt::print("{:g}", block.seconds);
+    for (const double user : block.user) fmt::print(",{:g}", user);
+    fmt::print("\n");
+  }
+  fmt::print(
+      stderr,
+      "{}: {} blocks of {} cores, {} dropped; {:.1f} percent-seconds of %usr, {:.1f} of all but %idle\n",
+      file.string(), log.blocks.size(), log.cores(), log.dropped,
+      meter::integrate_use(log, meter::CpuPart::user), meter::integrate_use(log, meter::CpuPart::busy));
+}
+
+void print_reductions(const std::vector<analyze::EnsembleRun>& runs) {
+  fmt::print("{:<24} {:>7} {:>7} {:>9} {:>7} {:>6}\n", "design", "members", "t", "measured", "model", "off");
+  for (const analyze::CpuReduction& one : analyze::cpu_reductions(runs))
+    fmt::print("{:<24} {:>7} {:>7.4f} {:>9.2f} {:>7.2f} {:>5.1f}%\n", one.design, one.members, one.t,
+               one.measured, one.model, 100 * (one.measured / one.model - 1));
+}
+
+void print_speedups(const std::vector<analyze::EnsembleRun>& runs) {
+  fmt::print("{:<24} {:>7} {:>5} {:>8}\n", "design", "members", "cores", "speed-up");
+  for (const analyze::CoreSpeedup& one : analyze::core_speedups(runs))
+    fmt::print("{:<24} {:>7} {:>5} {:>8.2f}\n", one.design, one.members, one.cores, one.speedup);
+}
+
+int print_table(const TablesOptions& options) {
+  want_one_of("--as", options.table, kTables);
+  if (options.table == "cpu_usage") {
+    for (const std::filesystem::path& file : options.files) print_cpu_usage(file);
+    return 0;
+  }
+  std::vector<record::RunRecord> records;
+  for (const std::filesystem::path& file : options.files) records.push_back(record::read_run_record(file));
+  const std::vector<analyze::EnsembleRun> runs = analyze::ensemble_runs(records);
+  if (runs.empty()) fail(ErrorKind::usage, "none of these is a record of an ensemble");
+  if (options.table == "reduction") print_reductions(runs);
+  if (options.table == "speedup") print_speedups(runs);
+  if (options.table == "analyze_output") fmt::print("{}", analyze::analyze_output_csv(runs));
+  if (options.table == "gen_peak") fmt::print("{}", analyze::gen_peak_csv(runs));
+  if (options.table == "modify_csv") fmt::print("{}", analyze::modify_csv(runs));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_ensemble_tables(CLI::App& command) {
+  const auto options = std::make_shared<TablesOptions>();
+  command
+      .add_option("files", options->files,
+                  "Records that `ensemble run --record` wrote; logs of mpstat for cpu_usage")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--as", options->table,
+          "reduction (of CPU, against R(n) = n (1 + t) / (1 + n t)), speedup (by cores), or a table of the\n"
+          "SC'18 scripts: analyze_output, gen_peak, modify_csv, cpu_usage")
+      ->capture_default_str();
+  command.footer(
+      "Designs are compared with the baseline of as many members on as many cores.\n\n"
+      "Examples:\n"
+      "  trainyard ensemble tables --as analyze_output base.json\n"
+      "  trainyard ensemble tables --as cpu_usage cpu_util.log");
+  return [options] { return print_table(*options); };
 }
 
 }  // namespace trainyard::cli

@@ -8,24 +8,24 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/ensemble_commands.h"
+#include "cli/ensemble.h"
 #include "cli/ensemble_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "ensemble/sample_maker.h"
 #include "meter/cpu.h"
-#include "train/ensemble/sample_maker.h"
+#include "process/stop_request.h"
 #include "train/timed_steps.h"
 
 namespace trainyard::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using train::ensemble::BlockPool;
-using train::ensemble::OwnedBlock;
-using train::ensemble::SampleMaker;
-using train::ensemble::StreamOptions;
+using ensemble::BlockPool;
+using ensemble::OwnedBlock;
+using ensemble::SampleMaker;
+using ensemble::StreamOptions;
 
 struct DemandOptions {
   EnsembleOptions ensemble;
@@ -47,10 +47,10 @@ std::optional<Demand> measure_demand(const MemberSpec& member, const EnsembleSpe
   const double began = now_seconds();
   train::TimingOptions timing{.warmup_steps = 3, .steps = 1000};
   timing.after_step = [&](std::int64_t done, double) {
-    return !StopRequest::asked() && (done < 5 || now_seconds() - began < seconds);
+    return !process::StopRequest::asked() && (done < 5 || now_seconds() - began < seconds);
   };
   const train::TimedSteps timed = train::time_steps(replicas, timing);
-  if (StopRequest::asked()) return std::nullopt;
+  if (process::StopRequest::asked()) return std::nullopt;
   std::vector<double> sorted = timed.seconds;
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
                    sorted.end());
@@ -73,7 +73,7 @@ std::optional<Supply> measure_supply(const StreamOptions& stream, int cores, dou
   const meter::CpuSnapshot cpu = meter::read_cpu();
   const double began = now_seconds();
   while (now_seconds() - began < seconds) {
-    if (StopRequest::asked()) return std::nullopt;
+    if (process::StopRequest::asked()) return std::nullopt;
     block->clear();
     maker.make(*block);
   }
@@ -90,7 +90,7 @@ std::vector<Supply> measure_supplies(const StreamOptions& stream, std::vector<in
     if (count > most) fail(ErrorKind::usage, "--supply-cores {}: this process may use {}", count, most);
   std::vector<Supply> supplies;
   for (const int count : cores) {
-    if (StopRequest::asked()) break;
+    if (process::StopRequest::asked()) break;
     if (const std::optional<Supply> supply = measure_supply(stream, count, seconds))
       supplies.push_back(*supply);
   }
@@ -105,7 +105,7 @@ std::vector<Demand> measure_demands(const EnsembleSpec& spec, double seconds) {
       return demand.network == member.run.network && demand.device == member.run.device &&
              demand.batch == member.run.batch;
     });
-    if (known || member.is_timed() || StopRequest::asked()) continue;
+    if (known || member.is_timed() || process::StopRequest::asked()) continue;
     if (const std::optional<Demand> demand = measure_demand(member, spec, seconds))
       demands.push_back(*demand);
   }
@@ -125,12 +125,12 @@ void print_demand_json(const std::vector<Demand>& demands, const std::vector<Sup
     json["supply"].push_back({{"cores", one.cores},
                               {"images_per_second", one.images_per_second},
                               {"cpu_seconds_per_image", one.cpu_seconds_per_image}});
-  if (StopRequest::asked()) json["interrupted"] = true;
+  if (process::StopRequest::asked()) json["interrupted"] = true;
   fmt::print("{}\n", json.dump(2));
 }
 
 int end_of_demand(std::size_t rows) {
-  if (!StopRequest::asked()) return 0;
+  if (!process::StopRequest::asked()) return 0;
   return report_interrupted(fmt::format("ensemble demand: interrupted after {} rows", rows));
 }
 
@@ -138,7 +138,7 @@ int run_demand(const DemandOptions& options) {
   const EnsembleSpec spec = to_ensemble(options.ensemble);
   const StreamOptions stream = to_stream(spec);
   const double seconds = options.ensemble.seconds > 0 ? options.ensemble.seconds : 3;
-  const StopRequest guard;
+  const process::StopRequest guard;
   const std::vector<Supply> supplies = measure_supplies(stream, options.cores, seconds);
   const std::vector<Demand> demands = measure_demands(spec, seconds);
   const double supply = supplies.empty() ? 0 : supplies.back().images_per_second;

@@ -14,11 +14,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
-#include "cli/exit_code.h"
-#include "cli/job_process.h"
 #include "cli/mpirun.h"
-#include "study/end_status.h"
+#include "cli/outputs.h"
+#include "process/stop_request.h"
+#include "study/run/child.h"
 #include "train/job_check.h"
 
 namespace trainyard::cli {
@@ -69,7 +68,7 @@ class InPlaceJob {
       : options_(options), spec_(spec), results_(results), logs_(logs) {}
 
   void run() {
-    const StopRequest guard;
+    const process::StopRequest guard;
     start_preprocessor();
     const std::string address = wait_for_address();
     for (std::size_t i = 0; i < spec_.members.size(); ++i)
@@ -157,7 +156,7 @@ class InPlaceJob {
     if (const std::optional<int> code = preprocessor_.process->end_code();
         code && *code > 0 && !was_killed(member))
       look_or_save(preprocessor_);
-    if (spec_.patience.then != train::ensemble::Lost::drop) return look_or_save(member);
+    if (spec_.patience.then != ensemble::Lost::drop) return look_or_save(member);
     try {
       look_after(member);
     } catch (const Error& error) {
@@ -195,7 +194,7 @@ class InPlaceJob {
   }
 
   void pass_on_interrupt() {
-    if (!StopRequest::asked() || passed_on_) return;
+    if (!process::StopRequest::asked() || passed_on_) return;
     for (const Part& member : members_) member.process->signal(SIGTERM);
     passed_on_ = true;
   }
@@ -218,11 +217,11 @@ class MpiEnsemble {
       : options_(options), spec_(spec), results_(results), logs_(logs) {}
 
   void run() {
-    const StopRequest guard;
+    const process::StopRequest guard;
     while (true) {
       const MpiJobEnd end = run_once();
-      if (end.exit_code == 0 || StopRequest::asked()) return;
-      if (spec_.patience.then != train::ensemble::Lost::drop || end.lost.empty()) give_up(end);
+      if (end.exit_code == 0 || process::StopRequest::asked()) return;
+      if (spec_.patience.then != ensemble::Lost::drop || end.lost.empty()) give_up(end);
       leave_out(end);
     }
   }
@@ -299,7 +298,7 @@ double queue_bytes(const EnsembleSpec& spec) {
 void check_room_for_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec) {
   const auto members = static_cast<int>(spec.members.size());
   MpiJob job{.ranks = members};
-  const bool in_place = spec.design == train::ensemble::Design::shared_memory;
+  const bool in_place = spec.design == ensemble::Design::shared_memory;
   if (!in_place) place_ranks(job, options.hosts, options.remote_shell);
   const int here = in_place ? members : ranks_here(job), preprocessors = in_place ? 1 : 0;
   const std::string who = fmt::format("ensemble of {} members", members);
@@ -322,7 +321,7 @@ void run_ensemble_job(const EnsembleOptions& options, const EnsembleSpec& spec,
   check_room_for_ensemble(options, spec);
   const std::filesystem::path logs = results / "logs";
   make_folders(logs);
-  if (spec.design == train::ensemble::Design::shared_memory)
+  if (spec.design == ensemble::Design::shared_memory)
     InPlaceJob(options, spec, results, logs).run();
   else
     MpiEnsemble(options, spec, results, logs).run();

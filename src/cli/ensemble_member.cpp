@@ -1,50 +1,154 @@
 #include "cli/ensemble_member.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
+#include <mutex>
 #include <numeric>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/cores.h"
 #include "base/file.h"
-#include "base/stop_request.h"
-#include "cli/ensemble_progress.h"
-#include "cli/ensemble_use.h"
-#include "cli/exit_code.h"
+#include "base/progress.h"
+#include "cli/outputs.h"
 #include "cli/run_report.h"
 #include "cli/train.h"
 #include "engine/checkpoint.h"
+#include "ensemble/fill_log.h"
+#include "ensemble/gathered_batches.h"
+#include "ensemble/member_stream.h"
+#include "ensemble/timed_member.h"
+#include "ensemble/vote.h"
 #include "meter/cpu.h"
-#include "train/ensemble/core_share.h"
-#include "train/ensemble/fill_log.h"
-#include "train/ensemble/gathered_batches.h"
-#include "train/ensemble/record_batches.h"
-#include "train/ensemble/timed_member.h"
-#include "train/ensemble/vote.h"
+#include "process/stop_request.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/run_folder.h"
 #include "train/training.h"
 
 namespace trainyard::cli {
+
 namespace {
 
-using train::ensemble::Design;
-using train::ensemble::FillLog;
-using train::ensemble::GatheredBatches;
-using train::ensemble::Lost;
-using train::ensemble::MemberStream;
-using train::ensemble::RecordBatches;
-using train::ensemble::SharedReader;
-using train::ensemble::StreamBatches;
-using train::ensemble::StreamOptions;
-using train::ensemble::StreamPart;
-using train::ensemble::StreamPlace;
-using train::ensemble::TimedMember;
-using train::ensemble::TimedMemberResult;
-using train::ensemble::Votes;
+constexpr double kNoteSeconds = 0.2;
+
+std::filesystem::path note_file(const std::filesystem::path& results, int member) {
+  return member_folder(results, member) / "progress";
+}
+
+struct StepsReached {
+  std::int64_t reached = 0, asked = 0;
+};
+
+// Of all members together, as their notes say it; one without a note counts as it did last.
+StepsReached read_notes(const std::filesystem::path& results, std::vector<StepsReached>& last) {
+  StepsReached sum;
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    std::ifstream file(note_file(results, static_cast<int>(i)));
+    StepsReached now;
+    if (file >> now.reached >> now.asked) last[i] = now;
+    sum.reached += last[i].reached;
+    sum.asked += last[i].asked;
+  }
+  return sum;
+}
+
+}  // namespace
+
+StepNote::StepNote(const std::filesystem::path& results, int member, std::int64_t steps)
+    : path_(note_file(results, member)), steps_(steps) {
+  make_folders(path_.parent_path());
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+StepNote::~StepNote() {
+  if (file_ >= 0) ::close(file_);
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+void StepNote::reached(std::int64_t step) {
+  const double now = now_seconds();
+  if (file_ < 0 || now - written_seconds_ < kNoteSeconds) return;
+  written_seconds_ = now;
+  // One length, so that a reader never sees the end of an older one.
+  const std::string text = fmt::format("{:20} {:20}\n", step, steps_);
+  [[maybe_unused]] const auto written = ::pwrite(file_, text.data(), text.size(), 0);
+}
+
+EnsembleProgress::EnsembleProgress(const std::filesystem::path& results, const EnsembleSpec& spec,
+                                   bool quiet) {
+  if (quiet || ::isatty(STDERR_FILENO) == 0) return;
+  thread_ = std::jthread([results, members = spec.members.size()](const std::stop_token& stop) {
+    // In thousandths: how many steps all of them will do is known when the last of them began.
+    constexpr std::int64_t kWhole = 1000;
+    ProgressBar bar("ensemble", kWhole, false);
+    std::vector<StepsReached> last(members);
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    while (!never.wait_for(lock, stop, std::chrono::duration<double>(kNoteSeconds),
+                           [&] { return stop.stop_requested(); })) {
+      const StepsReached sum = read_notes(results, last);
+      if (sum.asked > 0)
+        bar.update(kWhole * sum.reached / sum.asked,
+                   fmt::format("{} of {} steps, {} members", sum.reached, sum.asked, members));
+    }
+  });
+}
+
+EnsembleProgress::~EnsembleProgress() = default;
+
+StreamUse use_since(const meter::CpuSnapshot& before) {
+  return {meter::read_cpu().since(before), meter::read_thread_times()};
+}
+
+void add_use(record::RunRecord& run, const StreamUse& use, ensemble::FillLog& log) {
+  run.figures["process_user_seconds"] = use.cpu.user_seconds;
+  run.figures["process_system_seconds"] = use.cpu.system_seconds;
+  using Json = nlohmann::ordered_json;
+  Json threads = Json::array(), names = Json::array(), samples = Json::array();
+  for (const meter::ThreadTimes& times : use.threads)
+    threads.push_back({{"name", times.name},
+                       {"threads", times.threads},
+                       {"user_seconds", times.user_seconds},
+                       {"system_seconds", times.system_seconds}});
+  run.details["threads"] = threads.dump();
+  for (const ensemble::FillLog::Queue& queue : log.queues()) names.push_back(queue.name);
+  for (const ensemble::FillLog::Sample& sample : log.finish()) {
+    Json row{sample.seconds, sample.cpu_seconds};
+    for (const ensemble::QueueFill& fill : sample.fills)
+      row.push_back(
+          fill.most_items > 0 ? static_cast<double>(fill.items) / static_cast<double>(fill.most_items) : 0);
+    samples.push_back(row);
+  }
+  run.details["queues"] = Json{{"names", names}, {"samples", samples}}.dump();
+}
+
+namespace {
+
+using ensemble::Design;
+using ensemble::FillLog;
+using ensemble::GatheredBatches;
+using ensemble::Lost;
+using ensemble::MemberStream;
+using ensemble::RecordBatches;
+using ensemble::SharedReader;
+using ensemble::StreamBatches;
+using ensemble::StreamOptions;
+using ensemble::StreamPart;
+using ensemble::StreamPlace;
+using ensemble::TimedMember;
+using ensemble::TimedMemberResult;
+using ensemble::Votes;
 
 std::int64_t steps_of(const EnsembleSpec& spec, std::int64_t images, std::int64_t batch) {
   if (spec.steps > 0) return spec.steps;
@@ -52,7 +156,7 @@ std::int64_t steps_of(const EnsembleSpec& spec, std::int64_t images, std::int64_
       static_cast<std::int64_t>(spec.epochs * static_cast<double>(images) / static_cast<double>(batch)), 1);
 }
 
-int classes_of(const RunOptions& run, const records::RecordSet& records) {
+int classes_of(const RunOptions& run, const data::RecordSet& records) {
   if (run.classes > 0) return run.classes;
   const std::map<std::int32_t, std::int64_t> labels = records.info(false).labels;
   if (labels.empty()) fail(ErrorKind::config, "no record has a label");
@@ -74,19 +178,19 @@ class Member {
       fail(ErrorKind::usage, "--member {}: there are {}", number_, spec_.members.size());
     if (!options.out.empty()) open_folder();
     if (options.resume.is_given()) place_ = place_of(spec_, member_folder(options.out, number_));
-    sharers_ = job != nullptr ? train::ensemble::find_core_sharers(*job, spec_.patience.seconds)
-                              : train::ensemble::CoreSharers{static_cast<int>(spec_.members.size()), number_};
+    sharers_ = job != nullptr ? ensemble::find_core_sharers(*job, spec_.patience.seconds)
+                              : ensemble::CoreSharers{static_cast<int>(spec_.members.size()), number_};
     if (job != nullptr) {
       passed_ = std::make_unique<StreamPart>(stream_options_, *job, place_);
       stream_ = std::shared_ptr<MemberStream>(std::shared_ptr<void>(), &passed_->stream());
     } else {
       reader_ = std::make_shared<SharedReader>(part.stream, number_);
-      stream_ = train::ensemble::read_in_place(reader_, reader_patience());
+      stream_ = ensemble::read_in_place(reader_, reader_patience());
     }
   }
 
   int run() {
-    const StopRequest guard;
+    const process::StopRequest guard;
     before_ = meter::read_cpu();  // what the start took is no part of the stream
     std::vector<FillLog::Queue> queues{{"ahead", [this] { return stream_->fill(); }}};
     if (passed_ && passed_->made()) queues.push_back({"made", [this] { return *passed_->made(); }});
@@ -142,7 +246,7 @@ class Member {
                       .stopped = [&] {
                         if (first_batch == 0) first_batch = now_seconds();
                         note.reached(begun++);
-                        return StopRequest::asked() ||
+                        return process::StopRequest::asked() ||
                                (by_time && now_seconds() - first_batch > options_.seconds);
                       }};
     const TimedMemberResult result = run_timed_member(*stream_, place_, timed);
@@ -171,7 +275,7 @@ class Member {
     const MemberSpec& own = member();
     train::SessionOptions session = to_session(own.run);
     session.model.input = spec_.preprocess.output;
-    session.cores = train::ensemble::share_of_cores(process_cores(), sharers_, own.run.threads);
+    session.cores = ensemble::share_of_cores(process_cores(), sharers_, own.run.threads);
     session.threads = static_cast<int>(session.cores.size());
     session.model.classes = classes_of(own.run, *stream_options_.source.records);
     const data::Dataset identity = identify();
@@ -251,17 +355,17 @@ class Member {
   }
 
   // Null: there are none, and nobody asked for them by name.
-  std::shared_ptr<const records::RecordSet> open_tests() const {
+  std::shared_ptr<const data::RecordSet> open_tests() const {
     try {
-      return records::RecordSet::open(spec_.data, spec_.test_split.empty() ? "test" : spec_.test_split,
-                                      spec_.damage);
+      return data::RecordSet::open(spec_.data, spec_.test_split.empty() ? "test" : spec_.test_split,
+                                   spec_.damage);
     } catch (const Error&) {
       if (!spec_.test_split.empty()) throw;
       return nullptr;
     }
   }
 
-  void vote(const train::Session& session, const std::shared_ptr<const records::RecordSet>& tests,
+  void vote(const train::Session& session, const std::shared_ptr<const data::RecordSet>& tests,
             record::RunRecord& run) {
     const auto maker = [&](const data::BatchStreamOptions& options) {
       return std::make_shared<RecordBatches>(tests, stream_options_.source.preprocessor, options);
@@ -270,7 +374,7 @@ class Member {
     Votes votes;
     evaluator.evaluate([&](std::span<const float> logits, std::int32_t label) { votes.add(logits, label); });
     make_folders(member_folder(part_.results, number_));
-    train::ensemble::write_votes(votes, member_folder(part_.results, number_) / kVotesFile);
+    ensemble::write_votes(votes, member_folder(part_.results, number_) / kVotesFile);
     run.figures["test_accuracy"] = votes.accuracy();
   }
 
@@ -290,7 +394,7 @@ class Member {
   const int number_;
   const EnsemblePart& part_;
   StreamPlace place_;
-  train::ensemble::CoreSharers sharers_;
+  ensemble::CoreSharers sharers_;
   meter::CpuSnapshot before_;  // the stream began
   StreamUse use_;
   bool resumes_ = false;

@@ -2,11 +2,56 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include "cli/ensemble_options.h"
+#include "cli/ensemble_spec.h"
 #include "comm/collective/group.h"
+#include "ensemble/fill_log.h"
+#include "meter/cpu.h"
+#include "record/run_record.h"
 
 namespace trainyard::cli {
+
+// A member's word of how far it is, in a file beside its results; written a few times a second at most.
+class StepNote {
+ public:
+  // `steps`: in all; 0: not known.
+  StepNote(const std::filesystem::path& results, int member, std::int64_t steps);
+  ~StepNote();  // removes it
+  StepNote(const StepNote&) = delete;
+  StepNote& operator=(const StepNote&) = delete;
+
+  void reached(std::int64_t step);
+
+ private:
+  const std::filesystem::path path_;
+  const std::int64_t steps_;
+  int file_;
+  double written_seconds_ = 0;
+};
+
+// Shows on a terminal how far the members are, while it lives.
+class EnsembleProgress {
+ public:
+  EnsembleProgress(const std::filesystem::path& results, const EnsembleSpec& spec, bool quiet);
+  ~EnsembleProgress();
+
+ private:
+  std::jthread thread_;
+};
+
+// What a process used while it took part in the stream.
+struct StreamUse {
+  meter::CpuUse cpu;
+  std::vector<meter::ThreadTimes> threads;  // since they began
+};
+
+StreamUse use_since(const meter::CpuSnapshot& before);
+
+// And how full its queues were meanwhile; ends the log.
+void add_use(record::RunRecord& run, const StreamUse& use, ensemble::FillLog& log);
 
 // What processes of an ensemble leave below its folder of results.
 std::filesystem::path member_folder(const std::filesystem::path& results, int member);
@@ -17,7 +62,7 @@ inline constexpr const char* kPreprocessorRecord = "preprocessor.json";
 void forget_results(const std::filesystem::path& results, int member);
 
 // Where a member's newest checkpoint stands in the stream; at its beginning where there is none.
-train::ensemble::StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& folder);
+ensemble::StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& folder);
 
 // Trains one member of the stream, or takes the time of it, evaluates it, and leaves record and votes.
 // Returns the exit code.

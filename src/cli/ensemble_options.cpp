@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "train/ensemble/gathered_batches.h"
+#include "ensemble/gathered_batches.h"
 #include "train/feed.h"
 #include "train/job_check.h"
 
 namespace trainyard::cli {
 namespace {
 
-using train::ensemble::Design;
+using ensemble::Design;
 
 // As many as are asked for, those of the file again and again; each time they begin with other weights.
 void set_members(std::vector<MemberSpec>& members, int wanted) {
@@ -103,8 +103,8 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
   EnsembleSpec spec = read_ensemble(options.file);
   spec.left_out = left_out;
   if (!options.design.empty()) {
-    want_one_of("--design", options.design, train::ensemble::design_names());
-    spec.design = *train::ensemble::find_design(options.design);
+    want_one_of("--design", options.design, ensemble::design_names());
+    spec.design = *ensemble::find_design(options.design);
     spec.preprocessors = 0;
   }
   if (options.members > 0) set_members(spec.members, options.members);
@@ -118,7 +118,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
   if (options.patience > 0) spec.patience.seconds = options.patience;
   if (!options.lost.empty()) {
     want_one_of("--lost", options.lost, {"wait", "drop", "abort"});
-    using train::ensemble::Lost;
+    using ensemble::Lost;
     spec.patience.then = options.lost == "wait"   ? Lost::wait
                          : options.lost == "drop" ? Lost::drop
                                                   : Lost::abort;
@@ -138,13 +138,13 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
   return spec;
 }
 
-train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
-  train::ensemble::StreamOptions stream;
+ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
+  ensemble::StreamOptions stream;
   stream.design = spec.design;
   stream.members = static_cast<int>(spec.taking_part().size());
   stream.preprocessors = spec.preprocessors;
-  stream.source.records = records::RecordSet::open(spec.data, spec.train_split, spec.damage);
-  stream.source.preprocessor = image::make_preprocessor(spec.preprocess);
+  stream.source.records = data::RecordSet::open(spec.data, spec.train_split, spec.damage);
+  stream.source.preprocessor = data::make_preprocessor(spec.preprocess);
   stream.source.read.seed = spec.seed;
   stream.source.read.window = spec.window;
   stream.source.read.damage = spec.damage;
@@ -155,7 +155,7 @@ train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   stream.block =
       gathers ? std::max(spec.block / spec.preprocessors, std::min(spec.block, kLeastBlock)) : spec.block;
   const auto blocks = [&](std::int64_t images) {
-    return train::ensemble::BoundedQueue<train::ensemble::OwnedBlock>::Limits{
+    return ensemble::BoundedQueue<ensemble::OwnedBlock>::Limits{
         .items = std::max<std::int64_t>(images / stream.block, 2), .bytes = spec.queue_bytes};
   };
   stream.made = blocks(spec.made_images / stream.shares());
@@ -164,13 +164,13 @@ train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   if (spec.shares_gpu_copies())
     for (const MemberSpec& member : spec.members)
       if (member.is_on_gpu())
-        stream.ahead.items =
-            std::max(stream.ahead.items, 2 * train::ensemble::GatheredBatches::blocks_held(
-                                                 member.run.batch, stream.block, train::kFeedPlaces));
+        stream.ahead.items = std::max(
+            stream.ahead.items,
+            2 * ensemble::GatheredBatches::blocks_held(member.run.batch, stream.block, train::kFeedPlaces));
   stream.patience = spec.patience;
   // Groups know no policy: who shall wait has all the time. A rank that died ends the job all the same.
   constexpr double kNoEnd = 1e9;
-  if (spec.patience.then == train::ensemble::Lost::wait && spec.design != Design::shared_memory)
+  if (spec.patience.then == ensemble::Lost::wait && spec.design != Design::shared_memory)
     stream.patience.seconds = kNoEnd;
   return stream;
 }

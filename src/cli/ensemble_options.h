@@ -37,7 +37,7 @@ void add_ensemble_options(CLI::App& command, EnsembleOptions& options);
 EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>& left_out = {});
 
 // Opens the records.
-train::ensemble::StreamOptions to_stream(const EnsembleSpec& spec);
+ensemble::StreamOptions to_stream(const EnsembleSpec& spec);
 
 // What one process of the ensemble is, besides what all are asked for.
 struct EnsemblePart {

@@ -8,20 +8,20 @@
 
 #include "base/cores.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/ensemble_commands.h"
+#include "cli/ensemble.h"
 #include "cli/ensemble_job.h"
 #include "cli/ensemble_summary.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "fetch/scratch_folder.h"
+#include "data/get/scratch_folder.h"
+#include "process/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using train::ensemble::Design;
+using ensemble::Design;
 
 struct PeakOptions {
   EnsembleOptions ensemble;
@@ -41,9 +41,9 @@ struct Peak {
 // Nothing when somebody asked to stop: a measurement that was cut short is no row.
 std::optional<Peak> measure_peak_of(const EnsembleOptions& options) {
   const EnsembleSpec spec = to_ensemble(options);
-  const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
+  const data::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
   run_ensemble_job(options, spec, scratch.path());
-  if (StopRequest::asked()) return std::nullopt;
+  if (process::StopRequest::asked()) return std::nullopt;
   const EnsembleParts parts = read_parts(scratch.path(), spec);
   const record::RunRecord summary = summarize(parts, spec, options, {});
   Peak peak{.design = name(spec.design),
@@ -87,27 +87,26 @@ void print_peaks(const std::vector<Peak>& peaks, const PeakOptions& options) {
 
 int run_peak(const PeakOptions& options) {
   std::vector<Peak> peaks;
-  const StopRequest guard;
-  for (const std::string& design :
-       options.designs.empty() ? train::ensemble::design_names() : options.designs)
+  const process::StopRequest guard;
+  for (const std::string& design : options.designs.empty() ? ensemble::design_names() : options.designs)
     for (const int members : options.sizes) {
       EnsembleOptions one = options.ensemble;
       one.design = design;
       one.members = members;
       one.rate = 0;
       if (one.seconds <= 0) one.seconds = 5;
-      const auto found = train::ensemble::find_design(design);
+      const auto found = ensemble::find_design(design);
       // What a design does not leave to choose is not passed on.
       if (found && *found != Design::single_broadcast && *found != Design::multi_broadcast &&
           *found != Design::multi_broadcast_as_built)
         one.preprocessors = 0;
       one.preprocessors = std::min(one.preprocessors, members);
-      if (StopRequest::asked()) break;
+      if (process::StopRequest::asked()) break;
       if (!one.quiet) print_note(fmt::format("{} with {}...\n", design, members));
       if (const std::optional<Peak> peak = measure_peak_of(one)) peaks.push_back(*peak);
     }
   print_peaks(peaks, options);
-  if (!StopRequest::asked()) return 0;
+  if (!process::StopRequest::asked()) return 0;
   return report_interrupted(fmt::format("ensemble peak: interrupted after {} rows", peaks.size()));
 }
 

@@ -8,23 +8,21 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "cli/ensemble_commands.h"
+#include "cli/ensemble.h"
 #include "cli/ensemble_job.h"
 #include "cli/ensemble_member.h"
-#include "cli/ensemble_progress.h"
 #include "cli/ensemble_summary.h"
-#include "cli/exit_code.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "comm/collective/mpi_job.h"
+#include "data/get/scratch_folder.h"
 #include "engine/checkpoint.h"
-#include "fetch/scratch_folder.h"
-#include "train/ensemble/round.h"
+#include "ensemble/stream_part.h"
 
 namespace trainyard::cli {
 namespace {
 
-using train::ensemble::Design;
+using ensemble::Design;
 
 // Watts of a machine that does nothing; 0: not asked for, or not known.
 double idle_power(double seconds) {
@@ -107,7 +105,7 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
   if (spec.design == Design::shared_memory)
     fail(ErrorKind::usage,
          "design shared-memory starts its processes itself: start it without mpirun or srun");
-  if (spec.patience.then == train::ensemble::Lost::drop)
+  if (spec.patience.then == ensemble::Lost::drop)
     fail(ErrorKind::usage,
          "--lost drop: mpirun and srun end a job when a rank is lost; start it without them");
   if (comm::collective::mpi_job_ranks() != static_cast<int>(spec.members.size()))
@@ -120,7 +118,7 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
   const int code = run_member_as_rank(options, part, *job);
   // One may be evaluated for longer than members wait for samples; a rank that is lost ends the job anyway.
   constexpr double kNoEnd = 1e9;
-  const auto everybody = job->make_group(train::ensemble::ranks_between(0, job->size()), kNoEnd);
+  const auto everybody = job->make_group(ensemble::ranks_between(0, job->size()), kNoEnd);
   gather(*everybody, code);  // then all records are there
   return job->rank() == 0 ? report_ensemble(options, spec, options.out, start) : code;
 }
@@ -141,7 +139,7 @@ int run_ensemble(const EnsembleOptions& options) {
   want_checkpoints(options, spec);
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
-  const fetch::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
+  const data::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
   const std::filesystem::path results = options.out.empty() ? scratch.path() : options.out;
   forget_all_results(results, spec);
   const double idle_watts = idle_power(options.idle_seconds);

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/ensemble_commands.h"
+#include "cli/ensemble.h"
 #include "cli/ensemble_options.h"
 #include "cli/option_checks.h"
 
@@ -43,7 +43,7 @@ int print_script(const ScriptOptions& options) {
   const EnsembleSpec spec = to_ensemble(asked);
   if (spec.name.find('\n') != std::string::npos)
     fail(ErrorKind::config, "the ensemble's name has a line's end");
-  const bool here = spec.design == train::ensemble::Design::shared_memory;
+  const bool here = spec.design == ensemble::Design::shared_memory;
   // Members that share memory are of one machine, and start each other.
   const std::size_t members = spec.members.size(), ranks = here ? 1 : members;
   const std::size_t cores = here ? static_cast<std::size_t>(options.cores) * (members + 1)

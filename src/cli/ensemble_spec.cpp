@@ -9,13 +9,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
-#include "study/yaml_reader.h"
+#include "study/spec/yaml_reader.h"
 
 namespace trainyard::cli {
 namespace {
 
+using ensemble::Design;
 using study::YamlReader;
-using train::ensemble::Design;
 using Readers = std::map<std::string, std::function<void(const YamlReader&)>>;
 
 constexpr std::uint64_t kLargestSide = 16'384;  // rows and columns of an image
@@ -90,9 +90,9 @@ void read_queues(const YamlReader& at, EnsembleSpec& spec) {
 }
 
 void read_preprocess(const YamlReader& at, EnsembleSpec& spec) {
-  image::PreprocessOptions& to = spec.preprocess;
+  data::PreprocessOptions& to = spec.preprocess;
   std::int64_t size = 0, channels = 3;
-  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(image::preprocess_names()); }},
+  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(data::preprocess_names()); }},
                  {"size", [&](const YamlReader& v) { size = v.integer(1, kLargestSide); }},
                  {"channels", [&](const YamlReader& v) { channels = v.integer(1, 4); }},
                  {"fast", [&](const YamlReader& v) { to.fast = flag(v); }}});
@@ -120,51 +120,51 @@ EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_nam
   spec.file = file_name;
   const YamlReader top = YamlReader::parse(text, file_name);
   spec.preprocess.name = "inception";
-  read_keys(top,
-            {{"name", [&](const YamlReader& v) { spec.name = v.text(); }},
-             {"about", [&](const YamlReader& v) { spec.about = v.text(); }},
-             {"data", [&](const YamlReader& v) { spec.data = v.text(); }},
-             {"train_split", [&](const YamlReader& v) { spec.train_split = v.text(); }},
-             {"test_split", [&](const YamlReader& v) { spec.test_split = v.text(); }},
-             {"preprocess", [&](const YamlReader& v) { read_preprocess(v, spec); }},
-             {"design",
-              [&](const YamlReader& v) {
-                spec.design = *train::ensemble::find_design(v.one_of(train::ensemble::design_names()));
-              }},
-             {"preprocessors",
-              [&](const YamlReader& v) {
-                spec.preprocessors = static_cast<int>(whole_setting(v, "preprocessors"));
-              }},
-             {"threads",
-              [&](const YamlReader& v) { spec.threads = static_cast<int>(whole_setting(v, "threads")); }},
-             {"queues", [&](const YamlReader& v) { read_queues(v, spec); }},
-             {"window", [&](const YamlReader& v) { spec.window = v.integer(0); }},
-             {"seed",
-              [&](const YamlReader& v) { spec.seed = static_cast<std::uint64_t>(whole_setting(v, "seed")); }},
-             {"epochs", [&](const YamlReader& v) { spec.epochs = v.number(record::range_of("epochs")); }},
-             {"steps", [&](const YamlReader& v) { spec.steps = whole_setting(v, "steps"); }},
-             {"damaged",
-              [&](const YamlReader& v) {
-                spec.damage =
-                    v.one_of({"skip", "refuse"}) == "skip" ? records::Damage::skip : records::Damage::refuse;
-              }},
-             {"patience", [&](const YamlReader& v) { spec.patience.seconds = v.seconds(); }},
-             {"lost",
-              [&](const YamlReader& v) {
-                using train::ensemble::Lost;
-                const std::string word = v.one_of({"wait", "drop", "abort"});
-                spec.patience.then = word == "wait" ? Lost::wait : word == "drop" ? Lost::drop : Lost::abort;
-              }},
-             {"gpu_copy",
-              [&](const YamlReader& v) {
-                spec.one_gpu_copy = v.one_of({"one", "each"}) == "one";
-              }},
-             {"checkpoint_every",
-              [&](const YamlReader& v) { spec.checkpoint_every = whole_setting(v, "checkpoint_every"); }},
-             {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(whole_setting(v, "keep")); }},
-             {"members", [&](const YamlReader& v) {
-                for (const YamlReader& member : v.items()) add_members(member, spec.members);
-              }}});
+  read_keys(
+      top,
+      {{"name", [&](const YamlReader& v) { spec.name = v.text(); }},
+       {"about", [&](const YamlReader& v) { spec.about = v.text(); }},
+       {"data", [&](const YamlReader& v) { spec.data = v.text(); }},
+       {"train_split", [&](const YamlReader& v) { spec.train_split = v.text(); }},
+       {"test_split", [&](const YamlReader& v) { spec.test_split = v.text(); }},
+       {"preprocess", [&](const YamlReader& v) { read_preprocess(v, spec); }},
+       {"design",
+        [&](const YamlReader& v) {
+          spec.design = *ensemble::find_design(v.one_of(ensemble::design_names()));
+        }},
+       {"preprocessors",
+        [&](const YamlReader& v) {
+          spec.preprocessors = static_cast<int>(whole_setting(v, "preprocessors"));
+        }},
+       {"threads",
+        [&](const YamlReader& v) { spec.threads = static_cast<int>(whole_setting(v, "threads")); }},
+       {"queues", [&](const YamlReader& v) { read_queues(v, spec); }},
+       {"window", [&](const YamlReader& v) { spec.window = v.integer(0); }},
+       {"seed",
+        [&](const YamlReader& v) { spec.seed = static_cast<std::uint64_t>(whole_setting(v, "seed")); }},
+       {"epochs", [&](const YamlReader& v) { spec.epochs = v.number(record::range_of("epochs")); }},
+       {"steps", [&](const YamlReader& v) { spec.steps = whole_setting(v, "steps"); }},
+       {"damaged",
+        [&](const YamlReader& v) {
+          spec.damage = v.one_of({"skip", "refuse"}) == "skip" ? data::Damage::skip : data::Damage::refuse;
+        }},
+       {"patience", [&](const YamlReader& v) { spec.patience.seconds = v.seconds(); }},
+       {"lost",
+        [&](const YamlReader& v) {
+          using ensemble::Lost;
+          const std::string word = v.one_of({"wait", "drop", "abort"});
+          spec.patience.then = word == "wait" ? Lost::wait : word == "drop" ? Lost::drop : Lost::abort;
+        }},
+       {"gpu_copy",
+        [&](const YamlReader& v) {
+          spec.one_gpu_copy = v.one_of({"one", "each"}) == "one";
+        }},
+       {"checkpoint_every",
+        [&](const YamlReader& v) { spec.checkpoint_every = whole_setting(v, "checkpoint_every"); }},
+       {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(whole_setting(v, "keep")); }},
+       {"members", [&](const YamlReader& v) {
+          for (const YamlReader& member : v.items()) add_members(member, spec.members);
+        }}});
   if (spec.members.empty()) top.complain("no `members`: give at least one");
   if (spec.data.empty()) top.complain("no `data`: the folder of the records");
   if (spec.name.empty()) spec.name = std::filesystem::path(file_name).stem().string();

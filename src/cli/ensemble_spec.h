@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/run_options.h"
-#include "image/preprocess.h"
-#include "records/record_set.h"
-#include "train/ensemble/stream_part.h"
+#include "data/recipe/preprocess.h"
+#include "data/source/record_set.h"
+#include "ensemble/stream_part.h"
 
 namespace trainyard::cli {
 
@@ -31,8 +31,8 @@ struct EnsembleSpec {
   std::string name, about;
   std::filesystem::path data;
   std::string train_split = "train", test_split;  // empty: "test", if there is one
-  image::PreprocessOptions preprocess;
-  train::ensemble::Design design = train::ensemble::Design::shared_memory;
+  data::PreprocessOptions preprocess;
+  ensemble::Design design = ensemble::Design::shared_memory;
   int preprocessors = 0;  // 0: as many as the design needs
   int threads = 0;        // of each that preprocesses; 0: one for each core it may use
   std::int64_t block = 32, made_images = 512, ahead_images = 512;
@@ -41,8 +41,8 @@ struct EnsembleSpec {
   std::uint64_t seed = 1;
   double epochs = 1;
   std::int64_t steps = 0;  // 0: by epochs
-  records::Damage damage = records::Damage::skip;
-  train::ensemble::Patience patience;
+  data::Damage damage = data::Damage::skip;
+  ensemble::Patience patience;
   bool one_gpu_copy = true;  // of each sample to each GPU, for all members there that read in place
   std::int64_t checkpoint_every = 500;
   int keep = 2;
@@ -50,7 +50,7 @@ struct EnsembleSpec {
   std::vector<int> left_out;  // members that were lost, by their number
 
   std::vector<int> taking_part() const;  // the numbers of the others
-  bool shares_gpu_copies() const { return one_gpu_copy && design == train::ensemble::Design::shared_memory; }
+  bool shares_gpu_copies() const { return one_gpu_copy && design == ensemble::Design::shared_memory; }
 };
 
 // Error (config) with file, line and column.

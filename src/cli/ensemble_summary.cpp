@@ -77,19 +77,18 @@ std::vector<std::string> nodes_of(const EnsembleParts& parts) {
 
 EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpec& spec) {
   EnsembleParts parts;
-  std::vector<train::ensemble::Votes> votes;
+  std::vector<ensemble::Votes> votes;
   for (int i = 0; i < static_cast<int>(spec.members.size()); ++i) {
     const std::filesystem::path folder = member_folder(results, i),
                                 record = folder / train::RunFolder::kRecord;
     auto& member = parts.members.emplace_back();
     if (!std::filesystem::exists(record)) continue;
     member = record::read_run_record(record);
-    if (std::isfinite(accuracy_of(*member)))
-      votes.push_back(train::ensemble::read_votes(folder / kVotesFile));
+    if (std::isfinite(accuracy_of(*member))) votes.push_back(ensemble::read_votes(folder / kVotesFile));
   }
   if (std::filesystem::exists(results / kPreprocessorRecord))
     parts.preprocessor = record::read_run_record(results / kPreprocessorRecord);
-  if (!votes.empty()) parts.vote = train::ensemble::count_votes(votes);
+  if (!votes.empty()) parts.vote = ensemble::count_votes(votes);
   return parts;
 }
 

@@ -5,9 +5,9 @@
 
 #include "cli/ensemble_member.h"
 #include "cli/run_report.h"
+#include "ensemble/vote.h"
 #include "meter/energy.h"
 #include "record/run_record.h"
-#include "train/ensemble/vote.h"
 
 namespace trainyard::cli {
 
@@ -15,7 +15,7 @@ namespace trainyard::cli {
 struct EnsembleParts {
   std::vector<std::optional<record::RunRecord>> members;  // none: lost
   std::optional<record::RunRecord> preprocessor;          // where it is a process of its own
-  std::optional<train::ensemble::VoteResult> vote;
+  std::optional<ensemble::VoteResult> vote;
 };
 EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpec& spec);
 

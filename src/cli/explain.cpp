@@ -1,27 +1,32 @@
 #include "cli/explain.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/explain_counts.h"
 #include "cli/outputs.h"
 #include "cli/run_options.h"
-#include "engine/initialise.h"
-#include "graph/analysis.h"
-#include "meter/memory.h"
+#include "cli/text_table.h"
+#include "engine/canonical.h"
+#include "graph/autodiff.h"
+#include "meter/process_stat.h"
+#include "networks/generator/parameter.h"
+#include "networks/zoo/zoo.h"
+#include "process/stop_request.h"
+#include "train/device_threads.h"
 #include "train/session.h"
-#include "train/thread_limit.h"
 
 namespace trainyard::cli {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -59,15 +64,15 @@ std::vector<double> time_kernels(engine::Executor& executor, std::uint64_t seed)
   constexpr int kWarmup = 2, kRounds = 5;
   // Kernel by kernel, so that a step of minutes can be stopped; a GPU would time each of them for long.
   std::vector<double> unused;
-  for (int i = 0; i < kWarmup && !StopRequest::asked(); ++i)
+  for (int i = 0; i < kWarmup && !process::StopRequest::asked(); ++i)
     if (executor.on_host())
-      executor.run_timed({seed, i}, unused, StopRequest::asked);
+      executor.run_timed({seed, i}, unused, process::StopRequest::asked);
     else
       executor.run({seed, i});
   std::vector<double> seconds;
   std::vector<int> rounds(executor.plan().steps.size());
-  for (int i = 0; i < kRounds && !StopRequest::asked(); ++i) {
-    const std::size_t timed = executor.run_timed({seed, kWarmup + i}, seconds, StopRequest::asked);
+  for (int i = 0; i < kRounds && !process::StopRequest::asked(); ++i) {
+    const std::size_t timed = executor.run_timed({seed, kWarmup + i}, seconds, process::StopRequest::asked);
     for (std::size_t s = 0; s < timed; ++s) ++rounds[s];
   }
   seconds.resize(rounds.size());
@@ -80,11 +85,11 @@ Explained look_at(const ExplainOptions& options) {
   const train::SessionOptions session_options = to_session(options.run);
   Explained result;
   if (options.time) {
-    const StopRequest guard;
+    const process::StopRequest guard;
     train::Session session(session_options);
     engine::initialise_inputs(session.executor(), options.run.seed);
     result.kernel_seconds = time_kernels(session.executor(), options.run.seed);
-    result.interrupted = StopRequest::asked();
+    result.interrupted = process::StopRequest::asked();
     result.plan = session.executor().plan();
     result.parameters = session.parameters();
     result.on_host = session.executor().on_host();
@@ -247,6 +252,102 @@ std::function<int()> declare_explain(CLI::App& command) {
       print_people(*options, explained);
     return explained.interrupted ? report_interrupted(how_far(explained)) : 0;
   };
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using networks::generator::Counts;
+using networks::generator::PublishedCounts;
+
+struct CountsRow {
+  const char *key, *label;
+  std::int64_t Counts::*count;
+};
+
+constexpr std::array kRows = {CountsRow{"parameters", "parameters", &Counts::parameters},
+                              CountsRow{"forward_flops", "forward flops", &Counts::forward_flops},
+                              CountsRow{"backward_flops", "backward flops", &Counts::backward_flops},
+                              CountsRow{"compulsory_bytes", "bytes moved", &Counts::compulsory_bytes},
+                              CountsRow{"saved_bytes", "saved activations", &Counts::saved_bytes},
+                              CountsRow{"peak_bytes", "peak memory", &Counts::peak_bytes}};
+
+struct CountedSteps {
+  std::optional<Counts> by_formula;  // of generated networks
+  Counts by_graph, by_kernels;
+  std::optional<PublishedCounts> published;
+};
+
+// Kernels do several nodes at once, so they move and keep less than the graph.
+Counts count_kernels(const plan::CompiledStep& step, std::int64_t parameters) {
+  Counts counts{.parameters = parameters};
+  for (const plan::Step& each : step.plan.steps) {
+    (each.phase == graph::Phase::forward ? counts.forward_flops : counts.backward_flops) += each.cost.flops;
+    counts.compulsory_bytes += each.cost.bytes_moved;
+  }
+  for (const plan::Buffer& buffer : step.plan.buffers)
+    if (buffer.saved && buffer.region == plan::Region::slab)
+      counts.saved_bytes += static_cast<std::int64_t>(buffer.bytes);
+  counts.peak_bytes = static_cast<std::int64_t>(step.plan.total_bytes());
+  return counts;
+}
+
+CountedSteps count(const RunOptions& options, const train::SessionOptions& session) {
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  const int classes = options.classes > 0 ? options.classes : network.classes;
+  CountedSteps counted;
+  if (network.generator != nullptr && network.generator->count != nullptr) {
+    const auto parameters = networks::parameters_of(network, options.parameters);
+    counted.by_formula =
+        network.generator->count(parameters, classes,
+                                 {.batch = session.model.batch,
+                                  .training = session.model.training,
+                                  .slots = session.model.training ? session.update.slots() : 0});
+    if (network.name == "fc")
+      counted.published = networks::generator::published_fc(
+          networks::generator::fc_sizes(parameters, classes), session.model.batch, session.model.training);
+  }
+  networks::Model model = networks::build_model(session.model);
+  if (session.model.training) networks::add_training_step(model, session.update);
+  counted.by_graph = networks::generator::count_graph(model.graph);
+  train::limit_threads(session.threads);
+  const auto backend =
+      backend::make_backend(session.backend, session.device, session.precision, session.tuning);
+  counted.by_kernels = count_kernels(train::compile_step(session, *backend), counted.by_graph.parameters);
+  return counted;
+}
+
+void print_table(const RunOptions& options, const CountedSteps& counted) {
+  TextTable table({"", "formula", "graph", "kernels"});
+  for (const CountsRow& row : kRows)
+    table.add({row.label, counted.by_formula ? fmt::format("{}", (*counted.by_formula).*row.count) : "",
+               fmt::format("{}", counted.by_graph.*row.count),
+               fmt::format("{}", counted.by_kernels.*row.count)});
+  fmt::print("{}, batch {}, {}\n\n{}", options.network, options.batch,
+             options.mode == "infer" ? "inference" : options.optimizer, table.text());
+  if (counted.published)
+    fmt::print("\nas ParaDnn publishes it: {} parameters without biases, {} a step\n",
+               counted.published->parameters, format_flops(counted.published->flops));
+}
+
+Json to_json(const Counts& counts) {
+  Json json;
+  for (const CountsRow& row : kRows) json[row.key] = counts.*row.count;
+  return json;
+}
+
+}  // namespace
+
+void explain_counts(const RunOptions& options) {
+  const CountedSteps counted = count(options, to_session(options));
+  if (!options.json) return print_table(options, counted);
+  Json json{{"network", options.network}, {"batch", options.batch}, {"mode", options.mode}};
+  json["formula"] = counted.by_formula ? to_json(*counted.by_formula) : Json(nullptr);
+  json["graph"] = to_json(counted.by_graph);
+  json["kernels"] = to_json(counted.by_kernels);
+  if (counted.published)
+    json["published"] = {{"parameters", counted.published->parameters}, {"flops", counted.published->flops}};
+  fmt::print("{}\n", json.dump());
 }
 
 }  // namespace trainyard::cli

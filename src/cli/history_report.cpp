@@ -201,7 +201,7 @@ void print_history(const HistoryReport& report) {
     table.add({names.cell(cell), fmt::format("{}", cell.points.size()), fmt::format("{}", runs),
                four_digits(cell.points.front().value), four_digits(cell.points.back().value),
                changes_text(cell, report, names), spark_line(cell)});
-    few_builds = few_builds || (!cell.changes.empty() && cell.points.size() < record::kBuildsThatShowWobble);
+    few_builds = few_builds || (!cell.changes.empty() && cell.points.size() < stats::kBuildsThatShowWobble);
   }
   fmt::print("{}, steps of {:.3g} % and more\n\n{}", report.metric.name, 100 * report.minimum_effect,
              table.text());
@@ -209,7 +209,7 @@ void print_history(const HistoryReport& report) {
     fmt::print(
         "\nfewer than {} builds cannot show how much the machine differs from day to day: these changes rest "
         "on runs alone\n",
-        record::kBuildsThatShowWobble);
+        stats::kBuildsThatShowWobble);
   const std::vector<Regression> regressions = regressions_of(report);
   for (const Regression& regression : regressions) {
     const auto& [cell, change] = regression;

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "study/history.h"
+#include "study/run/history.h"
 
 namespace trainyard::cli {
 

@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/cores.h"
 #include "base/error.h"
-#include "base/node_name.h"
 #include "study/slurm/command.h"
 
 namespace trainyard::cli {

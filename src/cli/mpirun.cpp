@@ -15,17 +15,72 @@
 #include <regex>
 #include <sstream>
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "base/cores.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
+#include "cli/outputs.h"
+#include "cli/train.h"
+#include "data/get/scratch_folder.h"
 #include "process/child.h"
 #include "process/family.h"
+#include "process/stop_request.h"
+#include "train/job_check.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+// A pipe holds this much at least: what is written before anybody reads must not be more.
+constexpr std::size_t kMostInput = 4096;
+
+}  // namespace
+
+JobProcess::JobProcess(const std::vector<std::string>& command, const std::string& input,
+                       const std::filesystem::path& log, int when_we_die) {
+  TRAINYARD_CHECK(input.size() <= kMostInput && !command.empty());
+  const Descriptor file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (file.number() < 0) fail(ErrorKind::io, "cannot open '{}': {}", log.string(), std::strerror(errno));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
+  const Descriptor read_end(ends[0]), write_end(ends[1]);
+  // Written before there is anybody to read it: a process that ends at once would leave a pipe without a
+  // reader, and writing to that kills the writer.
+  if (::write(ends[1], input.data(), input.size()) != static_cast<ssize_t>(input.size()))
+    fail(ErrorKind::io, "cannot write to a pipe: {}", std::strerror(errno));
+  const process::Child child = process::start({.command = command,
+                                               .input = ends[0],
+                                               .output = file.number(),
+                                               .error = file.number(),
+                                               .own_group = true,
+                                               .default_signals = true,
+                                               .cores = process_cores(),
+                                               .death_signal = when_we_die});
+  if (child.start_errno != 0)
+    fail(ErrorKind::io, "cannot start '{}': {}", command.front(), std::strerror(child.start_errno));
+  pid_ = child.pid;
+}
+
+JobProcess::~JobProcess() {
+  if (end_code()) return;
+  signal(SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+std::optional<int> JobProcess::end_code() {
+  int status = 0;
+  if (!end_code_ && ::waitpid(pid_, &status, WNOHANG) == pid_) end_code_ = process::exit_code_of(status);
+  return end_code_;
+}
+
+void JobProcess::signal(int number) const {
+  if (!end_code_) ::kill(-pid_, number);
+}
+
 namespace {
 
 constexpr int kPollMilliseconds = 50;
@@ -126,7 +181,7 @@ void follow(int pipe, pid_t mpirun, Output& output) {
   bool passed_on = false;
   char text[4096];
   for (;;) {
-    if (StopRequest::asked() && !passed_on) passed_on = ::kill(mpirun, SIGUSR1) == 0;
+    if (process::StopRequest::asked() && !passed_on) passed_on = ::kill(mpirun, SIGUSR1) == 0;
     pollfd ready{pipe, POLLIN, 0};
     if (::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
     const ssize_t count = ::read(pipe, text, sizeof text);
@@ -159,7 +214,7 @@ MpiJobEnd run_mpi_job(const MpiJob& job) {
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
   const Descriptor read_end(ends[0]);
   Descriptor write_end(ends[1]);
-  const StopRequest guard;
+  const process::StopRequest guard;
   // A terminal's Ctrl-C comes through us. mpirun removes its files, and the ranks' shared memory, when it is
   // asked to end once; asked twice it leaves at once. So the guard alone asks it.
   const process::Child mpirun = process::start({.command = command_of(job),
@@ -198,6 +253,65 @@ std::vector<std::string> own_words() {
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   words.erase(words.begin());
   return words;
+}
+
+namespace {
+
+std::string read_json(const std::filesystem::path& file) {
+  const std::vector<std::byte> bytes = read_file(file);
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
+// What a worker would find wrong, once instead of N times.
+void check_first(const TrainCommand& options) {
+  check(options);
+  to_deployment(options.deployment, options.run.batch);
+  to_session(options.run);
+  networks::find_network(options.run.network);
+}
+
+void check_room_for_workers(const TrainCommand& options, int workers) {
+  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
+  train::SessionOptions session = to_session(options.run);
+  session.model.batch = deployment.batch_per_device(options.run.batch);
+  const std::string who = fmt::format("--workers {}", options.workers.workers);
+  train::check_job(who, {{workers, train::process_bytes()}});  // at once, whatever the network
+  train::check_job(who, {{workers, train::worker_bytes(session)}});
+}
+
+}  // namespace
+
+int start_workers(const TrainCommand& options) {
+  check_first(options);
+  MpiJob job{options.workers.workers, own_words(), {}, options.run.quiet, {}};
+  place_ranks(job, options.ps.hosts, options.ps.remote_shell);
+  check_room_for_workers(options, ranks_here(job));
+  const bool first_is_here = job.hosts.empty() || is_this_machine(job.hosts.front());
+  if (!first_is_here && options.out.empty())
+    fail(ErrorKind::usage, "--hosts '{}': this machine is none of them; give --out, a folder that all see",
+         options.ps.hosts.string());
+  if (!first_is_here) make_folders(options.out);
+  const data::ScratchFolder folder(first_is_here ? std::filesystem::temp_directory_path() : options.out,
+                                   "trainyard-result-");
+  const std::filesystem::path result = folder.path() / "record.json";  // where rank 0 leaves it
+  job.words.front() = "worker";
+  job.words.insert(job.words.end(), {"--result", result.string()});
+  if (!options.out.empty()) job.logs = options.out / "logs";
+  const process::StopRequest guard;
+  const MpiJobEnd end = run_mpi_job(job);
+  if (std::filesystem::exists(result)) {
+    const std::string json = read_json(result);
+    return report_training(record::run_record_from_json(json), json, options);
+  }
+  if (process::StopRequest::asked()) {
+    fmt::print(stderr, "trainyard: interrupted before the first step; nothing was saved\n");
+    return kInterrupted;
+  }
+  const std::string reason =
+      end.reason.empty() ? fmt::format("mpirun ended with exit code {}", end.exit_code) : end.reason;
+  fail(end.exit_code == kCallerCanMendIt ? ErrorKind::config : ErrorKind::peer, "{}", reason);
 }
 
 }  // namespace trainyard::cli

@@ -1,13 +1,38 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/hosts.h"
+#include "cli/train_options.h"
 
 namespace trainyard::cli {
+
+// A program that runs beside this one, as part of a job. It has a process group of its own and all cores that
+// this process was given.
+class JobProcess {
+ public:
+  // `input` is what it reads; what it prints is added to `log`; `when_we_die` is the signal that it gets when
+  // this process goes, however it does. Error (io) when it cannot be started.
+  JobProcess(const std::vector<std::string>& command, const std::string& input,
+             const std::filesystem::path& log, int when_we_die);
+  ~JobProcess();  // kills it if it still runs
+  JobProcess(const JobProcess&) = delete;
+  JobProcess& operator=(const JobProcess&) = delete;
+
+  // Its exit code once it ended; 128 + signal when one ended it.
+  std::optional<int> end_code();
+  void signal(int number) const;
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> end_code_;
+};
 
 // Ranks that mpirun starts, all with the same words after this program's name.
 struct MpiJob {
@@ -41,5 +66,9 @@ int ranks_here(const MpiJob& job);
 
 // The words with which this program was started, after its own name.
 std::vector<std::string> own_words();
+
+// Starts the workers of `train` as processes, and reports what they came to. Returns the exit code. Error
+// (peer) when one of them is lost.
+int start_workers(const TrainCommand& options);
 
 }  // namespace trainyard::cli

@@ -1,12 +1,21 @@
 #pragma once
 
-#include <functional>
+// The subcommands of `trainyard networks`.
 
 namespace CLI {
 class App;
 }
 
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
 namespace trainyard::cli {
+
+std::function<int()> declare_networks_export(CLI::App& command);
+std::function<int()> declare_networks_import(CLI::App& command);
+std::function<int()> declare_networks_features(CLI::App& command);
+std::function<int()> declare_networks_stats(CLI::App& command);
 
 // Declares `trainyard networks [NAME] [--json]` and its subcommands; the closure runs it and returns the exit
 // code.

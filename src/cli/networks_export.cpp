@@ -1,21 +1,111 @@
+#include "cli/networks_export.h"
+
+#include <charconv>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/mapped_file.h"
 #include "base/units.h"
-#include "cli/exported_weights.h"
-#include "cli/graph_source.h"
-#include "cli/networks_commands.h"
+#include "cli/networks.h"
+#include "cli/networks_import.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "exchange/dot.h"
-#include "exchange/from_graph.h"
+#include "engine/canonical.h"
+#include "engine/checkpoint.h"
+#include "interchange/dot.h"
+#include "interchange/interchange_graph.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+std::vector<std::byte> first_content(const graph::Value& value, std::uint64_t seed) {
+  std::vector<std::byte> content(static_cast<std::size_t>(value.type.bytes()));
+  engine::fill(value.initializer, value.name, seed, value.type, Layout::plain(value.type.shape.rank()),
+               content.data());
+  return content;
+}
+
+class CheckpointWeights {
+ public:
+  explicit CheckpointWeights(const std::filesystem::path& folder)
+      : path_(folder / "tensors.bin"), tensors_(path_) {
+    const std::filesystem::path path = folder / "manifest.json";
+    const std::vector<std::byte> text = read_file(path);
+    engine::CheckpointManifest manifest =
+        engine::parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, path);
+    for (engine::StoredTensor& tensor : manifest.tensors) stored_[tensor.name] = std::move(tensor);
+    header_ = std::move(manifest.header);
+  }
+
+  // Sequences have the classes and the length that the parameters say.
+  void describe(networks::ModelOptions& model) const {
+    const networks::NetworkInfo& info = networks::find_network(model.network);
+    if (header_.network != model.network)
+      fail(ErrorKind::config, "'{}' is of network '{}', not '{}'", path_.string(), header_.network,
+           model.network);
+    for (const auto& [name, value] : header_.asked) {
+      if (info.generator != nullptr)
+        for (const networks::generator::Parameter& parameter : info.generator->parameters)
+          if (parameter.name == name) model.parameters[name] = value;
+      if (info.reads_sequences()) continue;
+      if (name == "classes") std::from_chars(value.data(), value.data() + value.size(), model.classes);
+      if (name == "input") model.input = Shape::parse(value);
+    }
+  }
+
+  std::vector<std::byte> content(const graph::Value& value) const {
+    const auto found = stored_.find(value.name);
+    if (found == stored_.end())
+      fail(ErrorKind::config, "'{}' has no tensor '{}': is it of this network?", path_.string(), value.name);
+    const engine::StoredTensor& stored = found->second;
+    if (!(stored.type == value.type))
+      fail(ErrorKind::config, "'{}': tensor '{}' is {}, the network's {}", path_.string(), value.name,
+           stored.type.to_string(), value.type.to_string());
+    const std::int64_t bytes = value.type.bytes();
+    if (stored.offset < 0 || stored.offset > tensors_.bytes() - bytes)
+      fail(ErrorKind::config, "'{}' ends before tensor '{}'", path_.string(), value.name);
+    const auto* first = reinterpret_cast<const std::byte*>(tensors_.data()) + stored.offset;
+    if (crc32c(first, static_cast<std::size_t>(bytes)) != stored.crc32c)
+      fail(ErrorKind::config, "'{}': the checksum of tensor '{}' does not agree", path_.string(), value.name);
+    return {first, first + bytes};
+  }
+
+ private:
+  std::filesystem::path path_;
+  MappedFile tensors_;
+  std::map<std::string, engine::StoredTensor> stored_;
+  engine::CheckpointHeader header_;
+};
+
+}  // namespace
+
+ExportedWeights exported_weights(const std::string& weights, std::uint64_t seed,
+                                 networks::ModelOptions model) {
+  if (weights == "none") return {nullptr, std::move(model)};
+  if (weights == "initial")
+    return {[seed](const graph::Value& value) { return first_content(value, seed); }, std::move(model)};
+  std::filesystem::path folder = weights;
+  if (!std::filesystem::exists(folder / "manifest.json")) {
+    const std::optional<std::filesystem::path> latest =
+        std::filesystem::is_directory(folder) ? engine::latest_checkpoint(folder) : std::nullopt;
+    if (!latest)
+      fail(ErrorKind::usage, "--weights '{}': wants none, initial, a checkpoint or a folder of them",
+           weights);
+    folder = *latest;
+  }
+  const auto checkpoint = std::make_shared<CheckpointWeights>(folder);
+  checkpoint->describe(model);
+  return {[checkpoint](const graph::Value& value) { return checkpoint->content(value); }, std::move(model)};
+}
+
 namespace {
 
 struct ExportOptions {
@@ -29,7 +119,7 @@ struct ExportOptions {
 void write_dot(const ExportOptions& options) {
   if (options.weights != "none") fail(ErrorKind::usage, "--weights: a drawing has none; --to FILE.onnx has");
   AtomicFile file(options.to);
-  file.write(exchange::to_dot(graph_of(options.name, options.graph)));
+  file.write(interchange::to_dot(graph_of(options.name, options.graph)));
   file.commit();
 }
 
@@ -42,15 +132,15 @@ void write_onnx(const ExportOptions& options) {
   const ExportedWeights weights =
       exported_weights(options.weights, options.seed, model_options(options.name, options.graph));
   const networks::Model model = networks::build_model(weights.model);
-  exchange::export_onnx(model.graph, model.logits, {.name = options.name, .weights = weights.source},
-                        options.to);
+  interchange::export_onnx(model.graph, model.logits, {.name = options.name, .weights = weights.source},
+                           options.to);
 }
 
 int run_export(const ExportOptions& options) {
-  const std::optional<exchange::Format> format = exchange::format_of(options.to);
-  if (!format || *format == exchange::Format::graph_def)
+  const std::optional<interchange::Format> format = interchange::format_of(options.to);
+  if (!format || *format == interchange::Format::graph_def)
     fail(ErrorKind::usage, "--to '{}': the name ends with .onnx, .dot or .gv", options.to.string());
-  if (*format == exchange::Format::dot)
+  if (*format == interchange::Format::dot)
     write_dot(options);
   else
     write_onnx(options);
@@ -58,13 +148,13 @@ int run_export(const ExportOptions& options) {
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"network", options.name},
                                               {"file", options.to.string()},
-                                              {"format", exchange::name(*format)},
+                                              {"format", interchange::name(*format)},
                                               {"batch", options.graph.batch},
                                               {"weights", options.weights},
                                               {"bytes", bytes}}
                            .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   else
-    fmt::print("{}: {} as {}, {}\n", options.to.string(), options.name, exchange::name(*format),
+    fmt::print("{}: {} as {}, {}\n", options.to.string(), options.name, interchange::name(*format),
                format_bytes(bytes));
   return 0;
 }

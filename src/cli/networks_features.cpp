@@ -6,14 +6,13 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "cli/networks_commands.h"
-#include "cli/op_corpus.h"
+#include "cli/bench.h"
+#include "cli/networks.h"
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"
+#include "predict/graph_features/communities.h"
 #include "predict/graph_features/graph_features.h"
-#include "predict/graph_features/legacy_features.h"
-#include "predict/graph_features/segments.h"
 
 namespace trainyard::cli {
 namespace {
@@ -33,7 +32,7 @@ void print_features_json(const Json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-int run_legacy(const FeatureOptions& options, const exchange::ExchangeGraph& graph,
+int run_legacy(const FeatureOptions& options, const interchange::ExchangeGraph& graph,
                const predict::OpVocabulary& vocabulary) {
   const predict::LegacyFeatures features =
       legacy_features(graph, vocabulary,
@@ -85,7 +84,7 @@ Json to_json(const predict::OpFeatures& node) {
           {"outputs", node.outputs}};
 }
 
-void print_feature_table(const exchange::ExchangeGraph& graph, const predict::GraphFeatures& features,
+void print_feature_table(const interchange::ExchangeGraph& graph, const predict::GraphFeatures& features,
                          const predict::OpVocabulary& vocabulary, bool by_op) {
   TextTable table({by_op ? "op" : "segment", "flops", "bytes", "parameters", "in", "out", "types"});
   for (std::size_t i = 0; i < features.nodes.size(); ++i) {
@@ -107,7 +106,7 @@ void print_feature_table(const exchange::ExchangeGraph& graph, const predict::Gr
 
 int run_features(const FeatureOptions& options) {
   want_one_of("--devices", options.devices, {"all", "gpu"});
-  const exchange::ExchangeGraph graph = graph_of(options.source, options.graph);
+  const interchange::ExchangeGraph graph = graph_of(options.source, options.graph);
   const predict::OpVocabulary vocabulary = read_vocabulary(options.vocabulary);
   if (options.legacy) return run_legacy(options, graph, vocabulary);
   if (options.devices != "all") fail(ErrorKind::usage, "--devices {}: only with --legacy", options.devices);

@@ -1,3 +1,6 @@
+#include "cli/networks_import.h"
+
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -5,12 +8,50 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "cli/graph_source.h"
-#include "cli/networks_commands.h"
+#include "cli/networks.h"
 #include "cli/option_checks.h"
+#include "cli/run_options.h"
 #include "cli/text_table.h"
+#include "interchange/interchange_graph.h"
 
 namespace trainyard::cli {
+
+void add_graph_options(CLI::App& command, GraphOptions& options, bool with_step) {
+  command.add_option("--batch", options.batch, "Images a step; of an ONNX file where it leaves that open")
+      ->transform(within("batch"))
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->type_name("N");
+  command.add_option("--classes", options.classes, "Classes of a network (default: its own)")
+      ->transform(within("classes"))
+      ->type_name("N");
+  if (with_step)
+    command
+        .add_option("--step", options.step, "Of a network its pass 'forward', or the whole 'training' step")
+        ->capture_default_str()
+        ->type_name("WHAT");
+  add_parameter_options(command, options.parameters);
+}
+
+bool is_graph_file(const std::string& source) {
+  return interchange::format_of(source) || std::filesystem::exists(source);
+}
+
+networks::ModelOptions model_options(const std::string& network, const GraphOptions& options) {
+  return {.network = network,
+          .batch = options.batch,
+          .classes = options.classes,
+          .parameters = options.parameters};
+}
+
+interchange::ExchangeGraph graph_of(const std::string& source, const GraphOptions& options) {
+  want_one_of("--step", options.step, {"forward", "training"});
+  if (is_graph_file(source)) return interchange::read_graph_file(source, {.batch = options.batch}).graph;
+  networks::Model model = networks::build_model(model_options(source, options));
+  if (options.step == "training") networks::add_training_step(model, {});
+  return interchange::from_graph(model.graph, source);
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -22,18 +63,18 @@ struct ImportOptions {
 };
 
 struct Imported {
-  exchange::GraphFile file;
-  exchange::GraphTotals totals;
+  interchange::GraphFile file;
+  interchange::GraphTotals totals;
   std::map<std::string, std::int64_t> types;
-  exchange::TrainingForm training;
+  interchange::TrainingForm training;
 };
 
 Imported import_file(const ImportOptions& options) {
-  Imported result{.file = exchange::read_graph_file(options.file, {.batch = options.batch})};
-  result.totals = exchange::totals_of(result.file.graph);
-  for (const exchange::OpNode& op : result.file.graph.nodes) ++result.types[op.type];
+  Imported result{.file = interchange::read_graph_file(options.file, {.batch = options.batch})};
+  result.totals = interchange::totals_of(result.file.graph);
+  for (const interchange::OpNode& op : result.file.graph.nodes) ++result.types[op.type];
   if (result.file.network)
-    result.training = exchange::training_form(*result.file.network);
+    result.training = interchange::training_form(*result.file.network);
   else
     result.training.obstacle = fmt::format("a {} file says too little for that", name(result.file.format));
   return result;
@@ -42,12 +83,12 @@ Imported import_file(const ImportOptions& options) {
 void print_import_json(const ImportOptions& options, const Imported& imported) {
   Json obstacles = Json::array();
   if (imported.file.network)
-    for (const exchange::Obstacle& obstacle : imported.file.network->obstacles)
+    for (const interchange::Obstacle& obstacle : imported.file.network->obstacles)
       obstacles.push_back({{"op", obstacle.type},
                            {"nodes", obstacle.nodes},
                            {"reason", obstacle.reason},
                            {"first_node", obstacle.first_node}});
-  const exchange::GraphTotals& totals = imported.totals;
+  const interchange::GraphTotals& totals = imported.totals;
   Json json{{"file", options.file.string()},
             {"format", name(imported.file.format)},
             {"graph", imported.file.graph.name},
@@ -74,7 +115,7 @@ void print_import(const ImportOptions& options, const Imported& imported) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("{:<20} {}\n", what, value);
   };
-  const exchange::GraphTotals& totals = imported.totals;
+  const interchange::GraphTotals& totals = imported.totals;
   line("file", fmt::format("{}, {}, graph '{}'", options.file.string(), name(imported.file.format),
                            imported.file.graph.name));
   line("ops",
@@ -99,7 +140,7 @@ void print_import(const ImportOptions& options, const Imported& imported) {
   line("training", "not possible: " + imported.training.obstacle);
   if (!imported.file.network || imported.file.network->obstacles.empty()) return;
   TextTable table({"op", "nodes", "first", "why"});
-  for (const exchange::Obstacle& obstacle : imported.file.network->obstacles)
+  for (const interchange::Obstacle& obstacle : imported.file.network->obstacles)
     table.add({obstacle.type, fmt::format("{}", obstacle.nodes), obstacle.first_node, obstacle.reason});
   fmt::print("\n{}", table.text());
 }

@@ -1,6 +1,13 @@
 #include "cli/option_checks.h"
 
+#include <string>
+#include <vector>
+
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::cli {
 
@@ -24,6 +31,41 @@ void warn_of_idle_options(const CLI::App& command, const std::vector<Idle>& rule
     for (const char* option : rule.options)
       if (rule.idle && is_given(command, option))
         fmt::print(stderr, "trainyard: {} has no effect: {}\n", option, rule.why);
+}
+
+void add_parameter_options(CLI::App& command, networks::generator::Given& given) {
+  std::vector<std::string> names;
+  std::map<std::string, std::string> help;
+  for (const networks::NetworkInfo& network : networks::all_networks()) {
+    if (network.generator == nullptr) continue;
+    for (const networks::generator::Parameter& parameter : network.generator->parameters) {
+      std::string& text = help[parameter.name];
+      if (text.empty()) names.push_back(parameter.name);
+      text += fmt::format("{} {}: {} (default: {})", text.empty() ? "Of network" : "; of", network.name,
+                          parameter.about, parameter.fallback);
+    }
+  }
+  for (const std::string& name : names)
+    command.add_option_function<std::string>(
+        "--" + name, [&given, name](const std::string& value) { given[name] = value; }, help[name]);
+}
+
+void add_stopping_options(CLI::App& command, StoppingOptions& options) {
+  command
+      .add_option("--until-width", options.until_width,
+                  "Stop when the 95 % interval of the mean step is within this share of it, such as 0.02; "
+                  "--steps is the most")
+      ->transform(within("until_width"));
+  command.add_option("--max-seconds", options.max_seconds, "Stop when the timed steps took so long together")
+      ->transform(within("max_seconds"));
+}
+
+record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps) {
+  record::StoppingLimits limits;
+  limits.max_steps = max_steps;
+  limits.relative_half_width = options.until_width;
+  if (options.max_seconds > 0) limits.max_seconds = options.max_seconds;
+  return limits;
 }
 
 }  // namespace trainyard::cli

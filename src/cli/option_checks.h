@@ -1,11 +1,18 @@
 #pragma once
 
+namespace CLI {
+class App;
+}
+
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "networks/generator/parameter.h"
 #include "record/number_range.h"
+#include "record/steady_state.h"
 
 namespace trainyard::cli {
 
@@ -27,5 +34,19 @@ struct Idle {
 void warn_of_idle_options(const CLI::App& command, const std::vector<Idle>& rules);
 
 bool is_given(const CLI::App& command, const char* option);
+
+// One option for each parameter that a generated network has; its help says of which networks.
+void add_parameter_options(CLI::App& command, networks::generator::Given& given);
+
+// When to end a measurement before its last step.
+struct StoppingOptions {
+  double until_width = 0;  // 0: not by it
+  double max_seconds = 0;  // 0: no limit
+};
+
+void add_stopping_options(CLI::App& command, StoppingOptions& options);
+
+// Error (usage) for what cannot be meant.
+record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps);
 
 }  // namespace trainyard::cli

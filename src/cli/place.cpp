@@ -1,6 +1,7 @@
 #include "cli/place.h"
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <optional>
 
@@ -8,20 +9,56 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/exit_code.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "cli/place_page.h"
 #include "cli/place_submit.h"
-#include "cli/predict_report.h"
+#include "cli/predict.h"
 #include "cli/text_table.h"
 #include "place/jobs_file.h"
 #include "place/simulate.h"
-#include "predict/predictor.h"
+#include "predict/read_predictor.h"
+#include "predict/runs/network_work.h"
+#include "predict/runs/run_set.h"
+#include "process/stop_request.h"
+#include "report/placement/placement_charts.h"
+#include "report/placement/placement_page.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+report::PlacementView placement_view(const PlacePageInput& input) {
+  report::PlacementView view{.title = input.jobs.filename().string(), .problem = input.problem};
+  view.orders = input.orders;
+  view.error = input.error;
+  for (const place::JobRequest& request : input.requests) {
+    const auto network = predict::find_named_network(request.run.network);
+    view.families.push_back(network ? predict::family_of(network->network) : "");
+  }
+  for (const PolicyResult& result : input.results)
+    view.policies.push_back({result.policy->name, result.policy->description, result.left_out,
+                             result.mean_completion_seconds, result.makespan_seconds, result.utilisation,
+                             result.out_of_memory});
+  const report::PolicyFigures* best = report::best_policy(view.policies);
+  if (best == nullptr) return view;
+  view.shown = best->name;
+  // Of shuffled jobs the first outcome counts them in another order than the problem.
+  if (input.orders == 0)
+    view.outcome = input.results[static_cast<std::size_t>(best - view.policies.data())].first;
+  return view;
+}
+
+}  // namespace
+
+WrittenFiles write_place_page(const PageFiles& files, const PlacePageInput& input, bool quiet) {
+  const report::PlacementView view = placement_view(input);
+  const std::vector<report::Chart> charts = report::make_placement_charts(view);
+  return write_page(files, charts, {.cache = {}, .quiet = quiet}, [&](const auto& libraries) {
+    return report::make_placement_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
+  });
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -147,7 +184,7 @@ void print_submitted(const study::Progress& submitted) {
 
 // Says in one line what is not done, too.
 int submitted_code(const study::Progress& submitted) {
-  if (StopRequest::asked()) {
+  if (process::StopRequest::asked()) {
     fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
     return kInterrupted;
   }
@@ -183,7 +220,7 @@ int run_place(const PlaceOptions& options) {
     print_results(problem, results, decisions);
     print_written(written, fmt::format("{} jobs", problem.jobs.size()));
   }
-  const StopRequest guard;
+  const process::StopRequest guard;
   study::Progress submitted;
   if (!options.submit.empty())
     submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});

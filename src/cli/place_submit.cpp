@@ -9,15 +9,15 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
 #include "cli/study_results.h"
-#include "meter/build_info.h"
+#include "meter/provenance.h"
 #include "ops/update.h"
-#include "predict/network_name.h"
+#include "predict/runs/network_work.h"
+#include "process/stop_request.h"
 #include "record/build.h"
-#include "study/folder.h"
-#include "study/local_launcher.h"
-#include "study/run_study.h"
+#include "study/run/folder.h"
+#include "study/run/launcher.h"
+#include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
 
 namespace trainyard::cli {
@@ -130,7 +130,7 @@ study::Progress submit_placement(const place::Problem& problem,
   study::ExpectedRuns expected = expected_of(jobs);
   expected.build = build;
   refuse_other_placement(folder, expected.runs);
-  const StopRequest guard;
+  const process::StopRequest guard;
   std::unique_ptr<ProgressBar> bar;
   std::int64_t ended = 0;
   const study::Watcher watcher{
@@ -140,7 +140,7 @@ study::Progress submit_placement(const place::Problem& problem,
             bar->update(++ended, fmt::format("{} {}", name(run.status), run.id));
           },
       .remarks = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); },
-      .stop = [] { return StopRequest::asked(); }};
+      .stop = [] { return process::StopRequest::asked(); }};
   const auto launcher = launcher_of(options, folder);
   return study::run_expected(folder, expected, {}, *launcher, watcher);
 }

@@ -6,7 +6,7 @@
 
 #include "place/jobs_file.h"
 #include "place/simulate.h"
-#include "study/progress.h"
+#include "study/run/progress.h"
 
 namespace trainyard::cli {
 

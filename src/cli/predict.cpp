@@ -1,11 +1,92 @@
 #include "cli/predict.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
-#include "cli/predict_commands.h"
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/text_table.h"
 
 namespace trainyard::cli {
+
+nlohmann::ordered_json json_of_score(const predict::Score& score) {
+  return {{"runs", score.runs},
+          {"mape", score.mape},
+          {"median", score.median},
+          {"p95", score.p95},
+          {"spearman", score.spearman},
+          {"coverage", score.coverage},
+          {"oom", score.oom},
+          {"oom_missed", score.oom_missed},
+          {"oom_false", score.oom_false},
+          {"memory_runs", score.memory_runs},
+          {"memory_mape", score.memory_mape},
+          {"memory_median", score.memory_median}};
+}
+
+void print_scores(const std::string& what, const NamedScores& scores) {
+  std::vector<std::string> head{what,       "runs",        "MAPE", "median", "p95",
+                                "Spearman", "in interval", "OOM",  "missed", "false"};
+  const bool memory =
+      std::any_of(scores.begin(), scores.end(), [](const auto& one) { return one.second.memory_runs > 0; });
+  if (memory) head.insert(head.end(), {"memory MAPE", "memory median"});
+  TextTable table(std::move(head));
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  for (const auto& [name, score] : scores) {
+    std::vector<std::string> row{name,
+                                 fmt::format("{}", score.runs),
+                                 percent(score.mape),
+                                 percent(score.median),
+                                 percent(score.p95),
+                                 fmt::format("{:.3f}", score.spearman),
+                                 percent(score.coverage),
+                                 fmt::format("{}", score.oom),
+                                 fmt::format("{}", score.oom_missed),
+                                 fmt::format("{}", score.oom_false)};
+    const auto of_memory = [&](double share) { return score.memory_runs > 0 ? percent(share) : "-"; };
+    if (memory) row.insert(row.end(), {of_memory(score.memory_mape), of_memory(score.memory_median)});
+    table.add(std::move(row));
+  }
+  fmt::print("{}", table.text());
+}
+
+nlohmann::ordered_json json_of_use_scores(const std::vector<predict::UseScore>& scores) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const predict::UseScore& one : scores)
+    json[one.resource][one.share] = {{"runs", one.runs},
+                                     {"error_points", 100 * one.error},
+                                     {"error_points_of_mean", 100 * one.usual_error}};
+  return json;
+}
+
+void print_use_scores(const std::vector<predict::UseScore>& scores) {
+  if (scores.empty()) return;
+  TextTable table({"share of time", "runs", "mean error", "of saying the mean"});
+  for (const predict::UseScore& one : scores)
+    table.add({one.resource + " " + one.share, fmt::format("{}", one.runs),
+               fmt::format("{:.1f} points", 100 * one.error),
+               fmt::format("{:.1f} points", 100 * one.usual_error)});
+  fmt::print("\n{}", table.text());
+}
+
+std::vector<predict::Device> devices_to_choose_from(const std::vector<predict::Device>& seen,
+                                                    const std::filesystem::path& file) {
+  std::vector<predict::Device> devices;
+  const auto add = [&](const predict::Device& device) {
+    if (std::none_of(devices.begin(), devices.end(), [&](const predict::Device& one) {
+          return predict::same_device_name(one.name, device.name);
+        }))
+      devices.push_back(device);
+  };
+  for (const predict::Device& device : seen) add(device);
+  if (!file.empty())
+    for (const predict::Device& device : predict::read_devices(file)) add(device);
+  for (const predict::Device& device : predict::known_devices()) add(device);
+  return devices;
+}
+
 namespace {
 
 struct PredictCommand {

@@ -1,7 +1,11 @@
+#include "cli/predict_eval.h"
+
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <memory>
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -10,16 +14,53 @@
 #include "base/progress.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "cli/predict_commands.h"
-#include "cli/predict_eval_page.h"
-#include "cli/predict_graph.h"
-#include "cli/predict_report.h"
+#include "cli/predict.h"
+#include "cli/predict_run.h"
 #include "cli/text_table.h"
-#include "predict/fit_model.h"
+#include "ops/update.h"
+#include "predict/analytic/fit_model.h"
 #include "predict/kernels/kernel_model.h"
-#include "record/statistics.h"
+#include "predict/read_predictor.h"
+#include "report/prediction/eval_charts.h"
+#include "report/prediction/eval_page.h"
+#include "stats/statistics.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+std::string seeds_text(int seeds) { return seeds == 1 ? "" : fmt::format(" {} seeds.", seeds); }
+
+std::string method_of(const EvalPageInput& input) {
+  if (!input.model.empty())
+    return fmt::format("Predicted by {}, which may have learned from these runs.",
+                       input.model.filename().string());
+  if (!input.target.empty())
+    return fmt::format("Predicted by a model of {} that was adapted with few runs of {}.{}", input.source,
+                       input.target, seeds_text(input.seeds));
+  if (input.split == "random")
+    return "Predicted by models that learned from three fifths of each device's runs; these are another "
+           "fifth." +
+           seeds_text(input.seeds);
+  return fmt::format(
+      "Each {} in turn was held out: the model that predicts its runs learned from the others alone.",
+      input.split);
+}
+
+}  // namespace
+
+WrittenFiles write_eval_page(const PageFiles& files, EvalPageInput input, bool quiet) {
+  report::EvalView view{input.runs.filename().string(), method_of(input),          {},
+                        std::move(input.judged),        std::move(input.held_out), input.set.skipped};
+  for (const predict::RunSet::Row& row : input.set.rows)
+    view.runs.push_back({row.run.network, row.run.device, predict::family_of(row.run.network),
+                         ops::name(row.run.optimizer), row.run.dataset, row.run.batch, row.run.epochs});
+  const std::vector<report::Chart> charts = report::make_eval_charts(view);
+  return write_page(files, charts, {.cache = {}, .quiet = quiet}, [&](const auto& libraries) {
+    return report::make_eval_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
+  });
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -193,11 +234,11 @@ void summarise_held_out(const NamedScores& held, Json& report, bool print) {
   for (const auto& [name, score] : held)
     if (score.runs > 0) mapes.push_back(score.mape);
   if (mapes.size() < 2) return;
-  report["mean_of_mape"] = record::mean(mapes);
-  report["median_of_mape"] = record::median(mapes);
+  report["mean_of_mape"] = stats::mean(mapes);
+  report["median_of_mape"] = stats::median(mapes);
   if (print)
-    fmt::print("\nMAPE over these: mean {:.1f} %, median {:.1f} %\n", 100 * record::mean(mapes),
-               100 * record::median(mapes));
+    fmt::print("\nMAPE over these: mean {:.1f} %, median {:.1f} %\n", 100 * stats::mean(mapes),
+               100 * stats::median(mapes));
 }
 
 int eval(const EvalOptions& options) {

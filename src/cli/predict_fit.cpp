@@ -6,15 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/stop_request.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "cli/predict_commands.h"
-#include "cli/predict_graph.h"
-#include "cli/predict_report.h"
-#include "predict/fit_model.h"
+#include "cli/predict.h"
+#include "cli/predict_run.h"
+#include "predict/analytic/fit_model.h"
+#include "predict/analytic/model_file.h"
 #include "predict/kernels/kernel_model.h"
-#include "predict/model_file.h"
+#include "process/stop_request.h"
 
 namespace trainyard::cli {
 namespace {
@@ -54,7 +53,7 @@ void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& j
 predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::Device>& seen) {
   predict::RunSet set = predict::prepare_runs(
       joined_tables(options), devices_to_choose_from(seen, options.devices), options.skip_unknown);
-  StopRequest::check();  // there is nothing to keep yet
+  process::StopRequest::check();  // there is nothing to keep yet
   return set;
 }
 
@@ -114,10 +113,10 @@ int fit_kernels(const FitCommandOptions& options) {
     fail(ErrorKind::usage,
          "--base: a model of kernels is fitted to all runs at once; give the old ones, too");
   const predict::RunSet set = set_to_fit(options, {});
-  const predict::KernelModel model =
-      predict::fit_kernel_model(set, predict::all_rows(set), !options.no_intervals, StopRequest::asked);
+  const predict::KernelModel model = predict::fit_kernel_model(
+      set, predict::all_rows(set), !options.no_intervals, process::StopRequest::asked);
   predict::write_model_container(options.output, predict::to_container(model));
-  if (StopRequest::asked())
+  if (process::StopRequest::asked())
     return report_partial(options, set, true,
                           fmt::format("; the model so far is in '{}', and may lack "
                                       "intervals and memory",
@@ -144,18 +143,19 @@ int fit_kernels(const FitCommandOptions& options) {
 }
 
 int fit(const FitCommandOptions& options) {
-  const StopRequest guard;
+  const process::StopRequest guard;
   if (options.graph.is_graph()) return fit_graph(options);
   if (options.graph.is_kernels()) return fit_kernels(options);
   std::optional<predict::TimeModel> base;
   if (!options.base.empty()) base = predict::read_time_model(options.base);
   const predict::RunSet set =
       set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
-  const predict::TimeModel model = predict::fit_model(
-      set, predict::all_rows(set),
-      {.calibrate = !options.no_intervals, .base = base ? &*base : nullptr, .stop = StopRequest::asked});
+  const predict::TimeModel model = predict::fit_model(set, predict::all_rows(set),
+                                                      {.calibrate = !options.no_intervals,
+                                                       .base = base ? &*base : nullptr,
+                                                       .stop = process::StopRequest::asked});
   predict::write_time_model(model, options.output);
-  if (StopRequest::asked())
+  if (process::StopRequest::asked())
     return report_partial(options, set, true,
                           fmt::format("; the model so far is in '{}'{}", options.output.string(),
                                       model.calibration.fresh > 0 ? "" : ", without intervals"));

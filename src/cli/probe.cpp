@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
-#include "backend/measure.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
@@ -17,11 +16,41 @@
 #include "meter/nvml.h"
 #include "meter/peaks.h"
 #include "ops/dense.h"
-#include "predict/device.h"
+#include "predict/runs/device.h"
+#include "train/device_threads.h"
 #include "train/session.h"
-#include "train/thread_limit.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+constexpr double kSeconds = 0.1;
+constexpr std::int64_t kMemoryBytes = std::int64_t{128} << 20;
+constexpr std::int64_t kCacheBytesPerThread = 16 << 10;  // half of a first-level cache
+
+}  // namespace
+
+void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads) {
+  if (options.device == "cpu") {
+    if (options.cores.empty())
+      train::limit_threads(threads);
+    else
+      train::limit_to(options.cores);
+    run.figures["peak_bytes_per_second"] = meter::read_bytes_per_second(kSeconds, kMemoryBytes);
+    run.figures["peak_cache_bytes_per_second"] =
+        meter::read_bytes_per_second(kSeconds, kCacheBytesPerThread * threads);
+    return;
+  }
+  double memory = 0, cache = 0;
+  for (const backend::DevicePeak& peak :
+       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds)) {
+    if (peak.group == "memory_bytes_per_second") memory = std::max(memory, peak.value);
+    if (peak.group == "cache_bytes_per_second") cache = std::max(cache, peak.value);
+  }
+  if (memory > 0) run.figures["peak_bytes_per_second"] = memory;
+  if (cache > 0) run.figures["peak_cache_bytes_per_second"] = cache;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

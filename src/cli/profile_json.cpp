@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/profile_report.h"
+#include "cli/profile.h"
 
 namespace trainyard::cli {
 namespace {

@@ -13,16 +13,15 @@
 #include "base/file.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "cli/page_files.h"
 #include "cli/study_options.h"
 #include "report/charts.h"
-#include "report/escape.h"
 #include "report/libraries.h"
 #include "report/page.h"
 #include "report/study_view.h"
+#include "report/text.h"
 #include "store/store.h"
-#include "study/folder.h"
-#include "study/progress.h"
+#include "study/run/folder.h"
+#include "study/run/progress.h"
 
 namespace trainyard::cli {
 namespace {

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/option_checks.h"
+#include "data/source/dataset.h"
+#include "data/view/staging.h"
+#include "record/run_record.h"
 #include "train/session.h"
 
 namespace trainyard::cli {
@@ -49,5 +53,27 @@ std::vector<Idle> idle_options(const RunOptions& options);
 
 // Checks what the parser cannot; Error (usage) names the option.
 train::SessionOptions to_session(const RunOptions& options);
+
+// Which data a run is trained on, where its files are copied first, and when they are read.
+struct InputOptions {
+  data::DatasetOptions data{.name = "synthetic"};  // its `read` is set by load_input
+  std::string read = "memory", staging = "in-place";
+  std::filesystem::path staging_folder;
+};
+
+void add_input_options(CLI::App& command, InputOptions& options);
+
+struct Input {
+  std::unique_ptr<data::StagedFiles> staged;  // null: in place. Before the data set, which reads from it
+  data::Dataset dataset;
+  double load_seconds = 0;  // reading into memory, or opening
+};
+
+// Error (usage) names the option.
+Input load_input(const InputOptions& options, bool quiet);
+
+// What docs/formats/run-record.md says about input; and the same for people.
+void add_input(record::RunRecord& run, const InputOptions& options, const Input& input);
+void print_input(const record::RunRecord& run);
 
 }  // namespace trainyard::cli

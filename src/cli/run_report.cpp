@@ -5,25 +5,27 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <optional>
 
 #include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "base/cores.h"
-#include "base/node_name.h"
 #include "base/philox.h"
 #include "base/units.h"
 #include "cli/hosts.h"
+#include "cli/outputs.h"
 #include "meter/cgroup.h"
-#include "meter/memory.h"
+#include "meter/process_stat.h"
 #include "meter/provenance.h"
-#include "networks/zoo.h"
+#include "networks/zoo/zoo.h"
 #include "record/metric.h"
-#include "record/throughput.h"
-#include "train/thread_limit.h"
+#include "study/run/child.h"
+#include "train/device_threads.h"
 
 namespace trainyard::cli {
+
 namespace {
 
 std::string new_run_id(const RunStart& start) {
@@ -235,6 +237,44 @@ void print_report(const record::RunRecord& run) {
 
 void keep_record(const record::RunRecord& run, const RunOptions& options) {
   if (!options.record.empty()) record::write_run_record(run, options.record);
+}
+
+namespace {
+
+void record_failure(const std::string& command, const RunStart& start, const RunOptions& options,
+                    const DeploymentOptions& deployment, int exit_code, const std::string& message) {
+  if (options.record.empty()) return;
+  record::RunRecord run = begin_record(command, start, options, to_deployment(deployment, options.batch));
+  const study::EndStatus end = study::status_of_end({.exit_code = exit_code}, command, message, 0);
+  run.status = end.status;
+  run.reason = end.reason;
+  run.exit_code = exit_code;
+  try {
+    keep_record(run, options);
+  } catch (const Error&) {
+    // Why the run failed is what the caller must hear of.
+  }
+}
+
+}  // namespace
+
+int recording_failure(const std::string& command, const RunOptions& options,
+                      const DeploymentOptions& deployment, const std::function<int()>& run) {
+  const RunStart start;
+  const auto record = [&](int exit_code, const char* message) {
+    record_failure(command, start, options, deployment, exit_code, message);
+  };
+  try {
+    return run();
+  } catch (const Error& error) {
+    // What is mistyped never was a run; what this machine has not the memory for is one that was refused.
+    if (exit_code(error.kind()) != kCallerCanMendIt || error.kind() == ErrorKind::unsupported)
+      record(exit_code(error.kind()), error.what());
+    throw;
+  } catch (const std::bad_alloc&) {
+    record(kRunFailed, "out of memory");
+    throw;
+  }
 }
 
 }  // namespace trainyard::cli

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 
 #include "base/clock.h"
+#include "cli/deployment_options.h"
 #include "cli/run_options.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
@@ -63,5 +66,10 @@ void print_report(const record::RunRecord& run);
 
 // Where --record asks for it.
 void keep_record(const record::RunRecord& run, const RunOptions& options);
+
+// Runs a command. When it fails, or is refused, through no fault of the caller's and --record was given, the
+// record says how, with the status that a study would give it; the error then goes on.
+int recording_failure(const std::string& command, const RunOptions& options,
+                      const DeploymentOptions& deployment, const std::function<int()>& run);
 
 }  // namespace trainyard::cli

@@ -1,6 +1,7 @@
 #include "cli/study_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -8,10 +9,45 @@
 #include "base/error.h"
 #include "cli/cell_settings.h"
 #include "cli/study_options.h"
-#include "study/progress.h"
-#include "study/run_study.h"
+#include "study/run/progress.h"
+#include "study/run/run_study.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+// A bar counts in whole numbers, and shares are none.
+constexpr std::int64_t kWholeStudy = 1'000'000;
+
+}  // namespace
+
+StudyBar::StudyBar(const std::string& study, std::int64_t runs, bool quiet)
+    : runs_(static_cast<double>(runs)), bar_("study " + study, kWholeStudy, quiet) {}
+
+void StudyBar::begin(TimeLeft left, Where where) {
+  if (!left.known()) return;
+  left_ = std::move(left);
+  one_by_one_ = where == Where::this_machine;
+  draw("");
+}
+
+void StudyBar::finished(const record::RunRecord& run, const std::string& note) {
+  ++finished_;
+  if (left_) left_->finished(run);
+  draw(note);
+}
+
+void StudyBar::draw(const std::string& note) {
+  const double share = left_ ? left_->share() : finished_ / runs_;
+  bar_.update(std::llround(share * static_cast<double>(kWholeStudy)), note,
+              left_ && one_by_one_ ? std::optional(left_->seconds()) : std::nullopt);
+}
+
+void ShownLauncher::run(std::span<const study::Job> jobs, const Finished& finished, const Stop& stop) {
+  show_(jobs);
+  launcher_->run(jobs, finished, stop);
+}
+
 namespace {
 
 constexpr double kHourSeconds = 3600;

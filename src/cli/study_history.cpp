@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "cli/history_report.h"
 #include "cli/option_checks.h"
-#include "cli/study_commands.h"
+#include "cli/study.h"
 #include "cli/study_options.h"
 #include "process/child.h"
-#include "study/progress.h"
+#include "study/run/progress.h"
 
 namespace trainyard::cli {
 namespace {

@@ -1,15 +1,21 @@
 #pragma once
 
+namespace CLI {
+class App;
+}
+
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "study/folder.h"
-#include "study/plan.h"
-#include "study/progress.h"
+#include "cli/study_cost.h"
+#include "study/run/folder.h"
+#include "study/run/progress.h"
+#include "study/spec/plan.h"
 
 namespace trainyard::cli {
 
@@ -58,5 +64,16 @@ class RunLabels {
 };
 
 std::string setting_text(const record::Settings& settings, const std::string& name);  // "" when it has none
+
+// By which model the runs of a study are estimated.
+struct CostOptions {
+  std::filesystem::path model, devices;  // empty: none
+  std::string device;                    // empty: the only one of the model
+};
+
+void add_cost_options(CLI::App& command, CostOptions& options);
+
+// Null without a model. Error (usage) lists the model's devices where one has to be chosen.
+std::unique_ptr<CostModel> read_cost_model(const CostOptions& options);
 
 }  // namespace trainyard::cli

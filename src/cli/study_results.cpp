@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "cli/study_options.h"
 #include "cli/text_table.h"
+#include "record/cell_summary.h"
 #include "record/metric.h"
-#include "record/node_effects.h"
 
 namespace trainyard::cli {
 namespace {

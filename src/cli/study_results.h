@@ -7,8 +7,7 @@
 
 #include "cli/study_options.h"
 #include "record/cell_summary.h"
-#include "record/node_effects.h"
-#include "study/progress.h"
+#include "study/run/progress.h"
 
 namespace trainyard::cli {
 

@@ -10,19 +10,17 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
 #include "base/units.h"
 #include "cli/cell_check.h"
-#include "cli/cost_options.h"
-#include "cli/exit_code.h"
 #include "cli/option_checks.h"
-#include "cli/study_bar.h"
-#include "cli/study_commands.h"
+#include "cli/outputs.h"
+#include "cli/study.h"
 #include "cli/study_cost.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
-#include "study/local_launcher.h"
-#include "study/run_study.h"
+#include "process/stop_request.h"
+#include "study/run/launcher.h"
+#include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
 
 namespace trainyard::cli {
@@ -87,7 +85,7 @@ study::Progress run(const StudyRunOptions& options, const study::Spec& spec, con
               print_run(run, labels);
           },
       .remarks = [](const std::string& remark) { print_note(fmt::format("trainyard: {}\n", remark)); },
-      .stop = [] { return StopRequest::asked(); }};
+      .stop = [] { return process::StopRequest::asked(); }};
   ShownLauncher launcher(
       make_launcher(options, spec, folder, watcher), [&](std::span<const study::Job> jobs) {
         bar->begin(TimeLeft(estimates, jobs), where);
@@ -122,14 +120,14 @@ int run_study_command(const StudyRunOptions& options) {
          spec.file);
   const study::Folder folder = folder_of(spec, options.out);
   check_output_folder(folder.path);
-  const StopRequest guard;
+  const process::StopRequest guard;
   study::Progress progress = run(options, spec, plan, folder, model.get());
-  if (StopRequest::asked()) study::slurm::note_in_flight(folder, progress);  // they go on
+  if (process::StopRequest::asked()) study::slurm::note_in_flight(folder, progress);  // they go on
   if (options.json)
     fmt::print("{}\n", progress_json(progress).dump());
   else
     print_progress(progress);
-  if (StopRequest::asked()) {
+  if (process::StopRequest::asked()) {
     print_note("trainyard: interrupted; the same command goes on\n");
     return kInterrupted;
   }

@@ -1,10 +1,15 @@
 #pragma once
 
+// The subcommands of `trainyard trace`, one file each.
+
 #include <functional>
 
 #include <CLI/CLI.hpp>
 
 namespace trainyard::cli {
+
+std::function<int()> declare_trace_summarize(CLI::App& command);
+std::function<int()> declare_trace_diff(CLI::App& command);
 
 std::function<int()> declare_trace(CLI::App& command);
 

@@ -9,8 +9,8 @@
 
 #include "base/units.h"
 #include "cli/option_checks.h"
-#include "cli/trace_commands.h"
-#include "trace/chrome_reader.h"
+#include "cli/trace.h"
+#include "trace/chrome_format.h"
 #include "trace/summary.h"
 
 namespace trainyard::cli {

@@ -11,18 +11,16 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/stop_request.h"
 #include "base/units.h"
-#include "cli/exit_code.h"
-#include "cli/failure_record.h"
+#include "cli/mpirun.h"
+#include "cli/outputs.h"
 #include "cli/run_report.h"
-#include "cli/start_workers.h"
 #include "cli/train_with_servers.h"
-#include "cli/training_setup.h"
 #include "cli/worker.h"
 #include "comm/collective/mpi_job.h"
-#include "train/independent.h"
-#include "train/match_input.h"
+#include "process/stop_request.h"
+#include "train/device_loop.h"
+#include "train/evaluate.h"
 
 namespace trainyard::cli {
 namespace {
@@ -181,8 +179,8 @@ Part train_all(const TrainCommand& options, const train::SessionOptions& wanted,
                comm::collective::Collective* ranks) {
   Part part;
   if (ranks == nullptr || ranks->rank() == 0) part.folders = open_folders(options, deployment);
-  const StopRequest guard;
-  StopRequest::check();  // of what was staged before
+  const process::StopRequest guard;
+  process::StopRequest::check();  // of what was staged before
   if (deployment.strategy == train::Strategy::independent) {
     part.results = train::run_independent(wanted, deployment, loaded.dataset, loop, part.folders);
     return part;

@@ -1,21 +1,79 @@
 #include "cli/train_with_servers.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
 #include "base/error.h"
-#include "base/stop_request.h"
 #include "cli/mpirun.h"
 #include "cli/ps_job.h"
-#include "cli/ps_part.h"
 #include "cli/train.h"
-#include "cli/training_setup.h"
+#include "networks/zoo/zoo.h"
+#include "process/stop_request.h"
+#include "train/evaluate.h"
 #include "train/job_check.h"
+#include "train/ps_training.h"
+#include "train/ps_worker.h"
 
 namespace trainyard::cli {
+
+namespace {
+
+Input load(const TrainCommand& options, const networks::NetworkInfo& network) {
+  InputOptions wanted = options.input;
+  if (wanted.data.name == "synthetic")
+    wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
+  Input input = load_input(wanted, options.run.quiet);
+  if (options.run.classes != 0 && options.run.classes < input.dataset.classes)
+    fail(ErrorKind::usage, "--classes {}: data set '{}' has {}", options.run.classes, input.dataset.name,
+         input.dataset.classes);
+  return input;
+}
+
+// Independent devices go through the images each for itself.
+std::int64_t steps_of(const TrainCommand& options, const data::Dataset& dataset,
+                      const train::Deployment& deployment) {
+  if (options.steps > 0) return options.steps;
+  const double images = options.epochs * static_cast<double>(dataset.size(data::Split::train));
+  // A step is an update: of the batches of all devices, or of one.
+  const bool of_one = deployment.strategy == train::Strategy::independent ||
+                      (deployment.strategy == train::Strategy::servers &&
+                       !train::one_update_of_all(ps::ModeName::parse(deployment.mode)));
+  const std::int64_t batch =
+      of_one ? deployment.batch_per_device(options.run.batch) : deployment.global_batch(options.run.batch);
+  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(batch)));
+}
+
+}  // namespace
+
+TrainingSetup set_up_training(const TrainCommand& options) {
+  TrainingSetup setup;
+  setup.deployment = to_deployment(options.deployment, options.run.batch);
+  setup.session = to_session(options.run);
+  setup.session.model.batch = setup.deployment.batch_per_device(options.run.batch);
+  if (!backend::make_backend(setup.session.backend)->executes())
+    fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", setup.session.backend);
+  const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
+  train::want_images(network);
+  setup.input = load(options, network);
+  const data::Dataset& dataset = setup.input.dataset;
+  const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
+  setup.session.model.input = input.network;
+  if (setup.session.model.classes == 0) setup.session.model.classes = dataset.classes;
+  setup.loop = options.train;
+  setup.loop.steps = steps_of(options, dataset, setup.deployment);
+  setup.loop.preprocess = input.preprocess;
+  setup.loop.feed = *train::find_feed(options.feed);
+  setup.loop.evaluate = !options.no_eval;
+  setup.loop.resume = options.resume.is_given();
+  setup.loop.quiet = options.run.quiet;
+  return setup;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -152,8 +210,8 @@ int train_with_servers(const TrainCommand& asked) {
   check_room_for_servers(options, hosts);
   TrainingSetup setup = set_up_training(options);
   const auto folders = open_folders(options, setup.deployment);
-  const StopRequest guard;
-  StopRequest::check();  // of what was staged before
+  const process::StopRequest guard;
+  process::StopRequest::check();  // of what was staged before
 
   const bool canonical =
       options.ps.wire_layout == "canonical" || (options.ps.wire_layout == "auto" && !all_alike(hosts));
@@ -179,6 +237,40 @@ int train_with_servers(const TrainCommand& asked) {
   if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);
   keep_record(run, options.run);
   return report_training(run, to_json(run), options);
+}
+
+int work_for_servers(const TrainCommand& options, const PsPart& part) {
+  check(part, "worker");
+  log_beginning("worker", part.number);
+  const comm::transport::JobKey key = read_key(part);
+  TrainCommand own = options;
+  if (!part.device.empty()) own.run.device = part.device;
+  if (!part.backend.empty()) own.run.backend = part.backend;
+  TrainingSetup setup = set_up_training(own);
+  setup.session.cores = cores_of_share(options.run.threads, part.share);
+  setup.session.optimizer_state = false;
+  setup.session.keep_gradients = true;
+  train::Session session(setup.session);
+  const auto tracer = make_tracer(options.trace);
+  // Which steps this worker will do nobody knows before.
+  if (tracer != nullptr) tracer->choose(2 * tracer->count(), 0, std::numeric_limits<std::int32_t>::max());
+  const ps::ClientCounts counts = train::run_ps_worker(
+      session, setup.input.dataset,
+      {.preprocess = setup.loop.preprocess, .batch = setup.session.model.batch, .seed = setup.session.seed},
+      {.worker = part.number,
+       .servers = options.ps.servers,
+       .coordinator = comm::transport::Address::parse(part.coordinator),
+       .layout = part.layout == "native" ? train::WireLayout::native : train::WireLayout::canonical,
+       .fingerprint = part.fingerprint,
+       .bf16 = options.ps.wire == "bf16",
+       .give_up_seconds = options.ps.patience_seconds,
+       .tracer = tracer.get()},
+      key, log_line);
+  if (tracer != nullptr && tracer->has_steps())
+    write_trace(*tracer, of_part(options.trace.file, "worker", part.number), options.run);
+  log_line(fmt::format("done: {} gradients counted, {} did not, joined {} times", counts.gradients,
+                       counts.dropped_gradients, counts.joins));
+  return 0;
 }
 
 }  // namespace trainyard::cli

@@ -4,6 +4,17 @@
 
 namespace trainyard::cli {
 
+// What every process that trains begins with, out of what was asked.
+struct TrainingSetup {
+  train::Deployment deployment;
+  train::SessionOptions session;  // with the batch of one device
+  Input input;
+  train::TrainOptions loop;
+};
+
+// Loads the data. Error (usage, config) when what was asked does not go together.
+TrainingSetup set_up_training(const TrainCommand& options);
+
 // Starts servers and workers, trains with them, reports. Returns the exit code.
 int train_with_servers(const TrainCommand& options);
 

@@ -1,17 +1,25 @@
 #include "cli/worker.h"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <memory>
 
 #include <fmt/core.h>
 
-#include "cli/exit_code.h"
-#include "cli/failure_record.h"
+#include "base/error.h"
 #include "cli/outputs.h"
+#include "cli/ps_job.h"
+#include "cli/run_report.h"
 #include "cli/train.h"
+#include "cli/train_options.h"
 #include "cli/train_with_servers.h"
 #include "comm/collective/mpi_job.h"
+#include "ps/server/serve.h"
+#include "train/ps_worker.h"
 
 namespace trainyard::cli {
+
 namespace {
 
 int train_with(comm::collective::Collective& ranks, TrainCommand& options,
@@ -75,6 +83,76 @@ std::function<int()> declare_worker(CLI::App& command) {
     if (ranks > 0 && in_processes(options->workers)) return train_as_rank(*options, *result);
     return recording_failure("train", options->run, options->deployment,
                              [&] { return train_network(*options, nullptr, *result); });
+  };
+}
+
+namespace {
+
+std::filesystem::path kept_state;
+
+// What a server keeps lies in memory until somebody removes it, also when it is told to end before its time.
+void remove_when_told_to_end(const std::filesystem::path& state) {
+  kept_state = state;
+  std::signal(SIGTERM, [](int) {
+    ::unlink(kept_state.c_str());
+    ::_exit(128 + SIGTERM);
+  });
+}
+
+int serve_params(const TrainCommand& options, const PsPart& part) {
+  check(part, "serve-params");
+  log_beginning("server", part.number);
+  const ps::ModeName mode = ps::ModeName::parse(options.workers.mode);
+  check(options.ps, mode, options.workers.workers, options.run);
+  if (part.elements < 1) fail(ErrorKind::usage, "--elements {}: must be at least 1", part.elements);
+  const comm::transport::JobKey key = read_key(part);
+  const std::vector<ps::Key> keys = ps::make_keys(part.elements, options.ps.servers);
+  train::ServerUpdate update(to_session(options.run).update, keys, part.number, part.parameters);
+  const std::filesystem::path state = server_state_file(part.run, part.number);
+  remove_when_told_to_end(state);
+  const int least = options.ps.least_workers > 0 ? options.ps.least_workers : options.workers.workers;
+  const ps::ServeOptions serving{.server = {.server = part.number,
+                                            .servers = options.ps.servers,
+                                            .workers = options.workers.workers,
+                                            .least_workers = least,
+                                            .patience_seconds = options.ps.patience_seconds,
+                                            .batches = part.batches,
+                                            .mode = mode,
+                                            .bf16 = options.ps.wire == "bf16",
+                                            .lease_seconds = options.ps.lease_seconds,
+                                            .state = state,
+                                            .run = part.run},
+                                 .listen = comm::transport::Address::parse(part.listen),
+                                 .advertise = part.advertise,
+                                 .coordinator = comm::transport::Address::parse(part.coordinator)};
+  try {
+    ps::serve(serving, keys, update, key, log_line);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::peer) ::unlink(state.c_str());  // without a coordinator there is no run
+    throw;
+  }
+  ::unlink(state.c_str());
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_serve_params(CLI::App& command) {
+  const auto options = std::make_shared<TrainCommand>();
+  const auto part = std::make_shared<PsPart>();
+  add_train_options(command, *options);
+  leave_outputs_to_starter(command);
+  add_part_options(command, *part, true);
+  command.footer(
+      "One parameter server of a job. `trainyard train --workers N --servers S` starts S of these with the "
+      "words\n"
+      "it was given and what else they must know; it is not meant to be started by hand.\n\n"
+      "Examples:\n"
+      "  trainyard train --network lenet --batch 16 --steps 10 --workers 2 --mode bsp\n"
+      "  trainyard train --network lenet --batch 16 --steps 20 --workers 2 --servers 2 --mode asp --json");
+  return [options, part] {
+    apply(options->workers, options->deployment, options->ps, options->run.device);
+    return serve_params(*options, *part);
   };
 }
 

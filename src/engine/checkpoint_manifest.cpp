@@ -1,4 +1,4 @@
-#include "engine/checkpoint_manifest.h"
+#include "engine/checkpoint.h"
 
 #include <nlohmann/json.hpp>
 

@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-#include "backend/measure.h"
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "engine/plain_order.h"
-#include "tensor/bfloat16.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::engine {
 

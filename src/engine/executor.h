@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/device_memory.h"
+#include "backend/device.h"
 #include "engine/gradient_schedule.h"
 #include "plan/step_plan.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::engine {
 

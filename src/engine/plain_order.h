@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tensor/dtype.h"
 #include "tensor/layout.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::engine {
 

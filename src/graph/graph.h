@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::graph {
 
@@ -144,5 +143,14 @@ class Graph {
 
 // For every value the nodes that read it.
 std::vector<std::vector<NodeId>> readers_of(const Graph& graph);
+
+// One line a node: "conv1 = conv2d(image, conv1/weight, conv1/bias) {5x5 ...} -> f32 50x32x28x28".
+std::string to_text(const Graph& graph);
+std::string to_text(const Graph& graph, NodeId node);
+
+// Throws an internal Error when the graph breaks one of its own rules: a value read before it is made, two
+// producers, types that the op would not infer, a change of something that is not state, or a change before
+// another reader. Passes run it in debug builds; tests always do.
+void verify(const Graph& graph);
 
 }  // namespace trainyard::graph

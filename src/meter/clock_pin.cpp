@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/cores.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/node_name.h"
 #include "meter/gpu_watch.h"
 #include "process/tree.h"
 

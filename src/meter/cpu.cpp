@@ -1,16 +1,21 @@
 #include "meter/cpu.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 
 #include <fmt/core.h>
 
 #include "base/clock.h"
 
 namespace trainyard::meter {
+
 namespace {
 
 double to_seconds(const ::timeval& time) {
@@ -97,6 +102,64 @@ std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> i
   if (quota_cores && *quota_cores < cores_asked)
     warn(fmt::format("the control group grants {:.2f}", *quota_cores));
   return warnings;
+}
+
+namespace {
+
+// utime and stime are the 12th and 13th words behind the name, which stands in parentheses and may hold any.
+constexpr std::size_t kUserWord = 11, kSystemWord = 12;
+
+}  // namespace
+
+std::vector<ThreadTimes> read_thread_times(const SystemFiles& files) {
+  std::map<std::string, ThreadTimes> by_name;
+  const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  std::error_code code;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", code)) {
+    const auto text = files.text((task.path() / "stat").string());
+    if (!text) continue;  // it ended
+    const std::size_t open = text->find('('), close = text->rfind(')');
+    if (open == std::string::npos || close == std::string::npos) continue;
+    const std::vector<std::string_view> words = split_words(std::string_view(*text).substr(close + 1));
+    if (words.size() <= kSystemWord) continue;
+    ThreadTimes& times = by_name[text->substr(open + 1, close - open - 1)];
+    ++times.threads;
+    times.user_seconds += static_cast<double>(leading_integer(words[kUserWord]).value_or(0)) * tick;
+    times.system_seconds += static_cast<double>(leading_integer(words[kSystemWord]).value_or(0)) * tick;
+  }
+  std::vector<ThreadTimes> list;
+  for (auto& [name, times] : by_name) {
+    times.name = name;
+    list.push_back(std::move(times));
+  }
+  return list;
+}
+
+void name_thread(const char* name) { ::pthread_setname_np(::pthread_self(), name); }
+
+Frequency read_frequency(const SystemFiles& files) {
+  std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/", ::sched_getcpu());
+  if (!files.exists(folder)) folder = "/sys/devices/system/cpu/cpu0/cpufreq/";
+  const auto mhz = [&](const char* name) -> std::optional<double> {
+    const auto khz = files.integer(folder + name);
+    if (!khz) return std::nullopt;
+    return static_cast<double>(*khz) / 1e3;
+  };
+  return {.governor = files.text(folder + "scaling_governor"),
+          .min_mhz = mhz("cpuinfo_min_freq"),
+          .max_mhz = mhz("cpuinfo_max_freq"),
+          .current_mhz = mhz("scaling_cur_freq")};
+}
+
+std::int64_t thermal_throttle_count(const SystemFiles& files) {
+  std::int64_t count = 0;
+  for (const int cpu : parse_cpu_list(files.text("/sys/devices/system/cpu/online").value_or(""))) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/thermal_throttle/", cpu);
+    const auto core = files.integer(folder + "core_throttle_count");
+    if (!core) break;  // one core without the counters: all are
+    count += *core + files.integer(folder + "package_throttle_count").value_or(0);
+  }
+  return count;
 }
 
 }  // namespace trainyard::meter

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "meter/system_files.h"
-#include "record/provenance.h"
+#include "record/run_record.h"
 
 namespace trainyard::meter {
 
@@ -42,5 +43,30 @@ CpuSnapshot read_cpu(const SystemFiles& files = SystemFiles());
 // cores than were asked for, more CPU time than these can give, a control group that grants less.
 std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used,
                                          std::optional<double> quota_cores);
+
+// CPU time of the threads of this process that live now, by their names; threads of one name are counted
+// together. It comes in steps of 10 ms.
+struct ThreadTimes {
+  std::string name;
+  int threads = 0;
+  double user_seconds = 0, system_seconds = 0;
+};
+std::vector<ThreadTimes> read_thread_times(const SystemFiles& files = SystemFiles());
+
+// The calling thread's name, in that list and in debuggers; at most 15 letters.
+void name_thread(const char* name);
+
+// Of the core that calls, which is busy for that reason; idle ones rest at a low clock that means nothing.
+// Virtual machines have none of this.
+struct Frequency {
+  std::optional<std::string> governor;
+  std::optional<double> min_mhz, max_mhz, current_mhz;
+};
+
+Frequency read_frequency(const SystemFiles& files);
+
+// How often the cores and packages of this machine have been slowed for heat since it started; 0 where the
+// kernel does not count it.
+std::int64_t thermal_throttle_count(const SystemFiles& files);
 
 }  // namespace trainyard::meter

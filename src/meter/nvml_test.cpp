@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "meter/facts.h"
+#include "meter/provenance.h"
 
 namespace trainyard::meter {
 namespace {

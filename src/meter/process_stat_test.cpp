@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "meter/network.h"
 #include "meter/pace.h"
 
 namespace trainyard::meter {

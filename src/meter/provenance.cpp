@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "meter/facts.h"
-
 namespace trainyard::meter {
 namespace {
 

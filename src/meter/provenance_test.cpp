@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "meter/facts.h"
 #include "meter/test_machine.h"
 
 namespace trainyard::meter {

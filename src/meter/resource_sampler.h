@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "meter/kept_file.h"
-#include "meter/network.h"
 #include "meter/nvml.h"
 #include "meter/pace.h"
+#include "meter/process_stat.h"
+#include "meter/system_files.h"
 #include "meter/tree_meter.h"
 #include "record/resource_trace.h"
 

@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 
 namespace trainyard::meter {
+
 namespace {
 
 constexpr std::string_view kBlank = " \t\r\n";
@@ -117,6 +118,17 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
   }
   return cpus;
+}
+
+KeptFile::KeptFile(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+KeptFile::~KeptFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string_view KeptFile::read(std::span<char> buffer) const {
+  const ssize_t bytes = descriptor_ < 0 ? -1 : ::pread(descriptor_, buffer.data(), buffer.size(), 0);
+  return bytes <= 0 ? std::string_view() : std::string_view(buffer.data(), static_cast<std::size_t>(bytes));
 }
 
 }  // namespace trainyard::meter

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "meter/kept_file.h"
 #include "meter/pace.h"
 #include "meter/process_stat.h"
+#include "meter/system_files.h"
 
 namespace trainyard::meter {
 

@@ -1,20 +1,37 @@
 #include "networks/builder.h"
 
+#include <cmath>
 #include <utility>
 
-#include "ops/add.h"
-#include "ops/average_pool.h"
-#include "ops/batch_norm.h"
-#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/dropout.h"
-#include "ops/embedding.h"
-#include "ops/max_pool.h"
-#include "ops/pad.h"
-#include "ops/scale.h"
+#include "ops/elementwise.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+#include "ops/recurrent.h"
+#include "ops/shape.h"
 
 namespace trainyard::networks {
+
+graph::Initializer WeightInit::for_fans(std::int64_t inputs, std::int64_t outputs) const {
+  using graph::Initializer;
+  const auto fan_in = static_cast<double>(inputs), fan_out = static_cast<double>(outputs);
+  switch (kind_) {
+    case Kind::normal:
+      return Initializer::normal(value_);
+    case Kind::truncated_normal:
+      return Initializer::truncated_normal(value_);
+    case Kind::variance_scaling:
+      return Initializer::truncated_normal(std::sqrt(value_ / fan_in) / kTruncatedDeviation);
+    case Kind::fan_in:
+      return Initializer::truncated_normal(std::sqrt(value_ / fan_in));
+    case Kind::xavier_uniform: {
+      const double limit = std::sqrt(6 / (fan_in + fan_out));
+      return Initializer::uniform(-limit, limit);
+    }
+  }
+  return {};
+}
 
 using graph::Initializer;
 using graph::ValueId;

@@ -1,4 +1,4 @@
-#include "ops/conv2d_max_pool.h"
+#include "ops/conv2d.h"
 
 namespace trainyard::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/dense_chain.h"
+#include "ops/dense.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "ops/gated_graph_conv.h"
+#include "ops/graph_layers.h"
 
 #include <algorithm>
 

@@ -1,34 +1,15 @@
 #include "ops/registry.h"
 
-#include "ops/activation.h"
-#include "ops/add.h"
-#include "ops/average_pool.h"
-#include "ops/batch_norm.h"
-#include "ops/cast.h"
-#include "ops/classify.h"
-#include "ops/concat.h"
+#include "graph/autodiff.h"
 #include "ops/conv2d.h"
-#include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
-#include "ops/dense_chain.h"
-#include "ops/dense_update.h"
-#include "ops/dropout.h"
-#include "ops/embedding.h"
-#include "ops/fill.h"
-#include "ops/gated_graph_conv.h"
-#include "ops/l2_penalty.h"
-#include "ops/local_response_norm.h"
-#include "ops/max_pool.h"
-#include "ops/multiply.h"
-#include "ops/pad.h"
+#include "ops/elementwise.h"
+#include "ops/graph_layers.h"
+#include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
 #include "ops/recurrent.h"
-#include "ops/reshape.h"
-#include "ops/scale.h"
-#include "ops/sequence_cross_entropy.h"
-#include "ops/set2set.h"
-#include "ops/slice.h"
-#include "ops/softmax.h"
-#include "ops/softmax_cross_entropy.h"
+#include "ops/shape.h"
 #include "ops/update.h"
 
 namespace trainyard::ops {
@@ -87,6 +68,26 @@ const std::vector<const graph::OpDef*>& all_ops() {
       &update_op,
   };
   return rows;
+}
+
+std::vector<graph::ValueId> gradients_of(graph::Graph& graph, graph::ValueId loss,
+                                         const std::vector<graph::ValueId>& parameters) {
+  graph.set_phase(graph::Phase::backward);
+  const graph::ValueId one = fill(graph, "d_loss", graph.value(loss).type, 1);
+  const std::vector<graph::ValueId> gradients = backward(graph, {loss}, {one}, parameters);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (gradients[i] == graph::kNone)
+      fail(ErrorKind::config, "the loss does not depend on parameter '{}'", graph.value(parameters[i]).name);
+  return gradients;
+}
+
+std::vector<graph::ValueId> backward(graph::Graph& graph, const std::vector<graph::ValueId>& outputs,
+                                     const std::vector<graph::ValueId>& d_outputs,
+                                     const std::vector<graph::ValueId>& wanted) {
+  return graph::differentiate(graph, outputs, d_outputs, wanted,
+                              [](graph::Graph& g, const std::vector<graph::ValueId>& parts) {
+                                return add(g, "sum_of_gradients", parts);
+                              });
 }
 
 }  // namespace trainyard::ops

@@ -1,4 +1,4 @@
-#include "ops/set2set.h"
+#include "ops/graph_layers.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "predict/network_name.h"
-#include "study/yaml_reader.h"
+#include "predict/runs/network_work.h"
+#include "study/spec/yaml_reader.h"
 
 namespace trainyard::place {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "place/problem.h"
-#include "predict/predictor.h"
+#include "predict/analytic/predictor.h"
 
 namespace trainyard::place {
 

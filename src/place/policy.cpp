@@ -1,8 +1,15 @@
 #include "place/policy.h"
 
+#include <algorithm>
+#include <string>
+
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "place/choices.h"
+#include "base/philox.h"
+#include "base/units.h"
+#include "place/legacy_score.h"
 
 namespace trainyard::place {
 
@@ -40,6 +47,132 @@ const Policy& find_policy(std::string_view name) {
     listed += (listed.empty() ? "" : ", ") + names.back();
   }
   fail(ErrorKind::usage, "unknown policy '{}'{}; one of {}", name, did_you_mean(name, names), listed);
+}
+
+Choice choose_by_chance(const State& state, const Job& job) {
+  std::vector<std::size_t> fitting;
+  for (std::size_t s = 0; s < state.problem.slots.size(); ++s)
+    if (job.options[state.problem.slots[s].kind].fits) fitting.push_back(s);
+  const Philox random(state.draw, stream_of("random placement"));
+  const std::size_t slot = fitting[random.word(0) % fitting.size()];
+  return {slot, fmt::format("by chance, one of {} that it fits on", fitting.size())};
+}
+
+namespace {
+
+// Of several slots that cost the same the one where the job ends first.
+std::size_t least_rate(const State& state, const Job& job, double predict::Device::*rate) {
+  double least = 0;
+  bool any = false;
+  for (const Slot& slot : state.problem.slots) {
+    const Option& option = job.options[slot.kind];
+    const double cost = option.seconds * state.problem.kinds[slot.kind].*rate;
+    if (!option.fits || (any && cost >= least)) continue;
+    any = true;
+    least = cost;
+  }
+  return least_slot(state, job, [&](std::size_t s, const Option& option) {
+    const double cost = option.seconds * state.problem.kinds[state.problem.slots[s].kind].*rate;
+    constexpr double kNever = 1e300;
+    return cost <= least ? state.free_seconds[s] + option.seconds : kNever;
+  });
+}
+
+void want(const State& state, double predict::Device::*rate, const char* policy, const char* key) {
+  for (const Slot& slot : state.problem.slots)
+    if (!(state.problem.kinds[slot.kind].*rate > 0))
+      fail(ErrorKind::config, "policy {}: device '{}' has no {}", policy, state.problem.kinds[slot.kind].name,
+           key);
+}
+
+}  // namespace
+
+Choice choose_cheapest(const State& state, const Job& job) {
+  want(state, &predict::Device::price_per_hour, "cheapest", "price_per_hour");
+  const std::size_t slot = least_rate(state, job, &predict::Device::price_per_hour);
+  const std::size_t kind = state.problem.slots[slot].kind;
+  return {slot, fmt::format("costs least there: {:.2f}",
+                            job.options[kind].seconds / 3600 * state.problem.kinds[kind].price_per_hour)};
+}
+
+Choice choose_least_energy(const State& state, const Job& job) {
+  want(state, &predict::Device::watts, "least-energy", "watts");
+  const std::size_t slot = least_rate(state, job, &predict::Device::watts);
+  const std::size_t kind = state.problem.slots[slot].kind;
+  return {slot, fmt::format("takes least energy there: {:.2f} kWh at {:.0f} W",
+                            job.options[kind].seconds / 3.6e6 * state.problem.kinds[kind].watts,
+                            state.problem.kinds[kind].watts)};
+}
+
+Choice choose_earliest_finish(const State& state, const Job& job) {
+  const auto finish = [&](std::size_t s, const Option& option) {
+    return state.free_seconds[s] + option.seconds;
+  };
+  const std::size_t slot = least_slot(state, job, finish);
+  const std::string runs = format_seconds(job.options[state.problem.slots[slot].kind].seconds);
+  const double wait = state.free_seconds[slot] - state.now;
+  if (!(wait > 0)) return {slot, fmt::format("ends first: starts now, runs {}", runs)};
+  return {slot, fmt::format("ends first: waits {}, runs {}", format_seconds(wait), runs)};
+}
+
+// Of several devices that are as fast the one that is free first.
+Choice choose_fastest(const State& state, const Job& job) {
+  const std::size_t fastest =
+      least_slot(state, job, [](std::size_t, const Option& option) { return option.seconds; });
+  const std::size_t kind = state.problem.slots[fastest].kind;
+  std::size_t slot = fastest;
+  for (std::size_t s = 0; s < state.problem.slots.size(); ++s)
+    if (state.problem.slots[s].kind == kind && state.free_seconds[s] < state.free_seconds[slot]) slot = s;
+  return {slot, fmt::format("runs fastest there: {}", format_seconds(job.options[kind].seconds))};
+}
+
+Choice choose_first_free(const State& state, const Job& job) {
+  const std::size_t slot =
+      least_slot(state, job, [&](std::size_t s, const Option&) { return state.free_seconds[s]; });
+  const double wait = state.free_seconds[slot] - state.now;
+  return {slot, wait > 0 ? fmt::format("free first, in {}", format_seconds(wait)) : "free now"};
+}
+
+namespace {
+
+// The first slot of a kind that is free: GPUAlloc has one of each.
+Choice on_kind(const State& state, std::size_t kind, std::string reason) {
+  std::size_t best = state.problem.slots.size();
+  for (std::size_t s = 0; s < state.problem.slots.size(); ++s)
+    if (state.problem.slots[s].kind == kind &&
+        (best == state.problem.slots.size() || state.free_seconds[s] < state.free_seconds[best]))
+      best = s;
+  return {best, std::move(reason)};
+}
+
+std::size_t position(const std::vector<double>& scores, std::vector<double>::const_iterator at) {
+  return static_cast<std::size_t>(at - scores.begin());
+}
+
+Choice with_least(const State& state, const std::vector<double>& scores) {
+  const std::size_t kind = position(scores, std::min_element(scores.begin(), scores.end()));
+  return on_kind(state, kind, fmt::format("least time score {:.4g}", scores[kind]));
+}
+
+Choice with_most(const State& state, const std::vector<double>& scores) {
+  const std::size_t kind = position(scores, std::max_element(scores.begin(), scores.end()));
+  return on_kind(state, kind, fmt::format("largest efficiency score {:.4g}", scores[kind]));
+}
+
+}  // namespace
+
+Choice choose_legacy_time(const State& state, const Job& job) { return with_least(state, legacy_times(job)); }
+
+Choice choose_legacy_time_fixed(const State& state, const Job& job) {
+  return with_least(state, legacy_times_fixed(job));
+}
+
+Choice choose_legacy_efficiency(const State& state, const Job& job) {
+  return with_most(state, legacy_efficiencies(job));
+}
+
+Choice choose_legacy_efficiency_scaled(const State& state, const Job& job) {
+  return with_most(state, LegacyScaling(state.problem).efficiencies(job));
 }
 
 }  // namespace trainyard::place

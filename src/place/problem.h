@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "predict/device.h"
-#include "predict/run_table.h"
+#include "predict/runs/device.h"
+#include "predict/runs/run_table.h"
 
 namespace trainyard::place {
 

@@ -1,13 +1,20 @@
 #include "plan/compile.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
+#include <fmt/core.h>
+
+#include "backend/backend.h"
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/units.h"
-#include "graph/verifier.h"
+#include "graph/graph.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {
+
 namespace {
 
 graph::Graph verified(graph::Graph graph) {
@@ -78,6 +85,99 @@ std::map<std::string, Layout> persistent_layouts(const StepPlan& plan) {
         buffer.region == Region::optimizer_state)
       layouts[buffer.name] = buffer.layout;
   return layouts;
+}
+
+namespace {
+
+using backend::Candidate;
+using backend::KernelRequest;
+
+// All that the time of a node's kernels depends on.
+std::string looks_of(const std::vector<const Candidate*>& accepted, const KernelRequest& request) {
+  const graph::NodeView& node = request.node;
+  std::string text = node.node().op->describe == nullptr ? "" : node.node().op->describe(node);
+  for (const Candidate* candidate : accepted) text += fmt::format("|{}", candidate->name);
+  for (int i = 0; i < node.inputs(); ++i)
+    text += fmt::format("|{} {}", node.input(i).type.to_string(), request.input_or_plain(i).to_string());
+  for (int o = 0; o < node.outputs(); ++o) text += fmt::format("|{}", node.output(o).type.to_string());
+  return text;
+}
+
+}  // namespace
+
+const Candidate* FastestCandidate::find(const std::vector<const Candidate*>& accepted,
+                                        const KernelRequest& request, std::vector<Declined>& declined) {
+  if (accepted.size() == 1) return accepted.front();
+  try {
+    const std::vector<double>& seconds = measured(accepted, request);
+    const auto best = std::min_element(seconds.begin(), seconds.end());
+    const auto winner = static_cast<std::size_t>(best - seconds.begin());
+    for (std::size_t i = 0; i < accepted.size(); ++i)
+      if (i != winner)
+        declined.push_back(
+            {accepted[i]->name,
+             fmt::format("slower: {} against {}", format_seconds(seconds[i]), format_seconds(*best))});
+    return accepted[winner];
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::device) throw;
+    for (std::size_t i = 1; i < accepted.size(); ++i)
+      declined.push_back({accepted[i]->name, fmt::format("not measured: {}", error.what())});
+    return accepted.front();
+  }
+}
+
+const std::vector<double>& FastestCandidate::measured(const std::vector<const Candidate*>& accepted,
+                                                      const KernelRequest& request) {
+  const std::string looks = looks_of(accepted, request);
+  if (const auto known = seconds_.find(looks); known != seconds_.end()) return known->second;
+  std::vector<double> seconds = backend_.kept_seconds(looks);
+  if (seconds.size() == accepted.size()) return seconds_[looks] = std::move(seconds);
+  seconds.clear();
+  double best = backend::kNeverHopeless;
+  for (const Candidate* candidate : accepted) {
+    const auto kernel = candidate->make(request);
+    seconds.push_back(
+        backend::measure_kernel(backend_.device(), request.node, *kernel, backend::hopeless_against(best)));
+    best = std::min(best, seconds.back());
+  }
+  backend_.keep_seconds(looks, seconds);
+  return seconds_[looks] = std::move(seconds);
+}
+
+std::string declined(const graph::Graph& graph, const graph::Node& node, const backend::Backend& backend) {
+  const std::shared_ptr<backend::Device> device = backend.device();
+  const backend::KernelRequest request{{graph, node},
+                                       device.get(),
+                                       std::vector<std::optional<Layout>>(node.inputs.size()),
+                                       std::vector<std::optional<Layout>>(node.outputs.size())};
+  std::string reason = "the backend has no kernel for it";
+  for (const backend::Candidate& candidate : backend.candidates()) {
+    const std::string_view name = candidate.name;
+    if (candidate.op != node.op || name.starts_with("reference:") || name.ends_with("_plain")) continue;
+    const backend::Decision decision = candidate.accept(request);
+    if (decision.accepted()) return "";
+    reason = decision.reason;
+  }
+  return reason;
+}
+
+graph::Graph live_nodes(const graph::Graph& graph) {
+  std::vector<bool> needed(graph.values().size(), false);
+  for (const graph::ValueId output : graph.outputs()) needed[static_cast<std::size_t>(output)] = true;
+  std::vector<graph::Node> kept;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    const bool makes_needed =
+        std::any_of(node->outputs.begin(), node->outputs.end(),
+                    [&](graph::ValueId output) { return needed[static_cast<std::size_t>(output)]; });
+    // A node that changes state is wanted for that, not only for its outputs.
+    if (!makes_needed && graph::mutated_inputs({graph, *node}).empty()) continue;
+    for (const graph::ValueId input : node->inputs) needed[static_cast<std::size_t>(input)] = true;
+    kept.push_back(*node);
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph::Graph result = graph;
+  result.replace_nodes(std::move(kept));
+  return result;
 }
 
 }  // namespace trainyard::plan

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "graph/op_def.h"
-#include "ops/add.h"
+#include "ops/elementwise.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {

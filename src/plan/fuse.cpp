@@ -2,18 +2,13 @@
 
 #include <fmt/core.h>
 
-#include "ops/activation.h"
-#include "ops/add.h"
-#include "ops/batch_norm.h"
-#include "ops/cast.h"
-#include "ops/classify.h"
 #include "ops/conv2d.h"
-#include "ops/conv2d_max_pool.h"
 #include "ops/dense.h"
-#include "ops/dropout.h"
-#include "ops/fill.h"
-#include "ops/max_pool.h"
-#include "ops/softmax_cross_entropy.h"
+#include "ops/elementwise.h"
+#include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+#include "ops/shape.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {

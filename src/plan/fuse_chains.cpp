@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "ops/dense.h"
-#include "ops/dense_chain.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {

@@ -3,11 +3,11 @@
 
 #include <fmt/core.h>
 
-#include "graph/analysis.h"
+#include "graph/autodiff.h"
 #include "ops/update.h"
-#include "plan/fastest.h"
+#include "plan/compile.h"
 #include "plan/passes.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "graph/op_def.h"
 #include "plan/passes.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::plan {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/cast.h"
+#include "ops/shape.h"
 #include "ops/update.h"
 #include "plan/passes.h"
 

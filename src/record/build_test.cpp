@@ -3,10 +3,60 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "record/envelope.h"
+#include "record/run_record.h"
 
 namespace trainyard::record {
+
 namespace {
+
+RunRecord run_with(Provenance facts) {
+  RunRecord run;
+  run.node = "ip-10-0-0-7";
+  run.provenance = std::move(facts);
+  return run;
+}
+
+TEST(Machine, ProcessorAndCoresMakeIt) {
+  EXPECT_EQ(machine_of(run_with({{"cpu", "model", "AMD EPYC 9R14"},
+                                 {"cpu", "allowed_cores", std::int64_t{2}},
+                                 {"cpu", "logical_cores", std::int64_t{64}}})),
+            "AMD EPYC 9R14, 2 cores");
+  EXPECT_EQ(machine_of(run_with({{"cpu", "model", "  Intel(R) Xeon(R) CPU           E5645 "},
+                                 {"cpu", "allowed_cores", std::int64_t{1}}})),
+            "Intel(R) Xeon(R) CPU E5645, 1 core");
+  EXPECT_EQ(machine_of(run_with({{"cpu", "vendor", "0x41"}, {"cpu", "allowed_cores", std::int64_t{4}}})),
+            "processor of 0x41, 4 cores");
+}
+
+TEST(Machine, AContainersShareOfTimeCounts) {
+  const auto with_quota = [](double quota) {
+    return machine_of(run_with({{"cpu", "model", "AMD EPYC 9R14"},
+                                {"cpu", "allowed_cores", std::int64_t{64}},
+                                {"cpu", "quota_cores", quota}}));
+  };
+  EXPECT_EQ(with_quota(2), "AMD EPYC 9R14, 2 cores");
+  EXPECT_EQ(with_quota(1.5), "AMD EPYC 9R14, 1.5 cores");
+  EXPECT_EQ(with_quota(128), "AMD EPYC 9R14, 64 cores");
+}
+
+TEST(Machine, GpusAreCountedByName) {
+  Provenance facts{{"cpu", "model", "AMD EPYC 9R14"},
+                   {"cpu", "allowed_cores", std::int64_t{16}},
+                   {"gpu", "count", std::int64_t{1}},
+                   {"gpu0", "name", "NVIDIA H200"}};
+  EXPECT_EQ(machine_of(run_with(facts)), "AMD EPYC 9R14, 16 cores, NVIDIA H200 x1");
+  facts.push_back({"gpu1", "name", "NVIDIA A100"});
+  facts.push_back({"gpu2", "name", "NVIDIA H200"});
+  EXPECT_EQ(machine_of(run_with(facts)), "AMD EPYC 9R14, 16 cores, NVIDIA A100 x1, NVIDIA H200 x2");
+  EXPECT_EQ(machine_of(run_with({{"gpu0", "name", "NVIDIA H200"}})), "NVIDIA H200 x1");
+}
+
+TEST(Machine, WhatTheRecordDoesNotSayIsEmpty) {
+  EXPECT_EQ(machine_of(run_with({})), "");
+  EXPECT_EQ(
+      machine_of(run_with({{"cpu", "allowed_cores", std::int64_t{2}}, {"gpu", "count", std::int64_t{0}}})),
+      "");
+}
 
 RunRecord run_of(const std::string& id, double started_seconds = 0) {
   RunRecord run;
@@ -72,5 +122,56 @@ TEST(BuildTest, RunsOfTwoBuildsAreNoCell) {
   EXPECT_EQ(envelope(run_of("a")), envelope(run_of("a")));
 }
 
+RunRecord attempt_at(int replicate, int attempt, Status status, const char* warning = "") {
+  RunRecord run;
+  run.id = "c-r" + std::to_string(replicate) + "-a" + std::to_string(attempt);
+  run.cell = "c";
+  run.replicate = replicate;
+  run.attempt = attempt;
+  run.status = status;
+  if (*warning != '\0') run.warnings.push_back({warning, "something"});
+  return run;
+}
+
+std::string ids(const std::vector<RunRecord>& runs) {
+  std::string text;
+  for (const RunRecord& run : runs) text += (text.empty() ? "" : " ") + run.id;
+  return text;
+}
+
+TEST(AttemptsTest, AnUndisturbedRunSpeaksInsteadOfADisturbedOne) {
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 1, Status::ok, "load"), attempt_at(1, 2, Status::ok)})), "c-r1-a2");
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 1, Status::ok), attempt_at(1, 2, Status::ok, "steal")})),
+            "c-r1-a1");
+}
+
+TEST(AttemptsTest, TheFirstOfEqualRunsSpeaks) {
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 2, Status::ok, "load"), attempt_at(1, 1, Status::ok, "load")})),
+            "c-r1-a1");
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 1, Status::ok), attempt_at(1, 2, Status::ok)})), "c-r1-a1");
+}
+
+TEST(AttemptsTest, TheLastOfFailedRunsSpeaks) {
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 1, Status::crash), attempt_at(1, 2, Status::oom)})), "c-r1-a2");
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 1, Status::ok, "load"), attempt_at(1, 2, Status::oom)})),
+            "c-r1-a1");
+}
+
+TEST(AttemptsTest, WarningsAboutLastingStatesAreNoDisturbance) {
+  EXPECT_FALSE(is_disturbed(attempt_at(1, 1, Status::ok, "governor")));
+  EXPECT_FALSE(is_disturbed(attempt_at(1, 1, Status::ok, "nodes")));
+  EXPECT_TRUE(is_disturbed(attempt_at(1, 1, Status::ok, "throttle")));
+}
+
+TEST(AttemptsTest, OtherReplicatesBuildsAndLooseRunsStay) {
+  RunRecord other_build = attempt_at(1, 2, Status::ok), loose = attempt_at(1, 1, Status::ok);
+  other_build.words["build"] = "second";
+  loose.cell.clear();
+  loose.id = "loose";
+  EXPECT_EQ(ids(that_speak({attempt_at(1, 1, Status::ok), attempt_at(2, 1, Status::ok), other_build, loose})),
+            "c-r1-a1 c-r2-a1 c-r1-a2 loose");
+}
+
 }  // namespace
+
 }  // namespace trainyard::record

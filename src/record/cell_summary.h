@@ -2,10 +2,29 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
-#include "record/step_statistics.h"
+#include "record/steady_state.h"
 
 namespace trainyard::record {
+
+// How much of the spread between runs of one cell is that of the nodes they were on: a fit of
+// log value = cell + node over all runs. Nodes are compared only through cells that ran on several of them.
+struct NodeEffects {
+  struct Node {
+    std::string name;
+    int runs = 0;      // of cells that ran on several nodes
+    double ratio = 1;  // its values over those of a typical node
+  };
+
+  std::vector<Node> nodes;  // from the smallest ratio to the largest; empty where no cell ran on two nodes
+  double run_spread = 0;    // of runs about their cell, as a relative standard deviation
+  double node_spread = 0;   // of runs about their cell and node
+  bool differ = false;      // by more than runs on one node let expect (F test, 5 %)
+};
+
+// One element of `cells` is the runs of one cell.
+NodeEffects find_node_effects(std::span<const std::vector<MeasuredRun>> cells);
 
 // A run as summaries and comparisons see it: where it ran, and one figure that it came to.
 struct MeasuredRun {
@@ -24,12 +43,12 @@ inline constexpr double kDistanceGap = 0.25;
 // the others: the centre is a median, and its interval asks nothing of the distribution of runs.
 struct CellSummary {
   int runs = 0, nodes = 0;
-  double median = 0;       // over runs; over the medians of nodes where `by_node`
-  double mean = 0;         // over runs
-  Interval interval;       // 95 %, of the median over all runs (or nodes) there could be; above zero
-  double run_spread = 0;   // standard deviation over mean, of all runs
-  double node_spread = 0;  // within nodes, pooled; equals run_spread where there is one node
-  bool by_node = false;    // nodes differ by more than their runs explain: the node is the unit
+  double median = 0;         // over runs; over the medians of nodes where `by_node`
+  double mean = 0;           // over runs
+  stats::Interval interval;  // 95 %, of the median over all runs (or nodes) there could be; above zero
+  double run_spread = 0;     // standard deviation over mean, of all runs
+  double node_spread = 0;    // within nodes, pooled; equals run_spread where there is one node
+  bool by_node = false;      // nodes differ by more than their runs explain: the node is the unit
 
   bool has_interval() const { return runs > 1; }
 };

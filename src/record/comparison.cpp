@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "record/statistics.h"
+#include "stats/statistics.h"
 
 namespace trainyard::record {
 namespace {
@@ -39,9 +39,9 @@ Cells cells_of(std::span<const RunRecord> runs, const Metric& metric, int& witho
 std::string missed_accuracy(const Cell& cell, const Metric& metric) {
   if (!metric.accuracy) return "";
   if (cell.accuracies.empty()) return "no test accuracy is known";
-  if (median(cell.accuracies) >= *metric.accuracy) return "";
-  return fmt::format("test accuracy {:.4g} in the median, {:.4g} is asked for", median(cell.accuracies),
-                     *metric.accuracy);
+  if (stats::median(cell.accuracies) >= *metric.accuracy) return "";
+  return fmt::format("test accuracy {:.4g} in the median, {:.4g} is asked for",
+                     stats::median(cell.accuracies), *metric.accuracy);
 }
 
 // Steps that are as fast as ever, with more pauses between or in some of them, are a loss all the same. Most

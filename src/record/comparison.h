@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "record/envelope.h"
 #include "record/metric.h"
 #include "record/run_record.h"
 #include "record/verdict.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "record/test_series.h"
+#include "stats/test_series.h"
 
 namespace trainyard::record {
 namespace {
@@ -21,7 +21,7 @@ RunRecord made_up_run(const Settings& asked, std::vector<double> step_seconds,
   return run;
 }
 
-std::vector<RunRecord> made_up_runs(TestNoise& noise, const Settings& asked, double step_seconds,
+std::vector<RunRecord> made_up_runs(stats::TestNoise& noise, const Settings& asked, double step_seconds,
                                     int runs = 5) {
   std::vector<RunRecord> result;
   for (int i = 0; i < runs; ++i)
@@ -46,7 +46,7 @@ TEST(Envelope, IsWhatRanWithoutHowLong) {
 }
 
 TEST(Comparison, SpeedsAreThoseOfTheSteadySteps) {
-  std::vector<double> steps = TestNoise(1).steps(60, 0.1, 0.01);
+  std::vector<double> steps = stats::TestNoise(1).steps(60, 0.1, 0.01);
   for (std::size_t i = 0; i < 10; ++i) steps[i] = 1;
   EXPECT_NEAR(measure(made_up_run({}, steps), Metric())->value, 500, 10);
   EXPECT_FALSE(measure(made_up_run({}, {NAN}), Metric()));
@@ -60,7 +60,7 @@ TEST(Comparison, SpeedsAreThoseOfTheSteadySteps) {
 }
 
 TEST(Comparison, ACellThatMissesTheAccuracyIsWorseHoweverFast) {
-  TestNoise noise(5);
+  stats::TestNoise noise(5);
   std::vector<RunRecord> a = made_up_runs(noise, settings(50, 1), 0.2),
                          b = made_up_runs(noise, settings(50, 1), 0.1);
   for (RunRecord& run : a) run.figures["test_accuracy"] = 0.975;
@@ -79,7 +79,7 @@ TEST(Comparison, ACellThatMissesTheAccuracyIsWorseHoweverFast) {
 }
 
 TEST(Comparison, MatchesCellsThatAgree) {
-  TestNoise noise(2);
+  stats::TestNoise noise(2);
   std::vector<RunRecord> a = made_up_runs(noise, settings(50, 1), 0.1),
                          b = made_up_runs(noise, settings(50, 1), 0.1);
   for (RunRecord& run : made_up_runs(noise, settings(64, 1), 0.2)) a.push_back(std::move(run));
@@ -103,7 +103,7 @@ TEST(Comparison, MatchesCellsThatAgree) {
 }
 
 TEST(Comparison, AcrossASettingPairsItsValues) {
-  TestNoise noise(3);
+  stats::TestNoise noise(3);
   const auto a = made_up_runs(noise, settings(50, 1), 0.2), b = made_up_runs(noise, settings(50, 2), 0.1);
   EXPECT_TRUE(compare_cells(a, b, {}, Metric()).cells.empty());
   const Comparison result = compare_cells(a, b, {"threads"}, Metric());
@@ -114,7 +114,7 @@ TEST(Comparison, AcrossASettingPairsItsValues) {
 }
 
 TEST(Comparison, StallsAreALossWhereStepsAreAsFastAsEver) {
-  TestNoise noise(6);
+  stats::TestNoise noise(6);
   std::vector<RunRecord> a = made_up_runs(noise, settings(50, 1), 0.1),
                          b = made_up_runs(noise, settings(50, 1), 0.1);
   for (RunRecord& run : b) {
@@ -135,7 +135,7 @@ TEST(Comparison, StallsAreALossWhereStepsAreAsFastAsEver) {
 }
 
 TEST(Comparison, ManyCellsOfEqualsRaiseFewAlarms) {
-  TestNoise noise(4);
+  stats::TestNoise noise(4);
   int alarmed = 0;
   for (int i = 0; i < 100; ++i) {
     std::vector<RunRecord> a, b;

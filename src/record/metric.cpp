@@ -11,8 +11,11 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "record/steady_state.h"
+#include "stats/statistics.h"
 
 namespace trainyard::record {
+
 namespace {
 
 constexpr const char* kToAccuracy = "seconds_to_accuracy";
@@ -60,7 +63,7 @@ double value_or_nan(const RunRecord& run, const Metric& metric) {
 double relative_error(const RunRecord& run, const Metric& metric) {
   const StepStatistics& steps = run.statistics;
   if (steps.steps == 0) return 0;
-  const auto error = [](const Interval& interval, double centre) {
+  const auto error = [](const stats::Interval& interval, double centre) {
     constexpr double kNormalReach = 1.96;
     return centre > 0 ? (interval.high - centre) / centre / kNormalReach : 0;
   };
@@ -116,6 +119,16 @@ std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy)
   for (const auto& point : nlohmann::json::parse(found->second))
     if (point.at(2).get<double>() >= accuracy) return point.at(0).get<double>();
   return std::nullopt;
+}
+
+LegacyMetrics legacy_metrics(std::span<const double> step_seconds, double images_per_step) {
+  if (step_seconds.empty()) return {};
+  std::vector<double> speeds(step_seconds.begin(), step_seconds.end());
+  for (double& value : speeds) value = images_per_step / value;
+  const double mean_seconds = stats::mean(step_seconds);
+  return {mean_seconds, images_per_step / mean_seconds,
+          std::sqrt(stats::population_variance(speeds) / static_cast<double>(speeds.size())),
+          stats::scaled_mad(speeds)};
 }
 
 }  // namespace trainyard::record

@@ -10,8 +10,7 @@
 #include <fmt/format.h>
 
 #include "record/build.h"
-#include "record/envelope.h"
-#include "record/machine.h"
+#include "record/run_record.h"
 
 namespace trainyard::record {
 namespace {

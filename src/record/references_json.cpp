@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "record/json_value.h"
 #include "record/references.h"
+#include "record/value.h"
 
 namespace trainyard::record {
 namespace {

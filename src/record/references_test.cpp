@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "record/build.h"
 #include "record/comparison.h"
-#include "record/machine.h"
 
 namespace trainyard::record {
 namespace {

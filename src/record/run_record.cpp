@@ -1,12 +1,23 @@
 #include "record/run_record.h"
 
 #include <array>
+#include <cmath>
+#include <set>
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/units.h"
+#include "record/build.h"
 
 namespace trainyard::record {
+
+const Value* find_fact(const Provenance& facts, const std::string& section, const std::string& key) {
+  for (const Fact& fact : facts)
+    if (fact.section == section && fact.key == key) return &fact.value;
+  return nullptr;
+}
+
 namespace {
 
 struct Row {
@@ -57,6 +68,76 @@ std::string peak_memory_text(const RunRecord& run) {
   const bool known = run.figures.contains("device_memory_bytes");
   return fmt::format("{} of the GPU, {} of the host", known ? bytes("device_memory_bytes") : "not known",
                      host);
+}
+
+namespace {
+
+constexpr std::array kNoPart = {"account",    "constraint",     "epochs",  "from",        "max_seconds",
+                                "memory_mib", "no_eval",        "no_peak", "ops",         "partition",
+                                "seed",       "staging_folder", "steps",   "until_width", "warmup"};
+
+// Settings that a record also has as results: what really ran.
+constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device",  "devices",
+                                 "network", "optimizer", "precision", "read",    "scaling",
+                                 "servers", "staging",   "strategy",  "threads", "transport"};
+
+struct FactName {
+  const char *section, *key;
+};
+
+constexpr std::array kExplaining = {
+    FactName{"build", "commit"},     FactName{"build", "compiler"}, FactName{"build", "flags"},
+    FactName{"build", "version"},    FactName{"cpu", "model"},      FactName{"cpu", "allowed_cores"},
+    FactName{"gpu", "driver"},       FactName{"gpu0", "name"},      FactName{"libraries", "onednn"},
+    FactName{"libraries", "openmp"}, FactName{"system", "kernel"}};
+
+std::string fact_values(std::span<const RunRecord> runs, const FactName& name) {
+  std::set<std::string> values;
+  for (const RunRecord& run : runs)
+    if (const Value* value = find_fact(run.provenance, name.section, name.key))
+      values.insert(to_text(*value));
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+}  // namespace
+
+Settings envelope(const RunRecord& run) {
+  Settings result = run.asked;
+  for (const char* name : kAsItRan) {
+    if (const auto word = run.words.find(name); word != run.words.end()) result[name] = word->second;
+    const auto figure = run.figures.find(name);
+    if (figure == run.figures.end() || !std::isfinite(figure->second)) continue;
+    const bool whole = figure->second == std::floor(figure->second);
+    result[name] = whole ? Value(static_cast<std::int64_t>(figure->second)) : Value(figure->second);
+  }
+  for (const char* name : kNoPart) result.erase(name);
+  if (!run.command.empty()) result["command"] = run.command;
+  if (std::string build = build_of(run); !build.empty()) result["build"] = std::move(build);
+  return result;
+}
+
+std::vector<SettingDifference> differences(const Settings& a, const Settings& b) {
+  std::set<std::string> names;
+  for (const Settings* side : {&a, &b})
+    for (const auto& [name, value] : *side) names.insert(name);
+  const auto text = [](const Settings& settings, const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? "" : to_text(found->second);
+  };
+  std::vector<SettingDifference> result;
+  for (const std::string& name : names)
+    if (text(a, name) != text(b, name)) result.push_back({name, text(a, name), text(b, name)});
+  return result;
+}
+
+std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b) {
+  std::vector<SettingDifference> result;
+  for (const FactName& name : kExplaining) {
+    const std::string values_a = fact_values(a, name), values_b = fact_values(b, name);
+    if (values_a != values_b)
+      result.push_back({fmt::format("{}.{}", name.section, name.key), values_a, values_b});
+  }
+  return result;
 }
 
 }  // namespace trainyard::record

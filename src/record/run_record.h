@@ -3,15 +3,32 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "record/provenance.h"
-#include "record/step_statistics.h"
+#include "record/steady_state.h"
 #include "record/value.h"
 
 namespace trainyard::record {
+
+// One fact that the program found out by itself: {"cpu", "model", "Intel(R) Xeon(R) ..."}.
+struct Fact {
+  std::string section, key;
+  Value value;
+};
+
+using Provenance = std::vector<Fact>;
+
+// Something that makes a measurement less trustworthy; the run still counts.
+struct Warning {
+  std::string kind;  // load, steal, frequency, throttle, cores, clock, ...
+  std::string text;  // one line for people
+};
+
+// The fact, or null.
+const Value* find_fact(const Provenance& facts, const std::string& section, const std::string& key);
 
 // How a run ended. Everything but `ok` has a reason, and none is ever dropped.
 enum class Status {
@@ -84,5 +101,21 @@ RunRecord run_record_from_json(std::string_view text);
 // A record file; errors name it. Written whole or not at all.
 RunRecord read_run_record(const std::filesystem::path& path);
 void write_run_record(const RunRecord& record, const std::filesystem::path& path);
+
+// Everything about a run that must agree for its speed to be compared with another's: what was asked, where
+// known as it really ran (backend auto becomes onednn), and the build that ran. How long it was measured, its
+// seed and its place in a queue are no part of it.
+Settings envelope(const RunRecord& run);
+
+struct SettingDifference {
+  std::string name, a, b;  // "" where a side does not have the setting
+};
+
+// In alphabetical order of the names.
+std::vector<SettingDifference> differences(const Settings& a, const Settings& b);
+
+// Facts about the machine and the software that any two of the runs differ in, of those that explain a
+// difference in speed: models, compiler, commit, library versions. `a` and `b` list the values of each side.
+std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b);
 
 }  // namespace trainyard::record

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "record/json_value.h"
 #include "record/run_record.h"
+#include "record/value.h"
 
 namespace trainyard::record {
 namespace {
@@ -18,7 +18,7 @@ constexpr int kSchema = 2;
 
 // ---- writing
 
-Json json_of(const Interval& interval) {
+Json json_of(const stats::Interval& interval) {
   return Json::array({json_of(interval.low), json_of(interval.high)});
 }
 
@@ -81,7 +81,7 @@ double number_at(const Json& object, const char* key) {
   return object.contains(key) ? number_of(object[key]) : 0;
 }
 
-Interval interval_at(const Json& object, const char* key) {
+stats::Interval interval_at(const Json& object, const char* key) {
   if (!object.contains(key)) return {};
   return {number_of(object[key].at(0)), number_of(object[key].at(1))};
 }

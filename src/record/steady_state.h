@@ -1,7 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <vector>
+
+#include "stats/statistics.h"
 
 namespace trainyard::record {
 
@@ -15,5 +19,77 @@ struct SteadyState {
 // comes after it. Single slow steps and a disturbance that passes are none. Nothing is left out of fewer
 // than eight steps.
 SteadyState find_steady_state(std::span<const double> step_seconds);
+
+// PSC's four figures (specs: images per step B, step seconds t, speeds s = B / t), over every timed step.
+struct LegacyMetrics {
+  double mean_seconds = 0;       // mean(t)
+  double mean_speed = 0;         // B / mean(t)
+  double speed_uncertainty = 0;  // population sd(s) / sqrt(n)
+  double speed_jitter = 0;       // 1.4826 * median |s - median(s)|
+};
+
+LegacyMetrics legacy_metrics(std::span<const double> step_seconds, double images_per_step);
+
+// What the timed steps of one run say. All but `legacy` leave out the prefix before the steady state.
+struct StepStatistics {
+  std::int64_t steps = 0;           // timed steps given
+  std::int64_t unsteady_steps = 0;  // of these, the prefix left out
+  bool steady = true;               // false: it never settled, and nothing was left out
+  double mean = 0, median = 0, min = 0, max = 0, standard_deviation = 0;
+  double p5 = 0, p25 = 0, p75 = 0, p95 = 0, p99 = 0;  // p75 - p25 is the IQR
+  double lag1_autocorrelation = 0, effective_samples = 0;
+  std::int64_t block_steps = 0;                    // block length of the bootstrap
+  stats::Interval mean_interval, median_interval;  // 95 %
+  std::vector<std::int64_t> outliers;  // steps (counted from the first timed one), flagged, never deleted
+  LegacyMetrics legacy;
+};
+
+// No steps: all zero.
+StepStatistics describe_steps(std::span<const double> step_seconds, double images_per_step);
+
+struct StoppingLimits {
+  std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();
+  double max_seconds = std::numeric_limits<double>::infinity();  // of the steps together
+  double relative_half_width = 0;  // of the mean's 95 % interval; 0: its width never ends the run
+};
+
+enum class Stopping {
+  steps,       // stop: max_steps
+  seconds,     // stop: max_seconds
+  width,       // stop: the interval is narrow enough
+  too_few,     // go on: too few steps to judge
+  not_steady,  // go on: no steady state yet
+  too_wide,    // go on: the interval is too wide
+};
+
+const char* name(Stopping state);
+
+// Tells after every step whether to time another one. The interval is looked at on a growing schedule, each
+// time after a quarter more steps: a step costs some microseconds on average, and few looks keep the chance
+// small that one of them is narrow by luck.
+class StoppingRule {
+ public:
+  explicit StoppingRule(const StoppingLimits& limits) : limits_(limits) {}
+
+  // True: stop, and state() says why.
+  bool add(double step_seconds);
+
+  Stopping state() const { return state_; }
+
+  // Of the last look at the interval; infinity before the first.
+  double relative_half_width() const { return relative_half_width_; }
+
+ private:
+  static constexpr std::int64_t kFirstLook = 20;
+
+  void look();
+
+  StoppingLimits limits_;
+  std::vector<double> step_seconds_;
+  double total_seconds_ = 0;
+  std::int64_t next_look_ = kFirstLook;
+  double relative_half_width_ = std::numeric_limits<double>::infinity();
+  Stopping state_ = Stopping::too_few;
+};
 
 }  // namespace trainyard::record

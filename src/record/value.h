@@ -6,6 +6,8 @@
 #include <string_view>
 #include <variant>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace trainyard::record {
 
 // What a study file, a command line or a fact about the machine may hold.
@@ -29,5 +31,13 @@ std::string to_text(const Settings& settings);
 // A JSON object and back; Error (config) when the text is none, or holds anything but plain values.
 std::string to_json(const Settings& settings);
 Settings settings_from_json(std::string_view text);
+
+// Values as JSON; for the sources of this folder.
+nlohmann::ordered_json json_of(const Value& value);
+nlohmann::ordered_json json_of(const Settings& settings);
+nlohmann::ordered_json json_of(double number);  // whole numbers without a point; null when not finite
+// Error (config) for an object, an array or null.
+Value value_of(const nlohmann::ordered_json& json);
+Settings settings_of(const nlohmann::ordered_json& json);
 
 }  // namespace trainyard::record

@@ -10,9 +10,8 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "record/permutation_test.h"
-#include "record/statistics.h"
-#include "record/student_t.h"
+#include "stats/permutation.h"
+#include "stats/statistics.h"
 
 namespace trainyard::record {
 namespace {
@@ -28,7 +27,7 @@ constexpr double kFewLabellings = 0.002;  // smallest p-value; seven runs agains
 constexpr double kShareOfStudentAlone = 0.8;
 
 // Logarithms of the values on one node: ratios become differences, whatever the level of the node.
-using Nodes = std::map<std::string, Stratum>;
+using Nodes = std::map<std::string, stats::Stratum>;
 
 Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
   Nodes nodes;
@@ -41,7 +40,7 @@ Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
 // Where a hypervisor moves the cores of a virtual machine, they share a cache at times (a hand-off takes some
 // 25 ns) and do not at others (some 150 ns), which makes small networks slower by a factor up to two, for
 // tens of seconds.
-using NodePlacements = std::map<std::pair<std::string, int>, Stratum>;
+using NodePlacements = std::map<std::pair<std::string, int>, stats::Stratum>;
 
 NodePlacements by_placement(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
   std::map<std::string, std::vector<double>> distances;  // of each node, in order
@@ -69,12 +68,12 @@ bool are_known_of_both(const NodePlacements& placements) {
     return std::any_of(placements.begin(), placements.end(),
                        [&](const auto& stratum) { return !(stratum.second.*side).empty(); });
   };
-  return has(&Stratum::a) && has(&Stratum::b);
+  return has(&stats::Stratum::a) && has(&stats::Stratum::b);
 }
 
 template <typename Strata>
-std::vector<Stratum> common(const Strata& strata) {
-  std::vector<Stratum> of_both;
+std::vector<stats::Stratum> common(const Strata& strata) {
+  std::vector<stats::Stratum> of_both;
   for (const auto& [key, stratum] : strata)
     if (!stratum.a.empty() && !stratum.b.empty()) of_both.push_back(stratum);
   return of_both;
@@ -97,38 +96,41 @@ int count_nodes(const NodePlacements& strata) {
 }
 
 // Every node one figure.
-Stratum node_levels(const Nodes& nodes, Centre centre) {
-  Stratum levels;
+stats::Stratum node_levels(const Nodes& nodes, stats::Centre centre) {
+  stats::Stratum levels;
   for (const auto& [name, node] : nodes) {
-    if (!node.a.empty()) levels.a.push_back(centre_of(node.a, centre));
-    if (!node.b.empty()) levels.b.push_back(centre_of(node.b, centre));
+    if (!node.a.empty()) levels.a.push_back(stats::centre_of(node.a, centre));
+    if (!node.b.empty()) levels.b.push_back(stats::centre_of(node.b, centre));
   }
   return levels;
 }
 
 double squares(std::span<const double> samples) {
-  return population_variance(samples) * static_cast<double>(samples.size());
+  return stats::population_variance(samples) * static_cast<double>(samples.size());
 }
 
 // log(B / A) by Student's test; freedom 0: it cannot tell.
 struct Difference {
   double value = 0, standard_error = kInfinity, freedom = 0;
 
-  double reach() const { return freedom > 0 ? t_quantile(0.975, freedom) * standard_error : kInfinity; }
+  double reach() const {
+    return freedom > 0 ? stats::t_quantile(0.975, freedom) * standard_error : kInfinity;
+  }
   double p_value() const {
     if (!(freedom > 0)) return 1;
-    if (standard_error > 0) return two_sided_p(value / standard_error, freedom);
+    if (standard_error > 0) return stats::two_sided_p(value / standard_error, freedom);
     return value == 0 ? 1 : 0;
   }
 };
 
 // Least squares for log value = stratum + side: a paired test when each side ran once in each stratum, the
 // pooled two-sample test when there is one.
-Difference within_strata(std::span<const Stratum> strata) {
+Difference within_strata(std::span<const stats::Stratum> strata) {
   double weights = 0, weighted = 0, rest = 0, freedom = -1;
-  for (const Stratum& stratum : strata) {
+  for (const stats::Stratum& stratum : strata) {
     const auto runs_a = static_cast<double>(stratum.a.size()), runs_b = static_cast<double>(stratum.b.size());
-    const double weight = runs_a * runs_b / (runs_a + runs_b), change = mean(stratum.b) - mean(stratum.a);
+    const double weight = runs_a * runs_b / (runs_a + runs_b),
+                 change = stats::mean(stratum.b) - stats::mean(stratum.a);
     weights += weight;
     weighted += weight * change;
     rest += squares(stratum.a) + squares(stratum.b) + weight * change * change;
@@ -140,7 +142,7 @@ Difference within_strata(std::span<const Stratum> strata) {
   return {value, std::sqrt(rest / freedom / weights), freedom};
 }
 
-bool can_tell(std::span<const Stratum> strata) {
+bool can_tell(std::span<const stats::Stratum> strata) {
   return !strata.empty() && within_strata(strata).freedom > 0;
 }
 
@@ -175,8 +177,9 @@ int fewest_runs(const Enough& enough) {
 int runs_to_settle(const Verdict& verdict, double spread, double minimum_effect) {
   const double change = std::abs(std::log(verdict.ratio)), least = std::log1p(minimum_effect);
   const double room = change >= least ? change : std::max(least - change, least / 4);
-  const int runs = fewest_runs(
-      [&](int each) { return t_quantile(0.975, 2.0 * each - 2) * spread * std::sqrt(2.0 / each) <= room; });
+  const int runs = fewest_runs([&](int each) {
+    return stats::t_quantile(0.975, 2.0 * each - 2) * spread * std::sqrt(2.0 / each) <= room;
+  });
   return std::max({runs, verdict.runs_a + 1, verdict.runs_b + 1});
 }
 
@@ -207,30 +210,32 @@ Verdict over_steps(const MeasuredRun& a, const MeasuredRun& b, const VerdictOpti
   return verdict;
 }
 
-double p_value_of(std::span<const Stratum> strata, Centre centre, const Difference& difference) {
-  if (smallest_p_value(strata) > kShareOfPermutations * kAlarmLevel)
+double p_value_of(std::span<const stats::Stratum> strata, stats::Centre centre,
+                  const Difference& difference) {
+  if (stats::smallest_p_value(strata) > kShareOfPermutations * kAlarmLevel)
     return std::min(difference.p_value() / kShareOfStudentAlone, 1.0);
   const double share =
-      smallest_p_value(strata) > kFewLabellings ? kShareOfPermutations : kShareOfPermutationsOfMany;
-  return std::min({permutation_p_value(strata, centre) / share, difference.p_value() / (1 - share), 1.0});
+      stats::smallest_p_value(strata) > kFewLabellings ? kShareOfPermutations : kShareOfPermutationsOfMany;
+  return std::min(
+      {stats::permutation_p_value(strata, centre) / share, difference.p_value() / (1 - share), 1.0});
 }
 
-Verdict over_strata(std::span<const Stratum> strata, const VerdictOptions& options) {
+Verdict over_strata(std::span<const stats::Stratum> strata, const VerdictOptions& options) {
   Verdict verdict;
-  for (const Stratum& stratum : strata) {
+  for (const stats::Stratum& stratum : strata) {
     verdict.runs_a += static_cast<int>(stratum.a.size());
     verdict.runs_b += static_cast<int>(stratum.b.size());
   }
-  const Centre centre = centre_for(options);
-  const Centres centres = centres_of(strata, centre);
+  const stats::Centre centre = centre_for(options);
+  const stats::Centres centres = stats::centres_of(strata, centre);
   verdict.value_a = std::exp(centres.a);
   verdict.value_b = std::exp(centres.b);
   verdict.ratio = verdict.value_b / verdict.value_a;
   const Difference difference = within_strata(strata);
   verdict.p_value = p_value_of(strata, centre, difference);
   const double value = centres.difference(), reach = difference.reach();
-  const Interval interval =
-      permutation_interval(strata, centre).value_or(Interval{value - reach, value + reach});
+  const stats::Interval interval =
+      stats::permutation_interval(strata, centre).value_or(stats::Interval{value - reach, value + reach});
   verdict.interval = {std::exp(interval.low), std::exp(interval.high)};
   judge(verdict, options);
   if (verdict.outcome == Outcome::unclear)
@@ -240,9 +245,9 @@ Verdict over_strata(std::span<const Stratum> strata, const VerdictOptions& optio
 
 }  // namespace
 
-Centre centre_for(const VerdictOptions& options) {
-  if (!options.noise_worsens) return Centre::median;
-  return options.more_is_better ? Centre::highest_third : Centre::lowest_third;
+stats::Centre centre_for(const VerdictOptions& options) {
+  if (!options.noise_worsens) return stats::Centre::median;
+  return options.more_is_better ? stats::Centre::highest_third : stats::Centre::lowest_third;
 }
 
 const char* name(Pairing pairing) {
@@ -266,10 +271,10 @@ Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun
   TRAINYARD_CHECK(!a.empty() && !b.empty());
   const Nodes nodes = by_node(a, b);
   const NodePlacements placements = by_placement(a, b);
-  const std::vector<Stratum> same_node = common(nodes), same_placement = common(placements);
+  const std::vector<stats::Stratum> same_node = common(nodes), same_placement = common(placements);
   const bool moved =
       are_known_of_both(placements) && (placements.size() > nodes.size() || leaves_out(placements, a, b));
-  const Stratum levels = node_levels(nodes, centre_for(options));
+  const stats::Stratum levels = node_levels(nodes, centre_for(options));
   Verdict verdict;
   if (a.size() == 1 && b.size() == 1) {
     verdict = over_steps(a.front(), b.front(), options);

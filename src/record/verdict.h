@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record/cell_summary.h"
-#include "record/permutation_test.h"
+#include "stats/permutation.h"
 
 namespace trainyard::record {
 
@@ -37,14 +37,14 @@ struct VerdictOptions {
 };
 
 // What the runs of a side come to.
-Centre centre_for(const VerdictOptions& options);
+stats::Centre centre_for(const VerdictOptions& options);
 
 struct Verdict {
   Outcome outcome = Outcome::unclear;
   // Centres of the runs that are compared, and B over A. Where noise worsens, the best third of the runs is
   // the centre, else the median; of several nodes it is a mean over nodes.
   double value_a = 0, value_b = 0, ratio = 1;
-  Interval interval;  // 95 %, of the ratio
+  stats::Interval interval;  // 95 %, of the ratio
   double p_value = 1;
   int runs_a = 0, runs_b = 0;  // that are compared
   Pairing pairing = Pairing::runs;

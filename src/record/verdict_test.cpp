@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "record/test_psc_runs.h"
-#include "record/test_series.h"
+#include "stats/test_series.h"
 
 namespace trainyard::record {
 namespace {
@@ -16,14 +16,14 @@ namespace {
 using Runs = std::vector<MeasuredRun>;
 
 // Runs whose levels spread by `spread`.
-Runs made_up_runs(TestNoise& noise, int runs, double speed, double spread) {
+Runs made_up_runs(stats::TestNoise& noise, int runs, double speed, double spread) {
   Runs result;
   for (int i = 0; i < runs; ++i) result.push_back({"here", speed * std::exp(spread * noise.normal())});
   return result;
 }
 
 // On a busy machine: most runs are near the level, and one in six is held up, some of them badly.
-Runs busy_runs(TestNoise& noise, int runs, double speed) {
+Runs busy_runs(stats::TestNoise& noise, int runs, double speed) {
   Runs result = made_up_runs(noise, runs, speed, 0.02);
   for (MeasuredRun& run : result)
     if (noise.uniform() < 1.0 / 6) run.value /= 1 + 2 * noise.uniform() * noise.uniform();
@@ -35,7 +35,7 @@ bool alarm(const Verdict& verdict) {
 }
 
 TEST(Verdict, RaisesAtMostFivePerCentFalseAlarms) {
-  TestNoise noise(1);
+  stats::TestNoise noise(1);
   for (const int runs : {2, 3, 5, 10}) {
     int alarms = 0;
     for (int i = 0; i < 500; ++i)
@@ -46,7 +46,7 @@ TEST(Verdict, RaisesAtMostFivePerCentFalseAlarms) {
 }
 
 TEST(Verdict, FindsASlowDownOfFivePerCent) {
-  TestNoise noise(2);
+  stats::TestNoise noise(2);
   const struct {
     double spread;
     int runs;
@@ -63,7 +63,7 @@ TEST(Verdict, FindsASlowDownOfFivePerCent) {
 }
 
 TEST(Verdict, HoldsOnABusyMachine) {
-  TestNoise noise(6);
+  stats::TestNoise noise(6);
   int alarms = 0, found = 0;
   for (int i = 0; i < 500; ++i) {
     alarms += alarm(compare_runs(busy_runs(noise, 5, 1000), busy_runs(noise, 5, 1000)));
@@ -97,7 +97,7 @@ TEST(Verdict, RatioAgreesWithItsColumns) {
 }
 
 TEST(Verdict, NeverAsksForFewerRunsThanThereWere) {
-  TestNoise noise(7);
+  stats::TestNoise noise(7);
   for (int i = 0; i < 300; ++i) {
     const Verdict verdict =
         compare_runs(made_up_runs(noise, 7, 1000, 0.02), made_up_runs(noise, 5, 980, 0.02));
@@ -108,7 +108,7 @@ TEST(Verdict, NeverAsksForFewerRunsThanThereWere) {
 }
 
 TEST(Verdict, NodesThatDifferDoNotHideADifference) {
-  TestNoise noise(3);
+  stats::TestNoise noise(3);
   Runs a, b;
   for (int node = 0; node < 6; ++node) {
     const double speed = 1000 * (1 + node);
@@ -169,7 +169,7 @@ TEST(Verdict, OfTwoNodesIsNotOfTheirStaging) {
 }
 
 TEST(Verdict, OfManyNodesOnEitherSideComparesNodes) {
-  TestNoise noise(4);
+  stats::TestNoise noise(4);
   Runs a, b;
   for (int i = 0; i < 8; ++i) {
     // Two runs on a node are one figure: they share its level.
@@ -221,7 +221,7 @@ TEST(Verdict, ASmallButCertainDifferenceIsNoAlarm) {
 }
 
 // A virtual machine whose cores are near each other at times and far apart at others, whatever the side.
-Runs moved_runs(TestNoise& noise, int runs, double speed) {
+Runs moved_runs(stats::TestNoise& noise, int runs, double speed) {
   Runs result = made_up_runs(noise, runs, speed, 0.02);
   for (MeasuredRun& run : result) {
     const bool slow = noise.uniform() < 0.5;
@@ -232,7 +232,7 @@ Runs moved_runs(TestNoise& noise, int runs, double speed) {
 }
 
 TEST(Verdict, FindsASlowDownWhereverTheCoresAre) {
-  TestNoise noise(31);
+  stats::TestNoise noise(31);
   int found = 0, alarms = 0, found_without = 0;
   for (int i = 0; i < 400; ++i) {
     Runs before = moved_runs(noise, 5, 1000), after = moved_runs(noise, 5, 1000 / 1.12);
@@ -248,7 +248,7 @@ TEST(Verdict, FindsASlowDownWhereverTheCoresAre) {
 }
 
 TEST(Verdict, APlacementOfTheCoresThatOnlyOneSideHadIsNoDifferenceOfTheProgram) {
-  TestNoise noise(32);
+  stats::TestNoise noise(32);
   Runs before = made_up_runs(noise, 5, 1000, 0.01), after = made_up_runs(noise, 5, 600, 0.01);
   for (MeasuredRun& run : before) run.core_distance = 26e-9;
   for (MeasuredRun& run : after) run.core_distance = 150e-9;

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "record/statistics.h"
 #include "report/chart.h"
-#include "report/network_axes.h"
+#include "report/series.h"
 #include "report/spec.h"
 #include "report/theme.h"
+#include "stats/statistics.h"
 
 namespace trainyard::report {
 namespace {
@@ -72,7 +72,7 @@ analyze::HeatMap without_panels(const analyze::HeatMap& map) {
         sum.status = cell->status;
     }
     if (!values.empty()) {
-      sum.value = record::median(values);
+      sum.value = stats::median(values);
       sum.status = record::Status::ok;
     }
     merged.cells.push_back(sum);

@@ -7,8 +7,8 @@
 
 #include "report/chart.h"
 #include "report/naming.h"
-#include "report/number_text.h"
 #include "report/spec.h"
+#include "report/text.h"
 #include "report/theme.h"
 
 namespace trainyard::report {

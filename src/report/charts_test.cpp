@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "report/chart_steps.h"
 #include "report/series.h"
-#include "report/step_trace.h"
 #include "report/test_study.h"
 
 namespace trainyard::report {

@@ -12,13 +12,14 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/stop_request.h"
-#include "fetch/child_process.h"
-#include "fetch/scratch_folder.h"
-#include "report/escape.h"
-#include "report/page_parts.h"
+#include "data/get/child_process.h"
+#include "data/get/scratch_folder.h"
+#include "process/stop_request.h"
+#include "report/page.h"
+#include "report/text.h"
 
 namespace trainyard::report {
+
 namespace {
 
 constexpr int kWidth = 900;  // pixels
@@ -43,7 +44,7 @@ std::string last_line(const std::filesystem::path& log) {
   return last.substr(0, 200);
 }
 
-void check_drawn(const fetch::ChildResult& result, const std::string& program, const std::string& package,
+void check_drawn(const data::ChildResult& result, const std::string& program, const std::string& package,
                  const std::filesystem::path& log) {
   if (result.start_errno == ENOENT)
     fail(ErrorKind::io, "report: no program '{}' in PATH to draw charts: install it (Debian: apt install {})",
@@ -66,7 +67,7 @@ void draw_svg(const std::vector<Chart>& charts, const std::vector<Library>& libr
     command.push_back(chart.id);
   }
   const std::filesystem::path log = scratch / "node.log";
-  check_drawn(fetch::run_child(command, scratch, log, StopRequest::check), "node", "npm", log);
+  check_drawn(data::run_child(command, scratch, log, process::StopRequest::check), "node", "npm", log);
 }
 
 // <svg ... width="W" height="H" ...>
@@ -99,7 +100,8 @@ void draw_png(const std::string& id, const std::filesystem::path& scratch) {
       "file://" + address_of(scratch / (id + ".html"))};
   if (::geteuid() == 0)
     command.insert(command.begin() + 1, "--no-sandbox");  // Chromium refuses root otherwise
-  check_drawn(fetch::run_child(command, scratch, log, StopRequest::check), "chromium", "chromium", log);
+  check_drawn(data::run_child(command, scratch, log, process::StopRequest::check), "chromium", "chromium",
+              log);
   if (!std::filesystem::exists(png))
     fail(ErrorKind::io, "report: chromium drew no picture of chart '{}': {}", id, last_line(log));
 }
@@ -115,8 +117,8 @@ std::vector<std::filesystem::path> export_charts(const std::vector<Chart>& chart
   std::copy_if(charts.begin(), charts.end(), std::back_inserter(drawn),
                [](const Chart& chart) { return !chart.spec.empty(); });
   if (drawn.empty()) return {};
-  const StopRequest guard;
-  const fetch::ScratchFolder scratch(folder, ".partial-");
+  const process::StopRequest guard;
+  const data::ScratchFolder scratch(folder, ".partial-");
   draw_svg(drawn, libraries, scratch.path());
   if (format == ImageFormat::png)
     for (const Chart& chart : drawn) draw_png(chart.id, scratch.path());
@@ -128,5 +130,32 @@ std::vector<std::filesystem::path> export_charts(const std::vector<Chart>& chart
   }
   return files;
 }
+
+// Node has no canvas to measure text with, and Vega's own guess is far too wide: widths of Helvetica's
+// letters, in hundredths of the font size, roughly, and a tenth more for wider fonts.
+const char* const kNodeScript = R"js('use strict';
+const fs = require('fs'), vm = require('vm');
+const [width, vega_file, vega_lite_file, ...charts] = process.argv.slice(2);
+for (const file of [vega_file, vega_lite_file]) vm.runInThisContext(fs.readFileSync(file, 'utf8'), file);
+
+const letter_width = letter => /[ijl.,:;'|!()\[\] ]/.test(letter) ? 28 : /[mwMW@%]/.test(letter) ? 88 :
+  /[A-Z]/.test(letter) ? 68 : /[ftr\-"]/.test(letter) ? 35 : 56;
+vega.textMetrics.width = (item, text) => [...String(text ?? '')].reduce((sum, letter) => sum + letter_width(letter), 0) *
+  vega.textMetrics.height(item) / 90;
+
+async function draw(chart) {
+  const spec = fit_spec(JSON.parse(fs.readFileSync(chart + '.json', 'utf8')), Number(width), 'light');
+  spec.background = palettes.light.card;
+  const view = new vega.View(vega.parse(vegaLite.compile(spec).spec), {renderer: 'none', logLevel: vega.Error});
+  fs.writeFileSync(chart + '.svg', await view.toSVG());
+}
+
+(async () => {
+  for (const chart of charts) await draw(chart);
+})().catch(error => {
+  console.error(error.message);
+  process.exit(1);
+});
+)js";
 
 }  // namespace trainyard::report

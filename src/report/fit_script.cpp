@@ -1,4 +1,4 @@
-#include "report/page_parts.h"
+#include "report/page.h"
 #include "report/theme.h"
 
 namespace trainyard::report {

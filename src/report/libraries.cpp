@@ -4,19 +4,18 @@
 
 #include <fmt/core.h>
 
-#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/stop_request.h"
-#include "fetch/npm_package.h"
-#include "fetch/scratch_folder.h"
-#include "fetch/sha256.h"
+#include "data/get/gzip_file.h"
+#include "data/get/package.h"
+#include "data/get/scratch_folder.h"
+#include "process/stop_request.h"
 
 namespace trainyard::report {
 namespace {
 
 struct PinnedLibrary {
-  fetch::NpmPackage package;  // entries: the script, the licence
+  data::NpmPackage package;  // entries: the script, the licence
   std::string script_sha256, licence_sha256;
 };
 
@@ -51,7 +50,7 @@ const std::vector<PinnedLibrary>& pinned() {
 std::optional<std::string> read_pinned(const std::filesystem::path& path, const std::string& sha256) {
   if (!std::filesystem::is_regular_file(path)) return std::nullopt;
   const std::vector<std::byte> bytes = read_file(path);
-  fetch::Sha256 sum;
+  data::Sha256 sum;
   sum.update(bytes.data(), bytes.size());
   if (sum.hex() != sha256) return std::nullopt;
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -72,16 +71,16 @@ std::optional<Library> find(const PinnedLibrary& wanted, const std::filesystem::
 
 void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted, bool quiet) {
   const std::filesystem::path libraries = place.parent_path();
-  const StopRequest guard;
-  const fetch::ScratchFolder scratch(libraries, ".partial-");
+  const process::StopRequest guard;
+  const data::ScratchFolder scratch(libraries, ".partial-");
   const std::filesystem::path ready = scratch.make("ready");
-  fetch::fetch_npm_package(
+  data::fetch_npm_package(
       wanted.package, scratch.path(), ready,
       {"report",
        fmt::format("or copy '{}' from a machine where 'trainyard report --get-libraries' ran",
                    libraries.string()),
-       quiet, StopRequest::check});
-  StopRequest::check();
+       quiet, process::StopRequest::check});
+  process::StopRequest::check();
   scratch.publish(ready, place);
 }
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fetch/test_npm.h"
-#include "fetch/test_tarball.h"
+#include "data/get/test_npm.h"
+#include "data/get/test_tarball.h"
 
 namespace trainyard::report {
 namespace {
@@ -26,8 +26,8 @@ TEST(ReportLibraries, SayWhatToDoWithoutNpm) {
 
 TEST(ReportLibraries, SayWhatToDoWithoutNetwork) {
   const TestFolder cache, bin;
-  fetch::put_npm(bin,
-                 "echo 'npm error code ENOTFOUND' >&2; echo 'npm error network request failed' >&2; exit 1");
+  data::put_npm(bin,
+                "echo 'npm error code ENOTFOUND' >&2; echo 'npm error network request failed' >&2; exit 1");
   expect_error(ErrorKind::io, "(ENOTFOUND: network request failed): check network", [&] {
     get_libraries({cache.path(), true});
   });
@@ -35,8 +35,8 @@ TEST(ReportLibraries, SayWhatToDoWithoutNetwork) {
 
 TEST(ReportLibraries, RefuseAPackageThatIsNotThePinnedOne) {
   const TestFolder cache, bin;
-  const auto tarball = fetch::write_tarball(bin.path() / "a.tgz", {{"package/build/vega.min.js", "evil()"}});
-  fetch::put_npm(bin, "cp '" + tarball.string() + "' \"$4\"");
+  const auto tarball = data::write_tarball(bin.path() / "a.tgz", {{"package/build/vega.min.js", "evil()"}});
+  data::put_npm(bin, "cp '" + tarball.string() + "' \"$4\"");
   expect_error(ErrorKind::io, "expected: try again", [&] { get_libraries({cache.path(), true}); });
   EXPECT_EQ(entries_in(cache.path() / "libraries"), 0);
 }
@@ -46,7 +46,7 @@ TEST(ReportLibraries, AFileInTheCacheThatWasChangedIsFetchedAgain) {
   std::filesystem::create_directories(cache.path() / "libraries/vega-6.4.0");
   cache.write("libraries/vega-6.4.0/vega.min.js", "evil()");
   cache.write("libraries/vega-6.4.0/LICENSE", "none");
-  fetch::put_npm(bin, "exit 7");
+  data::put_npm(bin, "exit 7");
   expect_error(ErrorKind::io, "could not fetch vega@6.4.0", [&] { get_libraries({cache.path(), true}); });
 }
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "record/statistics.h"
-#include "report/number_text.h"
+#include "report/text.h"
+#include "stats/statistics.h"
 
 namespace trainyard::report {
 namespace {
@@ -72,7 +72,7 @@ double median_log_speed(const Cells& cells) {
   for (const Cell* cell : cells)
     if (cell->throughput.runs > 0 && cell->throughput.centre() > 0)
       logs.push_back(std::log(cell->throughput.centre()));
-  return logs.empty() ? NAN : record::quantile(logs, 0.5);
+  return logs.empty() ? NAN : stats::quantile(logs, 0.5);
 }
 
 std::map<Value, Cells> groups_by(const Cells& cells, const std::string& axis) {
@@ -209,7 +209,7 @@ double scale_spread(const Cells& cells, const Axis& axis, const std::vector<Axis
   std::vector<double> spreads;
   for (const auto& [others, group] : alike)
     if (group.values.size() > 1) spreads.push_back(group.high - group.low);
-  if (!spreads.empty()) return std::exp(record::median(spreads));
+  if (!spreads.empty()) return std::exp(stats::median(spreads));
   double low = INFINITY, high = -INFINITY;
   for (const auto& [value, group] : groups_by(cells, axis.name)) {
     const double speed = median_log_speed(group);

@@ -4,9 +4,9 @@
 
 #include <fmt/core.h>
 
-#include "report/number_text.h"
-#include "report/page_frame.h"
+#include "report/page.h"
 #include "report/sections.h"
+#include "report/text.h"
 
 namespace trainyard::report {
 namespace {

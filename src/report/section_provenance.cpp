@@ -8,9 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/escape.h"
-#include "report/number_text.h"
 #include "report/sections.h"
+#include "report/text.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,12 +1,13 @@
 #pragma once
 
+// The parts of the page, as HTML. All text of the study in them is escaped.
+
 #include <string>
 #include <vector>
 
 #include "report/chart.h"
 #include "report/study_view.h"
 
-// The parts of the page, as HTML. All text of the study in them is escaped.
 namespace trainyard::report {
 
 // Title, when, one sentence in words, key figures.
@@ -22,5 +23,16 @@ std::string provenance_section(const StudyView& view);
 std::string warnings_section(const StudyView& view);
 // How the figures are made.
 std::string method_section();
+
+// Cells of tables on a page.
+
+// What people read, and the number itself for sorting and for whoever reads the page by program.
+std::string number_cell(const char* figure, double exact, const std::string& text);
+// Of a figure that is not known.
+std::string empty_cell(const char* figure);
+// Links to what these runs left, or their ids where nothing lies beside the page; of many the first few.
+std::string run_links(const std::vector<const record::RunRecord*>& runs, const FileLinks& links);
+// Text that is escaped.
+std::string text_cell(const std::string& text);
 
 }  // namespace trainyard::report

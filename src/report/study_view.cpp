@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "record/attempts.h"
+#include "record/build.h"
 #include "record/value.h"
 #include "report/naming.h"
-#include "report/number_text.h"
+#include "report/text.h"
 
 namespace trainyard::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record/run_record.h"
-#include "report/throughput.h"
+#include "report/series.h"
 #include "store/store.h"
 
 namespace trainyard::report {

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "record/statistics.h"
+#include "stats/statistics.h"
 
 namespace trainyard::report {
 namespace {
@@ -40,7 +40,7 @@ void add_steps(RunRecord& run, double speed, std::mt19937& random) {
     if (outlier) run.statistics.outliers.push_back(i);
   }
   const std::vector<double> steady(run.step_seconds.begin() + 8, run.step_seconds.end());
-  const record::Summary summary = record::summarise(steady);
+  const stats::Summary summary = stats::summarise(steady);
   run.statistics.steps = std::ssize(run.step_seconds);
   run.statistics.unsteady_steps = 8;
   run.statistics.mean = summary.mean;

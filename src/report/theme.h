@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace trainyard::report {
 
@@ -22,5 +23,13 @@ inline constexpr const char* kAlarmColour = "@alarm";
 inline constexpr int kPaletteColours = 8;
 // Families of networks are more than people can tell apart by hue: a second tone of each, "@c9" to "@c16".
 inline constexpr int kPaletteTones = 16;
+
+// JSON of a Vega-Lite colour channel over the field "series", which holds families of networks: each of
+// `families` has the same colour in every chart that is given the same list. Without a legend where they are
+// fewer than two, or where the chart names them already.
+std::string family_colours(const std::vector<std::string>& families, bool legend = true);
+
+// The name of a colour that can be read on that family's.
+std::string family_ink(const std::vector<std::string>& families, const std::string& family);
 
 }  // namespace trainyard::report

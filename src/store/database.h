@@ -1,12 +1,12 @@
 #pragma once
 
+struct sqlite3;
+struct sqlite3_stmt;
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-
-struct sqlite3;
-struct sqlite3_stmt;
 
 namespace trainyard::store {
 
@@ -69,5 +69,14 @@ class Transaction {
   Database& database_;
   bool open_ = true;
 };
+
+// Version of the schema that this program writes.
+int newest_schema();
+
+// Brings a file of any older version, or an empty one, to the newest. Error (config) when it is newer.
+void migrate(Database& database);
+
+// Error (config) when the file is newer, or is a database of something else.
+void check_readable(Database& database);
 
 }  // namespace trainyard::store

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "record/build.h"
 #include "store/database.h"
-#include "store/schema.h"
 
 namespace trainyard::store {
 

@@ -7,6 +7,15 @@
 
 namespace trainyard {
 
+// How bytes of an image become floats, as plain numbers: for the CPU and for a GPU.
+struct PixelMap {
+  // (x - centre of the channel) * scale.
+  float centre[3] = {0, 0, 0};
+  float scale = 1;
+  // Instead of these: (x - mean) / max(deviation, 1 / sqrt(n)) over all n values of the image.
+  bool standardise = false;
+};
+
 // How an image of bytes becomes the floats of a network's input, as plain numbers, and the arithmetic of it:
 // once for the CPU, which goes image by image, and for a GPU, which makes a batch of a resident data set.
 struct ImageRecipe {

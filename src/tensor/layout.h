@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/shape.h"
+#include "tensor/tensor.h"
 
 namespace trainyard {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "trace/role.h"
+#include "trace/trace.h"
 
 namespace trainyard::trace {
 namespace {

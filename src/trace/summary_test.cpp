@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "trace/chrome_reader.h"
+#include "trace/chrome_format.h"
 
 namespace trainyard::trace {
 namespace {

@@ -1,8 +1,11 @@
 #include "trace/trace.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 
 namespace trainyard::trace {
+
 namespace {
 
 template <typename T>
@@ -25,6 +28,112 @@ int Trace::track(const Track& wanted) {
   if (found != tracks.end()) return static_cast<int>(found - tracks.begin());
   tracks.push_back(wanted);
   return static_cast<int>(tracks.size()) - 1;
+}
+
+namespace {
+
+constexpr std::array kComputing = {"gemm", "conv", "rnn",       "elementwise", "norm",
+                                   "pool", "loss", "optimizer", "copy"};
+
+struct Named {
+  const char* part;  // of a category or a name, in small letters
+  Role role;
+};
+
+constexpr Named kCategories[] = {
+    {"step", Role::step},        {"plain_step", Role::plain_step}, {"communication", Role::communication},
+    {"wait", Role::input_wait},  {"kernel", Role::kernel},         {"gpu_memcpy", Role::copy},
+    {"gpu_memset", Role::copy},  {"memcpy", Role::copy},           {"cpu_op", Role::host_op},
+    {"operator", Role::host_op},
+};
+
+struct Guess {
+  const char *part, *category;
+};
+
+// The first that fits: what is more telling comes first.
+constexpr Guess kGuesses[] = {
+    {"lstm", "rnn"},
+    {"gru_", "rnn"},
+    {"rnn", "rnn"},
+    {"adam", "optimizer"},
+    {"sgd", "optimizer"},
+    {"multi_tensor", "optimizer"},
+    {"foreach", "optimizer"},
+    {"optimizer", "optimizer"},
+    {"rmsprop", "optimizer"},
+    {"batch_norm", "norm"},
+    {"batchnorm", "norm"},
+    {"bn_fw", "norm"},
+    {"bn_bw", "norm"},
+    {"layer_norm", "norm"},
+    {"layernorm", "norm"},
+    {"group_norm", "norm"},
+    {"cross_entropy", "loss"},
+    {"nll_loss", "loss"},
+    {"log_softmax", "loss"},
+    {"loss", "loss"},
+    {"pool", "pool"},
+    {"conv", "conv"},
+    {"implicit", "conv"},
+    {"winograd", "conv"},
+    {"dgrad", "conv"},
+    {"wgrad", "conv"},
+    {"fprop", "conv"},
+    {"gemm", "gemm"},
+    {"matmul", "gemm"},
+    {"aten::mm", "gemm"},
+    {"aten::bmm", "gemm"},
+    {"addmm", "gemm"},
+    {"linear", "gemm"},
+    {"cutlass", "gemm"},
+    {"gemv", "gemm"},
+    {"cublas", "gemm"},
+    {"copy", "copy"},
+    {"aten::cat", "copy"},
+    {"catarray", "copy"},
+    {"transpose", "copy"},
+    {"nhwc", "copy"},
+    {"nchw", "copy"},
+    {"index_select", "copy"},
+    {"gather", "copy"},
+    {"embedding", "copy"},
+};
+
+std::string small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return text;
+}
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+bool is_computing(const std::string& category) {
+  return std::find(kComputing.begin(), kComputing.end(), category) != kComputing.end();
+}
+
+}  // namespace
+
+Role role_of(const Span& span) {
+  // Ours: a kernel has an op; what only fills the inputs has none.
+  if (is_computing(span.category) && span.text("op") != nullptr) return Role::kernel;
+  if (span.category == "copy") return Role::copy;
+  const std::string category = small_letters(span.category), name = small_letters(span.name);
+  // PyTorch shows a step once for the host and once for the GPU.
+  if (name.starts_with("profilerstep")) return category == "gpu_user_annotation" ? Role::other : Role::step;
+  if (has(name, "dataloader")) return Role::input_wait;
+  for (const Named& row : kCategories)
+    if (category == row.part)
+      return row.role == Role::kernel && has(name, "nccl") ? Role::communication : row.role;
+  return Role::other;
+}
+
+std::string compute_category(const Span& span) {
+  if (is_computing(span.category)) return span.category;
+  const std::string name = small_letters(span.name);
+  for (const Guess& guess : kGuesses)
+    if (has(name, guess.part)) return guess.category;
+  return "elementwise";
 }
 
 }  // namespace trainyard::trace

@@ -11,14 +11,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "records/frame.h"
-#include "records/wire.h"
+#include "base/protobuf_wire.h"
+#include "data/source/record_frame.h"
 
 namespace trainyard::train {
 namespace {
 
-using records::append_frame, records::put_bytes, records::put_key, records::put_raw, records::put_varint,
-    records::Wire;
+using data::append_frame, put_bytes, put_key, put_raw, put_varint, Wire;
 
 constexpr std::size_t kFlushBytes = 32 << 10, kReservedBytes = 64 << 10;
 constexpr double kFlushSeconds = 2;

@@ -3,10 +3,153 @@
 #include <algorithm>
 #include <array>
 
-#include "data/image_batches.h"
-#include "train/resident_data.h"
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "data/view/batch_maker.h"
 
 namespace trainyard::train {
+
+namespace {
+
+backend::DeviceMemory copy_of(const HostTensor& content, const std::shared_ptr<backend::Device>& device) {
+  backend::DeviceMemory memory(device, content.bytes());
+  device->write(memory.data(), content.data(), content.bytes());
+  return memory;
+}
+
+backend::InputBatch describe(const data::Dataset& dataset, const data::BatchStreamOptions& options) {
+  const data::Augment augment(options.preprocess, dataset.image_shape);
+  const Shape &in = augment.input(), &out = augment.output();
+  return {.order = SampleOrder(options.seed, dataset.size(options.split)),
+          .recipe = augment.recipe(),
+          .channels = in[0],
+          .image = {in[1], in[2]},
+          .output = {out[1], out[2]},
+          .batch = options.batch,
+          .worker = options.worker,
+          .workers = options.workers};
+}
+
+}  // namespace
+
+backend::Decision feed_from_device(Session& session, const data::Dataset& dataset,
+                                   const data::BatchStreamOptions& options) {
+  using backend::Decision;
+  engine::Executor& executor = session.executor();
+  const data::SplitData& split = dataset.split(options.split);
+  TRAINYARD_CHECK(options.pass == data::Pass::training);
+  if (executor.on_host()) return Decision::no("the device is the host");
+  if (split.files != nullptr)
+    return Decision::no("only images that are in memory can be put into that of the device");
+  auto kernel = session.backend().make_input_batch(describe(dataset, options));
+  if (kernel == nullptr)
+    return Decision::no(fmt::format("{} makes no batches of images of {}", executor.device().name(),
+                                    dataset.image_shape.to_string()));
+  const std::shared_ptr<backend::Device> device = session.backend().device();
+  std::vector<backend::DeviceMemory> kept;
+  kept.push_back(copy_of(split.images, device));
+  kept.push_back(copy_of(split.labels, device));
+  const auto input = [&](const char* name) { return executor.data(executor.plan().find_buffer(name)); };
+  backend::Binding binding{.inputs = {kept[0].data(), kept[1].data()},
+                           .outputs = {input(Session::kImages), input(Session::kLabels)}};
+  executor.set_prologue(std::move(kernel), std::move(binding), std::move(kept));
+  return Decision::yes();
+}
+
+HostBatches::HostBatches(Replicas& replicas, const MakerOf& maker_of)
+    : replicas_(replicas),
+      streams_(static_cast<std::size_t>(replicas.here())),
+      wait_seconds_(static_cast<std::size_t>(replicas.here())) {
+  replicas_.run([&](int device) {
+    streams_[static_cast<std::size_t>(device)] = std::make_unique<data::BatchStream>(maker_of(device));
+  });
+}
+
+std::int64_t HostBatches::fill(int device, StepTracer* tracer) {
+  const double began = now_seconds();
+  Session& session = replicas_.session(device);
+  const data::Batch& batch = streams_[static_cast<std::size_t>(device)]->next();
+  if (tracer != nullptr) tracer->notes(device).came = now_seconds();
+  session.executor().write(session.input_names().inputs, batch.images);
+  session.executor().write(session.input_names().labels, batch.labels);
+  wait_seconds_[static_cast<std::size_t>(device)] += now_seconds() - began;
+  return batch.valid;
+}
+
+double HostBatches::longest_wait_seconds() const {
+  return *std::max_element(wait_seconds_.begin(), wait_seconds_.end());
+}
+
+namespace {
+
+// Those made ahead, and those that may still be copied from.
+std::size_t slots_of(const backend::InputRing& ring, const data::BatchStreamOptions& options) {
+  return static_cast<std::size_t>(options.depth + ring.places);
+}
+
+std::unique_ptr<backend::CopyQueue> copy_queue(backend::Device& device, int places, std::size_t host_bytes) {
+  auto queue = device.make_copy_queue(places, host_bytes);
+  TRAINYARD_CHECK(queue != nullptr);
+  return queue;
+}
+
+}  // namespace
+
+HostFeed::HostFeed(std::shared_ptr<backend::Device> device, const backend::InputRing& ring,
+                   const Memory& memory, std::shared_ptr<const data::BatchMaker> maker)
+    : device_(std::move(device)),
+      ring_(ring),
+      memory_(memory),
+      maker_(std::move(maker)),
+      sent_(maker_->options().first_step),
+      scratch_(slots_of(ring, maker_->options()), maker_->scratch()),
+      queue_(copy_queue(*device_, ring.places, scratch_.size() * ring.place_bytes())),
+      made_(
+          maker_->options().depth, maker_->options().threads, sent_, maker_->steps(),
+          [this](std::int64_t slot, std::int64_t step) { make(slot, step); }, ring.places) {
+  // What the device still does with fresh memory comes before the first copy into it.
+  for (int place = 0; place < ring_.places; ++place) queue_->give_back(place);
+}
+
+void HostFeed::make(std::int64_t slot, std::int64_t step) {
+  std::byte* memory = this->slot(slot);
+  maker_->make(step, memory, reinterpret_cast<std::int32_t*>(memory + ring_.labels_at()),
+               scratch_[static_cast<std::size_t>(slot)]);
+}
+
+void HostFeed::before(std::int64_t step) {
+  while (sent_ <= step || (sent_ < step + ring_.places && may_send())) send_next();
+  queue_->take(ring_.place_of(step));
+}
+
+bool HostFeed::may_send() {
+  return made_.ready() && (!maker_->lends() || queue_->is_used(ring_.place_of(sent_)));
+}
+
+void HostFeed::send_next() {
+  const int place = ring_.place_of(sent_);
+  queue_->settle(place);  // take() gives back what the copy before this one came from
+  const std::int64_t before = sent_ - ring_.places;  // the step that had the place
+  if (maker_->lends() && before >= maker_->options().first_step) {
+    queue_->await_use(place);
+    maker_->used(before);
+  }
+  const std::int64_t slot = made_.take();
+  queue_->send(place, memory_.ring + static_cast<std::size_t>(place) * ring_.place_bytes(), this->slot(slot),
+               ring_.place_bytes());
+  ++sent_;
+}
+
+std::vector<std::int64_t> HostFeed::begins(std::int64_t first, std::int64_t count) const {
+  std::vector<std::int64_t> ring(static_cast<std::size_t>(ring_.begins)), found;
+  device_->read(memory_.begins, ring.data(), ring.size() * sizeof(std::int64_t));
+  for (std::int64_t step = first; step < first + count; ++step)
+    found.push_back(ring[static_cast<std::size_t>(step % ring_.begins)]);
+  return found;
+}
+
 namespace {
 
 constexpr std::array kFeeds = {Feed::automatic, Feed::device, Feed::host};

@@ -12,14 +12,14 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
-#include "data/image_batches.h"
+#include "data/view/batch_maker.h"
 #include "engine/checkpoint.h"
 #include "meter/noise.h"
-#include "ps/coordinator.h"
+#include "process/stop_request.h"
+#include "ps/server/coordinator.h"
 #include "train/evaluate.h"
 #include "train/events.h"
-#include "train/run_identity.h"
+#include "train/run_folder.h"
 
 namespace trainyard::train {
 namespace {
@@ -89,7 +89,7 @@ class PsTrainingRun {
       evaluate();
     }
     if (events_ != nullptr) events_->flush();
-    result_.interrupted = StopRequest::asked();
+    result_.interrupted = process::StopRequest::asked();
     result_.final_step = header_.step;
     result_.first_loss = header_.first_loss;
     // One loss an update: all of them are still there, the first one too.
@@ -167,7 +167,7 @@ class PsTrainingRun {
         looked = now_seconds();
         failure = processes_.look();
       }
-      if ((failure || StopRequest::asked()) && !std::exchange(halted, true)) coordinator_->halt();
+      if ((failure || process::StopRequest::asked()) && !std::exchange(halted, true)) coordinator_->halt();
       if (!failure) continue;
       if (failed_at == 0) failed_at = now_seconds();
       if (failure->kind() != ErrorKind::peer || now_seconds() - failed_at > kOrderlySeconds) break;
@@ -322,7 +322,8 @@ class PsTrainingRun {
     if (folder_ != nullptr && header_.step > saved_step_ &&
         (is_last(news) || passed(options_.checkpoint_every)))
       save();
-    if (evaluator_ != nullptr && !StopRequest::asked() && (is_last(news) || passed(options_.eval_every)))
+    if (evaluator_ != nullptr && !process::StopRequest::asked() &&
+        (is_last(news) || passed(options_.eval_every)))
       evaluate();
   }
 
@@ -336,7 +337,7 @@ class PsTrainingRun {
   void evaluate() {
     const double trained_seconds = last_noted_ > began_ ? last_noted_ - began_ : 0;
     const double accuracy = evaluator_->accuracy();
-    if (StopRequest::asked()) return;
+    if (process::StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
     result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     if (events_ != nullptr) {
@@ -379,7 +380,7 @@ bool one_update_of_all(const ps::ModeName& mode) {
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
                             const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange) {
-  const StopRequest guard;
+  const process::StopRequest guard;
   return PsTrainingRun(session, dataset, options, ps, folder, key, processes).run(exchange);
 }
 

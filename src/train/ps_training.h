@@ -1,8 +1,8 @@
 #pragma once
 
-#include "comm/transport/job_key.h"
-#include "ps/counts.h"
-#include "ps/mode.h"
+#include "comm/transport/handshake.h"
+#include "ps/mode/mode.h"
+#include "ps/wire/messages.h"
 #include "train/ps_worker.h"
 #include "train/training.h"
 

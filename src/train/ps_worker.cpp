@@ -2,15 +2,115 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
-#include "base/stop_request.h"
-#include "ps/coordinator.h"
-#include "train/leased_batches.h"
+#include "base/error.h"
+#include "process/stop_request.h"
+#include "ps/server/coordinator.h"
 
 namespace trainyard::train {
+
+namespace {
+
+LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
+  return {.images = HostTensor(maker.input_shape(), maker.input_type()),
+          .labels = HostTensor({maker.options().batch}, DType::i32)};
+}
+
+}  // namespace
+
+LeasedBatches::LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options)
+    : maker_(dataset, options),
+      used_(room_for(maker_)),
+      ahead_(room_for(maker_)),
+      scratch_(maker_.scratch()),
+      scratch_ahead_(maker_.scratch()),
+      thread_([this] { run(); }) {}
+
+LeasedBatches::~LeasedBatches() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+const LeasedBatches::Batch& LeasedBatches::get(std::int64_t number) {
+  std::unique_lock lock(mutex_);
+  if (wanted_ == number) changed_.wait(lock, [this] { return !wanted_; });
+  if (ahead_.number == number && !making_) {
+    std::swap(used_, ahead_);
+    ahead_.number = -1;
+    return used_;
+  }
+  lock.unlock();
+  if (used_.number != number) make(used_, number);
+  return used_;
+}
+
+void LeasedBatches::prepare(std::int64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (wanted_ || ahead_.number == number) return;
+    wanted_ = number;
+  }
+  changed_.notify_all();
+}
+
+void LeasedBatches::make(Batch& batch, std::int64_t number) {
+  data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
+  batch.valid = maker_.make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.number = number;
+}
+
+void LeasedBatches::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || wanted_; });
+    if (ending_) return;
+    const std::int64_t number = *wanted_;
+    making_ = true;
+    lock.unlock();
+    make(ahead_, number);
+    lock.lock();
+    making_ = false;
+    wanted_.reset();
+    changed_.notify_all();
+  }
+}
+
+ServerUpdate::ServerUpdate(const ops::UpdateAttrs& attrs, const std::vector<ps::Key>& keys, int server,
+                           std::int64_t parameters)
+    : attrs_(attrs), update_(attrs) {
+  for (const ps::Key& key : keys)
+    if (key.server == server)
+      parameters_ += std::clamp<std::int64_t>(parameters - key.first, 0, key.elements);
+}
+
+void ServerUpdate::apply(const From& from, const To& to, std::span<const float> gradient, std::int64_t step,
+                         int summed) {
+  const auto elements = gradient.size();
+  backend::FlatUpdate::Arrays arrays{.parameters = from.parameters.data(), .gradient = gradient.data()};
+  arrays.new_parameters = to.parameters.data();
+  for (std::size_t slot = 0; slot < static_cast<std::size_t>(slots()); ++slot) {
+    arrays.slots[slot] = from.slots.data() + slot * elements;
+    arrays.new_slots[slot] = to.slots.data() + slot * elements;
+  }
+  update_.apply(arrays, 0, parameters_, step);
+  const auto first = static_cast<std::size_t>(parameters_);
+  for (std::size_t i = first; i < elements; ++i) to.parameters[i] = gradient[i] / static_cast<float>(summed);
+  // What the optimizer has for statistics means nothing, but must be the same whoever looks.
+  for (std::size_t slot = 0; slot < static_cast<std::size_t>(slots()); ++slot)
+    std::fill_n(to.slots.data() + slot * elements + first, elements - first, 0.0f);
+}
+
+float ServerUpdate::rate(std::int64_t step) const { return static_cast<float>(attrs_.schedule.at(step)); }
+
 namespace {
 
 struct CpuTime {
@@ -48,13 +148,13 @@ class Worker {
          .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
          .bf16 = options.bf16,
          .give_up_seconds = options.give_up_seconds,
-         .stop = StopRequest::asked},
+         .stop = process::StopRequest::asked},
         ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(),
         log);
   }
 
   ps::ClientCounts run() {
-    for (std::int64_t number = 0; !StopRequest::asked(); ++number) {
+    for (std::int64_t number = 0; !process::StopRequest::asked(); ++number) {
       const double began = now_seconds();
       const ps::Client::Weights weights = client_->wait_for_weights();
       if (weights.done) break;
@@ -170,7 +270,7 @@ std::optional<StepNote> StepNote::from_bytes(std::span<const std::byte> bytes) {
 ps::ClientCounts run_ps_worker(Session& session, const data::Dataset& dataset,
                                const data::BatchStreamOptions& batches, const PsWorkerOptions& options,
                                const comm::transport::JobKey& key, const ps::Client::Log& log) {
-  const StopRequest guard;
+  const process::StopRequest guard;
   return Worker(session, dataset, batches, options, key, log).run();
 }
 

@@ -1,14 +1,72 @@
 #pragma once
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
 
-#include "comm/transport/job_key.h"
-#include "data/batch_maker.h"
-#include "ps/client.h"
+#include "backend/flat_update.h"
+#include "comm/transport/handshake.h"
+#include "data/view/batch_maker.h"
+#include "ps/client/client.h"
+#include "ps/server/shard.h"
+#include "tensor/tensor.h"
 #include "train/shared_numbers.h"
 #include "train/step_tracer.h"
 
 namespace trainyard::train {
+
+// Batches by their number, as a worker is told which are its own: one is made ahead, by a thread, while the
+// other is used.
+class LeasedBatches {
+ public:
+  LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options);
+  ~LeasedBatches();
+  LeasedBatches(const LeasedBatches&) = delete;
+  LeasedBatches& operator=(const LeasedBatches&) = delete;
+
+  struct Batch {
+    std::int64_t number = -1, valid = 0;
+    HostTensor images, labels;
+  };
+  // Made now unless it was made ahead. Valid until the next call.
+  const Batch& get(std::int64_t number);
+  // It will be wanted next, probably.
+  void prepare(std::int64_t number);
+
+ private:
+  void make(Batch& batch, std::int64_t number);
+  void run();
+
+  const data::ImageBatches maker_;
+  Batch used_, ahead_;
+  data::BatchMaker::Scratch scratch_, scratch_ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::int64_t> wanted_;  // to be made ahead, or being made
+  bool making_ = false, ending_ = false;
+  std::thread thread_;
+};
+
+// How a server moves its shard: parameters by the optimizer, as every other run does, bit for bit; running
+// statistics, which lie behind the parameters, become what the workers say.
+class ServerUpdate final : public ps::Updater {
+ public:
+  // `parameters`: how many of all elements are parameters; the rest are statistics.
+  ServerUpdate(const ops::UpdateAttrs& attrs, const std::vector<ps::Key>& keys, int server,
+               std::int64_t parameters);
+
+  void apply(const From& from, const To& to, std::span<const float> gradient, std::int64_t step,
+             int summed) override;
+  float rate(std::int64_t step) const override;
+  int slots() const override { return update_.slots(); }
+
+ private:
+  ops::UpdateAttrs attrs_;
+  backend::FlatUpdate update_;
+  std::int64_t parameters_ = 0;  // of the shard
+};
 
 // What one step of a worker came to; travels with its gradient to whoever makes the record. Seconds.
 struct StepNote {

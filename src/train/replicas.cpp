@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/stop_request.h"
-#include "train/rank_place.h"
+#include "process/stop_request.h"
+#include "train/deployment.h"
 
 namespace trainyard::train {
 namespace {
@@ -182,14 +182,16 @@ std::int64_t Replicas::step(std::int64_t step, const Feed& feed) {
 
 // What every rank must know alike at the end of a step. Whoever was asked to stop goes on until all know.
 std::int64_t Replicas::agree(std::int64_t images) {
-  std::array<float, 3> means{loss_, static_cast<float>(images), StopRequest::asked() ? 1.0f : 0.0f};
+  std::array<float, 3> means{loss_, static_cast<float>(images), process::StopRequest::asked() ? 1.0f : 0.0f};
   ranks_->all_reduce_mean(means);
   loss_ = means[0];
   stop_agreed_ = means[2] > 0;
   return std::llround(means[1] * static_cast<float>(size()));
 }
 
-bool Replicas::stop_agreed() const { return ranks_ == nullptr ? StopRequest::asked() : stop_agreed_; }
+bool Replicas::stop_agreed() const {
+  return ranks_ == nullptr ? process::StopRequest::asked() : stop_agreed_;
+}
 
 void Replicas::trace(StepTracer* tracer) {
   tracer_ = tracer;

@@ -9,8 +9,8 @@
 #include "base/cores.h"
 #include "base/file.h"
 #include "base/test_folder.h"
-#include "engine/initialise.h"
-#include "train/independent.h"
+#include "engine/canonical.h"
+#include "train/device_loop.h"
 #include "train/test_dataset.h"
 
 namespace trainyard::train {

@@ -4,7 +4,18 @@
 #include <memory>
 #include <vector>
 
+#include "data/recipe/augment.h"
+#include "data/source/dataset.h"
+#include "engine/checkpoint.h"
+#include "train/session.h"
+
 namespace trainyard::train {
+
+// Everything that decides what a run computes, apart from its length: a run may go on from a checkpoint only
+// if all of it agrees. Backend and threads are left out: they change rounding, not the run; so is the
+// strategy, as all that exchange gradients compute the same.
+engine::CheckpointHeader run_identity(const SessionOptions& options, const data::Dataset& dataset,
+                                      const data::Preprocess& preprocess, int devices);
 
 // How a run treats what is already in its folder.
 enum class Existing { refuse, resume, resume_or_begin, overwrite };

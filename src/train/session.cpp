@@ -1,10 +1,10 @@
 #include "train/session.h"
 
-#include "engine/initialise.h"
-#include "graph/analysis.h"
+#include "engine/canonical.h"
+#include "graph/autodiff.h"
 #include "plan/compile.h"
-#include "train/memory_check.h"
-#include "train/thread_limit.h"
+#include "train/device_threads.h"
+#include "train/job_check.h"
 
 namespace trainyard::train {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "engine/executor.h"
-#include "networks/model.h"
+#include "networks/zoo/model.h"
 #include "ops/update.h"
 
 namespace trainyard::train {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "backend/copy_queue.h"
+#include "backend/input.h"
 #include "engine/canonical.h"
-#include "ps/state.h"
+#include "ps/server/state.h"
 #include "train/session.h"
 
 namespace trainyard::train {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "backend/copy_queue.h"
+#include "backend/input.h"
 #include "engine/executor.h"
 #include "trace/trace.h"
 

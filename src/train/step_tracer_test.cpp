@@ -8,8 +8,8 @@
 
 #include "base/cores.h"
 #include "base/error.h"
-#include "engine/initialise.h"
-#include "trace/chrome_writer.h"
+#include "engine/canonical.h"
+#include "trace/chrome_format.h"
 #include "trace/summary.h"
 #include "trace/test_rules.h"
 #include "train/test_dataset.h"

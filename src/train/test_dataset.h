@@ -1,7 +1,7 @@
 #pragma once
 
-#include "data/dataset.h"
-#include "data/synthetic.h"
+#include "data/source/dataset.h"
+#include "data/source/synthetic.h"
 
 namespace trainyard::train {
 

@@ -7,10 +7,9 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/stop_request.h"
 #include "meter/peaks.h"
+#include "process/stop_request.h"
 #include "train/device_loop.h"
-#include "train/independent.h"
 
 namespace trainyard::train {
 namespace {
@@ -73,7 +72,7 @@ class Loop {
 // Where nobody said which steps to trace. `next`: the first that is not done.
 template <typename Take>
 void trace_behind(const TimingOptions& options, std::int64_t next, const Take& take) {
-  if (options.tracer == nullptr || options.tracer->is_chosen() || StopRequest::asked()) return;
+  if (options.tracer == nullptr || options.tracer->is_chosen() || process::StopRequest::asked()) return;
   const std::int64_t count = options.tracer->count();
   options.tracer->choose(next + count, next, next + 2 * count);
   for (std::int64_t step = next; step < options.tracer->end(); ++step) take(step);

@@ -6,8 +6,7 @@
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "meter/peaks.h"
-#include "train/host_batches.h"
-#include "train/host_feed.h"
+#include "train/feed.h"
 #include "train/replicas.h"
 
 namespace trainyard::train {

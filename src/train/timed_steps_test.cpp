@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 
 namespace trainyard::train {
 namespace {

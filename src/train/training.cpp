@@ -13,15 +13,15 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/progress.h"
-#include "base/stop_request.h"
-#include "data/image_batches.h"
+#include "data/view/batch_maker.h"
 #include "engine/checkpoint.h"
+#include "process/stop_request.h"
+#include "train/deployment.h"
 #include "train/device_loop.h"
 #include "train/evaluate.h"
 #include "train/events.h"
-#include "train/host_batches.h"
-#include "train/rank_place.h"
-#include "train/run_identity.h"
+#include "train/feed.h"
+#include "train/run_folder.h"
 
 namespace trainyard::train {
 namespace {
@@ -52,7 +52,7 @@ class TrainingRun {
     if (header_.step > saved_step_) save();
     if (evaluator_ != nullptr && evaluated_step_ != header_.step && !replicas_.stop_agreed()) evaluate();
     if (events_ != nullptr) events_->flush();
-    bool interrupted = replicas_.stop_agreed() || StopRequest::asked();
+    bool interrupted = replicas_.stop_agreed() || process::StopRequest::asked();
     replicas_.spread(std::as_writable_bytes(std::span(&interrupted, 1)));
     result_.interrupted = interrupted;
     result_.final_step = header_.step;
@@ -243,7 +243,7 @@ class TrainingRun {
   void evaluate() {
     const double trained_seconds = first_began_ > 0 ? now_seconds() - first_began_ : 0;
     const double accuracy = evaluator_->accuracy();
-    if (StopRequest::asked()) return;
+    if (process::StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
     result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     evaluated_step_ = header_.step;
@@ -287,7 +287,7 @@ class TrainingRun {
 
 TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder) {
-  const StopRequest guard;
+  const process::StopRequest guard;
   return TrainingRun(replicas, dataset, options, folder).run();
 }
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "data/augment.h"
-#include "data/dataset.h"
+#include "data/recipe/augment.h"
+#include "data/source/dataset.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "meter/peaks.h"
+#include "train/evaluate.h"
 #include "train/feed.h"
-#include "train/loss_curve.h"
 #include "train/replicas.h"
 #include "train/run_folder.h"
 

@@ -9,7 +9,6 @@
 #include "base/test_folder.h"
 #include "engine/checkpoint.h"
 #include "train/evaluate.h"
-#include "train/match_input.h"
 #include "train/test_dataset.h"
 
 namespace trainyard::train {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "cli/run_command.h"
-#include "report/escape.h"
+#include "report/text.h"
 
 namespace trainyard::browser_test {
 

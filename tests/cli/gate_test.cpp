@@ -7,7 +7,7 @@
 
 #include "cli/cli_fixture.h"
 #include "record/run_record.h"
-#include "study/yaml_reader.h"
+#include "study/spec/yaml_reader.h"
 
 namespace trainyard::cli_test {
 namespace {

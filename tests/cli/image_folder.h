@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "image/png.h"
-#include "image/test_images.h"
+#include "data/decode/png.h"
+#include "data/decode/test_images.h"
 
 namespace trainyard::cli_test {
 
@@ -16,7 +16,7 @@ inline void make_image_folder(const std::filesystem::path& folder, int images = 
     std::filesystem::create_directories(folder / name);
     for (int i = 0; i < images; ++i) {
       const std::vector<std::byte> png =
-          image::encode_png(image::flat_image(10, 12, 3, 40 * i + (name == "rose" ? 9 : 0)));
+          data::encode_png(data::flat_image(10, 12, 3, 40 * i + (name == "rose" ? 9 : 0)));
       std::ofstream(folder / name / (std::to_string(i) + ".png"), std::ios::binary)
           .write(reinterpret_cast<const char*>(png.data()), static_cast<std::streamsize>(png.size()));
     }

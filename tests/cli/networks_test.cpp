@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_fixture.h"
-#include "exchange/test_models.h"
+#include "interchange/test_models.h"
 
 namespace trainyard::cli_test {
 namespace {
 
 using Json = nlohmann::json;
-namespace onnx = exchange::onnx;
+namespace onnx = interchange::onnx;
 
 class NetworksTest : public CliTest {
  protected:
@@ -66,7 +66,7 @@ TEST_F(NetworksTest, WeightsOfACheckpoint) {
 }
 
 TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
-  write("swish.onnx", exchange::onnx_file_of(exchange::small_onnx_model("HardSwish")));
+  write("swish.onnx", interchange::onnx_file_of(interchange::small_onnx_model("HardSwish")));
   const CommandResult text = run("networks import swish.onnx");
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("not possible"), std::string::npos) << text.out;
@@ -77,7 +77,7 @@ TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
 }
 
 TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
-  write("graph.pbtxt", exchange::small_graph_def());
+  write("graph.pbtxt", interchange::small_graph_def());
   write("ops.csv", "Operation,Frequency\nConv2D,0.75\nRelu,0.25\n");
   const Json json = json_of("networks features graph.pbtxt --legacy --devices gpu --groups 2 --ops ops.csv");
   EXPECT_EQ(json["kept_ops"], 6);
@@ -90,7 +90,7 @@ TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
 TEST_F(NetworksTest, MistakesAreOneLine) {
   expect_failure("networks resnet50 --bogus", 1, "--bogus");
   expect_failure("networks import nothing.onnx", 1, "nothing.onnx");
-  write("cut.onnx", exchange::onnx_file_of(exchange::small_onnx_model("Relu")).substr(0, 100));
+  write("cut.onnx", interchange::onnx_file_of(interchange::small_onnx_model("Relu")).substr(0, 100));
   expect_failure("networks import cut.onnx", 1, "'cut.onnx': broken off");
   expect_failure("networks import file.bin", 1, "ends with .onnx, .pbtxt, .dot or .gv");
   expect_failure("networks export lenet --to lenet.pbtxt", 1, "ends with .onnx, .dot or .gv");

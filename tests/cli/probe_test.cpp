@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "cli/cli_fixture.h"
-#include "predict/device.h"
+#include "predict/runs/device.h"
 
 namespace trainyard::cli_test {
 namespace {

@@ -15,9 +15,9 @@
 #include "base/philox.h"
 #include "cli/cli_fixture.h"
 #include "cli/process_tree.h"
-#include "ps/mode.h"
+#include "ps/mode/mode.h"
 #include "store/store.h"
-#include "study/known_settings.h"
+#include "study/spec/known_settings.h"
 #include "train/deployment.h"
 
 namespace trainyard::cli_test {

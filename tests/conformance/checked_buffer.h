@@ -1,7 +1,7 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 #include "tensor/layout.h"
 
 namespace trainyard::conformance {

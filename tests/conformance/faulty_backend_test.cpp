@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/reference/list.h"
+#include "backend/reference/backend.h"
 #include "compare.h"
-#include "ops/scale.h"
+#include "ops/elementwise.h"
 
 // The comparison itself under test: backends with one fault each must not pass.
 namespace trainyard::conformance {

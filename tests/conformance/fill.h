@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "graph/graph.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::conformance {
 

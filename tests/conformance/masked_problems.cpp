@@ -1,8 +1,8 @@
 #include "masked_problems.h"
 
-#include "ops/add.h"
-#include "ops/batch_norm.h"
-#include "ops/max_pool.h"
+#include "ops/elementwise.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
 
 namespace trainyard::conformance {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "ops/gradients.h"
 #include "ops/registry.h"
 
 namespace trainyard::conformance {

@@ -9,7 +9,7 @@
 #include "checked_buffer.h"
 #include "fill.h"
 #include "staged_buffer.h"
-#include "tensor/bfloat16.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::conformance {
 namespace {

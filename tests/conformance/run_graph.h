@@ -7,7 +7,7 @@
 
 #include "backend/backend.h"
 #include "graph/graph.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::conformance {
 

@@ -4,26 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "hand_example.h"
-#include "ops/activation.h"
-#include "ops/add.h"
-#include "ops/average_pool.h"
-#include "ops/batch_norm.h"
-#include "ops/concat.h"
+#include "ops/elementwise.h"
+#include "ops/pool.h"
+#include "ops/norm.h"
+#include "ops/shape.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/dropout.h"
-#include "ops/fill.h"
-#include "ops/gradients.h"
-#include "ops/l2_penalty.h"
-#include "ops/local_response_norm.h"
-#include "ops/max_pool.h"
-#include "ops/multiply.h"
-#include "ops/pad.h"
-#include "ops/reshape.h"
-#include "ops/scale.h"
-#include "ops/slice.h"
-#include "ops/softmax.h"
-#include "ops/softmax_cross_entropy.h"
+#include "ops/registry.h"
+#include "ops/loss.h"
 
 // The reference is the specification of every other backend; here its own results against numbers by hand.
 namespace trainyard::conformance {

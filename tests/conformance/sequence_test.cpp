@@ -5,10 +5,9 @@
 
 #include "base/parallel.h"
 #include "hand_example.h"
-#include "ops/embedding.h"
-#include "ops/gradients.h"
 #include "ops/recurrent.h"
-#include "ops/sequence_cross_entropy.h"
+#include "ops/registry.h"
+#include "ops/loss.h"
 #include "problems.h"
 
 // What ops on sequences mean, by hand: the recurrent numbers were worked out step by step from the formulas

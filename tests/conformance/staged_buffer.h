@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/device_memory.h"
+#include "backend/device.h"
 
 namespace trainyard::conformance {
 

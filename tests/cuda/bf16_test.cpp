@@ -9,11 +9,11 @@
 #include "curve.h"
 #include "engine/executor.h"
 #include "gpu.h"
-#include "graph/verifier.h"
-#include "ops/cast.h"
-#include "ops/conv2d_max_pool.h"
+#include "graph/graph.h"
+#include "ops/shape.h"
+#include "ops/conv2d.h"
 #include "plan/compile.h"
-#include "tensor/bfloat16.h"
+#include "tensor/tensor.h"
 
 namespace trainyard {
 namespace {

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "curve.h"
-#include "engine/initialise.h"
 #include "gpu.h"
 
 namespace trainyard {

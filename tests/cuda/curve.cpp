@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "data/batch_stream.h"
-#include "networks/zoo.h"
+#include "data/view/batch_stream.h"
+#include "networks/zoo/zoo.h"
 #include "train/device_loop.h"
 
 namespace trainyard {

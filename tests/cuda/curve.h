@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/synthetic.h"
+#include "data/source/dataset.h"
+#include "data/source/synthetic.h"
 #include "train/feed.h"
-#include "train/match_input.h"
+#include "train/evaluate.h"
 #include "train/session.h"
 
 namespace trainyard {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/device_memory.h"
+#include "backend/device.h"
 #include "base/clock.h"
 #include "curve.h"
-#include "data/batch_stream.h"
-#include "engine/initialise.h"
+#include "data/view/batch_stream.h"
+#include "engine/canonical.h"
 #include "gpu.h"
 #include "train/device_loop.h"
 #include "train/training.h"

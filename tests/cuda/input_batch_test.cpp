@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
-#include "backend/device_memory.h"
+#include "backend/device.h"
 #include "base/error.h"
-#include "data/batch_stream.h"
-#include "data/synthetic.h"
+#include "data/view/batch_stream.h"
+#include "data/source/synthetic.h"
 
 namespace trainyard {
 namespace {

@@ -1,9 +1,9 @@
 // What a GPU's memory is asked for, and that it comes back.
 #include <cmath>
 
-#include "backend/device_memory.h"
+#include "backend/device.h"
 #include "curve.h"
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "gpu.h"
 #include "train/device_loop.h"
 

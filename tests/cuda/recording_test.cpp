@@ -3,8 +3,8 @@
 #include <iterator>
 #include <vector>
 
-#include "backend/device_memory.h"
-#include "engine/initialise.h"
+#include "backend/device.h"
+#include "engine/canonical.h"
 #include "gpu.h"
 #include "train/session.h"
 

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
-#include "backend/device_memory.h"
+#include "backend/device.h"
 #include "base/error.h"
 #include "base/philox.h"
-#include "image/preprocess.h"
+#include "data/recipe/preprocess.h"
 
 namespace trainyard {
 namespace {
@@ -34,7 +34,7 @@ class SampleGatherTest : public testing::TestWithParam<std::string> {
   void expect_hosts(const Shape& output) {
     SCOPED_TRACE(output.to_string());
     constexpr std::int64_t kSamples = 9, kBatch = 6, kStep = 11;
-    const auto preprocessor = image::make_preprocessor({.name = GetParam(), .output = output});
+    const auto preprocessor = data::make_preprocessor({.name = GetParam(), .output = output});
     const std::int64_t bytes = preprocessor->sample_bytes();
     const std::vector<std::uint8_t> pixels = random_bytes(kSamples * bytes);
 
@@ -100,7 +100,7 @@ TEST_P(SampleGatherTest, EqualsTheHosts) {
     expect_hosts(output);
 }
 
-INSTANTIATE_TEST_SUITE_P(Preprocessing, SampleGatherTest, testing::ValuesIn(image::preprocess_names()),
+INSTANTIATE_TEST_SUITE_P(Preprocessing, SampleGatherTest, testing::ValuesIn(data::preprocess_names()),
                          [](const auto& row) { return row.param; });
 
 }  // namespace

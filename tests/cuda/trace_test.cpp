@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "curve.h"
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "gpu.h"
-#include "trace/chrome_writer.h"
+#include "trace/chrome_format.h"
 #include "trace/summary.h"
 #include "trace/test_rules.h"
 #include "train/timed_steps.h"

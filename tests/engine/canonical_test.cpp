@@ -8,8 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
-#include "tensor/bfloat16.h"
+#include "tensor/tensor.h"
 #include "train/session.h"
 
 namespace trainyard::engine {

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/test_folder.h"
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "train/session.h"
 
 namespace trainyard::engine {

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "ops/dense.h"
-#include "ops/dense_chain.h"
 #include "plan/compile.h"
 #include "train/session.h"
 

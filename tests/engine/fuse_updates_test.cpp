@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
-#include "ops/dense_update.h"
+#include "engine/canonical.h"
+#include "ops/dense.h"
 #include "ops/update.h"
 #include "train/session.h"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "train/session.h"
 
 namespace trainyard {

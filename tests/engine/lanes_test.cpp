@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/executor.h"
-#include "ops/dense_update.h"
+#include "ops/dense.h"
 #include "train/session.h"
 
 namespace trainyard {

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "plan/step_plan.h"
 #include "train/session.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "engine/initialise.h"
+#include "engine/canonical.h"
 #include "train/session.h"
 
 // The recurrent family in whole training steps.

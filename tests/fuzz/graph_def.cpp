@@ -1,13 +1,13 @@
-#include "exchange/graph_def.h"
+#include "interchange/graph_def.h"
 
-#include "exchange/test_models.h"
+#include "interchange/test_models.h"
 #include "fuzz/targets.h"
 
 namespace trainyard::fuzz {
 
 std::vector<std::string> graph_def_seeds() {
   return {
-      exchange::small_graph_def(),
+      interchange::small_graph_def(),
       R"(node { name: "s" op: "Const" attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } }
                int_val: 1 int_val: -1 } } } }
              node { name: "x" op: "Placeholder" attr { key: "shape" value { shape { dim { size: 4 } dim { size: 6 } } } } }
@@ -18,7 +18,7 @@ std::vector<std::string> graph_def_seeds() {
 
 void fuzz_graph_def(std::string_view bytes) {
   expect_error_or_result(
-      "graph_def", [](std::string_view text) { exchange::totals_of(exchange::read_graph_def(text, "fuzz")); },
+      "graph_def", [](std::string_view text) { interchange::totals_of(interchange::read_graph_def(text, "fuzz")); },
       bytes);
 }
 

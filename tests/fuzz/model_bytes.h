@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "fuzz/targets.h"
-#include "predict/model_container.h"
-#include "predict/test_container.h"
+#include "predict/runs/model_container.h"
+#include "predict/runs/test_container.h"
 
 namespace trainyard::fuzz {
 

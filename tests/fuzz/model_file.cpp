@@ -6,7 +6,7 @@
 #include "fuzz/targets.h"
 #include "predict/gnn/run_model.h"
 #include "predict/kernels/kernel_model.h"
-#include "predict/model_file.h"
+#include "predict/analytic/model_file.h"
 
 namespace trainyard::fuzz {
 namespace {

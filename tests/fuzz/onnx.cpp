@@ -1,14 +1,13 @@
-#include "exchange/dot.h"
-#include "exchange/onnx_import.h"
-#include "exchange/onnx_model.h"
-#include "exchange/test_models.h"
+#include "interchange/dot.h"
+#include "interchange/onnx_import.h"
+#include "interchange/onnx_model.h"
+#include "interchange/test_models.h"
 #include "fuzz/targets.h"
-#include "graph/verifier.h"
-#include "ops/activation.h"
-#include "ops/batch_norm.h"
+#include "graph/graph.h"
+#include "ops/elementwise.h"
+#include "ops/norm.h"
 #include "ops/conv2d.h"
-#include "ops/dropout.h"
-#include "ops/max_pool.h"
+#include "ops/pool.h"
 #include "ops/recurrent.h"
 
 namespace trainyard::fuzz {
@@ -16,7 +15,7 @@ namespace {
 
 std::string file_of(const graph::Graph& graph, graph::ValueId output) {
   std::string file;
-  exchange::export_onnx(graph, output, {.name = "seed"}, [&](std::string_view bytes) { file += bytes; });
+  interchange::export_onnx(graph, output, {.name = "seed"}, [&](std::string_view bytes) { file += bytes; });
   return file;
 }
 
@@ -49,18 +48,18 @@ std::string recurrent_seed() {
 }
 
 void read_onnx(std::string_view bytes) {
-  const exchange::OnnxNetwork network =
-      exchange::import_onnx(exchange::onnx::read_model(bytes, "fuzz"), {.batch = 3}, "fuzz");
-  exchange::totals_of(network.exchange);
+  const interchange::OnnxNetwork network =
+      interchange::import_onnx(interchange::onnx::read_model(bytes, "fuzz"), {.batch = 3}, "fuzz");
+  interchange::totals_of(network.exchange);
   if (network.obstacles.empty()) graph::verify(network.graph);
-  exchange::training_form(network);
+  interchange::training_form(network);
 }
 
 }  // namespace
 
 std::vector<std::string> onnx_seeds() {
-  return {convolution_seed(), recurrent_seed(), exchange::onnx_file_of(exchange::small_onnx_model("Relu")),
-          exchange::onnx_file_of(exchange::small_onnx_model("HardSwish"))};
+  return {convolution_seed(), recurrent_seed(), interchange::onnx_file_of(interchange::small_onnx_model("Relu")),
+          interchange::onnx_file_of(interchange::small_onnx_model("HardSwish"))};
 }
 
 void fuzz_onnx(std::string_view bytes) { expect_error_or_result("onnx", read_onnx, bytes); }

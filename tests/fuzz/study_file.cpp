@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "fuzz/targets.h"
-#include "study/plan.h"
-#include "study/spec.h"
+#include "study/spec/plan.h"
+#include "study/spec/spec.h"
 
 namespace trainyard::fuzz {
 

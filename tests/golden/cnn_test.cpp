@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include "graph/analysis.h"
-#include "graph/verifier.h"
-#include "networks/model.h"
+#include "graph/autodiff.h"
+#include "graph/graph.h"
+#include "networks/zoo/model.h"
 
 namespace trainyard::networks {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "networks/zoo.h"
-#include "study/known_settings.h"
+#include "networks/zoo/zoo.h"
+#include "study/spec/known_settings.h"
 
 namespace trainyard::study {
 namespace {

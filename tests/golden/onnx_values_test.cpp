@@ -10,23 +10,17 @@
 #include "backend/backend.h"
 #include "base/test_folder.h"
 #include "conformance/run_graph.h"
-#include "exchange/onnx_export.h"
-#include "ops/activation.h"
-#include "ops/average_pool.h"
-#include "ops/batch_norm.h"
-#include "ops/concat.h"
+#include "interchange/onnx_export.h"
+#include "ops/elementwise.h"
+#include "ops/pool.h"
+#include "ops/norm.h"
+#include "ops/shape.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/local_response_norm.h"
-#include "ops/max_pool.h"
-#include "ops/pad.h"
 #include "ops/recurrent.h"
-#include "ops/reshape.h"
-#include "ops/scale.h"
-#include "ops/slice.h"
-#include "ops/softmax.h"
+#include "ops/loss.h"
 
-namespace trainyard::exchange {
+namespace trainyard::interchange {
 namespace {
 
 using graph::Initializer;
@@ -119,4 +113,4 @@ INSTANTIATE_TEST_SUITE_P(Cells, OnnxCellValues,
                          [](const testing::TestParamInfo<ops::Cell>& cell) { return ops::name(cell.param); });
 
 }  // namespace
-}  // namespace trainyard::exchange
+}  // namespace trainyard::interchange

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
-#include "predict/device.h"
-#include "predict/evaluate.h"
+#include "predict/runs/device.h"
+#include "predict/analytic/evaluate.h"
 #include "predict/kernels/kernel_model.h"
 
 namespace trainyard::golden {

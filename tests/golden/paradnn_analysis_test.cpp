@@ -6,14 +6,13 @@
 
 #include "analyze/bottleneck.h"
 #include "analyze/heat_map.h"
-#include "analyze/log_regression.h"
+#include "analyze/regression.h"
 #include "analyze/logistic.h"
 #include "analyze/op_breakdown.h"
-#include "analyze/regression.h"
 #include "analyze/roofline.h"
 #include "analyze/speedup.h"
 #include "golden/published.h"
-#include "record/statistics.h"
+#include "stats/statistics.h"
 
 namespace trainyard::golden {
 namespace {
@@ -327,7 +326,7 @@ TEST_F(PublishedTest, RepeatedPointsOfTheT4) {
     if (both.size() == 2) gaps.push_back(std::abs(both[0] - both[1]) / std::min(both[0], both[1]));
   ASSERT_EQ(gaps.size(), 180u);
   EXPECT_NEAR(upper_median(gaps), 0.066, 0.5e-3);
-  EXPECT_NEAR(record::quantile(gaps, 0.9), 0.68, 0.005);
+  EXPECT_NEAR(stats::quantile(gaps, 0.9), 0.68, 0.005);
   EXPECT_NEAR(*std::max_element(gaps.begin(), gaps.end()), 1.05, 0.005);
 }
 

@@ -10,8 +10,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "networks/generator/published.h"
-#include "networks/zoo.h"
+#include "networks/generator/parameter.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::networks::generator {
 namespace {

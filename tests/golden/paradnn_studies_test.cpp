@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/test_folder.h"
-#include "networks/zoo.h"
-#include "study/plan.h"
+#include "networks/zoo/zoo.h"
+#include "study/spec/plan.h"
 
 namespace trainyard::study {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <fmt/core.h>
 
-#include "graph/analysis.h"
-#include "networks/model.h"
-#include "networks/weight_init.h"
-#include "networks/zoo.h"
-#include "ops/l2_penalty.h"
+#include "graph/autodiff.h"
+#include "networks/zoo/model.h"
+#include "networks/builder.h"
+#include "networks/zoo/zoo.h"
+#include "ops/norm.h"
 
 namespace trainyard::networks {
 namespace {

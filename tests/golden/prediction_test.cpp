@@ -12,9 +12,9 @@
 #include "place/jobs_file.h"
 #include "place/legacy_score.h"
 #include "place/simulate.h"
-#include "predict/evaluate.h"
-#include "predict/fit_model.h"
-#include "record/statistics.h"
+#include "predict/analytic/evaluate.h"
+#include "predict/analytic/fit_model.h"
+#include "stats/statistics.h"
 
 namespace trainyard::golden {
 namespace {
@@ -77,8 +77,8 @@ TEST_F(PredictionTest, LeaveOneNetworkOut) {
     errors.push_back(predict::score(predict::judge(model, runs, split.test)).mape);
   }
   ASSERT_EQ(errors.size(), 12u);
-  EXPECT_LT(record::median(errors), 0.07);
-  EXPECT_LT(record::mean(errors), 0.09);
+  EXPECT_LT(stats::median(errors), 0.07);
+  EXPECT_LT(stats::mean(errors), 0.09);
 }
 
 TEST_F(PredictionTest, TwentyRunsAdaptToTitanX) {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/point.h"
-#include "study/import_published.h"
+#include "study/import/import.h"
 
 namespace trainyard::golden {
 

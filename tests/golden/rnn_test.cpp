@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "graph/analysis.h"
-#include "networks/model.h"
+#include "graph/autodiff.h"
+#include "networks/zoo/model.h"
 
 namespace trainyard::networks {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "analyze/folds.h"
+#include "stats/least_squares.h"
 #include "analyze/speedup.h"
 #include "analyze/transfer.h"
 #include "golden/published.h"
@@ -65,7 +65,7 @@ TEST_F(StepModelTest, BeatsTheBaselinesWithGroupsHeldOut) {
   double sum = 0;
   int splits = 0;
   for (const std::uint64_t seed : {1, 2}) {
-    const std::vector<int> fold = analyze::assign_group_folds(groups, 5, seed);
+    const std::vector<int> fold = stats::assign_group_folds(groups, 5, seed);
     for (int f = 0; f < 5; ++f, ++splits) sum += error([&](std::size_t i) { return fold[i] == f; });
   }
   EXPECT_LT(sum / splits, 0.165);

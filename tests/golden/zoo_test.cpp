@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "graph/analysis.h"
-#include "graph/verifier.h"
-#include "networks/model.h"
-#include "networks/zoo.h"
+#include "graph/autodiff.h"
+#include "graph/graph.h"
+#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::networks {
 namespace {

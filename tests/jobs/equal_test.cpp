@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "data/image_batches.h"
+#include "data/view/batch_maker.h"
 #include "engine/checkpoint.h"
 #include "jobs/job_fixture.h"
-#include "networks/zoo.h"
-#include "train/match_input.h"
-#include "train/run_identity.h"
+#include "networks/zoo/zoo.h"
+#include "train/evaluate.h"
+#include "train/run_folder.h"
 
 namespace trainyard::jobs_test {
 namespace {

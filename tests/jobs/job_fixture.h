@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/cli_fixture.h"
-#include "data/dataset.h"
+#include "data/source/dataset.h"
 
 namespace trainyard::jobs_test {
 

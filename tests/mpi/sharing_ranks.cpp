@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "train/ensemble/test_sharing.h"
+#include "ensemble/test_sharing.h"
 
-namespace trainyard::train::ensemble {
+namespace trainyard::ensemble {
 namespace {
 
 bool delivers(Design design, int preprocessors, comm::collective::Job& job, std::int64_t wanted) {
@@ -66,6 +66,6 @@ int run_rank() {
 }
 
 }  // namespace
-}  // namespace trainyard::train::ensemble
+}  // namespace trainyard::ensemble
 
-int main() { return trainyard::train::ensemble::run_rank(); }
+int main() { return trainyard::ensemble::run_rank(); }

@@ -15,7 +15,7 @@
 #include "net/fleet.h"
 #include "net/inject.h"
 #include "net/ps_problem.h"
-#include "ps/coordinator.h"
+#include "ps/server/coordinator.h"
 
 namespace trainyard::net_test {
 namespace {

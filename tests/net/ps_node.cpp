@@ -14,10 +14,10 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "net/ps_problem.h"
-#include "ps/client.h"
-#include "ps/coordinator.h"
-#include "ps/serve.h"
-#include "ps/test_adder.h"
+#include "ps/client/client.h"
+#include "ps/server/coordinator.h"
+#include "ps/server/serve.h"
+#include "ps/server/test_adder.h"
 
 namespace trainyard::net_test {
 namespace {

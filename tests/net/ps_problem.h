@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/keys.h"
+#include "ps/wire/messages.h"
 
 // What the workers of a fault run compute: whole numbers, whose sum is exact in any order and the same only
 // if every batch is in it once.

@@ -9,7 +9,7 @@
 #include "cli/made_up_runs.h"
 #include "cli/run_command.h"
 #include "slurm/slurm_fixture.h"
-#include "study/progress.h"
+#include "study/run/progress.h"
 
 namespace trainyard::slurm_test {
 namespace {

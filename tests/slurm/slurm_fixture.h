@@ -10,8 +10,8 @@
 
 #include "base/test_folder.h"
 #include "slurm/private_cluster.h"
-#include "study/folder.h"
-#include "study/job.h"
+#include "study/run/folder.h"
+#include "study/spec/job.h"
 #include "study/slurm/launcher.h"
 
 namespace trainyard::slurm_test {

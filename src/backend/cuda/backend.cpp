@@ -1,22 +1,64 @@
-#include "backend/backend.h"
-
 #include <algorithm>
 #include <iterator>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include "backend/cuda/context.h"
-#include "backend/cuda/input_batch.h"
-#include "backend/cuda/input_ring.h"
-#include "backend/cuda/list.h"
-#include "backend/cuda/matmul.h"
+#include "backend/backend.h"
+#include "backend/cuda/dense/matmul.h"
+#include "backend/cuda/elementwise/shape.h"
+#include "backend/cuda/input/input.h"
 #include "backend/cuda/peaks.h"
-#include "backend/cuda/reorder.h"
-#include "backend/cuda/sample_gather.h"
-#include "backend/cuda/tuning.h"
+#include "backend/cuda/runtime/context.h"
+#include "backend/cuda/runtime/list.h"
+#include "backend/cuda/runtime/tuning.h"
+
+namespace trainyard::backend::cuda {
+
+std::vector<Candidate> all_candidates() {
+  std::vector<Candidate> all;
+  for (const auto candidates_of : {
+           activation_candidates,
+           add_candidates,
+           average_pool_candidates,
+           batch_norm_candidates,
+           cast_candidates,
+           classify_candidates,
+           concat_candidates,
+           conv2d_candidates,
+           conv2d_few_channels_candidates,
+           conv2d_max_pool_candidates,
+           conv2d_padded_candidates,
+           conv2d_small_images_candidates,
+           dense_candidates,
+           dense_chain_candidates,
+           dense_narrow_candidates,
+           dense_update_candidates,
+           dropout_candidates,
+           embedding_candidates,
+           fill_candidates,
+           l2_penalty_candidates,
+           local_response_norm_candidates,
+           max_pool_candidates,
+           multiply_candidates,
+           pad_candidates,
+           recurrent_candidates,
+           reshape_candidates,
+           scale_candidates,
+           sequence_cross_entropy_candidates,
+           slice_candidates,
+           softmax_candidates,
+           softmax_cross_entropy_candidates,
+           update_candidates,
+       })
+    for (const Candidate& candidate : candidates_of()) all.push_back(candidate);
+  return all;
+}
+
+}  // namespace trainyard::backend::cuda
 
 namespace trainyard::backend {
+
 namespace cuda {
 namespace {
 

@@ -1,16 +1,15 @@
-#include "backend/cuda/context.h"
+#include "backend/cuda/runtime/context.h"
 
 #include <charconv>
 
 #include <fmt/core.h>
 
-#include "backend/cuda/check.h"
-#include "backend/cuda/convolution.h"
-#include "backend/cuda/copy_queue.h"
-#include "backend/cuda/device/fill_nodes.h"
-#include "backend/cuda/device/step.h"
-#include "backend/cuda/matmul.h"
-#include "backend/cuda/tuning.h"
+#include "backend/cuda/conv/convolution.h"
+#include "backend/cuda/dense/matmul.h"
+#include "backend/cuda/input/input.h"
+#include "backend/cuda/runtime/launch_kernel.h"
+#include "backend/cuda/runtime/step.h"
+#include "backend/cuda/runtime/tuning.h"
 #include "base/error.h"
 #include "base/units.h"
 

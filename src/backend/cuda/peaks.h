@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/cuda/context.h"
+#include "backend/cuda/runtime/context.h"
 
 namespace trainyard::backend::cuda {
 

@@ -1,6 +1,6 @@
 #include "backend/backend.h"
 
-#include "backend/function_kernel.h"
+#include "backend/kernel.h"
 #include "ops/registry.h"
 
 // Plans and costs without computing: every op in plain layout, no workspace.

@@ -1,10 +1,49 @@
-#include "backend/backend.h"
+#include "backend/onednn/backend.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "backend/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/list.h"
-#include "backend/reference/list.h"
+#include "backend/reference/backend.h"
+#include "base/clock.h"
+
+namespace trainyard::backend::onednn {
+
+std::vector<Candidate> all_candidates() {
+  std::vector<Candidate> all;
+  for (const auto& candidates : {conv2d_few_channels_candidates(),
+                                 conv2d_candidates(),
+                                 dense_candidates(),
+                                 max_pool_candidates(),
+                                 average_pool_candidates(),
+                                 batch_norm_candidates(),
+                                 local_response_norm_candidates(),
+                                 activation_candidates(),
+                                 add_candidates(),
+                                 multiply_candidates(),
+                                 scale_candidates(),
+                                 concat_candidates(),
+                                 slice_candidates(),
+                                 pad_candidates(),
+                                 dropout_candidates(),
+                                 softmax_cross_entropy_candidates(),
+                                 embedding_candidates(),
+                                 recurrent_candidates(),
+                                 gated_graph_conv_candidates(),
+                                 set2set_candidates(),
+                                 sequence_cross_entropy_candidates(),
+                                 l2_penalty_candidates(),
+                                 update_candidates()})
+    all.insert(all.end(), candidates.begin(), candidates.end());
+  return all;
+}
+
+}  // namespace trainyard::backend::onednn
 
 namespace trainyard::backend {
+
 namespace onednn {
 namespace {
 
@@ -53,3 +92,65 @@ std::unique_ptr<Backend> make_onednn_backend() {
 }
 
 }  // namespace trainyard::backend
+
+namespace trainyard::backend::onednn {
+
+// The measured roof of this machine: the best matrix product oneDNN can do, per type.
+
+namespace {
+
+using dnnl::memory;
+
+double matmul_rate(memory::data_type a, memory::data_type b, memory::data_type c, std::int64_t size,
+                   double seconds) {
+  // Weights in the layout the kernel prefers, as a plan would keep them.
+  const memory::desc src({size, size}, a, memory::format_tag::ab),
+      dst({size, size}, c, memory::format_tag::ab);
+  const memory::desc any({size, size}, b, memory::format_tag::any);
+  try {
+    const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(src, any, dst), cpu_engine());
+    if (std::string(pd.impl_info_str()).find("ref") != std::string::npos) return 0;
+    memory x(pd.src_desc(), cpu_engine()), w(pd.weights_desc(), cpu_engine()), y(pd.dst_desc(), cpu_engine());
+    std::fill_n(static_cast<char*>(x.get_data_handle()), pd.src_desc().get_size(), 0);
+    std::fill_n(static_cast<char*>(w.get_data_handle()), pd.weights_desc().get_size(), 0);
+    const dnnl::matmul primitive(pd);
+    dnnl::stream stream(cpu_engine());
+    double best = 0;
+    const double end = now_seconds() + seconds;
+    for (int i = 0; i < 2 || now_seconds() < end; ++i) {
+      const double start = now_seconds();
+      primitive.execute(stream, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      const auto n = static_cast<double>(size);
+      best = std::max(best, 2 * n * n * n / (now_seconds() - start));
+    }
+    return best;
+  } catch (const dnnl::error&) {
+    return 0;  // this machine has no kernel for the type
+  }
+}
+
+}  // namespace
+
+std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisions, double seconds) {
+  struct Kind {
+    const char* precision;
+    memory::data_type a, b, c;
+  };
+  using Type = memory::data_type;
+  const std::array<Kind, 3> kinds{{{"f32", Type::f32, Type::f32, Type::f32},
+                                   {"bf16", Type::bf16, Type::bf16, Type::f32},
+                                   {"int8", Type::u8, Type::s8, Type::s32}}};
+  std::vector<GemmPeak> peaks;
+  for (const Kind& kind : kinds) {
+    if (std::find(precisions.begin(), precisions.end(), kind.precision) == precisions.end()) continue;
+    GemmPeak peak{kind.precision, 0, 0};
+    for (const std::int64_t size : {1024, 1536, 2048}) {
+      const double rate = matmul_rate(kind.a, kind.b, kind.c, size, seconds / 3);
+      if (rate > peak.flops_per_second) peak = {kind.precision, size, rate};
+    }
+    peaks.push_back(peak);
+  }
+  return peaks;
+}
+
+}  // namespace trainyard::backend::onednn

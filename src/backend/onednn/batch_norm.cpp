@@ -1,10 +1,10 @@
-#include "ops/batch_norm.h"
+#include "ops/norm.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "backend/onednn/image_view.h"
-#include "backend/onednn/list.h"
+#include "backend/onednn/backend.h"
+#include "backend/onednn/dnnl_kernel.h"
 #include "base/parallel.h"
 
 // Two passes over the data each way, both split by image so that a thread meets its own images again in

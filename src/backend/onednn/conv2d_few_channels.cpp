@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "backend/onednn/backend.h"
 #include "backend/onednn/few_channels_image.h"
-#include "backend/onednn/list.h"
 #include "backend/onednn/max_pool_image.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
-#include "ops/conv2d_max_pool.h"
-#include "tensor/host_tensor.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::backend::onednn {
 namespace {

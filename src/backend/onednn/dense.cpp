@@ -3,9 +3,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/image_view.h"
-#include "backend/onednn/list.h"
 
 namespace trainyard::backend::onednn {
 namespace {

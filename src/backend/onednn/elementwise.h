@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/function_kernel.h"
+#include "backend/kernel.h"
 #include "base/parallel.h"
 
 // Kernels that treat a tensor as one row of floats: any layout will do, as long as all operands share it and

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/onednn/image_view.h"
+#include "backend/onednn/dnnl_kernel.h"
 #include "ops/window.h"
 
 // One image of a convolution with up to four input channels. The image is plain and small, so the few taps

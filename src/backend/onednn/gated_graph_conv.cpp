@@ -1,15 +1,14 @@
-#include "ops/gated_graph_conv.h"
+#include "ops/graph_layers.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "backend/function_kernel.h"
+#include "backend/kernel.h"
+#include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/list.h"
 #include "backend/onednn/recurrent_gates.h"
 #include "backend/onednn/row_product.h"
-#include "backend/onednn/workspace.h"
 #include "base/parallel.h"
 
 // A graph needs no other, so each thread takes one through all of its rounds: its states and the weights stay

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "backend/onednn/image_view.h"
+#include "backend/onednn/dnnl_kernel.h"
 #include "ops/window.h"
 
 // Max pooling of one image, for the pooling kernels and for convolutions that pool what they make.

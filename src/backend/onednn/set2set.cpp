@@ -1,14 +1,13 @@
-#include "ops/set2set.h"
+#include "ops/graph_layers.h"
 
 #include <algorithm>
 
-#include "backend/function_kernel.h"
+#include "backend/kernel.h"
+#include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/list.h"
 #include "backend/onednn/recurrent_gates.h"
 #include "backend/onednn/row_product.h"
 #include "backend/onednn/vector_math.h"
-#include "backend/onednn/workspace.h"
 #include "base/parallel.h"
 
 // As in gated_graph_conv.cpp, a thread takes a graph through all of its steps. W q* + U q is one product with

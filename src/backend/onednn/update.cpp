@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "backend/flat_update.h"
-#include "backend/function_kernel.h"
+#include "backend/kernel.h"
+#include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/list.h"
 #include "base/parallel.h"
 
 // One pass over the arenas. The planner lays parameters, gradients and each slot out in the same order, so

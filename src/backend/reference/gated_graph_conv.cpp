@@ -1,9 +1,9 @@
-#include "ops/gated_graph_conv.h"
+#include "ops/graph_layers.h"
 
 #include <cmath>
 #include <vector>
 
-#include "backend/reference/functions.h"
+#include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
 namespace {

@@ -1,10 +1,10 @@
-#include "ops/set2set.h"
+#include "ops/graph_layers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "backend/reference/functions.h"
+#include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
 namespace {

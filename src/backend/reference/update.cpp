@@ -1,7 +1,8 @@
+#include "backend/reference/update.h"
+
 #include "ops/update.h"
 
-#include "backend/reference/functions.h"
-#include "backend/reference/update_rule.h"
+#include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
 

@@ -4,7 +4,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
-#include "comm/transport/endpoint.h"
+#include "comm/transport/address.h"
 #include "comm/transport/listener.h"
 #include "comm/transport/memory_connection.h"
 

@@ -1,10 +1,13 @@
 #include "comm/transport/frame.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 #include "comm/transport/crc32c.h"
-#include "comm/transport/little_endian.h"
 
 namespace trainyard::comm::transport {
+
 namespace {
 
 constexpr std::uint32_t kMagic = 0x53505954;  // "TYPS"
@@ -58,6 +61,27 @@ void check_payload(const Frame& frame, std::span<const std::byte> payload) {
   if (crc32c(payload) != frame.payload_crc)
     fail(ErrorKind::peer, "a damaged payload of {} bytes came (kind {}, key {}, clock {})", payload.size(),
          frame.kind, frame.key, frame.clock);
+}
+
+void FrameQueue::add(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) {
+  frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  frames_.push_back({encode(frame), payload, std::move(sent)});
+}
+
+FrameQueue::Sent FrameQueue::advance(std::size_t bytes) {
+  Sent sent;
+  while (bytes > 0) {
+    TRAINYARD_CHECK(!frames_.empty());
+    Outgoing& first = frames_.front();
+    const std::size_t of_first = std::min(bytes, first.bytes() - first.done);
+    first.done += of_first;
+    bytes -= of_first;
+    if (first.done < first.bytes()) break;
+    ++sent.frames;
+    if (first.sent) sent.reports.push_back(std::move(first.sent));
+    frames_.pop_front();
+  }
+  return sent;
 }
 
 }  // namespace trainyard::comm::transport

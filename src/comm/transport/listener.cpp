@@ -11,7 +11,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
-#include "comm/transport/endpoint.h"
+#include "comm/transport/address.h"
 #include "comm/transport/memory_connection.h"
 
 namespace trainyard::comm::transport {

@@ -11,8 +11,8 @@
 #include <boost/asio/post.hpp>
 
 #include "base/error.h"
-#include "comm/transport/connection_handle.h"
-#include "comm/transport/frame_queue.h"
+#include "comm/transport/connection.h"
+#include "comm/transport/frame.h"
 
 namespace trainyard::comm::transport {
 namespace {

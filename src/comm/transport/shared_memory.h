@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-
-#include "comm/transport/ring.h"
+#include <span>
 
 namespace trainyard::comm::transport {
 
@@ -26,6 +28,67 @@ class SharedMemory {
   static SharedMemory map(int descriptor);
 
   std::unique_ptr<std::byte, Unmap> memory_;
+};
+
+// A stream of bytes in memory that two processes share: one writes, one reads, neither ever waits inside.
+// Each side keeps its own place to itself and only tells it; what the other tells is checked before it is
+// used, so that a peer gone mad cannot lead this side out of the ring.
+
+// Both places count all bytes since the beginning. In lines of their own: each is written by one side.
+struct RingControl {
+  alignas(128) std::atomic<std::uint64_t> written = 0;
+  alignas(128) std::atomic<std::uint64_t> read = 0;
+  alignas(128) std::atomic<std::uint32_t> reader_waits = 0;
+  alignas(128) std::atomic<std::uint32_t> writer_waits = 0;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Measured: with less, the two sides sleep and wake each other more often; with more, it leaves the cache.
+inline constexpr std::size_t kRingBytes = 1 << 20;
+
+struct Ring {
+  RingControl& control;
+  std::byte* bytes;  // kRingBytes of them
+};
+
+class RingWriter {
+ public:
+  explicit RingWriter(const Ring& ring) : control_(ring.control), bytes_(ring.bytes) {}
+
+  // Looks again when there are none. Error (peer): the reader's place cannot be.
+  std::size_t room();
+  // REQUIRES: room for it.
+  void put(std::span<const std::byte> piece);
+  std::size_t unpublished() const { return place_ - published_; }
+  // Lets the reader see what was put. True: it sleeps, and must be woken.
+  bool publish();
+  // Asks to be woken when much is free. False: it is already.
+  bool sleep();
+
+ private:
+  RingControl& control_;
+  std::byte* bytes_;
+  std::uint64_t place_ = 0, published_ = 0, read_ = 0;
+};
+
+class RingReader {
+ public:
+  explicit RingReader(const Ring& ring) : control_(ring.control), bytes_(ring.bytes) {}
+
+  // Looks again when there are fewer than `wanted`. Error (peer): the writer's place cannot be.
+  std::size_t available(std::size_t wanted);
+  // REQUIRES: as many available.
+  void take(std::span<std::byte> piece);
+  std::size_t unpublished() const { return place_ - published_; }
+  // Lets the writer have what was taken. True: it sleeps, and must be woken.
+  bool publish();
+  // Asks to be woken when something comes. False: as many are there already.
+  bool sleep(std::size_t wanted);
+
+ private:
+  RingControl& control_;
+  const std::byte* bytes_;
+  std::uint64_t place_ = 0, published_ = 0, written_ = 0;
 };
 
 }  // namespace trainyard::comm::transport

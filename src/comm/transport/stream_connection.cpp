@@ -10,9 +10,9 @@
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
-#include "comm/transport/connection_handle.h"
+#include "comm/transport/connection.h"
 #include "comm/transport/crc32c.h"
-#include "comm/transport/frame_queue.h"
+#include "comm/transport/frame.h"
 
 namespace trainyard::comm::transport {
 namespace {

@@ -1,12 +1,12 @@
-#include "networks/generator/cnn.h"
+#include "networks/generator/generator.h"
 
 #include <algorithm>
 
 #include <fmt/core.h>
 
-#include "networks/families.h"
-#include "networks/generator/layer_counts.h"
-#include "networks/residual_block.h"
+#include "networks/blocks.h"
+#include "networks/generator/counts.h"
+#include "networks/generator/network_info.h"
 
 namespace trainyard::networks {
 namespace generator {

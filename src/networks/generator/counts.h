@@ -41,4 +41,63 @@ struct CountOptions {
 // The same by walking a graph, with or without a training step. REQUIRES: counts of which 64 bits are enough.
 Counts count_graph(const graph::Graph& graph);
 
+// Adds up what the layers of a network cost, by formulas: of every linear layer (M, K) -> N with element size
+// s, forward, input gradient and weight gradient move s (MK + KN + MN) each, and so on; no graph is built.
+// Sums that exceed 64 bits are kUncountable.
+class LayerCounts {
+ public:
+  __extension__ typedef __int128 Wide;  // a product of the largest sizes that tables allow fits
+
+  explicit LayerCounts(const CountOptions& options) : options_(options), batch_(options.batch) {}
+
+  // Sizes are of one sample, here and below. The first layer reads the input, which needs no gradient.
+  void input(Wide elements);  // with a label
+  void dense(Wide inputs, Wide outputs, bool first);
+  void logits(Wide inputs, Wide outputs, Wide rows = 1);  // the last layer, so many times for every sample
+  void conv(Wide kernel, Wide channels, Wide filters, Wide in_side, Wide out_side, bool first);
+  void batch_norm(Wide channels, Wide elements);
+  void relu(Wide elements);
+  void add(Wide elements, bool second_is_saved);
+  void sum_of_gradients(Wide elements);  // of a value that two layers read
+  void max_pool(Wide in, Wide out);
+  void average_pool(Wide in, Wide out);
+  void softmax_cross_entropy(Wide classes);
+
+  // Of sequences:
+  void tokens(Wide length);  // one more than are read, since the labels are the next ones; and the lengths
+  void embedding(Wide vocabulary, Wide width, Wide length);
+  struct Cell {
+    Wide gates;        // 1, 4 and 3 blocks of weights: rnn, lstm, gru
+    bool keeps_gates;  // for the backward pass
+  };
+  void recurrent(const Cell& cell, Wide inputs, Wide hidden, Wide length);
+  void reshape(Wide elements);
+  void sequence_cross_entropy(Wide vocabulary, Wide length);
+
+  // With the update of all parameters, where there is one.
+  Counts finish() const;
+
+ private:
+  void linear(Wide rows, Wide inputs, Wide outputs, bool first);
+  void forward(Wide bytes) { bytes_ += bytes; }
+  void backward(Wide bytes) {
+    if (options_.training) bytes_ += bytes;
+  }
+  // Made by a forward node and read by a backward one.
+  void save(Wide bytes) {
+    if (options_.training) saved_ += bytes;
+  }
+  // What a node needs for itself; in inference nothing is saved, so all of it.
+  void needs(Wide training, Wide inference) {
+    const Wide bytes = options_.training ? training : inference;
+    if (bytes > transient_) transient_ = bytes;
+  }
+  void parameter(Wide elements) { parameters_ += elements; }
+
+  const CountOptions options_;
+  const Wide batch_;
+  Wide parameters_ = 0, forward_flops_ = 0, backward_flops_ = 0, bytes_ = 0, saved_ = 0, kept_ = 0,
+       transient_ = 0;
+};
+
 }  // namespace trainyard::networks::generator

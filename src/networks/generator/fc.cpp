@@ -1,9 +1,9 @@
-#include "networks/generator/fc.h"
+#include "networks/generator/generator.h"
 
 #include <fmt/core.h>
 
-#include "networks/families.h"
-#include "networks/generator/layer_counts.h"
+#include "networks/generator/counts.h"
+#include "networks/generator/network_info.h"
 
 namespace trainyard::networks {
 namespace generator {

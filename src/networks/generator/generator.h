@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "networks/builder.h"
 #include "networks/generator/counts.h"
 #include "networks/generator/parameter.h"
-#include "tensor/shape.h"
+#include "ops/recurrent.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::networks::generator {
 
@@ -29,5 +31,36 @@ struct Generator {
   // Of a family that says the next token at each step; null: its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
 };
+
+// ParaDnn's fully connected network: `layers` dense layers of `width` with ReLU, then one to the classes.
+struct FcSizes {
+  std::int64_t layers, width, inputs, classes;
+};
+
+FcSizes fc_sizes(const Parameters& parameters, int classes);
+
+// ParaDnn's family of CNNs: a ResNet "v1.5" body whose every group starts with a projection. The original
+// ends with a 7x7 pool without padding, which wants images of at least 193 pixels; the adaptive one averages
+// all.
+struct CnnSizes {
+  bool bottleneck;
+  std::array<std::int64_t, 4> blocks;
+  std::int64_t filters, image, classes;
+  bool adaptive;
+};
+
+inline constexpr std::int64_t kCnnPool = 7;               // the side of the original pool
+inline constexpr std::int64_t kSmallestForThePool = 193;  // a 32nd of it, rounded up, is a 7
+
+CnnSizes cnn_sizes(const Parameters& parameters, int classes);
+
+// ParaDnn's recurrent language model: an embedding, `layers` cells of its width, and at each step a dense
+// layer to the vocabulary.
+struct RnnSizes {
+  ops::Cell cell;
+  std::int64_t layers, hidden, length, vocabulary;
+};
+
+RnnSizes rnn_sizes(const Parameters& parameters);
 
 }  // namespace trainyard::networks::generator

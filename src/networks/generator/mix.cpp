@@ -6,9 +6,8 @@
 #include <fmt/core.h>
 
 #include "base/philox.h"
-#include "networks/families.h"
-#include "networks/inception_module.h"
-#include "networks/residual_block.h"
+#include "networks/blocks.h"
+#include "networks/generator/network_info.h"
 
 namespace trainyard::networks {
 namespace generator {

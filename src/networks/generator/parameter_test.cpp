@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "networks/zoo.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::networks::generator {
 namespace {

@@ -1,10 +1,10 @@
-#include "networks/generator/rnn.h"
+#include "networks/generator/generator.h"
 
 #include <fmt/core.h>
 
-#include "networks/families.h"
-#include "networks/generator/layer_counts.h"
-#include "ops/reshape.h"
+#include "networks/generator/counts.h"
+#include "networks/generator/network_info.h"
+#include "ops/shape.h"
 
 namespace trainyard::networks {
 namespace generator {

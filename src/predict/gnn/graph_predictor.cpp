@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "predict/gnn/run_labels.h"
 #include "predict/gnn/run_model.h"
-#include "predict/work_cache.h"
+#include "predict/runs/network_work.h"
 
 namespace trainyard::predict {
 namespace {

@@ -1,9 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "engine/executor.h"
+#include "predict/gnn/network.h"
+#include "predict/gnn/scaling.h"
 
 namespace trainyard::predict {
 
@@ -27,5 +32,17 @@ void set_undirected_edges(GraphSample& sample,
 // Error (config) names the sample and what does not fit: no nodes, lists of other lengths, a neighbour that
 // is no node, a number that is not finite. `outputs` 0: labels are not looked at.
 void check_sample(const GraphSample& sample, std::int64_t features, std::int64_t outputs);
+
+// Room for any `graphs` of the samples at once.
+Capacity capacity_for(std::span<const GraphSample> samples, const Architecture& architecture,
+                      std::int64_t graphs);
+
+// Writes graphs into the inputs of a network, in their order, scaled. REQUIRES: on the host; they fit.
+void write_graphs(engine::Executor& executor, std::span<const GraphSample* const> samples,
+                  const Architecture& architecture, const Scaling& scaling);
+
+// Writes their labels. The loss is then the mean over the labels that are known; returns how many these are.
+std::int64_t write_labels(engine::Executor& executor, std::span<const GraphSample* const> samples,
+                          const Scaling& scaling);
 
 }  // namespace trainyard::predict

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include "exchange/from_graph.h"
-#include "networks/model.h"
-#include "predict/graph_features/fluid_communities.h"
-#include "predict/graph_features/undirected_graph.h"
-#include "predict/network_name.h"
+#include "interchange/interchange_graph.h"
+#include "networks/zoo/model.h"
+#include "predict/graph_features/communities.h"
+#include "predict/runs/network_work.h"
 
 namespace trainyard::predict {
 namespace {
@@ -15,10 +14,11 @@ constexpr std::size_t kMostTypes = 32;
 constexpr std::int64_t kGroupNumbers = 8, kSumNumbers = 6, kDeviceNumbers = 5;
 
 // Groups of the largest connected part; ops beside it are one more group.
-std::pair<std::vector<int>, int> fluid_groups(const exchange::ExchangeGraph& graph, const GraphForm& form) {
+std::pair<std::vector<int>, int> fluid_groups(const interchange::ExchangeGraph& graph,
+                                              const GraphForm& form) {
   std::vector<UndirectedGraph::Edge> edges;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    for (const exchange::OpInput& input : graph.nodes[i].inputs)
+    for (const interchange::OpInput& input : graph.nodes[i].inputs)
       edges.push_back({input.node, static_cast<int>(i)});
   const UndirectedGraph all(static_cast<int>(graph.nodes.size()), edges);
   const std::vector<int> vertices = all.largest_component();
@@ -56,7 +56,7 @@ const GraphFeatures& JobGraphs::grouped_graph(const JobDescription& job) {
   networks::Model model = networks::build_model(
       {.network = network.network, .batch = job.batch, .classes = job.classes, .input = network.input});
   networks::add_training_step(model, {.rule = job.optimizer});
-  const exchange::ExchangeGraph graph = exchange::from_graph(model.graph, network.network);
+  const interchange::ExchangeGraph graph = interchange::from_graph(model.graph, network.network);
   vocabulary_.add(graph);
   const auto [group, groups] = fluid_groups(graph, form_);
   return graphs_.emplace(key, grouped(graph_features(graph, vocabulary_), group, groups)).first->second;

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <vector>
 
+#include "predict/analytic/predictor.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/graph_features/graph_features.h"
-#include "predict/predictor.h"
 
 namespace trainyard::predict {
 

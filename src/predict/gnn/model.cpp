@@ -1,9 +1,17 @@
 #include "predict/gnn/model.h"
 
+#include <nlohmann/json.hpp>
+
+#include "backend/backend.h"
 #include "base/error.h"
+#include "engine/executor.h"
+#include "plan/compile.h"
+#include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
+#include "predict/runs/json_members.h"
 
 namespace trainyard::predict {
+
 const NamedTensor* GnnModel::find(const std::string& name) const {
   for (const NamedTensor& tensor : parameters)
     if (tensor.name == name) return &tensor;
@@ -49,6 +57,64 @@ void save_model(const std::filesystem::path& path, const GnnModel& model) {
 
 GnnModel load_model(const std::filesystem::path& path) {
   return parse_model(read_model_file(path), path.string());
+}
+
+ModelContainer to_container(const ModelFile& model) {
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : model.settings) settings[key] = value;
+  ModelContainer container{.schema = model.schema, .description = settings.dump(), .tensors = {}};
+  for (const NamedTensor& tensor : model.tensors)
+    container.tensors.push_back({tensor.name, tensor.shape, tensor.numbers});
+  return container;
+}
+
+ModelFile parse_model_file(const ModelContainer& container, const std::string& who) {
+  const JsonMembers settings(container.description, fmt::format("'{}'", who));
+  ModelFile model{container.schema, settings.all_texts(), {}};
+  for (const ModelTensor& tensor : container.tensors) {
+    const std::vector<float>* numbers = tensor.as<float>();
+    if (numbers == nullptr)
+      fail(ErrorKind::config, "'{}': tensor '{}' is of f64, wants f32", who, tensor.name);
+    model.tensors.push_back({tensor.name, tensor.shape, *numbers});
+  }
+  return model;
+}
+
+void write_model_file(const std::filesystem::path& path, const ModelFile& model) {
+  write_model_container(path, to_container(model));
+}
+
+ModelFile read_model_file(const std::filesystem::path& path) {
+  return parse_model_file(read_model_container(path), path.string());
+}
+
+std::vector<std::vector<float>> predict(const GnnModel& model, std::span<const GraphSample> graphs) {
+  constexpr std::size_t kGraphsAtOnce = 32;
+  std::vector<std::vector<float>> results;
+  if (graphs.empty()) return results;
+  for (const GraphSample& graph : graphs) check_sample(graph, model.architecture.features, 0);
+  const std::size_t batch = std::min(kGraphsAtOnce, graphs.size());
+  const auto backend = backend::make_backend("auto");
+  engine::Executor executor(plan::compile(
+      build_network({.architecture = model.architecture,
+                     .capacity = capacity_for(graphs, model.architecture, static_cast<std::int64_t>(batch))})
+          .graph,
+      *backend));
+  write_weights(executor, model.parameters);
+  const auto outputs = static_cast<std::size_t>(model.architecture.outputs);
+  for (std::size_t first = 0; first < graphs.size(); first += batch) {
+    std::vector<const GraphSample*> part;
+    for (std::size_t i = first; i < std::min(first + batch, graphs.size()); ++i) part.push_back(&graphs[i]);
+    write_graphs(executor, part, model.architecture, model.scaling);
+    executor.run({});
+    const auto numbers = executor.host_view<float>(kPrediction);
+    for (std::size_t g = 0; g < part.size(); ++g) {
+      std::vector<float>& result = results.emplace_back();
+      for (std::size_t output = 0; output < outputs; ++output)
+        result.push_back(model.scaling.prediction(output, numbers[g * outputs + output]));
+    }
+  }
+  return results;
 }
 
 }  // namespace trainyard::predict

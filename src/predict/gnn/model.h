@@ -2,13 +2,14 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "predict/gnn/architecture.h"
 #include "predict/gnn/graph_sample.h"
-#include "predict/gnn/model_file.h"
-#include "predict/gnn/named_tensor.h"
+#include "predict/gnn/network.h"
 #include "predict/gnn/scaling.h"
+#include "predict/runs/model_container.h"
 
 namespace trainyard::predict {
 
@@ -39,5 +40,20 @@ GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::st
 // Outputs of each graph, in units, in the order of the graphs; the work of all cores. Error (config) names a
 // graph that does not fit the model.
 std::vector<std::vector<float>> predict(const GnnModel& model, std::span<const GraphSample> graphs);
+
+// What is stored of a graph network: settings and weights. docs/formats/model-file.md.
+struct ModelFile {
+  std::string schema;
+  std::vector<std::pair<std::string, std::string>> settings;  // name and value, as text
+  std::vector<NamedTensor> tensors;
+};
+
+ModelContainer to_container(const ModelFile& model);
+// Error (config) begins with '`who`': a setting that is no text, a tensor that is not f32.
+ModelFile parse_model_file(const ModelContainer& container, const std::string& who);
+
+// As write_model_container and read_model_container.
+void write_model_file(const std::filesystem::path& path, const ModelFile& model);
+ModelFile read_model_file(const std::filesystem::path& path);
 
 }  // namespace trainyard::predict

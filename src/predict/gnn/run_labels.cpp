@@ -1,12 +1,78 @@
 #include "predict/gnn/run_labels.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 
-#include "record/statistics.h"
+#include "base/error.h"
+#include "stats/statistics.h"
 
 namespace trainyard::predict {
+
+namespace {
+
+constexpr double kMost = 1e6;
+
+const char* name(Repeats::Rule rule) {
+  switch (rule) {
+    case Repeats::Rule::fixed:
+      return "";
+    case Repeats::Rule::nodes:
+      return "nodes";
+    case Repeats::Rule::log2:
+      return "log2";
+    case Repeats::Rule::log10:
+      return "log10";
+    case Repeats::Rule::root:
+      return "root";
+  }
+  return "";
+}
+
+double value(Repeats::Rule rule, double nodes) {
+  switch (rule) {
+    case Repeats::Rule::fixed:
+      return 1;
+    case Repeats::Rule::nodes:
+      return nodes;
+    case Repeats::Rule::log2:
+      return std::log2(nodes);
+    case Repeats::Rule::log10:
+      return std::log10(nodes);
+    case Repeats::Rule::root:
+      return std::sqrt(nodes);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::int64_t Repeats::on(std::int64_t nodes) const {
+  // A third of 9 is 3, whatever the last bits say.
+  const double times = factor * value(rule, static_cast<double>(std::max<std::int64_t>(nodes, 1))) + 1e-9;
+  return static_cast<std::int64_t>(std::clamp(times, 1.0, kMost));
+}
+
+std::string Repeats::text() const {
+  return rule == Rule::fixed ? fmt::format("{}", factor) : fmt::format("{} {}", factor, name(rule));
+}
+
+Repeats parse_repeats(std::string_view text) {
+  Repeats repeats{Repeats::Rule::fixed, 0};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), repeats.factor);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (code == std::errc() && repeats.factor > 0 && repeats.factor <= kMost) {
+    if (rest.empty()) return repeats;
+    for (const auto rule :
+         {Repeats::Rule::nodes, Repeats::Rule::log2, Repeats::Rule::log10, Repeats::Rule::root})
+      if (rest.substr(0, 1) == " " && rest.substr(1) == name(rule)) return {rule, repeats.factor};
+  }
+  fail(ErrorKind::config,
+       "repeats '{}': wants a number from 0 to {:g}, alone or before nodes, log2, log10 or root", text,
+       kMost);
+}
+
 namespace {
 
 constexpr double kShareWeight = 0.05;  // of logits
@@ -44,7 +110,7 @@ double start_seconds_of(const RunSet& set, const std::vector<std::size_t>& rows)
   std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.seconds < b.seconds; });
   std::vector<double> starts;
   for (std::size_t i = 0; i < (pairs.size() + 3) / 4; ++i) starts.push_back(pairs[i].start);
-  return std::max(0.0, record::median(starts));
+  return std::max(0.0, stats::median(starts));
 }
 
 float label_of_share(double share) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "predict/analytic/use_model.h"
 #include "predict/gnn/fit.h"
 #include "predict/gnn/job_graph.h"
-#include "predict/run_set.h"
-#include "predict/use_model.h"
+#include "predict/runs/run_set.h"
 
 namespace trainyard::predict {
 

@@ -6,10 +6,11 @@
 
 #include "base/parallel.h"
 #include "base/test_folder.h"
-#include "predict/evaluate.h"
-#include "predict/fit_model.h"
+#include "predict/analytic/evaluate.h"
+#include "predict/analytic/fit_model.h"
 #include "predict/gnn/run_labels.h"
-#include "predict/test_runs.h"
+#include "predict/read_predictor.h"
+#include "predict/runs/test_runs.h"
 
 namespace trainyard::predict {
 namespace {

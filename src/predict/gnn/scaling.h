@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "predict/gnn/architecture.h"
 #include "predict/gnn/graph_sample.h"
+#include "predict/gnn/network.h"
 
 namespace trainyard::predict {
 

@@ -6,10 +6,9 @@
 
 #include "base/sample_order.h"
 #include "engine/canonical.h"
-#include "engine/initialise.h"
-#include "meter/memory.h"
+#include "meter/process_stat.h"
 #include "plan/compile.h"
-#include "predict/gnn/batch.h"
+#include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 
 namespace trainyard::predict {

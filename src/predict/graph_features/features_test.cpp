@@ -5,31 +5,30 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "exchange/from_graph.h"
-#include "exchange/graph_def.h"
-#include "exchange/test_models.h"
-#include "networks/model.h"
+#include "interchange/graph_def.h"
+#include "interchange/interchange_graph.h"
+#include "interchange/test_models.h"
+#include "networks/zoo/model.h"
+#include "predict/graph_features/communities.h"
 #include "predict/graph_features/graph_features.h"
-#include "predict/graph_features/legacy_features.h"
-#include "predict/graph_features/segments.h"
 
 namespace trainyard::predict {
 namespace {
 
-exchange::ExchangeGraph step_of(const char* network) {
+interchange::ExchangeGraph step_of(const char* network) {
   networks::Model model = networks::build_model({.network = network, .batch = 2});
   networks::add_training_step(model, {});
-  return exchange::from_graph(model.graph, network);
+  return interchange::from_graph(model.graph, network);
 }
 
-OpVocabulary vocabulary_of(const exchange::ExchangeGraph& graph) {
+OpVocabulary vocabulary_of(const interchange::ExchangeGraph& graph) {
   OpVocabulary vocabulary;
   vocabulary.add(graph);
   return vocabulary;
 }
 
 TEST(LegacyFeatures, SumsOverGroupsAreThoseOfTheOps) {
-  const exchange::ExchangeGraph graph = step_of("inception3");
+  const interchange::ExchangeGraph graph = step_of("inception3");
   const LegacyFeatures features = legacy_features(graph, vocabulary_of(graph), {.gpu_only = false});
   EXPECT_EQ(features.groups, 100);
   EXPECT_EQ(features.kept_ops, static_cast<std::int64_t>(graph.nodes.size()));
@@ -54,13 +53,13 @@ TEST(LegacyFeatures, SumsOverGroupsAreThoseOfTheOps) {
 }
 
 TEST(LegacyFeatures, AdjacencyIsThatOfTheEdges) {
-  const exchange::ExchangeGraph graph = step_of("lenet");
+  const interchange::ExchangeGraph graph = step_of("lenet");
   const LegacyFeatures features =
       legacy_features(graph, vocabulary_of(graph), {.gpu_only = false, .groups = 8});
   ASSERT_EQ(features.groups, 8);
   std::vector<std::uint8_t> wanted(64, 0);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    for (const exchange::OpInput& input : graph.nodes[i].inputs) {
+    for (const interchange::OpInput& input : graph.nodes[i].inputs) {
       const int a = features.group_of_op[i], b = features.group_of_op[static_cast<std::size_t>(input.node)];
       if (a >= 0 && b >= 0 && a != b)
         wanted[static_cast<std::size_t>(8 * a + b)] = wanted[static_cast<std::size_t>(8 * b + a)] = 1;
@@ -70,7 +69,8 @@ TEST(LegacyFeatures, AdjacencyIsThatOfTheEdges) {
 }
 
 TEST(LegacyFeatures, OpsOfTheGpuOnly) {
-  const exchange::ExchangeGraph graph = exchange::read_graph_def(exchange::small_graph_def(), "test");
+  const interchange::ExchangeGraph graph =
+      interchange::read_graph_def(interchange::small_graph_def(), "test");
   OpVocabulary frequencies;
   frequencies.add("Conv2D", 3);
   frequencies.add("Relu", 1);
@@ -79,16 +79,16 @@ TEST(LegacyFeatures, OpsOfTheGpuOnly) {
   EXPECT_EQ(features.connected_ops, 6);
   EXPECT_EQ(features.unknown_ops, 4);
   EXPECT_EQ(features.features, (std::vector<double>{4 * 432 + 2 * 512, 6, 1}));
-  exchange::ExchangeGraph host = graph;
-  for (exchange::OpNode& op : host.nodes) op.device = "";
+  interchange::ExchangeGraph host = graph;
+  for (interchange::OpNode& op : host.nodes) op.device = "";
   expect_error(ErrorKind::config, "on a GPU", [&] { legacy_features(host, frequencies, {}); });
 }
 
 TEST(GraphFeatures, KeepDirectionBytesAndSums) {
-  const exchange::ExchangeGraph graph = step_of("resnet20");
+  const interchange::ExchangeGraph graph = step_of("resnet20");
   const OpVocabulary vocabulary = vocabulary_of(step_of("lenet"));
   const GraphFeatures features = graph_features(graph, vocabulary);
-  const exchange::GraphTotals totals = exchange::totals_of(graph);
+  const interchange::GraphTotals totals = interchange::totals_of(graph);
   ASSERT_EQ(features.nodes.size(), graph.nodes.size());
   EXPECT_EQ(vocabulary.number("batch_norm"), OpVocabulary::kUnknownOp);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -117,7 +117,8 @@ TEST(GraphFeatures, KeepDirectionBytesAndSums) {
 }
 
 TEST(GraphFeatures, EdgesHaveTheBytesOfTheirTensor) {
-  const exchange::ExchangeGraph graph = exchange::read_graph_def(exchange::small_graph_def(), "test");
+  const interchange::ExchangeGraph graph =
+      interchange::read_graph_def(interchange::small_graph_def(), "test");
   const GraphFeatures features = graph_features(graph, {});
   const auto edge = [&](int from, int to) {
     for (const FeatureEdge& one : features.edges)
@@ -130,10 +131,10 @@ TEST(GraphFeatures, EdgesHaveTheBytesOfTheirTensor) {
 }
 
 TEST(Segments, AreBalancedStretchesOfTheOrder) {
-  const exchange::ExchangeGraph graph = step_of("vgg11");
+  const interchange::ExchangeGraph graph = step_of("vgg11");
   const std::vector<int> segment = topological_segments(graph, 20);
   std::vector<int> sorted;
-  for (const int index : exchange::topological_order(graph))
+  for (const int index : interchange::topological_order(graph))
     sorted.push_back(segment[static_cast<std::size_t>(index)]);
   EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end()));
   EXPECT_EQ(sorted.front(), 0);

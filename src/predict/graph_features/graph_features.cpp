@@ -4,8 +4,10 @@
 #include <map>
 
 #include "base/error.h"
+#include "predict/graph_features/communities.h"
 
 namespace trainyard::predict {
+
 namespace {
 
 // Joins edges of the same way, counts them at their ends and leaves out loops.
@@ -27,10 +29,10 @@ void set_edges(GraphFeatures& features, const std::vector<FeatureEdge>& edges) {
 
 }  // namespace
 
-GraphFeatures graph_features(const exchange::ExchangeGraph& graph, const OpVocabulary& vocabulary) {
+GraphFeatures graph_features(const interchange::ExchangeGraph& graph, const OpVocabulary& vocabulary) {
   GraphFeatures features;
   std::vector<FeatureEdge> edges;
-  for (const exchange::OpNode& op : graph.nodes) {
+  for (const interchange::OpNode& op : graph.nodes) {
     OpFeatures made{.ops = 1,
                     .types = {{vocabulary.number(op.type), 1}},
                     .flops = op.flops,
@@ -38,10 +40,10 @@ GraphFeatures graph_features(const exchange::ExchangeGraph& graph, const OpVocab
                     .bytes_moved = op.bytes_moved,
                     .output_bytes = 0,
                     .parameters = op.parameters};
-    for (const exchange::TensorSpec& output : op.outputs) made.output_bytes += output.bytes();
+    for (const interchange::TensorSpec& output : op.outputs) made.output_bytes += output.bytes();
     const int index = static_cast<int>(features.nodes.size());
     features.nodes.push_back(std::move(made));
-    for (const exchange::OpInput& input : op.inputs) {
+    for (const interchange::OpInput& input : op.inputs) {
       const auto& outputs = graph.nodes[static_cast<std::size_t>(input.node)].outputs;
       const auto output = static_cast<std::size_t>(input.output);
       const std::int64_t bytes = input.control || output >= outputs.size() ? 0 : outputs[output].bytes();
@@ -76,6 +78,62 @@ GraphFeatures grouped(const GraphFeatures& features, const std::vector<int>& gro
     edge.to = group[static_cast<std::size_t>(edge.to)];
   }
   set_edges(result, edges);
+  return result;
+}
+
+namespace {
+
+// Elements of the first output; 0 of a scalar and where it is not known.
+double tensor_size(const interchange::OpNode& op) {
+  if (op.outputs.empty() || op.outputs[0].dims.empty()) return 0;
+  return static_cast<double>(op.outputs[0].elements().value_or(0));
+}
+
+}  // namespace
+
+LegacyFeatures legacy_features(const interchange::ExchangeGraph& graph, const OpVocabulary& frequencies,
+                               const LegacyOptions& options) {
+  LegacyFeatures result;
+  const auto kept = [&](const interchange::OpNode& op) {
+    return !options.gpu_only || op.device.find("GPU") != std::string::npos;
+  };
+  std::vector<UndirectedGraph::Edge> edges;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!kept(graph.nodes[i])) continue;
+    ++result.kept_ops;
+    for (const interchange::OpInput& input : graph.nodes[i].inputs)
+      if (kept(graph.nodes[static_cast<std::size_t>(input.node)]))
+        edges.push_back({input.node, static_cast<int>(i)});
+  }
+  if (result.kept_ops == 0)
+    fail(ErrorKind::config, "graph '{}': none of its {} ops is {}", graph.name, graph.nodes.size(),
+         options.gpu_only ? "on a GPU" : "left");
+  const UndirectedGraph all(static_cast<int>(graph.nodes.size()), edges);
+  const std::vector<int> vertices = all.largest_component();
+  if (vertices.size() < 2)  // isolated ops are dropped
+    fail(ErrorKind::config, "graph '{}': no two of its {} ops are connected", graph.name, result.kept_ops);
+  const UndirectedGraph connected = all.induced(vertices);
+  result.connected_ops = connected.size();
+  result.groups = std::min(options.groups, connected.size());
+  const std::vector<int> group = fluid_communities(connected, result.groups, options.seed);
+
+  const auto groups = static_cast<std::size_t>(result.groups);
+  result.features.assign(groups * LegacyFeatures::kWidth, 0);
+  result.adjacency.assign(groups * groups, 0);
+  result.group_of_op.assign(graph.nodes.size(), -1);
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    const interchange::OpNode& op = graph.nodes[static_cast<std::size_t>(vertices[i])];
+    const auto own = static_cast<std::size_t>(group[i]);
+    result.group_of_op[static_cast<std::size_t>(vertices[i])] = group[i];
+    double* row = &result.features[own * LegacyFeatures::kWidth];
+    row[0] += tensor_size(op);
+    row[1] += 1;
+    row[2] += frequencies.frequency(op.type);
+    if (frequencies.number(op.type) == OpVocabulary::kUnknownOp) ++result.unknown_ops;
+    for (const int next : connected.neighbours(static_cast<int>(i)))
+      if (const auto other = static_cast<std::size_t>(group[static_cast<std::size_t>(next)]); other != own)
+        result.adjacency[own * groups + other] = 1;
+  }
   return result;
 }
 

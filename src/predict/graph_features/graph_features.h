@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/exchange_graph.h"
+#include "interchange/interchange_graph.h"
 #include "predict/graph_features/op_vocabulary.h"
 
 namespace trainyard::predict {
@@ -30,9 +30,31 @@ struct GraphFeatures {
   std::vector<FeatureEdge> edges;  // ascending by (from, to)
 };
 
-GraphFeatures graph_features(const exchange::ExchangeGraph& graph, const OpVocabulary& vocabulary);
+GraphFeatures graph_features(const interchange::ExchangeGraph& graph, const OpVocabulary& vocabulary);
 
 // REQUIRES: a group from 0 to groups - 1 for each node. Edges within a group are gone.
 GraphFeatures grouped(const GraphFeatures& features, const std::vector<int>& group, int groups);
+
+// What Driple and GPUAlloc make of a graph.
+struct LegacyOptions {
+  bool gpu_only = true;  // only ops whose device says GPU
+  int groups = 100;      // fewer where there are fewer ops
+  std::uint64_t seed = 42;
+};
+
+struct LegacyFeatures {
+  static constexpr int kWidth = 3;  // sum of tensor sizes, number of ops, sum of op frequencies
+  int groups = 0;
+  std::vector<double> features;         // groups x kWidth
+  std::vector<std::uint8_t> adjacency;  // groups x groups: 0 or 1, symmetric, nothing on the diagonal
+  std::vector<int> group_of_op;         // -1: left out
+  std::int64_t kept_ops = 0;            // on the device
+  std::int64_t connected_ops = 0;       // in the largest connected part
+  std::int64_t unknown_ops = 0;         // of those without a frequency; the originals fail there
+};
+
+// Error (config) where no op is left.
+LegacyFeatures legacy_features(const interchange::ExchangeGraph& graph, const OpVocabulary& frequencies,
+                               const LegacyOptions& options);
 
 }  // namespace trainyard::predict

@@ -54,8 +54,8 @@ void OpVocabulary::add(const std::string& type, std::int64_t count) {
   total_ += count;
 }
 
-void OpVocabulary::add(const exchange::ExchangeGraph& graph) {
-  for (const exchange::OpNode& node : graph.nodes) add(node.type);
+void OpVocabulary::add(const interchange::ExchangeGraph& graph) {
+  for (const interchange::OpNode& node : graph.nodes) add(node.type);
 }
 
 int OpVocabulary::number(std::string_view type) const {

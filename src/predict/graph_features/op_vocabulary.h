@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/exchange_graph.h"
+#include "interchange/interchange_graph.h"
 
 namespace trainyard::predict {
 
@@ -17,7 +17,7 @@ class OpVocabulary {
   static constexpr int kUnknownOp = 0;
 
   void add(const std::string& type, std::int64_t count = 1);
-  void add(const exchange::ExchangeGraph& graph);
+  void add(const interchange::ExchangeGraph& graph);
 
   int number(std::string_view type) const;                       // kUnknownOp where it is not known
   int size() const { return static_cast<int>(counts_.size()); }  // with the unknown one

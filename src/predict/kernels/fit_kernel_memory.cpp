@@ -5,7 +5,7 @@
 
 #include "predict/kernels/kernel_memory.h"
 #include "predict/kernels/measured_run.h"
-#include "record/statistics.h"
+#include "stats/statistics.h"
 
 namespace trainyard::predict {
 namespace {
@@ -92,7 +92,7 @@ OverheadTerms fit_overhead(const std::vector<OverheadSample>& samples) {
   if (samples.size() < kRunsPerTerm * kOverheadTerms) {
     std::vector<double> all;
     for (const OverheadSample& one : samples) all.push_back(one.bytes);
-    overhead[0] = std::max(record::median(all), 0.0);
+    overhead[0] = std::max(stats::median(all), 0.0);
     return overhead;
   }
   std::vector<double> weights(samples.size(), 1.0);

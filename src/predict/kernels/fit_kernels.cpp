@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "predict/kernels/fit_rates.h"
 #include "predict/kernels/kernel_model.h"
+#include "predict/kernels/kernel_times.h"
 
 namespace trainyard::predict {
 namespace {

@@ -3,16 +3,13 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/add.h"
-#include "ops/cast.h"
-#include "ops/conv2d_max_pool.h"
-#include "ops/dense_update.h"
-#include "ops/l2_penalty.h"
-#include "ops/local_response_norm.h"
-#include "ops/multiply.h"
+#include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/elementwise.h"
+#include "ops/loss.h"
+#include "ops/norm.h"
 #include "ops/registry.h"
-#include "ops/reshape.h"
-#include "ops/softmax_cross_entropy.h"
+#include "ops/shape.h"
 #include "ops/update.h"
 
 namespace trainyard::predict {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/least_squares.h"
+#include "stats/least_squares.h"
 
 namespace trainyard::predict {
 namespace {
@@ -82,7 +82,7 @@ double KernelHabits::workspace_bytes(const std::string& op, const NodeOperands& 
   if (!(ratios.mean > 0)) return 0;
   double all = 0;
   for (const double weight : weights) all += weight;
-  analyze::Matrix shares(near.size() + kOperands, kOperands);
+  stats::Matrix shares(near.size() + kOperands, kOperands);
   std::vector<double> beyond(near.size() + kOperands, 0.0);
   for (std::size_t i = 0; i < near.size(); ++i) {
     const double root = std::sqrt(weights[i] / all);
@@ -91,8 +91,8 @@ double KernelHabits::workspace_bytes(const std::string& op, const NodeOperands& 
     beyond[i] = root * (ratio(i) - ratios.mean);
   }
   for (std::size_t o = 0; o < kOperands; ++o) shares(near.size() + o, o) = std::sqrt(kTowardsMean);
-  const std::vector<double> of_each = analyze::solve_least_squares(std::move(shares), std::move(beyond));
-  double bytes = std::max(ratios.mean * node.bytes() + analyze::dot(operands_of(node), of_each), 0.0);
+  const std::vector<double> of_each = stats::solve_least_squares(std::move(shares), std::move(beyond));
+  double bytes = std::max(ratios.mean * node.bytes() + stats::dot(operands_of(node), of_each), 0.0);
   const Spread sizes = spread_of(weights, [&](std::size_t i) { return ratio(i) * its_node(i).bytes(); });
   if (sizes.deviation < kSteady * ratios.deviation) bytes = std::min(bytes, sizes.mean);
   return bytes > node.bytes() && bytes > kBeyond * largest_bytes_ ? 0 : bytes;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "predict/kernels/kernel_shape.h"
 #include "predict/kernels/nearest_process.h"
-#include "predict/kernels/node_operands.h"
 
 namespace trainyard::predict {
 

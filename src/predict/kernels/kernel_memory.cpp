@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
 #include "engine/executor.h"
 
 namespace trainyard::predict {
+
 namespace {
 
 // Of the chance that so many steps are recorded as one: seconds of a step are known so well, as a logarithm.
@@ -51,6 +55,114 @@ MemoryNeed KernelMemory::need(const PlannedStep& step, std::size_t device, doubl
   for (std::size_t t = 0; t < kOverheadTerms; ++t) need.overhead += terms[t] * devices_[device].overhead[t];
   need.overhead = std::max(need.overhead, 0.0);
   return need;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostMemoryDevices = 1000, kMostHabitOps = 10000;
+constexpr std::int64_t kMostHabits = 2'000'000;
+// Device, op, taken, ratio, bytes of src, dst and weight; the place behind them.
+constexpr std::int64_t kHabitColumns = 7 + kShapeDimensions;
+constexpr double kMostBytes = 1e15, kMostRatio = 1e9;
+
+std::vector<std::string> ops_in(const KernelMemory& memory) {
+  std::vector<std::string> ops;
+  for (const DeviceMemory& device : memory.devices())
+    for (const NodeHabit& one : device.habits) ops.push_back(one.op);
+  std::sort(ops.begin(), ops.end());
+  ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
+  return ops;
+}
+
+// One row, from left to right; each number within bounds.
+class HabitCells {
+ public:
+  HabitCells(std::span<const double> cells, const std::string& who) : cells_(cells), who_(who) {}
+
+  double number(double least, double most) {
+    const double cell = cells_[at_++];
+    if (!(cell >= least && cell <= most)) refuse();
+    return cell;
+  }
+  std::size_t index(std::size_t end) {
+    return static_cast<std::size_t>(number(0, static_cast<double>(end) - 1));
+  }
+  [[noreturn]] void refuse() const {
+    fail(ErrorKind::config, "'{}': a number of its habits is out of bounds", who_);
+  }
+
+ private:
+  std::span<const double> cells_;
+  const std::string& who_;
+  std::size_t at_ = 0;
+};
+
+DeviceMemory device_memory_in(const JsonMembers& members) {
+  DeviceMemory one;
+  one.device = members.text("device");
+  one.precision = precision_named(members.text("precision"));
+  one.backend = members.text("backend");
+  one.threads = static_cast<int>(members.number("threads", 0, 4096));
+  one.runs = members.number("runs", 0, kMostBytes);
+  const JsonMembers overhead = members.object("overhead_bytes");
+  for (std::size_t t = 0; t < kOverheadTerms; ++t)
+    one.overhead[t] = overhead.number(kOverheadNames[t], -kMostBytes, kMostBytes);
+  return one;
+}
+
+}  // namespace
+
+std::string memory_to_json(const KernelMemory& memory) {
+  Json devices = Json::array();
+  for (const DeviceMemory& one : memory.devices()) {
+    Json overhead = Json::object();
+    for (std::size_t t = 0; t < kOverheadTerms; ++t) overhead[kOverheadNames[t]] = one.overhead[t];
+    devices.push_back({{"device", one.device},
+                       {"precision", backend::name(one.precision)},
+                       {"backend", one.backend},
+                       {"threads", one.threads},
+                       {"runs", one.runs},
+                       {"overhead_bytes", std::move(overhead)}});
+  }
+  return Json{{"ops", ops_in(memory)}, {"devices", std::move(devices)}}.dump();
+}
+
+ModelTensor habits_tensor(const KernelMemory& memory) {
+  const std::vector<std::string> ops = ops_in(memory);
+  std::vector<double> cells;
+  for (std::size_t d = 0; d < memory.devices().size(); ++d)
+    for (const NodeHabit& one : memory.devices()[d].habits) {
+      const auto op = std::lower_bound(ops.begin(), ops.end(), one.op) - ops.begin();
+      cells.insert(cells.end(), {static_cast<double>(d), static_cast<double>(op), one.taken ? 1.0 : 0.0,
+                                 one.ratio, one.node.src_bytes, one.node.dst_bytes, one.node.weight_bytes});
+      cells.insert(cells.end(), one.node.place.begin(), one.node.place.end());
+    }
+  const Shape shape{static_cast<std::int64_t>(cells.size()) / kHabitColumns, kHabitColumns};
+  return {kHabitsTensor, shape, std::move(cells)};
+}
+
+KernelMemory parse_kernel_memory(const JsonMembers& members, const ModelContainer& container,
+                                 const std::string& who) {
+  std::vector<DeviceMemory> devices;
+  for (const JsonMembers& device : members.objects("devices", kMostMemoryDevices))
+    devices.push_back(device_memory_in(device));
+  const std::vector<std::string> ops = members.texts("ops", kMostHabitOps);
+  const std::span<const double> cells = container.rows(kHabitsTensor, kHabitColumns, kMostHabits, who);
+  for (std::size_t at = 0; at < cells.size(); at += kHabitColumns) {
+    HabitCells row(cells.subspan(at, kHabitColumns), who);
+    std::vector<NodeHabit>& habits = devices[row.index(devices.size())].habits;
+    NodeHabit habit{.op = ops[row.index(ops.size())], .node = {}};
+    habit.taken = row.index(2) == 1;
+    habit.ratio = row.number(-1, kMostRatio);
+    for (double* bytes : {&habit.node.src_bytes, &habit.node.dst_bytes, &habit.node.weight_bytes})
+      *bytes = row.number(0, kMostBytes);
+    if (!(habit.node.bytes() > 0)) row.refuse();
+    for (double& one : habit.node.place) one = row.number(-1e6, 1e6);
+    habits.push_back(std::move(habit));
+  }
+  return KernelMemory(std::move(devices));
 }
 
 }  // namespace trainyard::predict

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "predict/json_members.h"
 #include "predict/kernels/planned_step.h"
-#include "predict/model_container.h"
-#include "predict/run_set.h"
+#include "predict/runs/json_members.h"
+#include "predict/runs/model_container.h"
+#include "predict/runs/run_set.h"
 
 namespace trainyard::predict {
 

@@ -8,11 +8,12 @@
 #include "base/test_folder.h"
 #include "engine/executor.h"
 #include "plan/compile.h"
-#include "predict/evaluate.h"
-#include "predict/fit_model.h"
+#include "predict/analytic/evaluate.h"
+#include "predict/analytic/fit_model.h"
 #include "predict/kernels/gpu_stand_in.h"
 #include "predict/kernels/kernel_model.h"
 #include "predict/kernels/measured_run.h"
+#include "predict/read_predictor.h"
 
 namespace trainyard::predict {
 namespace {

@@ -9,8 +9,8 @@
 #include "predict/kernels/kernel_times.h"
 #include "predict/kernels/measured_run.h"
 #include "predict/kernels/step_intervals.h"
-#include "predict/model_container.h"
-#include "predict/run_set.h"
+#include "predict/runs/model_container.h"
+#include "predict/runs/run_set.h"
 
 namespace trainyard::predict {
 

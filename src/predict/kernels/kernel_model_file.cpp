@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "predict/device_members.h"
 #include "predict/kernels/kernel_model.h"
+#include "predict/runs/device.h"
 
 namespace trainyard::predict {
 namespace {

@@ -6,10 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "networks/model.h"
-#include "predict/evaluate.h"
-#include "predict/fit_model.h"
-#include "predict/kernels/fit_rates.h"
+#include "networks/zoo/model.h"
+#include "predict/analytic/evaluate.h"
+#include "predict/analytic/fit_model.h"
+#include "predict/kernels/kernel_times.h"
+#include "predict/read_predictor.h"
 
 namespace trainyard::predict {
 namespace {

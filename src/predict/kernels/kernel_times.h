@@ -8,6 +8,16 @@
 
 namespace trainyard::predict {
 
+struct TimedShape {
+  const KernelShape* shape;
+  double seconds;
+  double weight;  // what of its run
+};
+
+// The rates of a device that agree best with kernels that were measured: least squares of logarithms, robust,
+// from what is known (`first`: peaks and launches, as measured or by the data sheet).
+Rates fit_rates(const std::vector<TimedShape>& kernels, const Rates& first);
+
 // Kernels of one run that are alike, as they were measured.
 struct KernelSample {
   Rates rates;

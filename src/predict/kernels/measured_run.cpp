@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "predict/network_name.h"
+#include "predict/runs/network_work.h"
 
 namespace trainyard::predict {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "networks/model.h"
+#include "networks/zoo/model.h"
+#include "predict/analytic/predictor.h"
 #include "predict/kernels/kernel_shape.h"
-#include "predict/predictor.h"
 
 namespace trainyard::predict {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "predict/gaussian_process.h"
+#include "stats/gaussian_process.h"
 
 namespace trainyard::predict {
 namespace {
@@ -92,7 +92,7 @@ std::vector<NearSample> nearest(const std::vector<PlacedSample>& samples, const 
 PlacedEstimate estimate(const std::vector<PlacedSample>& samples, const std::vector<NearSample>& near,
                         const ShapePlace& place) {
   const std::size_t count = near.size();
-  const CovarianceFactor factor(count, [&](std::size_t i, std::size_t j) {
+  const stats::CovarianceFactor factor(count, [&](std::size_t i, std::size_t j) {
     const PlacedSample &a = samples[near[i].sample], &b = samples[near[j].sample];
     const double common = kSpread * kSpread * likeness(square_between(a, b));
     double slopes = 0;  // nothing of them is left at the place itself

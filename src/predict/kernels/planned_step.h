@@ -3,8 +3,8 @@
 #include <string>
 
 #include "plan/step_plan.h"
+#include "predict/analytic/predictor.h"
 #include "predict/kernels/kernel_habits.h"
-#include "predict/predictor.h"
 
 namespace trainyard::predict {
 

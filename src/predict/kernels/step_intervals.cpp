@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict/fit_model.h"
-#include "predict/gaussian_process.h"
-#include "record/statistics.h"
+#include "predict/analytic/fit_model.h"
+#include "stats/gaussian_process.h"
+#include "stats/statistics.h"
 
 namespace trainyard::predict {
 namespace {
@@ -33,7 +33,7 @@ std::array<double, kDoubts> slopes(const std::vector<JudgedStep>& judged) {
       for (std::size_t j = 0; j < kTerms; ++j) products[i][j] += row[i] * row[j];
     }
   }
-  CovarianceFactor(kTerms, [&](std::size_t i, std::size_t j) {
+  stats::CovarianceFactor(kTerms, [&](std::size_t i, std::size_t j) {
     return products[i][j] + (i == j ? kRidge : 0);
   }).solve(right);
   return {right[1], right[2], right[3]};
@@ -67,7 +67,7 @@ StepIntervals calibrate(const std::vector<JudgedStep>& judged) {
     for (std::size_t d = 0; d < kDoubts; ++d) {
       std::vector<double> values;
       for (const JudgedStep& one : judged) values.push_back(features_of(one.step)[d]);
-      made.doubts[d] = {.exponent = exponents[d], .typical = record::median(values)};
+      made.doubts[d] = {.exponent = exponents[d], .typical = stats::median(values)};
     }
   }
   std::vector<double> all;

@@ -1,7 +1,13 @@
 #include "report/placement/placement_charts.h"
 
+#include <algorithm>
+#include <map>
+
+#include <fmt/core.h>
+
 #include "base/units.h"
-#include "report/family_colours.h"
+#include "report/text.h"
+#include "report/theme.h"
 
 namespace trainyard::report {
 
@@ -34,6 +40,254 @@ std::vector<Chart> make_placement_charts(const PlacementView& view) {
   // One policy is compared with none; that need not be said.
   if (view.policies.size() > 1) charts.insert(charts.begin(), make_policies_chart(view));
   return charts;
+}
+
+namespace {
+
+constexpr std::size_t kMostBars = 10000;
+
+// Names stand in bars that are wide enough for them, whatever the page's width.
+constexpr const char* kGanttView = R"json({
+  "height": {"step": $step},
+  "encoding": {
+    "y": {"field": "slot", "type": "nominal", "title": null, "scale": {"domain": $slots, "paddingInner": 0.22, "paddingOuter": 0.12},
+          "axis": {"labelOverlap": false}}
+  },
+  "layer": [
+    {
+      "params": [{"name": "zoom", "bind": "scales",
+                  "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.ctrlKey]"}}],
+      "mark": {"type": "bar", "stroke": "@card", "strokeWidth": $gap, "clip": true},
+      "encoding": {
+        "x": {"field": "start", "type": "quantitative", "title": $title,
+              "scale": {"domain": [0, $span], "nice": false}, "axis": {"format": ",~r", "tickCount": 10}},
+        "x2": {"field": "end"}, "color": $colour, "tooltip": $tooltip
+      }
+    },
+    {
+      "transform": [{"filter": "(datum.end - datum.start) / $span * width > 6.4 * length(datum.job) + 12"},
+                    {"calculate": "(datum.start + datum.end) / 2", "as": "middle"}],
+      "mark": {"type": "text", "fontSize": 11, "clip": true},
+      "encoding": {
+        "x": {"field": "middle", "type": "quantitative"}, "text": {"field": "job"},
+        "color": {"field": "ink", "type": "nominal", "scale": null}, "tooltip": $tooltip
+      }
+    },
+    {
+      "transform": [{"filter": "datum.oom"}],
+      "mark": {"type": "point", "shape": "cross", "angle": 45, "size": 70, "color": $alarm, "opacity": 1, "clip": true},
+      "encoding": {"x": {"field": "end", "type": "quantitative"}, "tooltip": $tooltip}
+    }
+  ]
+})json";
+
+int row_height(std::size_t rows) { return rows <= 4 ? 64 : rows <= 10 ? 40 : rows <= 30 ? 26 : 16; }
+
+}  // namespace
+
+Chart make_gantt_chart(const PlacementView& view) {
+  Chart chart{"gantt", "Who runs where, and when", "", "", ""};
+  if (!view.outcome) {
+    chart.left_out = fmt::format("jobs arrived in {} orders, and a plan shows one", view.orders);
+    return chart;
+  }
+  const place::Outcome& outcome = *view.outcome;
+  if (outcome.decisions.empty() || outcome.makespan_seconds <= 0) {
+    chart.left_out = "no job was placed";
+    return chart;
+  }
+  if (outcome.decisions.size() > kMostBars) {
+    chart.left_out = fmt::format("{} jobs are too many for bars", outcome.decisions.size());
+    return chart;
+  }
+  const TimeUnit unit = unit_for(outcome.makespan_seconds);
+  const std::vector<std::string> families = families_of(view);
+  std::vector<Row> rows;
+  for (const place::Decision& decision : outcome.decisions) {
+    rows.push_back(decision_row(view, decision, unit));
+    rows.back().emplace_back("ink", family_ink(families, view.family(decision.job)));
+  }
+  std::vector<std::string> slots;
+  for (const place::Slot& slot : view.problem.slots)
+    if (std::find(slots.begin(), slots.end(), slot.name) == slots.end()) slots.push_back(slot.name);
+  chart.explanation = fmt::format(
+      "By {}. A row a device, a bar a job, coloured by family. Drag to move, Ctrl and wheel to zoom, double "
+      "click "
+      "to see all.",
+      view.shown);
+  if (outcome.out_of_memory > 0) chart.explanation += " Crosses: out of memory.";
+  chart.spec =
+      finish_spec(fill_spec(kGanttView, {{"step", fmt::format("{}", row_height(slots.size()))},
+                                         {"slots", to_json(slots)},
+                                         {"gap", outcome.decisions.size() > 60 ? "0.2" : "1.2"},
+                                         {"title", to_json(fmt::format("{} from the start", unit.name))},
+                                         {"span", to_json(outcome.makespan_seconds / unit.seconds)},
+                                         {"colour", family_colours(families)},
+                                         {"tooltip", kDecisionTooltip},
+                                         {"alarm", to_json(std::string(kAlarmColour))}}),
+                  rows, {}, {});
+  return chart;
+}
+
+namespace {
+
+constexpr std::size_t kMostRows = 1500, kMostNames = 60;
+
+constexpr const char* kJobsView = R"json({
+  "height": {"step": $step},
+  "encoding": {
+    "y": {"field": "row", "type": "nominal", "sort": null, "title": $jobs,
+          "scale": {"paddingInner": $space, "paddingOuter": 0.1}, "axis": {"labels": $names, "labelOverlap": false}},
+    "tooltip": $tooltip
+  },
+  "layer": [
+    {
+      "mark": {"type": "bar", "color": "@line"},
+      "encoding": {
+        "x": {"field": "arrival", "type": "quantitative", "title": $title,
+              "scale": {"domain": [0, $span], "nice": false}, "axis": {"format": ",~r", "tickCount": 10}},
+        "x2": {"field": "start"}
+      }
+    },
+    {
+      "mark": {"type": "bar"},
+      "encoding": {"x": {"field": "start", "type": "quantitative"}, "x2": {"field": "end"}, "color": $colour}
+    }
+  ]
+})json";
+
+// Whole pixels: others give stripes.
+int row_step(std::size_t rows) {
+  if (rows <= 20) return 26;
+  if (rows <= kMostNames) return 18;
+  return rows <= 150 ? 5 : rows <= 300 ? 3 : rows <= 450 ? 2 : 1;
+}
+
+}  // namespace
+
+Chart make_jobs_chart(const PlacementView& view) {
+  Chart chart{"jobs", "From arrival to end",
+              "A row a job, in the order of their starts. Grey: it waits; coloured: it runs.", "", ""};
+  if (!view.outcome) {
+    chart.left_out = fmt::format("jobs arrived in {} orders, and a plan shows one", view.orders);
+    return chart;
+  }
+  std::vector<place::Decision> decisions = view.outcome->decisions;
+  if (decisions.empty() || view.outcome->makespan_seconds <= 0) {
+    chart.left_out = "no job was placed";
+    return chart;
+  }
+  if (decisions.size() > kMostRows) {
+    chart.left_out = fmt::format("{} jobs are too many for a row each", decisions.size());
+    return chart;
+  }
+  std::stable_sort(
+      decisions.begin(), decisions.end(),
+      [](const place::Decision& a, const place::Decision& b) { return a.start_seconds < b.start_seconds; });
+  const TimeUnit unit = unit_for(view.outcome->makespan_seconds);
+  std::vector<Row> rows;
+  std::map<std::string, int> seen;
+  for (const place::Decision& decision : decisions) {
+    // Rows are told apart by their names, jobs need not be.
+    const std::string& name = view.job(decision).name;
+    const int times = ++seen[name];
+    rows.push_back(decision_row(view, decision, unit));
+    rows.back().emplace_back("row", times == 1 ? name : fmt::format("{} ({})", name, times));
+  }
+  const bool named = rows.size() <= kMostNames;
+  chart.spec = finish_spec(
+      fill_spec(kJobsView, {{"step", fmt::format("{}", row_step(rows.size()))},
+                            {"space", named ? "0.3" : "0"},
+                            {"names", named ? "true" : "false"},
+                            {"jobs", named ? "null" : to_json(fmt::format("{} jobs", rows.size()))},
+                            {"title", to_json(fmt::format("{} from the start", unit.name))},
+                            {"span", to_json(view.outcome->makespan_seconds / unit.seconds)},
+                            {"colour", family_colours(families_of(view))},
+                            {"tooltip", kDecisionTooltip}}),
+      rows, {}, {});
+  return chart;
+}
+
+namespace {
+
+constexpr const char* kPoliciesView = R"json({
+  "height": {"step": 26},
+  "layer": [
+    {
+      "transform": [{"filter": "datum.kind == 'policy'"}],
+      "mark": {"type": "bar", "height": 14, "cornerRadiusEnd": 3, "opacity": 0.82},
+      "encoding": {
+        "y": {"field": "policy", "type": "nominal", "sort": $policies, "title": null, "axis": {"labelOverlap": false}},
+        "x": {"field": "time", "type": "quantitative", "title": null, "axis": {"format": ",~r", "tickCount": 6}},
+        "color": {"condition": {"test": "datum.oom > 0", "value": $alarm}, "value": $plain},
+        "tooltip": [
+          {"field": "policy"}, {"field": "description"}, {"field": "text", "title": $unit},
+          {"field": "oom", "type": "quantitative", "title": "jobs out of memory", "format": ".1~f"}
+        ]
+      }
+    },
+    {
+      "transform": [{"filter": "datum.kind == 'policy'"}],
+      "mark": {"type": "text", "align": "left", "dx": 6},
+      "encoding": {
+        "y": {"field": "policy", "type": "nominal", "sort": $policies},
+        "x": {"field": "time", "type": "quantitative"}, "text": {"field": "text"}
+      }
+    },
+    {
+      "transform": [{"filter": "datum.kind == 'bound'"}],
+      "mark": {"type": "rule", "strokeDash": [5, 4], "color": "@ink"},
+      "encoding": {"x": {"field": "time", "type": "quantitative"}}
+    }
+  ]
+})json";
+
+}  // namespace
+
+Chart make_policies_chart(const PlacementView& view) {
+  Chart chart{
+      "policies", "Policies compared",
+      "JCT: from a job's arrival to its end. Dashed: no schedule ends before. Red: jobs ran out of memory.",
+      "", ""};
+  std::vector<PolicyFigures> policies = view.policies;
+  std::erase_if(policies, [](const PolicyFigures& one) { return !one.left_out.empty(); });
+  if (policies.empty()) {
+    chart.left_out = "no policy could place the jobs";
+    return chart;
+  }
+  std::stable_sort(policies.begin(), policies.end(), [](const PolicyFigures& a, const PolicyFigures& b) {
+    return a.mean_completion_seconds < b.mean_completion_seconds;
+  });
+  double longest = 0;
+  std::vector<std::string> names;
+  for (const PolicyFigures& one : policies) {
+    longest = std::max(longest, one.makespan_seconds);
+    names.push_back(one.name);
+  }
+  const TimeUnit unit = unit_for(longest);
+  const std::vector<std::string> panels{fmt::format("Mean JCT, {}", unit.name),
+                                        fmt::format("Makespan, {}", unit.name)};
+  std::vector<Row> rows;
+  for (const PolicyFigures& one : policies)
+    for (const bool makespan : {false, true}) {
+      const double time = (makespan ? one.makespan_seconds : one.mean_completion_seconds) / unit.seconds;
+      rows.push_back({{"kind", std::string("policy")},
+                      {"panel", panels[makespan ? 1 : 0]},
+                      {"policy", one.name},
+                      {"description", one.description},
+                      {"time", time},
+                      {"text", fmt::format("{:.1f}", time)},
+                      {"oom", one.out_of_memory}});
+    }
+  rows.push_back({{"kind", std::string("bound")},
+                  {"panel", panels[1]},
+                  {"time", place::makespan_bound_seconds(view.problem) / unit.seconds}});
+  chart.spec = finish_spec(fill_spec(kPoliciesView, {{"policies", to_json(names)},
+                                                     {"unit", to_json(std::string(unit.name))},
+                                                     {"alarm", to_json(std::string(kAlarmColour))},
+                                                     {"plain", to_json(std::string(kPlainColour))}}),
+                           rows, {"panel", panels, {"x", "y"}}, {2, 420, 0, "policy"});
+  return chart;
 }
 
 }  // namespace trainyard::report

@@ -1,5 +1,7 @@
 #pragma once
 
+// The parts of the page of a placement, as HTML. All text of jobs in them is escaped.
+
 #include <string>
 #include <vector>
 
@@ -8,6 +10,13 @@
 #include "report/placement/placement_view.h"
 
 namespace trainyard::report {
+
+// What each policy came to, and why some are left out.
+std::string policies_section(const PlacementView& view);
+// How busy each device was. Empty without an outcome.
+std::string devices_section(const PlacementView& view);
+// Every job: where, when and why. Empty without an outcome.
+std::string placed_jobs_section(const PlacementView& view);
 
 // Where jobs run and what becomes of their queue, as one HTML file that loads nothing.
 std::string make_placement_page(const PlacementView& view, const std::vector<Chart>& charts,

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "report/prediction/eval_charts.h"
-#include "report/prediction/run_rows.h"
+#include "report/prediction/eval_view.h"
 #include "report/spec.h"
 
 namespace trainyard::report {

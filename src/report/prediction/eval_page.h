@@ -1,5 +1,7 @@
 #pragma once
 
+// The parts of the page of an evaluation, as HTML. All text of runs in them is escaped.
+
 #include <string>
 #include <vector>
 
@@ -8,6 +10,13 @@
 #include "report/prediction/eval_view.h"
 
 namespace trainyard::report {
+
+// Tables of scores: what was held out, all, by family, device and network.
+std::string scores_section(const EvalView& view);
+// Runs out of memory, as they ended and as was foreseen.
+std::string memory_section(const EvalView& view);
+// The runs with the largest errors.
+std::string largest_errors_section(const EvalView& view);
 
 // How well runs were predicted, as one HTML file that loads nothing.
 std::string make_eval_page(const EvalView& view, const std::vector<Chart>& charts,

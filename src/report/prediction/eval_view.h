@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "predict/named_scores.h"
+#include "predict/analytic/evaluate.h"
+#include "report/spec.h"
 
 namespace trainyard::report {
 
@@ -43,5 +44,21 @@ std::string family_name(const PredictedRun& run);
 predict::NamedScores family_scores(const EvalView& view);
 predict::NamedScores device_scores(const EvalView& view);
 predict::NamedScores network_scores(const EvalView& view);
+
+// What charts share that draw runs as points.
+
+// Runs that ended well, or some of them where they are many: then `thinned` says so.
+struct DrawnRuns {
+  std::vector<const predict::Judged*> runs;
+  std::string thinned;
+};
+DrawnRuns drawn_runs(const EvalView& view);
+
+// kind "run", what the run is ("series" is its family), measured, predicted, error, and low and high where
+// there is an interval.
+Row run_row(const PredictedRun& run, const predict::Judged& one);
+// JSON of the tooltip for such rows, and of their colours.
+extern const char* const kRunTooltip;
+std::string run_colours(const EvalView& view);
 
 }  // namespace trainyard::report

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "study/slurm/command.h"
-#include "study/slurm/job_fields.h"
+#include "study/slurm/state.h"
 
 namespace trainyard::study::slurm {
 namespace {

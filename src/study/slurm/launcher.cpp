@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "study/slurm/command.h"
-#include "study/slurm/missing_record.h"
+#include "study/slurm/tracker.h"
 
 namespace trainyard::study::slurm {
 namespace {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <string>
 
-#include "study/folder.h"
-#include "study/launcher.h"
-#include "study/progress.h"
+#include "study/run/folder.h"
+#include "study/run/launcher.h"
+#include "study/run/progress.h"
 #include "study/slurm/cluster.h"
 #include "study/slurm/submission.h"
 #include "study/slurm/tracker.h"

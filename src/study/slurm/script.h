@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/job.h"
+#include "study/spec/job.h"
 
 namespace trainyard::study::slurm {
 

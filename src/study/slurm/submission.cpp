@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "study/slurm/command.h"
-#include "study/slurm/job_fields.h"
 #include "study/slurm/script.h"
+#include "study/slurm/state.h"
 
 namespace trainyard::study::slurm {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "study/folder.h"
-#include "study/job.h"
+#include "study/run/folder.h"
 #include "study/slurm/cluster.h"
+#include "study/spec/job.h"
 
 namespace trainyard::study::slurm {
 

@@ -5,11 +5,20 @@
 #include <vector>
 
 #include "record/run_record.h"
-#include "study/folder.h"
+#include "study/run/folder.h"
 #include "study/slurm/cluster.h"
+#include "study/slurm/state.h"
 #include "study/slurm/submission.h"
+#include "study/spec/job.h"
 
 namespace trainyard::study::slurm {
+
+// The record of a job that could not leave one itself: refused, cancelled, lost with its node, ...
+record::RunRecord missing_record(const Job& job, const Outcome& outcome);
+record::RunRecord missing_record(const Job& job, const TaskState& state);
+
+// Writes the record file, unless there is one: then that one counts and is returned.
+record::RunRecord keep_record(const record::RunRecord& run, const Folder& folder);
 
 // Watches tasks until each has a record: the one that its node wrote, or one made from Slurm's state.
 class Tracker {

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "backend/cuda/runtime/launch_kernel.h"
+
+namespace trainyard::backend::cuda {
+
+// Simple loops that take any sizes; every tensor in its natural layout, no workspace.
+void dense_plain(const Launch& at);
+void dense_d_src_plain(const Launch& at);
+void dense_d_weight_plain(const Launch& at);
+
+}  // namespace trainyard::backend::cuda

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "backend/cuda/elementwise/elementwise_kernels.h"
+#include "ops/elementwise.h"
+
+namespace trainyard::backend::cuda {
+
+// The op's attributes as kernels take them.
+inline device::Activation to_device(const ops::ActivationAttrs& attrs) {
+  return {attrs.kind, static_cast<float>(attrs.slope), static_cast<float>(attrs.gradient_scale)};
+}
+
+}  // namespace trainyard::backend::cuda

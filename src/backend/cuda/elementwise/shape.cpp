@@ -1,0 +1,253 @@
+#include "backend/cuda/elementwise/shape.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "backend/cuda/elementwise/elementwise_kernels.h"
+#include "backend/cuda/elementwise/shape_kernels.h"
+#include "backend/cuda/runtime/chunk_table.h"
+#include "backend/cuda/runtime/launch_kernel.h"
+#include "backend/cuda/runtime/list.h"
+#include "base/error.h"
+#include "ops/shape.h"
+
+namespace trainyard::backend::cuda {
+
+std::vector<int> axis_order(const Layout& layout, int rank) {
+  if (!layout.order().empty()) return layout.order();
+  std::vector<int> order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+device::Walk make_walk(const Layout& order, const Shape& box, const Layout& lies, const Shape& whole) {
+  TRAINYARD_CHECK(order.blocks().empty() && lies.blocks().empty());
+  TRAINYARD_CHECK(box.elements() < std::int64_t{1} << 31);
+  const LayoutIndex index(lies, whole);
+  device::Walk walk;
+  for (const int axis : axis_order(order, box.rank())) walk.append(box[axis], index.outer_stride(axis));
+  return walk;
+}
+
+namespace {
+
+class Reorder final : public Kernel {
+ public:
+  Reorder(Context& context, const graph::TensorType& type, const Layout& from, const Layout& to)
+      : Kernel({.inputs = {from}, .outputs = {to}, .workspace_bytes = 0, .in_place = {}}),
+        context_(context),
+        copy_{.from = make_walk(to, type.shape, from, type.shape),
+              .first = 0,
+              .elements = type.shape.elements(),
+              .element_bytes = static_cast<int>(size_of(type.dtype))} {}
+  void bind(const Binding& binding) override {
+    src_ = binding.inputs[0];
+    dst_ = binding.outputs[0];
+  }
+  void run(const StepContext&) override { device::strided_copy(context_.stream(), copy_, src_, dst_); }
+
+ private:
+  Context& context_;
+  device::StridedCopy copy_;
+  const std::byte* src_ = nullptr;
+  std::byte* dst_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_reorder(Context& context, const graph::TensorType& type, const Layout& from,
+                                     const Layout& to) {
+  return std::make_unique<Reorder>(context, type, from, to);
+}
+
+namespace {
+
+class CastKernel final : public Kernel {
+ public:
+  CastKernel(const KernelRequest& request, KernelIo io)
+      : Kernel(std::move(io)), node_(request.node), device_(context_of(request)) {}
+
+  void bind(const Binding& binding) override {
+    std::vector<device::CastTensor> tensors;
+    for (int i = 0; i < node_.inputs(); ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      const Shape& shape = node_.input_shape(i);
+      device::CastTensor tensor{.src = binding.inputs[index],
+                                .dst = binding.outputs[index],
+                                .elements = shape.elements(),
+                                .first_chunk = 0,
+                                .from_bf16 = node_.input(i).type.dtype == DType::bf16,
+                                .to_bf16 = node_.output(i).type.dtype == DType::bf16,
+                                .walk = {}};
+      if (!Layout::same_placement(io_.inputs[index], io_.outputs[index], shape))
+        tensor.walk = make_walk(io_.outputs[index], shape, io_.inputs[index], shape);
+      tensors.push_back(tensor);
+    }
+    table_.fill(device_, std::move(tensors));
+  }
+
+  void run(const StepContext&) override { device::cast(device_.stream(), table_.chunks()); }
+
+ private:
+  graph::NodeView node_;
+  Context& device_;
+  ChunkTable<device::CastTensor> table_;
+};
+
+Decision accept(const KernelRequest& request) {
+  const auto is_float = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+  for (int i = 0; i < request.node.inputs(); ++i)
+    if (!is_float(request.node.input(i).type.dtype) || !is_float(request.node.output(i).type.dtype))
+      return Decision::no("casts between f32 and bf16 only");
+  return Decision::yes();
+}
+
+// Images become channels last on the way, wherever they come from.
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  KernelIo io = natural_io(request.node);
+  for (int i = 0; i < request.node.inputs(); ++i)
+    io.inputs[static_cast<std::size_t>(i)] = present_or_natural_layout(request, i);
+  return std::make_unique<CastKernel>(request, std::move(io));
+}
+
+}  // namespace
+
+std::vector<Candidate> cast_candidates() { return {{&ops::cast_op, "own:cast", accept, make}}; }
+
+namespace {
+
+// Bytes from one place of the joined axis on: the rest of a line.
+std::int64_t line_bytes(const graph::TensorType& type, const Layout& layout, int axis) {
+  const std::vector<int> order = axis_order(layout, type.shape.rank());
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(type.dtype));
+  for (auto inner = std::find(order.begin(), order.end(), axis); inner != order.end(); ++inner)
+    bytes *= type.shape[*inner];
+  return bytes;
+}
+
+void concat(const Launch& launch) {
+  const int axis = launch.node.attrs<ops::ConcatAttrs>().axis;
+  const graph::TensorType& type = launch.node.output(0).type;
+  device::ConcatParts parts;
+  parts.line_bytes = line_bytes(type, launch.io.outputs[0], axis);
+  parts.lines = type.bytes() / parts.line_bytes;
+  std::int64_t offset = 0;
+  for (int i = 0; i < launch.node.inputs(); ++i) {
+    const std::int64_t bytes =
+        line_bytes(launch.node.input(i).type, launch.io.inputs[static_cast<std::size_t>(i)], axis);
+    parts.parts[parts.count++] = {launch.input<std::byte>(i), bytes, offset};
+    offset += bytes;
+    if (parts.count < device::ConcatParts::kMax && i + 1 < launch.node.inputs()) continue;
+    device::concat(launch.stream(), parts, launch.output<std::byte>(0));
+    parts.count = 0;
+  }
+}
+
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return std::make_unique<LaunchKernel>(request, natural_io(request.node), concat);
+}
+
+}  // namespace
+
+std::vector<Candidate> concat_candidates() {
+  return {{&ops::concat_op, "own:concat", want_countable_elements, make}};
+}
+
+namespace {
+
+void fill(const Launch& launch) {
+  const auto& attrs = launch.node.attrs<ops::FillAttrs>();
+  with_float_type(attrs.type.dtype, [&]<typename T>() {
+    device::fill(launch.stream(), static_cast<float>(attrs.value), launch.output<T>(0),
+                 attrs.type.shape.elements());
+  });
+}
+
+Decision accept(const KernelRequest& request) {
+  const DType dtype = request.node.output(0).type.dtype;
+  return dtype == DType::f32 || dtype == DType::bf16 ? Decision::yes()
+                                                     : Decision::no("fills f32 and bf16 only");
+}
+
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return std::make_unique<LaunchKernel>(request, natural_io(request.node), fill);
+}
+
+}  // namespace
+
+std::vector<Candidate> fill_candidates() { return {{&ops::fill_op, "own:fill", accept, make}}; }
+
+namespace {
+
+void pad(const Launch& launch) {
+  const auto& attrs = launch.node.attrs<ops::PadAttrs>();
+  const Shape &src = launch.node.input_shape(0), &dst = launch.node.output_shape(0);
+  device::Padding padding;
+  padding.element_bytes = static_cast<int>(size_of(launch.node.dtype()));
+  for (const int axis : axis_order(launch.io.inputs[0], src.rank()))
+    padding.append({attrs.before[axis], src[axis], dst[axis]});
+  device::pad(launch.stream(), padding, launch.input<std::byte>(0), launch.output<std::byte>(0));
+}
+
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return std::make_unique<LaunchKernel>(request, natural_io(request.node), pad);
+}
+
+}  // namespace
+
+std::vector<Candidate> pad_candidates() { return {{&ops::pad_op, "own:pad", want_countable_elements, make}}; }
+
+namespace {
+
+// In logical order, so one of the two sides is plain and the shape of the other one tells the axes.
+void reshape(const Launch& launch) {
+  if (launch.input<std::byte>(0) == launch.output<std::byte>(0)) return;
+  const Shape &src = launch.node.input_shape(0), &dst = launch.node.output_shape(0);
+  const Layout &from = launch.io.inputs[0], &to = launch.io.outputs[0];
+  device::strided_copy(launch.stream(),
+                       {.from = to.is_plain() ? make_walk({}, src, from, src) : make_walk(to, dst, {}, dst),
+                        .first = 0,
+                        .elements = dst.elements(),
+                        .element_bytes = static_cast<int>(size_of(launch.node.dtype()))},
+                       launch.input<std::byte>(0), launch.output<std::byte>(0));
+}
+
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  KernelIo io = natural_io(request.node);
+  if (!io.outputs[0].is_plain()) io.inputs[0] = {};
+  if (io.inputs[0].is_plain() && io.outputs[0].is_plain()) io.in_place = {{0, 0}};
+  return std::make_unique<LaunchKernel>(request, std::move(io), reshape);
+}
+
+}  // namespace
+
+std::vector<Candidate> reshape_candidates() {
+  return {{&ops::reshape_op, "own:reshape", want_countable_elements, make}};
+}
+
+namespace {
+
+void slice(const Launch& launch) {
+  const auto& attrs = launch.node.attrs<ops::SliceAttrs>();
+  const Shape& whole = launch.node.input_shape(0);
+  const Layout& layout = launch.io.inputs[0];
+  const LayoutIndex index(layout, whole);
+  device::strided_copy(launch.stream(),
+                       {.from = make_walk(layout, attrs.size, layout, whole),
+                        .first = index.offset_of(attrs.begin.begin()),
+                        .elements = attrs.size.elements(),
+                        .element_bytes = static_cast<int>(size_of(launch.node.dtype()))},
+                       launch.input<std::byte>(0), launch.output<std::byte>(0));
+}
+
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return std::make_unique<LaunchKernel>(request, natural_io(request.node), slice);
+}
+
+}  // namespace
+
+std::vector<Candidate> slice_candidates() {
+  return {{&ops::slice_op, "own:slice", want_countable_elements, make}};
+}
+
+}  // namespace trainyard::backend::cuda

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/runtime/context.h"
+#include "tensor/layout.h"
+
+// A thin layer over cuDNN's graph interface.
+namespace trainyard::backend::cuda {
+
+// Attributes are set, then it is finalized and can be used in others, which keep what they need of it.
+class Descriptor {
+ public:
+  explicit Descriptor(cudnnBackendDescriptorType_t type);
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+
+  cudnnBackendDescriptor_t get() const { return descriptor_; }
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+           const void* values);
+  void set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values);
+  void set(cudnnBackendAttributeName_t name, std::int64_t value);
+  void set(cudnnBackendAttributeName_t name, float value);
+  void set(cudnnBackendAttributeName_t name, cudnnDataType_t value);
+  void set(cudnnBackendAttributeName_t name, const Descriptor& value);
+  // Error (device) when cuDNN refuses.
+  void finalize();
+  // False when cuDNN refuses, which is how it says "not supported".
+  [[nodiscard]] bool try_finalize();
+
+ private:
+  cudnnBackendDescriptor_t descriptor_ = nullptr;
+};
+
+Descriptor tensor_descriptor(std::int64_t uid, const Shape& shape, const Layout& layout, DType dtype);
+
+// One way to run a graph of operations: an engine and the settings of its knobs.
+struct EngineChoice {
+  std::int64_t engine = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // type, value
+
+  std::string to_string() const;  // "52", "52 2=1 14=3"
+  // Nothing when it is no text that to_string() wrote.
+  static std::optional<EngineChoice> parse(std::string_view text);
+};
+
+class ExecutionPlan;
+
+// Operations of which cuDNN has one or more ways to run them.
+class OperationGraph {
+ public:
+  OperationGraph(Context& context, const Descriptor& operation);
+
+  // Plans of at most `most` engines, the promising ones first; those that are not exact enough for the
+  // context's precision, that differ from run to run, or that want too much workspace are left out.
+  std::vector<ExecutionPlan> plans(std::size_t most) const;
+  // Nothing when this cuDNN does not have it.
+  std::optional<ExecutionPlan> plan(const EngineChoice& choice) const;
+
+ private:
+  std::vector<Descriptor> heuristic_configs(cudnnBackendHeurMode_t mode) const;
+
+  Context& context_;
+  Descriptor graph_;
+};
+
+class ExecutionPlan {
+ public:
+  ExecutionPlan(Descriptor config, Descriptor plan, EngineChoice choice, std::size_t workspace_bytes)
+      : config_(std::move(config)),
+        plan_(std::move(plan)),
+        choice_(std::move(choice)),
+        workspace_bytes_(workspace_bytes) {}
+
+  const EngineChoice& choice() const { return choice_; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  // Which memory each tensor has, for run().
+  static Descriptor variant_pack(const std::vector<std::int64_t>& uids, const std::vector<void*>& pointers,
+                                 void* workspace);
+  void run(Context& context, const Descriptor& variant_pack) const;
+
+ private:
+  Descriptor config_, plan_;
+  EngineChoice choice_;
+  std::size_t workspace_bytes_;
+};
+
+}  // namespace trainyard::backend::cuda

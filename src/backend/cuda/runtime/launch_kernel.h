@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "backend/cuda/runtime/context.h"
+#include "backend/device.h"
+#include "base/error.h"
+
+namespace trainyard::backend::cuda {
+
+// Error (device) that names the call and what the library says of it.
+void check(cudaError_t status, const char* call);
+void check(cudnnStatus_t status, const char* call);
+void check(cublasStatus_t status, const char* call);
+
+// Counts the blocks of a kernel that have finished (device/last_block.cuh). It belongs to the kernel, because
+// what lies in a workspace is other kernels' between two runs.
+class Counter {
+ public:
+  // `count` of them side by side. The device outlives its kernels.
+  explicit Counter(Context& context, int count = 1)
+      : memory_(std::shared_ptr<Device>(std::shared_ptr<Device>(), &context),
+                static_cast<std::size_t>(count) * sizeof(std::uint32_t)) {
+    context.wait();  // until it is zero, for whichever lane the kernel runs in
+  }
+  std::uint32_t* get() const { return reinterpret_cast<std::uint32_t*>(memory_.data()); }
+
+ private:
+  DeviceMemory memory_;
+};
+
+// Libraries want their workspace on more than the 64 bytes of our buffers: more is booked, then aligned.
+inline constexpr std::size_t kWorkspaceAlignment = 256;
+
+constexpr std::size_t with_slack(std::size_t bytes) { return bytes == 0 ? 0 : bytes + kWorkspaceAlignment; }
+
+inline std::byte* aligned_workspace(std::byte* workspace) {
+  const auto address = reinterpret_cast<std::uintptr_t>(workspace);
+  return workspace + (kWorkspaceAlignment - address % kWorkspaceAlignment) % kWorkspaceAlignment;
+}
+
+// What an own kernel's launcher sees.
+struct Launch {
+  const graph::NodeView& node;
+  const KernelIo& io;
+  const Binding& memory;
+  Context& device;
+
+  cudaStream_t stream() const { return device.stream(); }
+  const StepContext* context() const { return memory.context; }  // in device memory
+  template <typename T>
+  const T* input(int i) const {
+    return reinterpret_cast<const T*>(memory.inputs[static_cast<std::size_t>(i)]);
+  }
+  // Inputs that the op changes in place: running statistics, parameters, optimizer state.
+  template <typename T>
+  T* state(int i) const {
+    return reinterpret_cast<T*>(memory.inputs[static_cast<std::size_t>(i)]);
+  }
+  template <typename T>
+  T* output(int i) const {
+    return reinterpret_cast<T*>(memory.outputs[static_cast<std::size_t>(i)]);
+  }
+  template <typename T>
+  T* workspace() const {
+    return reinterpret_cast<T*>(memory.workspace);
+  }
+};
+
+using LaunchFunction = void (*)(const Launch&);
+
+// A kernel that is a function: it starts what device/ has.
+class LaunchKernel final : public Kernel {
+ public:
+  LaunchKernel(const KernelRequest& request, KernelIo io, LaunchFunction function)
+      : Kernel(std::move(io)), node_(request.node), device_(context_of(request)), function_(function) {}
+  void bind(const Binding& binding) override { binding_ = binding; }
+  void run(const StepContext&) override { function_({node_, io_, binding_, device_}); }
+
+ private:
+  graph::NodeView node_;
+  Context& device_;
+  LaunchFunction function_;
+  Binding binding_;
+};
+
+// Images lie channels last, everything else plain.
+Layout natural_layout(const Shape& shape);
+// How an input lies now; its natural layout where that is still open.
+Layout present_or_natural_layout(const KernelRequest& request, int input);
+// Every input and output in its natural layout.
+KernelIo natural_io(const graph::NodeView& node);
+
+// Calls body.operator()<T>() with T = float or __nv_bfloat16.
+template <typename Body>
+void with_float_type(DType dtype, const Body& body) {
+  TRAINYARD_CHECK(dtype == DType::f32 || dtype == DType::bf16);
+  if (dtype == DType::f32) return body.template operator()<float>();
+  body.template operator()<__nv_bfloat16>();
+}
+
+// For accept(): what every kernel here asks of its floats. "" when they are f32 or bf16.
+Decision want_device_floats(const KernelRequest& request);
+// The same of kernels that count elements in 32 bits.
+Decision want_countable_elements(const KernelRequest& request);
+
+}  // namespace trainyard::backend::cuda
+
+// Of the call itself, so that its text is in the message.
+#define TRAINYARD_CUDA(call) ::trainyard::backend::cuda::check((call), #call)

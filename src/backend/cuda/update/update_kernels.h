@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "backend/cuda/runtime/chunks.h"
+#include "backend/device.h"
+#include "ops/update.h"
+
+namespace trainyard::backend::cuda::device {
+
+struct UpdateTensor {
+  float* parameter;
+  const void* gradient;  // f32, or bf16
+  float* slots[3];       // those the rule has, the shadow weights behind them
+  std::int64_t elements;
+  std::uint32_t first_chunk;
+  bool gradient_is_bf16;
+  void* rounded = nullptr;  // bf16 copy of the parameter; null: there is none
+};
+
+// Notes the rate of this step's schedule, for the updates behind it. `context` lies in device memory, and so
+// does `scheduled`: room for the rate, or null when the schedule is constant.
+void make_scheduled_rate(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+                         float* scheduled);
+
+// ops::update_op, all tensors in one launch. most_blocks: 0, or how many it may start.
+void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContext* context,
+            const float* scheduled, const Chunks<UpdateTensor>& chunks, int most_blocks);
+
+}  // namespace trainyard::backend::cuda::device

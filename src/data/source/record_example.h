@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::data {
+
+// tf.train.Example: lists by name, each of one kind. Views point into the message it was parsed from.
+struct Feature {
+  std::vector<std::string_view> bytes;
+  std::vector<std::int64_t> ints;
+  std::vector<float> floats;
+};
+using Example = std::map<std::string_view, Feature>;
+
+// In the order of the names, so that the same example always has the same bytes.
+std::string write_example(const Example& example);
+
+// Nothing when the bytes are no such message. Fields it does not know are passed over, as protobuf wants it.
+std::optional<Example> parse_example(std::string_view message);
+
+// What the examples of TensorFlow's slim data sets say of an image. Views, not copies.
+struct ImageExample {
+  std::int32_t label = 0;              // image/class/label, as it is: some sets begin with 1
+  std::int64_t height = 0, width = 0;  // image/height, image/width; 0: not said
+  std::string_view format;             // image/format: "jpeg", "png"; may be empty
+  std::string_view encoded;            // image/encoded
+};
+
+std::string write_image_example(const ImageExample& image);
+
+// Nothing when the bytes are no example of an image; `why` is then the end of a sentence.
+std::optional<ImageExample> parse_image_example(std::string_view message, std::string& why);
+
+}  // namespace trainyard::data

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/get/scratch_folder.h"
+#include "data/source/cache.h"
+#include "process/stop_request.h"
+
+namespace trainyard::data {
+
+enum class StagingTarget {
+  local,   // a disk of this node: $SLURM_TMPDIR, $LOCAL, $TMPDIR or /tmp
+  memory,  // a tmpfs: /dev/shm
+};
+
+struct StagingOptions {
+  StagingTarget target = StagingTarget::local;
+  std::filesystem::path folder;  // in which the run's own folder is made; empty: the target's default
+  bool quiet = false;
+};
+
+struct StagingReport {
+  std::filesystem::path folder;
+  std::string filesystem;         // of that folder: tmpfs, ext, xfs, ...
+  std::vector<CachedFile> files;  // as they lie there, verified
+  std::int64_t bytes = 0;
+  double seconds = 0, verify_seconds = 0;  // of both copying and verifying; of verifying alone
+  double source_cached_fraction = 0;       // of the bytes, those in the page cache before the copy
+
+  double bytes_per_second() const { return static_cast<double>(bytes) / seconds; }
+};
+
+// A copy of a data set's files for one run, in a folder of its own. Each file is read back and must have the
+// SHA-256 of its source, which must have that of the manifest where the source folder has one. The destructor
+// removes the folder; what a killed run left, the next one in the same place removes. While this lives,
+// signals only ask to stop: whoever works long must look at StopRequest.
+class StagedFiles {
+ public:
+  // Error (config) when the source or the folder is not as it should be; Error (io) when copying fails.
+  StagedFiles(const std::string& dataset, const std::filesystem::path& source, const StagingOptions& options);
+
+  const std::filesystem::path& folder() const { return scratch_.path(); }
+  const StagingReport& report() const { return report_; }
+
+ private:
+  process::StopRequest guard_;
+  data::ScratchFolder scratch_;
+  StagingReport report_;
+};
+
+// Error (io) names the first file in `folder` that is missing or not as described.
+void verify_staged(const std::filesystem::path& folder, const std::vector<CachedFile>& files);
+
+}  // namespace trainyard::data

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/device.h"
+#include "ensemble/bounded_queue.h"
+#include "ensemble/sample_block.h"
+
+namespace trainyard::ensemble {
+
+// What to do when a member of an ensemble does not take its samples for so long.
+enum class Lost : std::uint8_t { wait, drop, abort };
+struct Patience {
+  double seconds = 60;
+  Lost then = Lost::abort;
+};
+
+struct SharedControl;
+
+// Blocks of samples from one process to several of its machine, through memory that all of them map: written
+// once, read in place. Their pixels are copied once to each GPU of these, too, where readers open them. The
+// memory is gone when the last process is, however it ended.
+class SharedStream {
+ public:
+  // Error (io, device) when there is not the memory.
+  SharedStream(const SampleBlock::Sizes& sizes, int slots, int readers,
+               const std::vector<std::shared_ptr<backend::Device>>& gpus = {});
+  ~SharedStream();  // ends it
+  SharedStream(const SharedStream&) = delete;
+  SharedStream& operator=(const SharedStream&) = delete;
+
+  // What readers open.
+  const std::string& address() const { return address_; }
+
+  // The next block, empty, to be filled in place. Waits until every reader gave back what lay there; who has
+  // not come yet is waited for, too. Error (peer) names the reader that kept it waiting, as `patience` says;
+  // otherwise `remark` is told, once for each.
+  SampleBlock next(const Patience& patience, const std::function<void(const std::string&)>& remark);
+  // Lets the readers have it.
+  void publish();
+  // Nothing comes behind what was published.
+  void end();
+
+  // False: it left, or was dropped.
+  bool is_reading(int reader) const;
+  int readers_left() const;
+
+ private:
+  std::optional<int> slowest() const;  // who keeps the next block from being filled
+
+  struct GpuCopy {
+    std::shared_ptr<backend::Device> gpu;
+    backend::DeviceMemory samples;
+  };
+
+  std::shared_ptr<SharedControl> control_;
+  std::vector<GpuCopy> gpu_copies_;
+  std::string address_;
+  std::vector<bool> remarked_;
+};
+
+class SharedReader {
+ public:
+  // Error (peer) when there is no such stream, or it has no reader of that number.
+  SharedReader(const std::string& address, int reader);
+  ~SharedReader();  // leaves
+  SharedReader(const SharedReader&) = delete;
+  SharedReader& operator=(const SharedReader&) = delete;
+
+  // The next block, which stays as it is until release(). None: the stream ended. Error (peer) when the
+  // writer is gone, or after so many seconds without a block, or when this reader was dropped.
+  std::optional<SampleBlock> next(double patience_seconds);
+  void release();  // the first of those that it has; by any thread
+
+  // What Device::open() takes for the samples in the memory of the GPU of that address; "": not there.
+  std::string gpu_copy(const std::string& pci_address) const;
+  // Where the block that next() gave last begins in it, in samples.
+  std::int64_t gpu_index() const;
+  void leave();  // no block is taken any more
+
+  QueueFill fill() const;  // by any thread
+
+ private:
+  std::shared_ptr<SharedControl> control_;
+  int reader_;
+  std::uint64_t given_ = 0;  // blocks that next() gave
+  std::atomic<double> wait_seconds_ = 0;
+};
+
+}  // namespace trainyard::ensemble

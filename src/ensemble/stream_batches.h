@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/recipe/preprocess.h"
+#include "data/view/batch_maker.h"
+#include "ensemble/member_stream.h"
+
+namespace trainyard::ensemble {
+
+// How far a member got in the common order: of each share, the first position that it has not seen. Shares
+// come in unlike order in some designs, so that one number would not do.
+class StreamPlace {
+ public:
+  explicit StreamPlace(int shares);
+  // What text() wrote, of this number of shares or of another. Error (config) when it is no place.
+  static StreamPlace parse(const std::string& text, int shares);
+  std::string text() const;
+
+  bool has_seen(std::int64_t position) const {
+    return position < next_[share_of(position)] || (earlier_ && earlier_->has_seen(position));
+  }
+  void see(std::int64_t position);
+  const std::vector<std::int64_t>& next() const { return next_; }
+
+ private:
+  std::size_t share_of(std::int64_t position) const {
+    return static_cast<std::size_t>(position) % next_.size();
+  }
+  // The same place in an order that is cut into so many shares.
+  StreamPlace cut_into(int shares) const;
+  bool is_past(const StreamPlace& other) const;  // has seen all that the other has
+
+  std::vector<std::int64_t> next_;
+  std::shared_ptr<const StreamPlace> earlier_;  // with other shares; until this is past it
+};
+
+// Batches of what a member's stream brings, in its order: one pass, step by step, so by one thread. What
+// the member has seen before is left out.
+class StreamBatches : public data::BatchMaker {
+ public:
+  struct How {
+    std::shared_ptr<const data::Preprocessor> preprocessor;
+    // Mirrors half of the images, by a seed of the member's own; none: they stay as all members get them.
+    std::optional<std::uint64_t> mirror_seed;
+    std::int64_t steps = 0;  // of the run: batches behind them are not made
+  };
+
+  StreamBatches(std::shared_ptr<MemberStream> stream, const How& how, const StreamPlace& place,
+                data::BatchStreamOptions options);
+
+  Shape input_shape() const override;
+  DType input_type() const override { return DType::f32; }
+  std::int64_t steps() const override { return how_.steps; }
+  Scratch scratch() const override {
+    return Scratch(static_cast<std::size_t>(how_.preprocessor->sample_bytes()));
+  }
+
+  // After so many steps. REQUIRES: the batch of the last of them was made, not long ago.
+  StreamPlace place_after(std::int64_t steps) const;
+
+ protected:
+  const How& how() const { return how_; }
+  bool is_mirrored(std::int64_t position) const;
+  std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
+                    Scratch& scratch) const override;
+
+ private:
+  // Sample `at` of the block as image `i` of the batch.
+  virtual void put(const SampleBlock& block, std::int64_t at, std::int64_t i, std::byte* inputs,
+                   Scratch& scratch) const;
+
+  const std::shared_ptr<MemberStream> stream_;
+  const How how_;
+  // Making a batch takes it from the stream.
+  mutable std::mutex mutex_;
+  mutable const SampleBlock* block_ = nullptr;
+  mutable std::int64_t next_in_block_ = 0, next_step_;
+  mutable StreamPlace place_;
+  mutable std::deque<StreamPlace> places_;  // after the last steps, the newest last
+};
+
+}  // namespace trainyard::ensemble

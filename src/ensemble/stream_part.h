@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/collective/group.h"
+#include "ensemble/member_stream.h"
+#include "ensemble/sample_maker.h"
+#include "ensemble/shared_stream.h"
+#include "ensemble/sharing.h"
+#include "ensemble/stream_batches.h"
+
+namespace trainyard::ensemble {
+
+// What a rank says before blocks are passed.
+struct Word {
+  std::int64_t bytes = 0;       // of its block; 0: it has none
+  std::int32_t has_more = 0;    // behind that
+  std::int32_t wants_more = 0;  // its member does, or others for which it stands
+};
+
+// Whether there is reason for this round.
+inline bool goes_on(std::span<const Word> words) {
+  return std::any_of(words.begin(), words.end(), [](const Word& word) { return word.wants_more != 0; }) &&
+         std::any_of(words.begin(), words.end(),
+                     [](const Word& word) { return word.bytes > 0 || word.has_more != 0; });
+}
+
+std::vector<int> ranks_between(int first, int end);
+
+// The next block that this rank makes; `more` becomes false with the last.
+OwnedBlock make_block(const Sharing& sharing, bool& more);
+
+// Blocks of all ranks of the group, in their order, its own among them; those without are left out.
+std::vector<OwnedBlock> gather_blocks(const Sharing& sharing, comm::collective::Group& group,
+                                      std::span<const Word> words, OwnedBlock own);
+
+// Gets a block of so many bytes from root, whose own it is there. Error (peer): it is none.
+void broadcast_block(comm::collective::Group& group, int root, OwnedBlock& block, std::int64_t bytes);
+
+// How samples are made and passed on; the same in all processes of an ensemble.
+struct StreamOptions {
+  Design design = Design::shared_memory;
+  int members = 1, preprocessors = 1;
+  SampleSource source;  // without share and first position
+  int threads = 1;      // of each that preprocesses
+  std::int64_t block = 32;
+  BoundedQueue<OwnedBlock>::Limits made{.items = 16}, ahead{.items = 16};  // in blocks
+  Patience patience;
+
+  SampleBlock::Sizes sizes() const { return {block, source.preprocessor->sample_bytes()}; }
+  // Into how many the common order is shared; a member's place has as many numbers.
+  int shares() const { return design == Design::baseline ? 1 : preprocessors; }
+};
+
+// A member's part in a stream that processes of a job pass on, with what it makes for the others.
+class StreamPart {
+ public:
+  // Called by all ranks of the job, each a member. `place`: where this one stands; what is made begins where
+  // the first of them stands.
+  StreamPart(const StreamOptions& options, comm::collective::Job& job, const StreamPlace& place);
+  ~StreamPart();
+
+  MemberStream& stream() { return *stream_; }
+  // Of what it makes itself; none where it makes nothing.
+  std::optional<QueueFill> made() const;
+  std::int64_t images_made() const;  // those that nobody gets among them
+  std::int64_t images_skipped() const;
+
+ private:
+  std::unique_ptr<SampleMaker> maker_, waster_;
+  std::unique_ptr<MadeAhead> made_ahead_;
+  std::mutex wasting_;
+  std::unique_ptr<MemberStream> stream_;  // last: its thread uses the above
+};
+
+// Makes samples into memory that members of this machine read, until none of them reads on or `stopped` says
+// so. `announce` is told the address. `gpus`: to which they are copied for the members there.
+struct WrittenSamples {
+  std::int64_t made = 0, skipped = 0;
+};
+WrittenSamples write_in_place(const StreamOptions& options, std::int64_t first_position,
+                              const std::function<void(const std::string& address)>& announce,
+                              const std::function<void(const std::string& remark)>& remark,
+                              const std::function<bool()>& stopped,
+                              const std::vector<std::shared_ptr<backend::Device>>& gpus = {});
+
+}  // namespace trainyard::ensemble

@@ -1,0 +1,48 @@
+#pragma once
+
+// What is read of TensorFlow's nodes, and what follows from it.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interchange/interchange_graph.h"
+
+namespace trainyard::interchange::tensorflow {
+
+// An attribute; which field is set depends on its kind.
+struct Value {
+  std::string text;                    // bytes, the name of a type, a number, a truth
+  std::vector<std::int64_t> integers;  // a number, a list of them, or what a small constant holds
+  std::vector<TensorSpec> shapes;      // a shape, a list of them, or that of a constant
+  bool truth = false;
+};
+
+struct Node {
+  OpNode* op = nullptr;
+  std::map<std::string, Value, std::less<>> attributes;
+
+  const Value* find(std::string_view name) const;
+  std::string text(std::string_view name, const std::string& otherwise) const;
+};
+
+// "DT_FLOAT" -> "f32"; empty where there is no name.
+std::string dtype_of(std::string_view type);
+
+// Fills in what is not known of the outputs, with every op after those it reads from, and what each op costs.
+void infer_shapes(std::vector<Node>& nodes, ExchangeGraph& graph);
+void count_costs(const std::vector<Node>& nodes, ExchangeGraph& graph);
+
+}  // namespace trainyard::interchange::tensorflow
+
+namespace trainyard::interchange {
+
+// A TensorFlow graph in protobuf's text form (.pbtxt), as Driple reads it. Shapes are those the file says, of
+// constants and variables, or follow from them by the rules of common ops; flops follow from shapes.
+// Functions of the graph's library are not looked into. A variable counts as parameters when an optimizer's
+// op applies to it, or when there is no such op at all. Error (config) begins with `who`.
+ExchangeGraph read_graph_def(std::string_view text, const std::string& who);
+
+}  // namespace trainyard::interchange

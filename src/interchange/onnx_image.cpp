@@ -1,0 +1,208 @@
+// Convolution, pooling and what normalises images.
+
+#include <array>
+
+#include "interchange/onnx_rules.h"
+#include "interchange/text_format.h"
+#include "ops/conv2d.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+
+namespace trainyard::interchange {
+namespace {
+
+using graph::ValueId;
+using onnx::Attribute;
+using Pair = std::array<std::int64_t, 2>;
+
+std::vector<Attribute> window_attributes(const ops::Window2d& window) {
+  return {
+      attribute("kernel_shape", std::vector{window.kernel_h, window.kernel_w}),
+      attribute("strides", std::vector{window.stride_h, window.stride_w}),
+      attribute("pads", std::vector{window.pad_top, window.pad_left, window.pad_bottom, window.pad_right})};
+}
+
+Pair pair_of(const onnx::Node& node, const char* name, Pair otherwise) {
+  const std::vector<std::int64_t> given = node.integers(name);
+  if (given.empty()) return otherwise;
+  if (given.size() != 2)
+    ImportContext::decline("{} has {} numbers: only two dimensions are ours", name, given.size());
+  for (const std::int64_t value : given)
+    if (value < 1 || value > kMaxWindow)
+      ImportContext::decline("{} {} is not from 1 to {}", name, value, kMaxWindow);
+  return {given[0], given[1]};
+}
+
+void read_pads(const onnx::Node& node, ops::Window2d& window) {
+  const std::vector<std::int64_t> pads = node.integers("pads");
+  if (pads.empty()) return;
+  if (pads.size() != 4)
+    ImportContext::decline("pads has {} numbers: only two dimensions are ours", pads.size());
+  for (const std::int64_t pad : pads)
+    if (pad < 0 || pad > kMaxWindow) ImportContext::decline("pad {} is not from 0 to {}", pad, kMaxWindow);
+  window.pad_top = pads[0];
+  window.pad_left = pads[1];
+  window.pad_bottom = pads[2];
+  window.pad_right = pads[3];
+}
+
+// `kernel` is used where the node does not say it.
+ops::Window2d read_window(const onnx::Node& node, const Shape& image, Pair kernel) {
+  if (image.rank() != 4)
+    ImportContext::decline("input is {}: only images (N, C, H, W) are ours", image.to_string());
+  kernel = pair_of(node, "kernel_shape", kernel);
+  const Pair stride = pair_of(node, "strides", {1, 1}), dilation = pair_of(node, "dilations", {1, 1});
+  ops::Window2d window{.kernel_h = kernel[0],
+                       .kernel_w = kernel[1],
+                       .stride_h = stride[0],
+                       .stride_w = stride[1],
+                       .dilation_h = dilation[0],
+                       .dilation_w = dilation[1]};
+  const std::string mode = node.text("auto_pad", "NOTSET");
+  if (mode == "NOTSET") {
+    read_pads(node, window);
+  } else if (mode == "SAME_UPPER") {
+    window = with_same_padding(window, image[2], image[3]);
+  } else if (mode != "VALID") {
+    ImportContext::decline("auto_pad {} is not ours", mode.substr(0, 32));
+  }
+  if (node.integer("ceil_mode", 0) != 0) window = with_ceil(window, image[2], image[3]);
+  return window;
+}
+
+void want_countable(const ops::Window2d& window, const Shape& image, std::int64_t channels) {
+  ImportContext::want_elements({image[0], channels, image[2] + window.pad_top + window.pad_bottom,
+                                image[3] + window.pad_left + window.pad_right});
+}
+
+void export_conv(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::Conv2dAttrs>();
+  std::vector<Attribute> attributes = window_attributes(attrs.window);
+  attributes.push_back(attribute("dilations", std::vector{attrs.window.dilation_h, attrs.window.dilation_w}));
+  attributes.push_back(attribute("group", attrs.groups));
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(context.input(node, i));
+  context.add(node, "Conv", std::move(inputs), std::move(attributes));
+}
+
+ValueId import_conv(ImportContext& context, const onnx::Node& node) {
+  const ValueId src = context.tensor(node, 0);
+  const Shape image = context.graph().shape(src), weight = context.shape(node, 1);
+  if (weight.rank() != 4) context.decline("weight is {}: only images are ours", weight.to_string());
+  const ops::Window2d window = read_window(node, image, {weight[2], weight[3]});
+  want_countable(window, image, weight[0]);
+  const ValueId bias =
+      context.has(node, 2) ? context.state(node, 2, {weight[0]}) : static_cast<ValueId>(graph::kNone);
+  return ops::conv2d(context.graph(), context.name(node), src, context.state(node, 1, weight), bias,
+                     {.window = window, .groups = node.integer("group", 1)});
+}
+
+void export_max_pool(ExportContext& context, const graph::Node& node) {
+  context.add(node, "MaxPool", {context.input(node, 0)},
+              window_attributes(node.attrs<ops::MaxPoolAttrs>().window));
+}
+
+// Whether each place of a pool is looked at is checked one by one: not for windows of any size.
+ops::Window2d pool_window(const onnx::Node& node, const Shape& image) {
+  const ops::Window2d window = read_window(node, image, {1, 1});
+  want_countable(window, image, image[1]);
+  ImportContext::want_elements({image[2] + window.pad_top + window.pad_bottom, window.kernel_h, 8});
+  ImportContext::want_elements({image[3] + window.pad_left + window.pad_right, window.kernel_w, 8});
+  return window;
+}
+
+ValueId import_max_pool(ImportContext& context, const onnx::Node& node) {
+  const ValueId src = context.tensor(node, 0);
+  return ops::max_pool(context.graph(), context.name(node), src,
+                       pool_window(node, context.graph().shape(src)));
+}
+
+void export_average_pool(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::AveragePoolAttrs>();
+  const Shape &src = context.graph().shape(node.inputs[0]), &dst = context.graph().shape(node.outputs[0]);
+  const bool global =
+      dst[2] == 1 && dst[3] == 1 && attrs.window.kernel_h == src[2] && attrs.window.kernel_w == src[3];
+  if (global) return context.add(node, "GlobalAveragePool", {context.input(node, 0)});
+  std::vector<Attribute> attributes = window_attributes(attrs.window);
+  attributes.push_back(attribute("count_include_pad", std::int64_t{attrs.count_padding}));
+  context.add(node, "AveragePool", {context.input(node, 0)}, std::move(attributes));
+}
+
+ValueId import_average_pool(ImportContext& context, const onnx::Node& node) {
+  const ValueId src = context.tensor(node, 0);
+  return ops::average_pool(context.graph(), context.name(node), src,
+                           {.window = pool_window(node, context.graph().shape(src)),
+                            .count_padding = node.integer("count_include_pad", 0) != 0});
+}
+
+ValueId import_global_average_pool(ImportContext& context, const onnx::Node& node) {
+  const ValueId src = context.tensor(node, 0);
+  if (context.graph().shape(src).rank() != 4) context.decline("only images (N, C, H, W) are ours");
+  return ops::global_average_pool(context.graph(), context.name(node), src);
+}
+
+// ONNX's momentum is the share of the old value. What is exported is the form of inference.
+void export_batch_norm(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::BatchNormAttrs>();
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < 5; ++i) inputs.push_back(context.input(node, i));
+  context.add(node, "BatchNormalization", std::move(inputs),
+              {attribute("epsilon", attrs.epsilon), attribute("momentum", 1 - attrs.momentum)});
+}
+
+ValueId import_batch_norm(ImportContext& context, const onnx::Node& node) {
+  const ValueId src = context.tensor(node, 0);
+  const Shape& shape = context.graph().shape(src);
+  if (shape.rank() != 4 && shape.rank() != 2)
+    context.decline("input is {}: wants 2 or 4 dimensions", shape.to_string());
+  const Shape channels{shape[1]};
+  const auto statistic = [&](std::size_t i) {
+    return context.state(node, i, channels, graph::Role::statistic);
+  };
+  const ops::BatchNormInputs inputs{src, context.state(node, 1, channels), context.state(node, 2, channels),
+                                    statistic(3), statistic(4)};
+  return ops::batch_norm(context.graph(), context.name(node), inputs,
+                         {.epsilon = node.number("epsilon", 1e-5),
+                          .momentum = 1 - node.number("momentum", 0.9),
+                          .training = context.training()});
+}
+
+// ONNX divides alpha by the size of the window.
+void export_local_response_norm(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::LocalResponseNormAttrs>();
+  context.add(
+      node, "LRN", {context.input(node, 0)},
+      {attribute("size", attrs.window), attribute("bias", attrs.k),
+       attribute("alpha", attrs.alpha * static_cast<double>(attrs.window)), attribute("beta", attrs.beta)});
+}
+
+ValueId import_local_response_norm(ImportContext& context, const onnx::Node& node) {
+  const std::int64_t window = node.integer("size", 1);
+  if (window < 1 || window > kMaxWindow) context.decline("size {} is not from 1 to {}", window, kMaxWindow);
+  return ops::local_response_norm(context.graph(), context.name(node), context.tensor(node, 0),
+                                  {.window = window,
+                                   .k = node.number("bias", 1),
+                                   .alpha = node.number("alpha", 1e-4) / static_cast<double>(window),
+                                   .beta = node.number("beta", 0.75)});
+}
+
+}  // namespace
+
+std::vector<ImportRow> image_import_rows() {
+  return {{"Conv", import_conv},
+          {"MaxPool", import_max_pool},
+          {"AveragePool", import_average_pool},
+          {"GlobalAveragePool", import_global_average_pool},
+          {"BatchNormalization", import_batch_norm},
+          {"LRN", import_local_response_norm}};
+}
+
+std::vector<ExportRow> image_export_rows() {
+  return {{&ops::conv2d_op, export_conv},
+          {&ops::max_pool_op, export_max_pool},
+          {&ops::average_pool_op, export_average_pool},
+          {&ops::batch_norm_op, export_batch_norm},
+          {&ops::local_response_norm_op, export_local_response_norm}};
+}
+
+}  // namespace trainyard::interchange

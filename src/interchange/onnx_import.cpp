@@ -1,0 +1,316 @@
+#include "interchange/onnx_import.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "graph/autodiff.h"
+#include "interchange/interchange_graph.h"
+#include "interchange/onnx_rules.h"
+#include "interchange/text_format.h"
+#include "ops/loss.h"
+#include "ops/registry.h"
+#include "ops/update.h"
+
+namespace trainyard::interchange {
+
+namespace {
+
+using graph::ValueId;
+
+const std::unordered_map<std::string, ImportRule>& import_rules() {
+  static const auto rules = [] {
+    std::unordered_map<std::string, ImportRule> all;
+    for (const auto& rows : {image_import_rows(), matrix_import_rows(), recurrent_import_rows(),
+                             elementwise_import_rows(), shape_import_rows()})
+      for (const ImportRow& row : rows) all[row.type] = row.rule;
+    return all;
+  }();
+  return rules;
+}
+
+class OnnxImport {
+ public:
+  OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who)
+      : model_(model),
+        who_(who),
+        context_(model, out_.graph, options.batch, options.training),
+        converter_(out_.graph, out_.exchange),
+        opaque_(context_, converter_, out_.exchange) {}
+
+  OnnxNetwork run() && {
+    out_.exchange.name = model_.graph_name;
+    for (const onnx::Node& node : model_.nodes) {
+      check(node);
+      if (node.type == "Constant" && node.domain.empty()) {
+        add_constant(node);
+      } else if (!context_.is_folded(node)) {
+        add(node);
+      }
+      for (const std::string& output : node.outputs) made_.insert(output);
+    }
+    for (const onnx::ValueInfo& output : model_.outputs)
+      if (const ValueId value = context_.value(output.name); value != graph::kNone)
+        out_.graph.mark_output(value);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorKind::config, "{}: {}", who_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void check(const onnx::Node& node) {
+    for (const std::string& input : node.inputs)
+      if (!input.empty() && !made_.contains(input) && !context_.is_input(input) &&
+          context_.constant(input) == nullptr)
+        refuse("node '{}' reads '{}', which nothing before it makes", context_.name(node), input);
+    for (const std::string& output : node.outputs)
+      if (!output.empty() && (made_.contains(output) || context_.is_input(output)))
+        refuse("node '{}' makes '{}', which there is already", context_.name(node), output);
+  }
+
+  void add_constant(const onnx::Node& node) {
+    const onnx::Attribute* value = node.find("value");
+    if (!node.outputs.empty() && value != nullptr && !value->tensor.empty())
+      context_.add_constant(node.outputs[0], &value->tensor[0]);
+    else
+      meet_obstacle(node, "its value is no tensor");
+  }
+
+  void meet_obstacle(const onnx::Node& node, const std::string& reason) {
+    const auto same = std::find_if(out_.obstacles.begin(), out_.obstacles.end(), [&](const Obstacle& known) {
+      return known.type == node.type && known.reason == reason;
+    });
+    if (same != out_.obstacles.end()) {
+      ++same->nodes;
+    } else if (out_.obstacles.size() < kMostObstacles) {
+      out_.obstacles.push_back({node.type, reason, context_.name(node), 1});
+    }
+    opaque_.add(node);
+  }
+
+  void add(const onnx::Node& node) {
+    const std::size_t before = out_.exchange.nodes.size();
+    const std::string problem = try_rule(node);
+    if (!problem.empty()) meet_obstacle(node, problem);
+    for (std::size_t i = before; i < out_.exchange.nodes.size(); ++i)
+      total_flops_ += static_cast<double>(out_.exchange.nodes[i].flops) +
+                      static_cast<double>(out_.exchange.nodes[i].elementwise_flops);
+    if (total_flops_ > static_cast<double>(kMaxFlops)) refuse("more than {} flops", kMaxFlops);
+  }
+
+  // What keeps the node from being one of ours, or "".
+  std::string try_rule(const onnx::Node& node) {
+    const auto rule = import_rules().find(node.type);
+    if (rule == import_rules().end() || !(node.domain.empty() || node.domain == "ai.onnx"))
+      return "there is no such op here";
+    if (node.outputs.empty() || node.outputs[0].empty()) return "it makes nothing";
+    const std::size_t before = out_.graph.nodes().size();
+    try {
+      const ValueId value = rule->second(context_, node);
+      const std::size_t after = out_.graph.nodes().size();
+      for (std::size_t i = before; i < after; ++i)
+        for (const ValueId output : out_.graph.nodes()[i].outputs)
+          if (!spec_of(out_.graph.value(output).type).elements())
+            ImportContext::decline("a result has more than {} elements", kMaxElements);
+      for (std::size_t i = before; i < after; ++i) converter_.append(static_cast<graph::NodeId>(i));
+      context_.set_value(node.outputs[0], value);
+      return "";
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::shape) throw;
+      return error.what();
+    }
+  }
+
+  static constexpr std::size_t kMostObstacles = 100;
+
+  const onnx::Model& model_;
+  const std::string& who_;
+  OnnxNetwork out_;
+  ImportContext context_;
+  NodeConverter converter_;
+  OpaqueNodes opaque_;
+  std::unordered_set<std::string> made_;
+  double total_flops_ = 0;
+};
+
+}  // namespace
+
+OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who) {
+  return OnnxImport(model, options, who).run();
+}
+
+TrainingForm training_form(const OnnxNetwork& network) {
+  if (!network.obstacles.empty()) return {.obstacle = "it has ops that are not ours"};
+  graph::Graph graph = network.graph;
+  if (graph.outputs().size() != 1)
+    return {.obstacle = fmt::format("it has {} outputs, wants one", graph.outputs().size())};
+  const ValueId logits = graph.outputs().front();
+  const Shape& shape = graph.shape(logits);
+  if (shape.rank() != 2 || graph.dtype(logits) != DType::f32)
+    return {.obstacle = fmt::format("its output is {}, wants f32 (N, classes)",
+                                    graph.value(logits).type.to_string())};
+  const std::vector<ValueId> parameters = graph.values_with(graph::Role::parameter);
+  if (parameters.empty()) return {.obstacle = "it has no parameters"};
+  const ValueId labels = graph.add_input("labels", {{shape[0]}, DType::i32},
+                                         graph::Initializer::integers(0, static_cast<double>(shape[1])));
+  const auto made = ops::softmax_cross_entropy(graph, "loss", logits, labels);
+  try {
+    ops::update(graph, "update", parameters, ops::gradients_of(graph, made.loss, parameters), {});
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return {.obstacle = error.what()};
+  }
+  return {.flops = graph::total_cost(graph).flops,
+          .saved_bytes = graph::total_bytes_saved(graph),
+          .obstacle = ""};
+}
+
+namespace {
+
+// The first output is as the first input.
+constexpr std::array kSameShape{"Abs",
+                                "Cast",
+                                "Ceil",
+                                "Clip",
+                                "Dropout",
+                                "Elu",
+                                "Erf",
+                                "Exp",
+                                "Floor",
+                                "Gelu",
+                                "HardSigmoid",
+                                "HardSwish",
+                                "Identity",
+                                "InstanceNormalization",
+                                "LayerNormalization",
+                                "LeakyRelu",
+                                "Log",
+                                "LogSoftmax",
+                                "Neg",
+                                "PRelu",
+                                "Reciprocal",
+                                "Relu",
+                                "Selu",
+                                "Sigmoid",
+                                "Softmax",
+                                "Softplus",
+                                "Sqrt",
+                                "Tanh"};
+constexpr std::array kBroadcast{"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Sum", "Mean"};
+
+template <std::size_t N>
+bool is_in(const std::array<const char*, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+TensorSpec broadcast(const std::vector<TensorSpec>& inputs) {
+  TensorSpec joined{true, {}, inputs.empty() ? "" : inputs[0].dtype};
+  for (const TensorSpec& input : inputs) {
+    if (!input.has_shape) return {};
+    if (input.dims.size() > joined.dims.size())
+      joined.dims.insert(joined.dims.begin(), input.dims.size() - joined.dims.size(), 1);
+    const std::size_t shift = joined.dims.size() - input.dims.size();
+    for (std::size_t i = 0; i < input.dims.size(); ++i) {
+      std::int64_t& dim = joined.dims[i + shift];
+      if (dim == 1) dim = input.dims[i];
+      if (input.dims[i] == kUnknown) dim = kUnknown;
+    }
+  }
+  return joined;
+}
+
+// (..., M, K) x (..., K, N), or one of them a single matrix.
+TensorSpec product(const TensorSpec& a, const TensorSpec& b) {
+  if (!a.has_shape || !b.has_shape || a.dims.size() < 2 || b.dims.size() < 2) return {};
+  TensorSpec made = a.dims.size() >= b.dims.size() ? a : b;
+  made.dims[made.dims.size() - 2] = a.dims[a.dims.size() - 2];
+  made.dims.back() = b.dims.back();
+  return made;
+}
+
+TensorSpec transposed(const TensorSpec& src, std::vector<std::int64_t> order) {
+  if (!src.has_shape) return {};
+  if (order.empty())
+    for (std::size_t i = src.dims.size(); i > 0; --i) order.push_back(static_cast<std::int64_t>(i) - 1);
+  TensorSpec made{true, {}, src.dtype};
+  for (const std::int64_t axis : order) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(src.dims.size()) || order.size() != src.dims.size())
+      return {};
+    made.dims.push_back(src.dims[static_cast<std::size_t>(axis)]);
+  }
+  return made;
+}
+
+}  // namespace
+
+TensorSpec OpaqueNodes::input_spec(const std::string& value) const {
+  if (value.empty()) return {};
+  if (const onnx::Tensor* content = context_.constant(value)) return {true, content->dims, content->dtype};
+  if (const graph::ValueId id = context_.value(value); id != graph::kNone)
+    return spec_of(context_.graph().value(id).type);
+  if (const auto found = specs_.find(value); found != specs_.end()) return found->second;
+  return context_.declared(value);
+}
+
+TensorSpec OpaqueNodes::output_spec(const onnx::Node& node, std::size_t output) const {
+  const TensorSpec said = context_.declared(node.outputs[output]);
+  if (said.elements() || output > 0 || node.inputs.empty()) return said;
+  std::vector<TensorSpec> inputs;
+  for (const std::string& input : node.inputs) inputs.push_back(input_spec(input));
+  TensorSpec followed;
+  if (is_in(kSameShape, node.type)) followed = inputs[0];
+  if (is_in(kBroadcast, node.type)) followed = broadcast(inputs);
+  if (node.type == "MatMul" && inputs.size() == 2) followed = product(inputs[0], inputs[1]);
+  if (node.type == "Transpose") followed = transposed(inputs[0], node.integers("perm"));
+  if (node.type == "Cast") followed.dtype = onnx::type_of_number(node.integer("to", 0));
+  return followed.has_shape ? followed : said;
+}
+
+void OpaqueNodes::add(const onnx::Node& node) {
+  OpNode made{.name = context_.name(node),
+              .type = node.domain.empty() ? node.type : node.domain + "." + node.type};
+  for (const std::string& input : node.inputs) {
+    const TensorSpec spec = input_spec(input);
+    made.bytes_moved += spec.bytes();
+    const graph::ValueId id = context_.value(input);
+    if (const auto found = made_.find(input); found != made_.end()) {
+      made.inputs.push_back(found->second);
+    } else if (id != graph::kNone) {
+      if (const std::optional<OpInput> from = converter_.producer(id)) made.inputs.push_back(*from);
+    }
+    const bool trained = context_.constant(input) != nullptr && id == graph::kNone &&
+                         !spec.dtype.starts_with('i') && !spec.dims.empty();
+    if (trained && counted_.insert(input).second) made.parameters += spec.elements().value_or(0);
+  }
+  for (const onnx::Attribute& attribute : node.attributes)
+    made.attributes.emplace_back(attribute.name, attribute.to_string());
+  const int index = static_cast<int>(out_.nodes.size());
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const TensorSpec spec = node.outputs[i].empty() ? TensorSpec{} : output_spec(node, i);
+    made.outputs.push_back(spec);
+    made.bytes_moved += spec.bytes();
+    if (node.outputs[i].empty()) continue;
+    const OpInput from{index, static_cast<int>(i), false};
+    made_[node.outputs[i]] = from;
+    specs_[node.outputs[i]] = spec;
+    if (const std::optional<graph::TensorType> type = type_of(spec)) {
+      const graph::ValueId value = context_.graph().add_input(node.outputs[i], *type);
+      converter_.made_by(value, from);
+      context_.set_value(node.outputs[i], value);
+    }
+  }
+  if (!made.outputs.empty()) {
+    const std::int64_t results = made.outputs[0].elements().value_or(0);
+    const TensorSpec left = node.inputs.empty() ? TensorSpec{} : input_spec(node.inputs[0]);
+    if (node.type == "MatMul" && !left.dims.empty())
+      made.flops = 2 * results * std::clamp<std::int64_t>(left.dims.back(), 0, kMaxElements);
+    else
+      made.elementwise_flops = results;
+  }
+  out_.nodes.push_back(std::move(made));
+}
+
+}  // namespace trainyard::interchange

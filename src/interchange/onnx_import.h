@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/graph.h"
+#include "interchange/interchange_graph.h"
+#include "interchange/onnx_model.h"
+#include "interchange/onnx_rules.h"
+
+namespace trainyard::interchange {
+
+struct OnnxImportOptions {
+  std::int64_t batch = 1;  // where the file leaves the first dimension of an input open
+  bool training = true;    // dropout drops, batch norm normalises by the batch
+};
+
+// Why nodes of one type could not become ops of ours.
+struct Obstacle {
+  std::string type, reason, first_node;
+  std::int64_t nodes = 0;
+};
+
+struct OnnxNetwork {
+  // All nodes but those that were folded into others. Where a node is one of ours, its type and costs are
+  // those of our op; else the type is ONNX's.
+  ExchangeGraph exchange;
+  // The network, with its outputs marked, when there are no obstacles; else the part of it that is ours.
+  graph::Graph graph;
+  std::vector<Obstacle> obstacles;
+};
+
+// Error (config), beginning with `who`, when the nodes do not fit together. Contents of tensors are read only
+// where a shape or factor depends on them: parameters get no values.
+OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who);
+
+// What a training step of it takes: mean softmax cross-entropy over the classes of its one output (N,
+// classes), backward pass and plain SGD.
+struct TrainingForm {
+  std::int64_t flops = 0, saved_bytes = 0;
+  std::string obstacle;  // why it cannot be trained, or empty
+};
+TrainingForm training_form(const OnnxNetwork& network);
+
+// Nodes of ONNX that no op of ours can stand for. They enter the exchange graph as they are, with shapes
+// where the file says them or they follow by simple rules; what they make enters our graph as an input, so
+// that ops after them can be ours again.
+class OpaqueNodes {
+ public:
+  OpaqueNodes(ImportContext& context, NodeConverter& converter, ExchangeGraph& out)
+      : context_(context), converter_(converter), out_(out) {}
+
+  void add(const onnx::Node& node);
+
+ private:
+  TensorSpec input_spec(const std::string& value) const;
+  TensorSpec output_spec(const onnx::Node& node, std::size_t output) const;
+
+  ImportContext& context_;
+  NodeConverter& converter_;
+  ExchangeGraph& out_;
+  std::unordered_map<std::string, OpInput> made_;      // values that no op of ours knows
+  std::unordered_map<std::string, TensorSpec> specs_;  // of those
+  std::unordered_set<std::string> counted_;            // parameters
+};
+
+}  // namespace trainyard::interchange

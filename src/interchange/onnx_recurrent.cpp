@@ -1,0 +1,117 @@
+// Recurrent layers over whole sequences.
+
+#include <cstring>
+
+#include "interchange/onnx_rules.h"
+#include "interchange/text_format.h"
+#include "ops/recurrent.h"
+#include "ops/shape.h"
+
+namespace trainyard::interchange {
+namespace {
+
+using graph::ValueId;
+using ops::Cell;
+
+struct CellRow {
+  Cell cell;
+  const char* type;
+  // Which block of ours stands at each place of ONNX's: i, f, g, o -> i, o, f, g and r, z, n -> z, r, n.
+  std::vector<std::size_t> blocks;
+};
+
+const CellRow& row_of(Cell cell) {
+  static const CellRow rows[] = {
+      {Cell::rnn, "RNN", {0}}, {Cell::lstm, "LSTM", {0, 3, 1, 2}}, {Cell::gru, "GRU", {1, 0, 2}}};
+  for (const CellRow& row : rows)
+    if (row.cell == cell) return row;
+  return rows[0];
+}
+
+// In ONNX's order of gates, behind which `zero_blocks` gates of zeros follow.
+ExportContext::Arrange reorder(std::vector<std::size_t> blocks, std::size_t zero_blocks) {
+  return [blocks = std::move(blocks), zero_blocks](const std::vector<std::byte>& content) {
+    const std::size_t block = content.size() / blocks.size();
+    std::vector<std::byte> out((blocks.size() + zero_blocks) * block);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      std::memcpy(out.data() + i * block, content.data() + blocks[i] * block, block);
+    return out;
+  };
+}
+
+void export_recurrent(ExportContext& context, const graph::Node& node) {
+  const CellRow& row = row_of(node.attrs<ops::RecurrentAttrs>().cell);
+  const Shape &weight = context.graph().shape(node.inputs[1]),
+              &recurrent = context.graph().shape(node.inputs[2]);
+  const std::int64_t hidden = recurrent[1], rows = weight[0];
+  const std::string with_direction = node.name + "/directions";
+  std::vector<onnx::Attribute> attributes{attribute("hidden_size", hidden)};
+  if (row.cell == Cell::gru) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
+  const auto weights = reorder(row.blocks, 0), bias = reorder(row.blocks, row.blocks.size());
+  const std::string weight_name = context.state(node.inputs[1], {1, rows, weight[1]}, weights),
+                    recurrent_name = context.state(node.inputs[2], {1, rows, hidden}, weights),
+                    bias_name = context.state(node.inputs[3], {1, 2 * rows}, bias);
+  context.add_part(node.name, row.type, {context.input(node, 0), weight_name, recurrent_name, bias_name},
+                   with_direction, std::move(attributes));
+  const std::string axes = context.constant(node, "axes", std::vector<std::int64_t>{1});
+  context.add_part(node.name + "/one_direction", "Squeeze", {with_direction, axes},
+                   context.name(node.outputs[0]));
+}
+
+void want_plain(ImportContext& context, const onnx::Node& node, Cell cell) {
+  if (node.text("direction", "forward") != "forward") context.decline("it runs not only forward");
+  if (node.find("activations") != nullptr || node.find("clip") != nullptr || node.integer("layout", 0) != 0)
+    context.decline("activations, clip or layout is not the usual one");
+  if (cell == Cell::gru && node.integer("linear_before_reset", 0) == 0)
+    context.decline("its reset comes before the matrix product; ours after (linear_before_reset=1)");
+  for (std::size_t i = 4; i < 8; ++i)
+    if (context.has(node, i)) context.decline("lengths, first states and peepholes are not ours");
+  for (std::size_t i = 1; i < node.outputs.size(); ++i)
+    if (!node.outputs[i].empty() && context.is_read(node.outputs[i]))
+      context.decline("its last state is read");
+}
+
+template <Cell cell>
+ValueId import_recurrent(ImportContext& context, const onnx::Node& node) {
+  want_plain(context, node, cell);
+  const ValueId src = context.tensor(node, 0);
+  const Shape x = context.graph().shape(src);
+  const std::int64_t gates = ops::gates_of(cell);
+  const Shape weight = context.shape(node, 1), recurrent = context.shape(node, 2);
+  if (x.rank() != 3 || weight.rank() != 3 || recurrent.rank() != 3 || weight[0] != 1 || recurrent[0] != 1)
+    context.decline("input is {}, weight {}: wants (T, N, I) and one direction", x.to_string(),
+                    weight.to_string());
+  const std::int64_t hidden = recurrent[2];
+  context.want_elements({x[0], x[1], gates, hidden});
+  if (2.0 * static_cast<double>(x[0] * x[1]) * static_cast<double>(gates * hidden) *
+          static_cast<double>(x[2] + hidden) >
+      static_cast<double>(kMaxFlops))
+    context.decline("it has more than {} flops", kMaxFlops);
+  // ONNX keeps two biases whose sum counts; ours is one.
+  if (!context.has(node, 3) || !(context.shape(node, 3) == Shape{1, 2 * gates * hidden}))
+    context.decline("it has no bias");
+  const ops::RecurrentInputs inputs{src, context.state(node, 1, {gates * hidden, x[2]}),
+                                    context.state(node, 2, {gates * hidden, hidden}),
+                                    context.half_state(node, 3, {gates * hidden})};
+  const ValueId made =
+      ops::recurrent(context.graph(), context.name(node), inputs, {cell, context.training()});
+  const onnx::Node* next = node.outputs.empty() ? nullptr : context.sole_reader(node.outputs[0]);
+  if (next != nullptr && next->type == "Squeeze" &&
+      context.squeezed_axes(*next) == std::vector<std::int64_t>{1}) {
+    context.fold(*next, made);
+    return made;
+  }
+  return ops::reshape(context.graph(), context.name(node) + "/directions", made, {x[0], 1, x[1], hidden});
+}
+
+}  // namespace
+
+std::vector<ImportRow> recurrent_import_rows() {
+  return {{"RNN", import_recurrent<Cell::rnn>},
+          {"LSTM", import_recurrent<Cell::lstm>},
+          {"GRU", import_recurrent<Cell::gru>}};
+}
+
+std::vector<ExportRow> recurrent_export_rows() { return {{&ops::recurrent_op, export_recurrent}}; }
+
+}  // namespace trainyard::interchange

@@ -1,0 +1,188 @@
+#include "interchange/onnx_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "interchange/interchange_graph.h"
+#include "interchange/text_format.h"
+
+namespace trainyard::interchange {
+
+using graph::ValueId;
+
+// Token ids are 64-bit elsewhere and 32-bit here.
+std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
+  if (!spec.elements() || spec.dims.size() > static_cast<std::size_t>(Shape::kMaxRank)) return std::nullopt;
+  graph::TensorType type;
+  for (const std::int64_t dim : spec.dims) type.shape.append(dim);
+  if (spec.dtype == "i64") {
+    type.dtype = DType::i32;
+    return type;
+  }
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8, DType::bf16})
+    if (spec.dtype == trainyard::name(dtype)) {
+      type.dtype = dtype;
+      return type;
+    }
+  return std::nullopt;
+}
+
+ImportContext::ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training)
+    : graph_(graph), training_(training) {
+  for (const onnx::Tensor& tensor : model.initializers) constants_[tensor.name] = &tensor;
+  for (const onnx::ValueInfo& value : model.values) declared_[value.name] = value.spec;
+  for (const onnx::ValueInfo& value : model.outputs) {
+    outputs_.insert(value.name);
+    declared_[value.name] = value.spec;
+  }
+  for (const onnx::ValueInfo& value : model.inputs) {
+    if (constants_.contains(value.name)) continue;  // until version 4 initializers are inputs, too
+    TensorSpec spec = value.spec;
+    if (!spec.dims.empty() && spec.dims[0] == kUnknown) spec.dims[0] = batch;
+    inputs_[value.name] = std::move(spec);
+    roles_[value.name] = value.doc;
+  }
+  for (const onnx::Node& node : model.nodes)
+    for (const std::string& input : node.inputs)
+      if (!input.empty()) readers_[input].push_back(&node);
+}
+
+std::string ImportContext::name(const onnx::Node& node) {
+  if (!node.name.empty()) return node.name;
+  return node.outputs.empty() || node.outputs[0].empty() ? node.type : node.outputs[0];
+}
+
+ValueId ImportContext::value(const std::string& value) const {
+  const auto found = values_.find(value);
+  return found == values_.end() ? static_cast<ValueId>(graph::kNone) : found->second;
+}
+
+const onnx::Tensor* ImportContext::constant(const std::string& value) const {
+  const auto found = constants_.find(value);
+  return found == constants_.end() ? nullptr : found->second;
+}
+
+TensorSpec ImportContext::declared(const std::string& value) const {
+  for (const auto* table : {&inputs_, &declared_})
+    if (const auto found = table->find(value); found != table->end()) return found->second;
+  return {};
+}
+
+ValueId ImportContext::add_input(const std::string& value) {
+  const std::optional<graph::TensorType> type = type_of(inputs_.at(value));
+  if (!type) decline("input '{}' is {}", value, inputs_.at(value).to_string());
+  return values_[value] = graph_.add_input(value, *type, graph::Initializer::normal(1));
+}
+
+ValueId ImportContext::tensor(const onnx::Node& node, std::size_t input) {
+  if (!has(node, input)) decline("input {} is missing", input);
+  const std::string& name = node.inputs[input];
+  if (const ValueId known = value(name); known != graph::kNone) return known;
+  if (constants_.contains(name)) return state(node, input, shape(node, input));
+  if (inputs_.contains(name)) return add_input(name);
+  decline("the shape of its input '{}' is not known", name);
+}
+
+bool ImportContext::is_state(const onnx::Node& node, std::size_t input) const {
+  if (!has(node, input)) return false;
+  const std::string& name = node.inputs[input];
+  const ValueId known = value(name);
+  if (known != graph::kNone) {
+    const graph::Role role = graph_.value(known).role;
+    return role == graph::Role::parameter || role == graph::Role::statistic;
+  }
+  return constants_.contains(name) || inputs_.contains(name);
+}
+
+Shape ImportContext::shape(const onnx::Node& node, std::size_t input) {
+  if (!has(node, input)) decline("input {} is missing", input);
+  const std::string& name = node.inputs[input];
+  const onnx::Tensor* content = constant(name);
+  const std::optional<graph::TensorType> type =
+      type_of(content != nullptr            ? TensorSpec{true, content->dims, content->dtype}
+              : inputs_.contains(name)      ? inputs_.at(name)
+              : value(name) != graph::kNone ? spec_of(graph_.value(value(name)).type)
+                                            : TensorSpec{});
+  if (!type) decline("the type of its input '{}' is not ours", name);
+  return type->shape;
+}
+
+ValueId ImportContext::state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                             graph::Role role) {
+  if (!is_state(node, input)) decline("input {} is no weight", input);
+  want_elements(shape);
+  return add_state(node.inputs[input], shape, role, shape.elements());
+}
+
+ValueId ImportContext::half_state(const onnx::Node& node, std::size_t input, const Shape& shape) {
+  if (!is_state(node, input)) decline("input {} is no weight", input);
+  want_elements(shape);
+  return add_state(node.inputs[input], shape, graph::Role::parameter, 2 * shape.elements());
+}
+
+ValueId ImportContext::add_state(const std::string& name, const Shape& shape, graph::Role role,
+                                 std::int64_t elements) {
+  if (const ValueId known = value(name); known != graph::kNone) {
+    if (!(graph_.shape(known) == shape))
+      decline("weight '{}' is used as {} and as {}", name, graph_.shape(known).to_string(),
+              shape.to_string());
+    return known;
+  }
+  const onnx::Tensor* content = constant(name);
+  const TensorSpec spec =
+      content != nullptr ? TensorSpec{true, content->dims, content->dtype} : inputs_.at(name);
+  const std::optional<graph::TensorType> type = type_of(spec);
+  if (!type || (type->dtype != DType::f32 && type->dtype != DType::f64 && type->dtype != DType::bf16))
+    decline("weight '{}' is {}", name, spec.to_string());
+  if (type->shape.elements() != elements)
+    decline("weight '{}' is {}, wants {}", name, spec.to_string(), shape.to_string());
+  const std::string& said = content != nullptr ? content->doc : roles_.at(name);
+  if (role == graph::Role::statistic || said == graph::name(graph::Role::statistic))
+    return values_[name] = graph_.add_state(name, {shape, type->dtype}, graph::Role::statistic,
+                                            graph::Initializer::constant(1));
+  // Scaled by the numbers that each result is the sum of, as He et al. start weights.
+  const double fan_in =
+      static_cast<double>(std::max<std::int64_t>(1, shape.rank() < 2 ? 1 : shape.elements_from(1)));
+  const auto initializer = shape.rank() < 2 ? graph::Initializer::constant(0)
+                                            : graph::Initializer::truncated_normal(std::sqrt(2 / fan_in));
+  return values_[name] = graph_.add_parameter(name, {shape, type->dtype}, initializer);
+}
+
+std::vector<std::int64_t> ImportContext::integers(const onnx::Node& node, std::size_t input) {
+  const onnx::Tensor* content = has(node, input) ? constant(node.inputs[input]) : nullptr;
+  if (content == nullptr || (content->numbers.empty() && content->elements() != 0))
+    decline("its input {} is not written in the file", input);
+  std::vector<std::int64_t> values;
+  for (const double number : content->numbers) {
+    // Slices go on to the end by the greatest integer there is.
+    const double least = static_cast<double>(-kMaxElements), most = static_cast<double>(kMaxElements);
+    values.push_back(
+        static_cast<std::int64_t>(std::isnan(number) ? 0 : std::min(std::max(number, least), most)));
+  }
+  return values;
+}
+
+std::vector<std::int64_t> ImportContext::squeezed_axes(const onnx::Node& node) {
+  return has(node, 1) ? integers(node, 1) : node.integers("axes");
+}
+
+const onnx::Node* ImportContext::sole_reader(const std::string& value) const {
+  const auto found = readers_.find(value);
+  return found != readers_.end() && found->second.size() == 1 && !outputs_.contains(value)
+             ? found->second.front()
+             : nullptr;
+}
+
+void ImportContext::fold(const onnx::Node& node, ValueId value) {
+  folded_.insert(&node);
+  if (!node.outputs.empty()) set_value(node.outputs[0], value);
+}
+
+void ImportContext::want_elements(const Shape& shape) {
+  double count = 1;
+  for (const std::int64_t dim : shape) count *= static_cast<double>(dim);
+  if (!(count <= static_cast<double>(kMaxElements)))
+    decline("{} has more than {} elements", shape.to_string(), kMaxElements);
+}
+
+}  // namespace trainyard::interchange

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "graph/op_def.h"
+#include "interchange/onnx_export.h"
+#include "interchange/onnx_model.h"
+
+// How ops of ours become nodes of ONNX, and the other way. A rule declines by an Error of kind unsupported or
+// shape, which says why.
+namespace trainyard::interchange {
+
+// What a rule of import sees.
+class ImportContext {
+ public:
+  ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training);
+
+  graph::Graph& graph() { return graph_; }
+  bool training() const { return training_; }
+
+  static std::string name(const onnx::Node& node);
+  static bool has(const onnx::Node& node, std::size_t input) {
+    return input < node.inputs.size() && !node.inputs[input].empty();
+  }
+  // The input as a value of our graph; an initializer becomes a parameter.
+  graph::ValueId tensor(const onnx::Node& node, std::size_t input);
+  // The input, which the file must hold or leave to its caller, as a parameter or statistic of this shape.
+  graph::ValueId state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                       graph::Role role = graph::Role::parameter);
+  // The same of a tensor that holds twice as many numbers.
+  graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape);
+  // Shape of an initializer, or of any other input.
+  Shape shape(const onnx::Node& node, std::size_t input);
+  bool is_state(const onnx::Node& node, std::size_t input) const;
+  // What the file itself says; declines where it does not, or where a number is no small integer.
+  std::vector<std::int64_t> integers(const onnx::Node& node, std::size_t input);
+  const onnx::Tensor* constant(const std::string& value) const;
+  // Of Squeeze and Unsqueeze: an attribute until set 12 of operators, then an input.
+  std::vector<std::int64_t> squeezed_axes(const onnx::Node& node);
+
+  // The only node that reads the value, unless the value also leaves the graph.
+  const onnx::Node* sole_reader(const std::string& value) const;
+  bool is_read(const std::string& value) const {
+    return readers_.contains(value) || outputs_.contains(value);
+  }
+  // `value` is what a rule already made; the node that would make it is passed over.
+  void fold(const onnx::Node& node, graph::ValueId value);
+  bool is_folded(const onnx::Node& node) const { return folded_.contains(&node); }
+
+  void set_value(const std::string& value, graph::ValueId made) { values_[value] = made; }
+  graph::ValueId value(const std::string& value) const;  // kNone when it has none in our graph
+  void add_constant(const std::string& value, const onnx::Tensor* tensor) { constants_[value] = tensor; }
+  // What the file says of a value.
+  TensorSpec declared(const std::string& value) const;
+  bool is_input(const std::string& value) const { return inputs_.contains(value); }
+
+  template <typename... Args>
+  [[noreturn]] static void decline(fmt::format_string<Args...> format, Args&&... args) {
+    fail(ErrorKind::unsupported, format, std::forward<Args>(args)...);
+  }
+  // Before a shape is computed: declines what has more elements than any tensor.
+  static void want_elements(const Shape& shape);
+
+ private:
+  graph::ValueId add_input(const std::string& value);
+  graph::ValueId add_state(const std::string& value, const Shape& shape, graph::Role role,
+                           std::int64_t elements);
+
+  graph::Graph& graph_;
+  bool training_;
+  std::unordered_map<std::string, graph::ValueId> values_;
+  std::unordered_map<std::string, const onnx::Tensor*> constants_;
+  std::unordered_map<std::string, TensorSpec> inputs_, declared_;
+  std::unordered_map<std::string, std::string> roles_;  // of inputs, where our own export said it
+  std::unordered_map<std::string, std::vector<const onnx::Node*>> readers_;
+  std::unordered_set<std::string> outputs_;
+  std::unordered_set<const onnx::Node*> folded_;
+};
+
+// Nothing where no type of ours is the same.
+std::optional<graph::TensorType> type_of(const TensorSpec& spec);
+
+// Returns what becomes of the node's first output; its others must not be read.
+using ImportRule = graph::ValueId (*)(ImportContext&, const onnx::Node&);
+struct ImportRow {
+  const char* type;
+  ImportRule rule;
+};
+
+// What a rule of export sees.
+class ExportContext {
+ public:
+  ExportContext(const graph::Graph& graph, onnx::Model& model, const WeightSource& weights)
+      : graph_(graph), model_(model), weights_(weights) {}
+
+  const graph::Graph& graph() const { return graph_; }
+  const std::string& name(graph::ValueId value) const { return graph_.value(value).name; }
+  // The name of an input of the node; parameters and statistics come along.
+  std::string input(const graph::Node& node, std::size_t i);
+  // A parameter or statistic in another shape and order: `arrange` moves its content.
+  using Arrange = std::function<std::vector<std::byte>(std::vector<std::byte>)>;
+  std::string state(graph::ValueId value, std::vector<std::int64_t> dims, const Arrange& arrange = nullptr);
+  // A small constant of its own for this node.
+  std::string constant(const graph::Node& node, const char* what, const std::vector<std::int64_t>& values);
+  std::string constant(const graph::Node& node, const char* what, double value);
+  // A node that makes the first output of ours.
+  void add(const graph::Node& node, const char* type, std::vector<std::string> inputs,
+           std::vector<onnx::Attribute> attributes = {});
+  // Where one op of ours takes two nodes: any node, by its name and that of its output.
+  void add_part(std::string name, const char* type, std::vector<std::string> inputs, std::string output,
+                std::vector<onnx::Attribute> attributes = {});
+
+ private:
+  const graph::Graph& graph_;
+  onnx::Model& model_;
+  const WeightSource& weights_;
+  std::unordered_map<graph::ValueId, std::vector<std::int64_t>> written_;
+};
+
+onnx::Attribute attribute(const char* name, std::int64_t value);
+onnx::Attribute attribute(const char* name, double value);
+onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values);
+
+using ExportRule = void (*)(ExportContext&, const graph::Node&);
+struct ExportRow {
+  const graph::OpDef* op;
+  ExportRule rule;
+};
+
+// One pair a family, each in a file of its name.
+std::vector<ImportRow> image_import_rows();
+std::vector<ExportRow> image_export_rows();
+std::vector<ImportRow> matrix_import_rows();
+std::vector<ExportRow> matrix_export_rows();
+std::vector<ImportRow> recurrent_import_rows();
+std::vector<ExportRow> recurrent_export_rows();
+std::vector<ImportRow> elementwise_import_rows();
+std::vector<ExportRow> elementwise_export_rows();
+std::vector<ImportRow> shape_import_rows();
+std::vector<ExportRow> shape_export_rows();
+
+}  // namespace trainyard::interchange

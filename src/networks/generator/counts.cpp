@@ -1,0 +1,247 @@
+#include "networks/generator/counts.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "graph/autodiff.h"
+
+namespace trainyard::networks::generator {
+
+namespace {
+
+using Wide = LayerCounts::Wide;
+
+constexpr Wide kFloat = 4, kLabel = 4;  // bytes
+
+std::int64_t narrow(Wide count) {
+  return count > static_cast<Wide>(kUncountable) ? kUncountable : static_cast<std::int64_t>(count);
+}
+
+}  // namespace
+
+void LayerCounts::input(Wide elements) { kept_ += batch_ * (kFloat * elements + kLabel); }
+
+void LayerCounts::linear(Wide rows, Wide inputs, Wide outputs, bool first) {
+  const Wide m = batch_ * rows, in = kFloat * m * inputs, out = kFloat * m * outputs,
+             weight = kFloat * inputs * outputs, bias = kFloat * outputs, flops = 2 * m * inputs * outputs;
+  parameter(inputs * outputs + outputs);
+  forward_flops_ += flops;
+  forward(in + weight + bias + out);
+  backward_flops_ += first ? flops : 2 * flops;
+  backward(out + in + weight + bias);       // of the weights
+  if (!first) backward(out + weight + in);  // of the input
+}
+
+void LayerCounts::dense(Wide inputs, Wide outputs, bool first) {
+  const Wide in = first ? 0 : kFloat * batch_ * inputs, out = kFloat * batch_ * outputs;
+  linear(1, inputs, outputs, first);
+  needs(out + in, out + in);
+}
+
+// They are an output, and so is the loss.
+void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows) {
+  const Wide in = kFloat * batch_ * rows * inputs, out = kFloat * batch_ * rows * outputs;
+  linear(rows, inputs, outputs, false);
+  kept_ += out + kFloat;
+  needs(out + in, in);
+}
+
+void LayerCounts::conv(Wide kernel, Wide channels, Wide filters, Wide in_side, Wide out_side, bool first) {
+  const Wide in = kFloat * batch_ * channels * in_side * in_side,
+             out = kFloat * batch_ * filters * out_side * out_side,
+             weights = kernel * kernel * channels * filters,
+             flops = 2 * batch_ * weights * out_side * out_side;
+  parameter(weights);
+  forward_flops_ += flops;
+  forward(in + kFloat * weights + out);
+  backward_flops_ += first ? flops : 2 * flops;
+  backward(out + in + kFloat * weights);
+  if (!first) backward(out + kFloat * weights + in);
+  save(out);  // the norm behind it reads it again
+  needs(out + (first ? 0 : in), out + (first ? 0 : in));
+}
+
+// Statistics of the batch come out besides, and the running ones are changed in place.
+void LayerCounts::batch_norm(Wide channels, Wide elements) {
+  const Wide image = kFloat * batch_ * elements, channel = kFloat * channels;
+  parameter(2 * channels);
+  kept_ += 2 * channel;
+  forward(2 * image + 6 * channel);
+  backward(3 * image + 5 * channel);
+  save(2 * channel);
+  needs(2 * image, 2 * image + 2 * channel);
+}
+
+void LayerCounts::relu(Wide elements) {
+  const Wide bytes = kFloat * batch_ * elements;
+  forward(2 * bytes);
+  backward(3 * bytes);
+  save(bytes);
+  needs(2 * bytes, 2 * bytes);
+}
+
+void LayerCounts::add(Wide elements, bool second_is_saved) {
+  const Wide bytes = kFloat * batch_ * elements;
+  forward(3 * bytes);
+  needs(second_is_saved ? 2 * bytes : 3 * bytes, 3 * bytes);
+}
+
+void LayerCounts::sum_of_gradients(Wide elements) {
+  const Wide bytes = kFloat * batch_ * elements;
+  backward(3 * bytes);
+  needs(3 * bytes, 0);
+}
+
+// One byte says which place of the window was the largest.
+void LayerCounts::max_pool(Wide in, Wide out) {
+  const Wide from = kFloat * batch_ * in, to = kFloat * batch_ * out, places = batch_ * out;
+  forward(from + to + places);
+  backward(to + places + from);
+  save(to + places);
+  needs(to + from, from + to + places);
+}
+
+void LayerCounts::average_pool(Wide in, Wide out) {
+  const Wide from = kFloat * batch_ * in, to = kFloat * batch_ * out;
+  forward(from + to);
+  backward(to + from);
+  save(to);
+  needs(to + from, from + to);
+}
+
+// The mean loss is one number, and so is its gradient, which a node makes.
+void LayerCounts::softmax_cross_entropy(Wide classes) {
+  const Wide logits = kFloat * batch_ * classes, labels = kLabel * batch_;
+  forward(2 * logits + labels + kFloat);
+  backward(kFloat);
+  backward(2 * logits + labels + kFloat);
+  save(logits);
+  needs(logits + kFloat, logits);
+}
+
+// Two slices of the tokens: what is read, and what is to be said.
+void LayerCounts::tokens(Wide length) {
+  const Wide slice = kLabel * batch_ * length;
+  kept_ += kLabel * batch_ * (length + 1 + 1);
+  forward(2 * 2 * slice);
+  save(2 * slice);
+  needs(0, slice);
+}
+
+// Only the rows that are named are read, but the gradient has all.
+void LayerCounts::embedding(Wide vocabulary, Wide width, Wide length) {
+  const Wide ids = kLabel * batch_ * length, out = kFloat * batch_ * length * width,
+             table = kFloat * vocabulary * width;
+  parameter(vocabulary * width);
+  forward(ids + 2 * out);
+  backward(out + ids + table);
+  save(out);
+  needs(out, ids + out);
+}
+
+void LayerCounts::recurrent(const Cell& cell, Wide inputs, Wide hidden, Wide length) {
+  const Wide steps = batch_ * length, in = kFloat * steps * inputs, out = kFloat * steps * hidden,
+             rows = cell.gates * hidden, bias = kFloat * rows, weights = kFloat * rows * (inputs + hidden),
+             kept = options_.training && cell.keeps_gates ? kFloat * steps * rows + out : 0,
+             flops = 2 * steps * rows * (inputs + hidden);
+  parameter(rows * (inputs + hidden) + rows);
+  forward_flops_ += flops;
+  backward_flops_ += 2 * flops;
+  forward(in + weights + bias + out + kept);
+  backward(out + in + weights + out + kept + weights + bias + in);
+  save(out + kept);
+  needs(out + in, in + out);
+}
+
+// Moves nothing; yet it is a value of its own.
+void LayerCounts::reshape(Wide elements) {
+  const Wide bytes = kFloat * batch_ * elements;
+  save(bytes);
+  needs(2 * bytes, 2 * bytes);
+}
+
+void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
+  const Wide logits = kFloat * batch_ * length * vocabulary, labels = kLabel * batch_ * length,
+             lengths = kLabel * batch_;
+  forward(2 * logits + labels + lengths + kFloat);
+  backward(kFloat);
+  backward(2 * logits + labels + lengths + kFloat);
+  save(logits);
+  needs(logits + kFloat, logits + labels);
+}
+
+Counts LayerCounts::finish() const {
+  const Wide parameters = kFloat * parameters_, slots = options_.slots;
+  const Wide state = options_.training ? parameters * (2 + slots) : parameters;
+  const Wide update = options_.training ? parameters * (3 + 2 * slots) : 0;
+  return {.parameters = narrow(parameters_),
+          .forward_flops = narrow(forward_flops_),
+          .backward_flops = options_.training ? narrow(backward_flops_) : 0,
+          .compulsory_bytes = narrow(bytes_ + update),
+          .saved_bytes = narrow(saved_),
+          .peak_bytes = narrow(state + kept_ + saved_ + transient_)};
+}
+
+namespace {
+
+using graph::Graph;
+using graph::Role;
+using graph::Value;
+using graph::ValueId;
+
+bool is_persistent(const Graph& graph, const Value& value) {
+  if (value.role != Role::intermediate) return true;
+  return value.gradient_of != graph::kNone && graph.value(value.gradient_of).role == Role::parameter;
+}
+
+std::vector<bool> saved_values(const Graph& graph) {
+  std::vector<bool> saved(graph.values().size(), false);
+  for (const graph::Node& reader : graph.nodes()) {
+    if (reader.phase != graph::Phase::backward) continue;
+    for (const ValueId input : reader.inputs) {
+      const graph::NodeId producer = graph.value(input).producer;
+      if (producer != graph::kNone && graph.node(producer).phase == graph::Phase::forward)
+        saved[static_cast<std::size_t>(input)] = true;
+    }
+  }
+  return saved;
+}
+
+std::int64_t peak_bytes(const Graph& graph) {
+  const std::vector<bool> saved = saved_values(graph);
+  std::vector<bool> apart(saved.size());  // not only while one node runs
+  std::int64_t kept = 0, most = 0;
+  std::vector<bool> output(saved.size(), false);
+  for (const ValueId value : graph.outputs()) output[static_cast<std::size_t>(value)] = true;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const Value& value = graph.values()[i];
+    apart[i] = saved[i] || output[i] || is_persistent(graph, value);
+    if (apart[i]) kept += value.type.bytes();
+  }
+  for (const graph::Node& node : graph.nodes()) {
+    std::vector<ValueId> touched = node.inputs;
+    touched.insert(touched.end(), node.outputs.begin(), node.outputs.end());
+    std::sort(touched.begin(), touched.end());
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+    std::int64_t bytes = 0;
+    for (const ValueId value : touched)
+      if (!apart[static_cast<std::size_t>(value)]) bytes += graph.value(value).type.bytes();
+    most = std::max(most, bytes);
+  }
+  return kept + most;
+}
+
+}  // namespace
+
+Counts count_graph(const Graph& graph) {
+  const graph::Cost forward = graph::total_cost(graph, graph::Phase::forward),
+                    backward = graph::total_cost(graph, graph::Phase::backward);
+  return {.parameters = graph::parameter_count(graph),
+          .forward_flops = forward.flops,
+          .backward_flops = backward.flops,
+          .compulsory_bytes = graph::total_cost(graph).bytes_moved,
+          .saved_bytes = graph::total_bytes_saved(graph),
+          .peak_bytes = peak_bytes(graph)};
+}
+
+}  // namespace trainyard::networks::generator

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "networks/builder.h"
+#include "networks/generator/generator.h"
+
+namespace trainyard::networks {
+
+struct NetworkInfo {
+  std::string name;
+  std::string family;
+  std::string description;
+  Shape input;             // (channel, row, column), or one dimension; of sequences: their length
+  int classes;             // of sequences: the vocabulary
+  std::string preprocess;  // what turns an image of the data set into the input; empty: it reads no images
+  // images (N, input) -> logits (N, classes); null: it is generated
+  graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes) = nullptr;
+  const generator::Generator* generator = nullptr;  // of a network that has parameters
+
+  bool reads_sequences() const { return generator != nullptr && generator->sequence != nullptr; }
+};
+
+// Each family describes its networks in its own file; zoo.cpp joins them.
+std::vector<NetworkInfo> alexnet_networks();
+std::vector<NetworkInfo> cifarnet_networks();
+std::vector<NetworkInfo> cnn_networks();
+std::vector<NetworkInfo> deepmnist_networks();
+std::vector<NetworkInfo> densenet_networks();
+std::vector<NetworkInfo> fc_networks();
+std::vector<NetworkInfo> googlenet_networks();
+std::vector<NetworkInfo> inception3_networks();
+std::vector<NetworkInfo> inception4_networks();
+std::vector<NetworkInfo> inception_resnet_networks();
+std::vector<NetworkInfo> lenet_networks();
+std::vector<NetworkInfo> mix_networks();
+std::vector<NetworkInfo> mobilenet_networks();
+std::vector<NetworkInfo> overfeat_networks();
+std::vector<NetworkInfo> resnet_networks();
+std::vector<NetworkInfo> resnet_cifar_networks();
+std::vector<NetworkInfo> rnn_networks();
+std::vector<NetworkInfo> trivial_networks();
+std::vector<NetworkInfo> vgg_networks();
+
+}  // namespace trainyard::networks

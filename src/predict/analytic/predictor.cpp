@@ -1,0 +1,51 @@
+#include "predict/analytic/predictor.h"
+
+#include "base/error.h"
+#include "predict/runs/network_work.h"
+
+namespace trainyard::predict {
+
+JobDescription describe(const TableRun& run, const Device& device) {
+  return {.network = run.network,
+          .batch = run.batch,
+          .classes = run.classes,
+          .optimizer = run.optimizer,
+          .device = device,
+          .steps = run.steps(),
+          .precision = run.precision,
+          .with_start = run.with_start,
+          .parameters = run.parameters};
+}
+
+namespace {
+
+class TimePredictor : public Predictor {
+ public:
+  explicit TimePredictor(TimeModel model) : model_(std::move(model)) {}
+
+  std::vector<Prediction> predict(std::span<const JobDescription> jobs) override {
+    std::vector<Prediction> made;
+    for (const JobDescription& job : jobs) {
+      if (job.precision != backend::Precision::f32)
+        fail(ErrorKind::config, "precision '{}': this model has seen f32 alone", name(job.precision));
+      made.push_back(predict::predict(
+          model_, works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters),
+          model_.find(job.device.name, {job.device}), job.steps, job.with_start));
+    }
+    return made;
+  }
+
+  std::vector<Device> devices() const override { return model_.seen_devices(); }
+
+ private:
+  TimeModel model_;
+  WorkCache works_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_predictor(TimeModel model) {
+  return std::make_unique<TimePredictor>(std::move(model));
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/analytic/time_model.h"
+#include "predict/runs/run_table.h"
+
+namespace trainyard::predict {
+
+// A training run to predict.
+struct JobDescription {
+  std::string network;  // of the zoo, or as tables spell it
+  std::int64_t batch = 1;
+  int classes = 0;  // 0: the network's own
+  ops::Rule optimizer = ops::Rule::sgd;
+  Device device;     // a model that has seen it goes by its name
+  double steps = 1;  // with those of a warm-up
+  backend::Precision precision = backend::Precision::f32;
+  bool with_start = true;                   // seconds of the whole process, not of its steps alone
+  networks::generator::Given parameters{};  // of a generated network
+};
+
+// The same run on a device.
+JobDescription describe(const TableRun& run, const Device& device);
+
+// What a model of any kind can be asked. Networks are made once and kept, so one thread at a time asks.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+
+  // In the order of the jobs. Error (config) names an unknown network, and a precision the model does not
+  // know.
+  virtual std::vector<Prediction> predict(std::span<const JobDescription> jobs) = 0;
+  virtual std::vector<Device> devices() const = 0;  // that it has seen
+
+  Prediction predict(const JobDescription& job) { return predict(std::span(&job, 1)).front(); }
+};
+
+std::unique_ptr<Predictor> make_predictor(TimeModel model);
+
+}  // namespace trainyard::predict

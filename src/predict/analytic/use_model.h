@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "predict/analytic/time_model.h"
+#include "predict/runs/json_members.h"
+#include "predict/runs/model_container.h"
+#include "predict/runs/run_table.h"
+
+namespace trainyard::predict {
+
+// Where a run stands for its use of resources: as for its time, and how long it is, since what comes before
+// the first step counts.
+inline constexpr std::size_t kUseDimensions = kPlaceDimensions + 1;
+using UsePlace = std::array<double, kUseDimensions>;
+UsePlace use_place(const Place& place, double seconds);
+
+// What was measured of a run, with resources by the names that predictions have.
+struct UseSample {
+  UsePlace place;
+  std::string device;
+  std::vector<ResourceUse> use;
+};
+
+double logit_of_share(double share);  // finite: 0 and 1 are taken a little inwards
+double share_of_logit(double logit);
+// NaN where it is not known.
+double share_in(const std::vector<ResourceUse>& use, const std::string& resource, bool peak);
+
+inline constexpr std::size_t kMostUseRows = 1500;  // taken evenly from more: a fit takes their third power
+
+// Shares of a run's time in which resources are in bursts or near their limits: the mean over the device's
+// runs, and as logits a Gaussian process over places. Far from all runs it is the mean.
+class UseModel {
+ public:
+  // What a share is of: "gpu_util burst". Idle is the rest beside bursts.
+  struct Output {
+    std::string resource;
+    bool peak = false;
+
+    friend bool operator==(const Output&, const Output&) = default;
+  };
+  struct Row {
+    UsePlace place;
+    std::vector<double> weights;  // of each output; 0 where the run did not say it
+  };
+  struct DeviceMeans {
+    std::string device;          // empty: over all devices
+    std::vector<double> shares;  // of each output
+  };
+
+  UseModel() = default;
+  // As it was fitted. REQUIRES: as many weights and shares as outputs; the first means are over all devices.
+  UseModel(std::vector<Output> outputs, std::vector<DeviceMeans> means, std::vector<Row> rows);
+
+  // From samples, and beside them what `base` was made from. Shares that are NaN are not known.
+  static UseModel fit(const std::vector<UseSample>& samples, const UseModel* base);
+  // The means alone.
+  static UseModel fit_means(const std::vector<UseSample>& samples, const UseModel* base);
+
+  // NaN where no run said it; empty where none said anything.
+  std::vector<ResourceUse> at(const UsePlace& place, std::string_view device) const;
+  std::vector<ResourceUse> usual(std::string_view device) const;            // the means alone
+  std::vector<ResourceUse> named(const std::vector<double>& shares) const;  // one for each output
+
+  const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<DeviceMeans>& means() const { return means_; }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  const DeviceMeans& means_of(std::string_view device) const;
+
+  std::vector<Output> outputs_;
+  std::vector<DeviceMeans> means_;
+  std::vector<Row> rows_;
+};
+
+// What any kind of model stores of the use of resources: a JSON object, as text, and two tensors.
+// docs/formats/prediction-model.md.
+std::string use_to_json(const UseModel& use);
+std::vector<ModelTensor> use_tensors(const UseModel& use);
+
+// Error (config) names what is missing or out of bounds.
+UseModel parse_use(const JsonMembers& members, const ModelContainer& container, const std::string& who);
+
+}  // namespace trainyard::predict

@@ -1,0 +1,156 @@
+#include "predict/runs/device.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "study/spec/yaml_reader.h"
+
+namespace trainyard::predict {
+
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
+}  // namespace
+
+// Data sheets and white papers of the maker: f32 rate at the boost clock, memory bandwidth, board power.
+const std::vector<Device>& known_devices() {
+  static const std::vector<Device> devices = {
+      {"GTX1080", 8.87e12, 320e9, 5e-6, 8 * kGiB, 20, 180, 0},
+      {"RTX2070", 7.46e12, 448e9, 5e-6, 8 * kGiB, 36, 175, 0},
+      {"TitanX", 10.97e12, 480e9, 5e-6, 12 * kGiB, 28, 250, 0},
+      {"T4", 8.1e12, 320e9, 5e-6, 16 * kGiB, 40, 70, 0},
+      {"V100", 15.7e12, 900e9, 5e-6, 16 * kGiB, 80, 300, 0},
+      {"A100", 19.5e12, 1555e9, 4e-6, 40 * kGiB, 108, 400, 0},
+      {"H100", 66.9e12, 3350e9, 3e-6, 80 * kGiB, 132, 700, 0},
+      {"H200", 66.9e12, 4800e9, 3e-6, 141e9, 132, 700, 0},
+  };
+  return devices;
+}
+
+bool same_device_name(std::string_view a, std::string_view b) { return plain_name(a) == plain_name(b); }
+
+const Device& find_device(const std::vector<Device>& devices, std::string_view name) {
+  std::string names;
+  for (const Device& device : devices) {
+    if (same_device_name(device.name, name)) return device;
+    names += (names.empty() ? "" : ", ") + device.name;
+  }
+  fail(ErrorKind::config, "unknown device '{}'; known are {}", name, names);
+}
+
+namespace {
+
+// What `probe --json` prints holds more than a device.
+bool is_probe_report(const study::YamlReader& file) {
+  const auto entries = file.entries();
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const auto& entry) { return entry.key == "provenance"; });
+}
+
+// Those of a mapping; the device keeps what it does not name.
+void set_figures(Device& device, const study::YamlReader& at) {
+  const std::vector<std::pair<const char*, double Device::*>> keys = {
+      {"flops_per_second", &Device::flops_per_second},
+      {"bytes_per_second", &Device::bytes_per_second},
+      {"launch_seconds", &Device::launch_seconds},
+      {"multiprocessors", &Device::multiprocessors},
+      {"watts", &Device::watts},
+      {"price_per_hour", &Device::price_per_hour}};
+  for (const auto& [key, at_key, value] : at.entries()) {
+    if (key == "probe") continue;
+    if (key == "memory") {
+      device.memory_bytes = static_cast<double>(value.bytes());
+      continue;
+    }
+    const auto found =
+        std::find_if(keys.begin(), keys.end(), [&key = key](const auto& row) { return row.first == key; });
+    if (found == keys.end())
+      at_key.complain(
+          fmt::format("device '{}': no figure '{}'; those are flops_per_second, bytes_per_second, "
+                      "launch_seconds, memory, multiprocessors, watts and price_per_hour",
+                      device.name, key));
+    device.*found->second = value.number(record::NumberRange::above(0));
+  }
+  if (device.flops_per_second == 0 || device.bytes_per_second == 0 || device.memory_bytes == 0 ||
+      device.multiprocessors == 0)
+    at.complain(fmt::format(
+        "device '{}' wants flops_per_second, bytes_per_second, memory and multiprocessors, or probe",
+        device.name));
+}
+
+void set_probed_figures(Device& device, const study::YamlReader& at, const std::filesystem::path& path) {
+  const study::YamlReader report = study::YamlReader::read(path);
+  bool found = false;
+  for (const auto& [key, at_key, value] : report.entries()) {
+    if (key != "devices" || !is_probe_report(report)) continue;
+    for (const auto& [model, at_model, figures] : value.entries()) set_figures(device, figures), found = true;
+  }
+  if (!found)
+    at.complain(fmt::format("'{}' holds no device that `trainyard probe --json` measured", path.string()));
+}
+
+Device read_device(const std::string& name, const study::YamlReader& at,
+                   const std::filesystem::path& folder) {
+  Device device{.name = name};
+  for (const auto& [key, at_key, value] : at.entries())
+    if (key == "probe") set_probed_figures(device, value, folder / value.text());
+  set_figures(device, at);
+  return device;
+}
+
+}  // namespace
+
+std::vector<Device> read_devices(const std::filesystem::path& path) {
+  const study::YamlReader file = study::YamlReader::read(path);
+  const bool probed = is_probe_report(file);
+  std::vector<Device> devices;
+  for (const auto& [key, at_key, value] : file.entries()) {
+    if (key == "devices")
+      for (const auto& [name, at_name, one] : value.entries())
+        devices.push_back(read_device(name, one, path.parent_path()));
+    else if (key != "slots" && !probed)  // slots are of a cluster
+      at_key.complain(
+          fmt::format("no key '{}' here; a file of devices has 'devices', a cluster 'slots' too", key));
+  }
+  if (probed && devices.empty()) file.complain("no device here; `probe --machine` measures none");
+  return devices;
+}
+
+std::string device_to_json(const Device& device) {
+  return nlohmann::ordered_json{{"name", device.name},
+                                {"flops_per_second", device.flops_per_second},
+                                {"bytes_per_second", device.bytes_per_second},
+                                {"launch_seconds", device.launch_seconds},
+                                {"memory_bytes", device.memory_bytes},
+                                {"multiprocessors", device.multiprocessors},
+                                {"watts", device.watts},
+                                {"price_per_hour", device.price_per_hour}}
+      .dump();
+}
+
+Device parse_device(const JsonMembers& members) {
+  constexpr double kMost = 1e30;
+  return {.name = members.text("name"),
+          .flops_per_second = members.number("flops_per_second", 1, kMost),
+          .bytes_per_second = members.number("bytes_per_second", 1, kMost),
+          .launch_seconds = members.number("launch_seconds", 1e-30, 1),
+          .memory_bytes = members.number("memory_bytes", 1, kMost),
+          .multiprocessors = members.number("multiprocessors", 1, 1e6),
+          .watts = members.number("watts", 0, kMost),
+          .price_per_hour = members.number("price_per_hour", 0, kMost)};
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,230 @@
+#include "predict/runs/model_container.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "tensor/tensor.h"
+
+namespace trainyard::predict {
+namespace {
+
+// Sorted: a reader must not be slow on a header of very many names.
+using ContainerJson = nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
+
+constexpr std::string_view kMagic = "TRAINYARD MODEL\n";
+constexpr std::uint32_t kContainerVersion = 2;
+constexpr std::size_t kPrefixBytes = 32;  // magic, version, checksum and bytes of the header
+constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{1} << 24;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+
+template <typename T>
+T number_at(std::span<const std::byte> file, std::size_t at) {
+  T value;
+  std::memcpy(&value, file.data() + at, sizeof value);
+  return value;
+}
+
+// The bytes of a tensor, and of which type.
+struct RawTensor {
+  const void* data;
+  std::size_t bytes;
+  DType dtype;
+};
+RawTensor raw(const ModelTensor& tensor) {
+  return std::visit(
+      [](const auto& numbers) -> RawTensor {
+        using T = typename std::decay_t<decltype(numbers)>::value_type;
+        return {numbers.data(), numbers.size() * sizeof(T), DTypeOf<T>::value};
+      },
+      tensor.numbers);
+}
+
+// Values are destroyed and written by calls a level.
+bool limit_depth(int depth, ContainerJson::parse_event_t, ContainerJson&) {
+  constexpr int kDeepest = 16;
+  if (depth > kDeepest) throw std::invalid_argument("nested too deeply");
+  return true;
+}
+
+// Whole and not negative; numbers with a point could not be cast whatever they are.
+std::int64_t whole(const ContainerJson& json, std::int64_t most) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+    throw std::invalid_argument(fmt::format("a number is not whole, from 0 to {}", most));
+  return json.get<std::int64_t>();
+}
+
+struct Header {
+  ContainerJson json;
+  std::size_t end = 0;  // where tensors begin
+};
+
+Header read_header(std::span<const std::byte> file, const std::string& who) {
+  if (!file.empty() && (file[0] == std::byte{'{'} || file[0] == std::byte{'['}))
+    fail(ErrorKind::config, "'{}': is JSON, as models of time were once; `predict fit` makes a new one", who);
+  if (file.size() < kPrefixBytes || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0)
+    fail(ErrorKind::config, "'{}': is no model file", who);
+  if (const auto version = number_at<std::uint32_t>(file, 16); version != kContainerVersion)
+    fail(ErrorKind::config, "'{}': version {} of a model file, {} expected", who, version, kContainerVersion);
+  const auto bytes = number_at<std::uint64_t>(file, 24);
+  if (bytes > kMostHeaderBytes)
+    fail(ErrorKind::config, "'{}': is damaged: its header would have {} bytes", who, bytes);
+  if (bytes > file.size() - kPrefixBytes) fail(ErrorKind::config, "'{}': is cut short in its header", who);
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + kPrefixBytes,
+                              static_cast<std::size_t>(bytes));
+  if (crc32c(text.data(), text.size()) != number_at<std::uint32_t>(file, 20))
+    fail(ErrorKind::config, "'{}': is damaged: checksum mismatch in its header", who);
+  return {ContainerJson::parse(text, limit_depth), kPrefixBytes + text.size()};
+}
+
+// Takes tensors one after the other from the bytes behind the header.
+class TensorReader {
+ public:
+  explicit TensorReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  ModelTensor next(const ContainerJson& json) {
+    ModelTensor tensor;
+    tensor.name = json.at("name");
+    if (!names_.insert(tensor.name).second) throw std::invalid_argument("two tensors '" + tensor.name + "'");
+    const ContainerJson& shape = json.at("shape");
+    if (!shape.is_array() || shape.size() > Shape::kMaxRank)
+      throw std::invalid_argument("a tensor of too many dimensions");
+    std::int64_t most = 1;  // elements, were no dimension zero
+    for (const ContainerJson& dim : shape) {
+      const std::int64_t size = whole(dim, kMostElements);
+      if (size > 0 && most > kMostElements / size) throw std::invalid_argument("an impossible shape");
+      tensor.shape.append(size);
+      most *= std::max<std::int64_t>(size, 1);
+    }
+    const std::int64_t elements = tensor.shape.elements();
+    const std::string dtype = json.at("dtype");
+    const auto sum =
+        static_cast<std::uint32_t>(whole(json.at("crc32c"), std::numeric_limits<std::uint32_t>::max()));
+    if (dtype == name(DType::f32))
+      tensor.numbers = take<float>(tensor.name, static_cast<std::size_t>(elements), sum);
+    else if (dtype == name(DType::f64))
+      tensor.numbers = take<double>(tensor.name, static_cast<std::size_t>(elements), sum);
+    else
+      throw std::invalid_argument("unknown dtype '" + dtype + "'");
+    return tensor;
+  }
+  std::size_t left() const { return bytes_.size(); }
+
+ private:
+  template <typename T>
+  std::vector<T> take(const std::string& name, std::size_t count, std::uint32_t sum) {
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes > bytes_.size())
+      throw std::invalid_argument(
+          fmt::format("cut short: tensor '{}' has {} bytes, {} are left", name, bytes, bytes_.size()));
+    if (crc32c(bytes_.data(), bytes) != sum)
+      throw std::invalid_argument("checksum mismatch in tensor '" + name + "'");
+    std::vector<T> numbers(count);
+    if (bytes > 0) std::memcpy(numbers.data(), bytes_.data(), bytes);
+    bytes_ = bytes_.subspan(bytes);
+    return numbers;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+const ModelTensor* ModelContainer::find(const std::string& name) const {
+  for (const ModelTensor& tensor : tensors)
+    if (tensor.name == name) return &tensor;
+  return nullptr;
+}
+
+std::span<const double> ModelContainer::rows(const std::string& name, std::int64_t columns,
+                                             std::int64_t most_rows, const std::string& who) const {
+  const ModelTensor* tensor = find(name);
+  if (tensor == nullptr) fail(ErrorKind::config, "'{}': tensor '{}' is missing", who, name);
+  const std::vector<double>* numbers = tensor->as<double>();
+  const Shape& shape = tensor->shape;
+  if (numbers == nullptr || shape.rank() != 2 || shape[1] != columns || shape[0] > most_rows)
+    fail(ErrorKind::config, "'{}': tensor '{}' is {} of {}, wants f64, at most {} rows of {}", who, name,
+         shape.to_string(), numbers == nullptr ? "f32" : "f64", most_rows, columns);
+  if (!std::all_of(numbers->begin(), numbers->end(), [](double x) { return std::isfinite(x); }))
+    fail(ErrorKind::config, "'{}': tensor '{}' has a number that is not finite", who, name);
+  return *numbers;
+}
+
+void want_schema(const ModelContainer& model, const char* schema, int version, const std::string& who) {
+  if (model.schema != schema)
+    fail(ErrorKind::config, "'{}': a model of kind '{}', wants '{}'", who, model.schema, schema);
+  if (model.version != version)
+    fail(ErrorKind::config, "'{}': version {} of a '{}', {} expected; `predict fit` makes one of today's",
+         who, model.version, schema, version);
+}
+
+void write_model_container(const std::filesystem::path& path, const ModelContainer& model) {
+  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+  for (const ModelTensor& tensor : model.tensors) {
+    const RawTensor bytes = raw(tensor);
+    TRAINYARD_CHECK(bytes.bytes == static_cast<std::size_t>(tensor.shape.elements()) * size_of(bytes.dtype));
+    tensors.push_back({{"name", tensor.name},
+                       {"dtype", name(bytes.dtype)},
+                       {"shape", std::vector(tensor.shape.begin(), tensor.shape.end())},
+                       {"crc32c", crc32c(bytes.data, bytes.bytes)}});
+  }
+  const std::string header =
+      nlohmann::ordered_json{{"schema", model.schema},
+                             {"version", model.version},
+                             {"model", nlohmann::ordered_json::parse(model.description)},
+                             {"tensors", tensors}}
+          .dump() +
+      "\n";
+  TRAINYARD_CHECK(header.size() <= kMostHeaderBytes);
+  const std::uint32_t version[] = {kContainerVersion, crc32c(header.data(), header.size())};
+  const std::uint64_t header_bytes = header.size();
+  AtomicFile file(path);
+  file.write(kMagic);
+  file.write(version, sizeof version);
+  file.write(&header_bytes, sizeof header_bytes);
+  file.write(header);
+  for (const ModelTensor& tensor : model.tensors) file.write(raw(tensor).data, raw(tensor).bytes);
+  file.commit();
+}
+
+ModelContainer parse_model_container(std::span<const std::byte> file, const std::string& who) {
+  try {
+    const Header header = read_header(file, who);
+    ModelContainer model;
+    model.schema = header.json.at("schema");
+    model.version = static_cast<int>(whole(header.json.at("version"), std::numeric_limits<int>::max()));
+    const ContainerJson& description = header.json.at("model");
+    if (!description.is_object()) throw std::invalid_argument("its model is no object");
+    model.description = description.dump();
+    TensorReader reader(file.subspan(header.end));
+    for (const ContainerJson& tensor : header.json.at("tensors"))
+      model.tensors.push_back(reader.next(tensor));
+    if (reader.left() > 0)
+      throw std::invalid_argument(fmt::format("too long: {} bytes behind its tensors", reader.left()));
+    return model;
+  } catch (const ContainerJson::parse_error&) {
+    fail(ErrorKind::config, "'{}': is damaged: its header is no whole JSON", who);
+  } catch (const ContainerJson::exception& error) {
+    fail(ErrorKind::config, "'{}': is damaged: {}", who, error.what());
+  } catch (const std::invalid_argument& error) {
+    fail(ErrorKind::config, "'{}': is damaged: {}", who, error.what());
+  }
+}
+
+ModelContainer read_model_container(const std::filesystem::path& path) {
+  return parse_model_container(read_file(path), path.string());
+}
+
+}  // namespace trainyard::predict

@@ -1,0 +1,219 @@
+#include "predict/runs/run_set.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "data/get/gzip_file.h"
+#include "networks/zoo/zoo.h"
+#include "predict/runs/network_work.h"
+#include "predict/runs/run_table.h"
+#include "record/run_record.h"
+
+namespace trainyard::predict {
+
+namespace {
+
+constexpr double kBenchWarmupSteps = 5;  // where `bench` is not told otherwise
+
+// The word behind an option, or after its `=`.
+std::string option_in(const std::string& program, const std::string& option) {
+  std::istringstream words(program);
+  for (std::string word; words >> word;) {
+    if (word == option) return words >> word ? word : "";
+    if (word.starts_with(option + "=")) return word.substr(option.size() + 1);
+  }
+  return "";
+}
+
+double whole_option(const std::string& program, const std::string& option, double otherwise) {
+  const std::string word = option_in(program, option);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && end == word.data() + word.size() && value >= 0 ? static_cast<double>(value)
+                                                                                : otherwise;
+}
+
+std::vector<ResourceUse> profiled_use(const std::string& profile) {
+  const nlohmann::json json = nlohmann::json::parse(profile, nullptr, false);
+  std::vector<ResourceUse> use;
+  if (!json.is_object() || !json.contains("signals") || !json["signals"].is_array()) return use;
+  for (const nlohmann::json& signal : json["signals"]) {
+    const auto share = [&](const char* key) {
+      const auto at = signal.find(key);
+      const double value = at != signal.end() && at->is_number() ? at->get<double>() : std::nan("");
+      return value >= 0 && value <= 1 ? value : std::nan("");
+    };
+    if (!signal.is_object() || !signal.contains("signal") || !signal["signal"].is_string()) continue;
+    const std::string name = signal["signal"];
+    if (resource_key(name) != name)  // one of those that predictions speak of
+      use.push_back({name, share("burst_share"), share("idle_share"), share("peak_share")});
+  }
+  return use;
+}
+
+}  // namespace
+
+std::optional<TableRun> run_of_profile(const record::RunRecord& record, const std::string& device) {
+  const auto asked = record.asked.find("program");
+  if (asked == record.asked.end() || record.status != record::Status::ok) return std::nullopt;
+  const std::string program = record::to_text(asked->second);
+  const double steps = whole_option(program, "--steps", 0), batch = whole_option(program, "--batch", 0);
+  const double seconds = record.figure_or("seconds", 0);
+  const std::string on = device.empty() ? option_in(program, "--device") : device;
+  TableRun run{.device = on.empty() ? "cpu" : on, .network = option_in(program, "--network")};
+  if (run.network.empty() || batch < 1 || steps < 1 || !(seconds > 0)) return std::nullopt;
+  const std::string optimizer = option_in(program, "--optimizer");
+  if (!optimizer.empty()) run.optimizer = optimizer_named(optimizer);
+  run.batch = static_cast<std::int64_t>(batch);
+  run.epochs = steps;
+  run.images_per_epoch = batch;
+  const bool bench = program.find(" bench ") != std::string::npos;
+  run.warmup_steps = whole_option(program, "--warmup", bench ? kBenchWarmupSteps : 0);
+  run.seconds = seconds;
+  const auto profile = record.details.find("profile");
+  if (profile != record.details.end()) run.use = profiled_use(profile->second);
+  return run;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_record_a_line(const fs::path& path) {
+  return path.extension() == ".jsonl" || (path.extension() == ".gz" && path.stem().extension() == ".jsonl");
+}
+
+std::string unpacked_text(const fs::path& path) {
+  constexpr std::size_t kPiece = 1 << 20, kMost = std::size_t{1} << 32;
+  data::GzipFile file(path);
+  std::string text;
+  for (std::size_t read = kPiece; read == kPiece;) {
+    if (text.size() >= kMost) fail(ErrorKind::config, "'{}': more than 4 GiB of records", path.string());
+    text.resize(text.size() + kPiece);
+    read = file.read(text.data() + text.size() - kPiece, kPiece);
+    text.resize(text.size() - kPiece + read);
+  }
+  return text;
+}
+
+void read_lines(const fs::path& path, std::vector<record::RunRecord>& records) {
+  const std::string text = unpacked_text(path);
+  int line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    ++line;
+    try {
+      if (end > begin) records.push_back(record::run_record_from_json({text.data() + begin, end - begin}));
+    } catch (const Error& error) {
+      fail(ErrorKind::config, "'{}' line {}: {}", path.string(), line, error.what());
+    }
+    begin = end + 1;
+  }
+}
+
+std::vector<fs::path> record_files(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(path))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  if (files.empty()) fail(ErrorKind::config, "{}: no record files in this folder", path.string());
+  return files;
+}
+
+}  // namespace
+
+RunTable read_runs(const fs::path& path, const std::string& device_of_records) {
+  std::vector<record::RunRecord> records;
+  if (holds_record_a_line(path))
+    read_lines(path, records);
+  else if (fs::is_directory(path) || path.extension() == ".json")
+    for (const fs::path& file : record_files(path)) records.push_back(record::read_run_record(file));
+  else
+    return read_run_csv(path);
+  return table_of_records(records, device_of_records, path.string());
+}
+
+namespace {
+
+constexpr double kImpossible = 4;  // times the peak, whatever the algorithm
+
+// A record says itself how its run ended.
+bool is_impossible(const TableRun& run, const NetworkWork& work, const Device& device) {
+  return run.with_start && run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
+}
+
+class WorkList {
+ public:
+  explicit WorkList(std::vector<NetworkWork>& works) : works_(works) {}
+
+  std::size_t add(const NamedNetwork& network, const TableRun& run) {
+    const auto key = std::tuple(network.network, run.batch, run.classes, run.optimizer, run.parameters);
+    const auto [at, fresh] = positions_.try_emplace(key, works_.size());
+    if (fresh)
+      works_.push_back(work_of({.network = network.network,
+                                .batch = run.batch,
+                                .classes = run.classes,
+                                .input = network.input,
+                                .optimizer = run.optimizer,
+                                .parameters = run.parameters}));
+    return at->second;
+  }
+
+ private:
+  std::vector<NetworkWork>& works_;
+  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, std::size_t>
+      positions_;
+};
+
+}  // namespace
+
+std::vector<std::string> RunSet::networks() const {
+  std::vector<std::string> names;
+  for (const Row& row : rows)
+    if (std::find(names.begin(), names.end(), row.run.network) == names.end())
+      names.push_back(row.run.network);
+  return names;
+}
+
+RunSet prepare_runs(const RunTable& table, const std::vector<Device>& devices, bool skip_unknown) {
+  RunSet set;
+  WorkList works(set.works);
+  for (const TableRun& given : table.runs) {
+    RunSet::Row row{given, given.network};
+    const auto position = [&]() -> std::size_t {
+      const Device& device = find_device(devices, given.device);
+      const auto at = std::find(set.devices.begin(), set.devices.end(), device);
+      if (at != set.devices.end()) return static_cast<std::size_t>(at - set.devices.begin());
+      set.devices.push_back(device);
+      return set.devices.size() - 1;
+    };
+    try {
+      const NamedNetwork network = named_network(given.network);
+      row.device = position();
+      row.run.device = set.devices[row.device].name;
+      row.run.network = network.network;
+      row.work = works.add(network, given);
+    } catch (const Error& error) {
+      if (!skip_unknown) fail(ErrorKind::config, "{}: {}", table.source, error.what());
+      ++set.skipped[find_named_network(given.network) ? given.device : given.network];
+      continue;
+    }
+    if (is_impossible(row.run, set.work(row), set.devices[row.device])) row.run.end = RunEnd::oom;
+    set.rows.push_back(std::move(row));
+  }
+  if (set.rows.empty())
+    fail(ErrorKind::config, "{}: no run of a known network on a known device", table.source);
+  return set;
+}
+
+std::string family_of(const std::string& network) { return networks::find_network(network).family; }
+
+}  // namespace trainyard::predict

@@ -1,0 +1,255 @@
+#include "ps/server/lead.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace trainyard::ps {
+
+void Lead::begin(double now) {
+  active_ = true;
+  batches_.emplace(options_.batches, host_.ledger());
+  began_ = now;
+  short_since_ = now;
+  // A lead that was started again: the run is not at its beginning.
+  if (!started_once_ && host_.ledger().gradients() > 0) {
+    started_once_ = true;
+    were_in_ = options_.workers;
+  }
+  admit_who_waits();
+}
+
+void Lead::suspend(double now) {
+  if (is_active() || suspended_ == 0) suspended_ = now;
+  if (started_) were_in_ = live_workers();
+  active_ = started_ = false;
+  members_.clear();
+  waiting_.clear();
+  committed_.clear();
+}
+
+Lead::Member* Lead::find(int worker, std::uint32_t epoch) {
+  const auto found = members_.find(worker);
+  return found != members_.end() && found->second.epoch == epoch ? &found->second : nullptr;
+}
+
+void Lead::seen(int server, int worker) {
+  waiting_[worker].insert(server);
+  admit_when_seen(worker);
+}
+
+void Lead::admit_when_seen(int worker) {
+  if (!is_active() || static_cast<int>(waiting_[worker].size()) < options_.servers) return;
+  // A process that comes again is believed to have lost the old connection, known here or not.
+  if (members_.contains(worker)) remove(worker, "another process joined in its place", false);
+  // Its last gradient waits for others of its round: whether it counts is known when they are there.
+  const auto last = committed_.find(worker);
+  if (last != committed_.end() &&
+      last->second > host_.ledger().next_clock(static_cast<std::uint32_t>(worker)))
+    return;
+  waiting_.erase(worker);
+  admit(worker);
+}
+
+void Lead::admit_who_waits() {
+  for (const auto& [worker, servers] : std::map(waiting_)) admit_when_seen(worker);
+}
+
+void Lead::admit(int worker) {
+  const std::uint64_t clock = host_.ledger().next_clock(static_cast<std::uint32_t>(worker));
+  members_[worker] = {.epoch = ++epochs_, .clock = clock};
+  host_.happen({.kind = Event::Kind::admit,
+                .worker = static_cast<std::uint32_t>(worker),
+                .epoch = epochs_,
+                .clock = clock});
+  if (finished_) return host_.send_done(worker);
+  start_when_enough(false);
+}
+
+// After a fault those who were in are waited for, but not for ever.
+void Lead::start_when_enough(bool late) {
+  if (started_) return;
+  const int wanted = !started_once_ ? options_.workers : std::max(were_in_, 1);
+  const bool enough = live_workers() >= wanted || (late && live_workers() >= options_.least_workers);
+  if (!enough || live_workers() == 0) return;
+  started_ = started_once_ = true;
+  host_.happen({.kind = Event::Kind::start});
+}
+
+void Lead::lost(int server, int worker, std::uint32_t epoch, const std::string& reason, bool may_return) {
+  if (epoch == 0) {
+    const auto found = waiting_.find(worker);
+    if (found != waiting_.end()) found->second.erase(server);
+    return;
+  }
+  if (find(worker, epoch) != nullptr) remove(worker, reason, may_return);
+}
+
+void Lead::remove(int worker, const std::string& reason, bool may_return) {
+  const std::uint32_t epoch = members_.at(worker).epoch;
+  members_.erase(worker);
+  batches_->take_back(worker);
+  host_.happen({.kind = Event::Kind::remove,
+                .worker = static_cast<std::uint32_t>(worker),
+                .epoch = epoch,
+                .may_return = may_return,
+                .reason = reason});
+}
+
+void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t clock,
+                    std::optional<std::uint32_t> bad_key) {
+  Member* member = find(worker, epoch);
+  // What comes when all is over counts no more: it was said how much does.
+  if (member == nullptr || member->clock != clock || finished_) return;
+  if (bad_key)
+    return remove(worker,
+                  fmt::format("its gradient of step {} is not finite, first in key {}", clock, *bad_key),
+                  false);
+  member->prepared.insert(server);
+  if (static_cast<int>(member->prepared.size()) < options_.servers) return;
+  member->prepared.clear();
+  member->computing = false;
+  committed_[worker] = ++member->clock;
+  const std::int64_t batch = batches_->use(worker);
+  host_.happen({.kind = Event::Kind::commit,
+                .worker = static_cast<std::uint32_t>(worker),
+                .epoch = epoch,
+                .clock = clock,
+                .batch = batch});
+}
+
+void Lead::release(int worker) {
+  const auto found = members_.find(worker);
+  if (found != members_.end()) found->second.parked = true;
+}
+
+void Lead::settle() {
+  if (!is_active()) return;
+  admit_who_waits();
+  if (finished_) return;
+  for (bool changed = started_ && !halted_; changed;) {
+    changed = false;
+    for (auto& [worker, member] : members_) changed = go_on(worker, member) || changed;
+  }
+  // Who the mode holds back may wait for one that is not let go on any more.
+  const bool any_computes = std::any_of(members_.begin(), members_.end(),
+                                        [](const auto& member) { return member.second.computing; });
+  if ((halted_ && !any_computes) || batches_->all_used()) finish("");
+}
+
+// Whether something was done for it.
+bool Lead::go_on(int worker, Member& member) {
+  const Event about{.worker = static_cast<std::uint32_t>(worker), .epoch = member.epoch};
+  if (member.resting) {
+    if (!batches_->any_free()) return false;
+    member.resting = false;
+    Event event = about;
+    event.kind = Event::Kind::resume;
+    host_.happen(event);
+    return true;
+  }
+  if (!member.parked) return false;
+  member.parked = false;
+  if (batches_->lent_to(worker).empty()) {
+    const std::optional<std::int64_t> batch = batches_->lend(worker);
+    if (!batch) {
+      member.resting = true;
+      Event event = about;
+      event.kind = Event::Kind::rest;
+      host_.happen(event);
+      return true;
+    }
+    host_.lend(worker, *batch);
+  }
+  member.computing = true;
+  host_.send_weights(worker);
+  return true;
+}
+
+void Lead::lend_ahead() {
+  if (!is_active() || finished_ || halted_ || !started_) return;
+  for (const auto& [worker, member] : members_)
+    while (member.computing && static_cast<int>(batches_->lent_to(worker).size()) < kAhead) {
+      const std::optional<std::int64_t> batch = batches_->lend(worker);
+      if (!batch) return;
+      host_.lend(worker, *batch);
+    }
+}
+
+void Lead::halt() { halted_ = true; }
+
+void Lead::finish(const std::string& failure) {
+  if (finished_) return;
+  finished_ = true;
+  for (const auto& [worker, member] : members_) host_.send_done(worker);
+  host_.finished(failure);
+}
+
+void Lead::look_at_time(double now) {
+  if (!is_active()) return give_up_on_servers(now);
+  if (finished_) return;
+  start_when_enough(started_once_ && now - began_ > options_.patience_seconds / 4);
+  if (live_workers() >= options_.least_workers && started_) short_since_ = now;
+  if (now - short_since_ < options_.patience_seconds) return;
+  finish(fmt::format("{} of at least {} workers are there, for {:.0f} s", live_workers(),
+                     started_once_ ? options_.least_workers : options_.workers, options_.patience_seconds));
+}
+
+// Also when all is done: what it reached is still to be asked of every server.
+void Lead::give_up_on_servers(double now) {
+  if (suspended_ == 0 || now - suspended_ <= options_.patience_seconds || gave_up_) return;
+  finished_ = gave_up_ = true;
+  host_.finished(fmt::format("a server is missing, for {:.0f} s", options_.patience_seconds));
+}
+
+namespace transport = comm::transport;
+using transport::Frame;
+
+void LeadLink::call(const transport::Address& lead) {
+  call_ = transport::call(
+      loop_, lead, &key_,
+      {.role = static_cast<std::uint8_t>(Role::server), .id = static_cast<std::uint32_t>(server_)}, {},
+      [this](std::unique_ptr<transport::Connection> connection) {
+        peer_ = std::make_unique<Peer>(
+            std::move(connection),
+            [this](const Frame& frame, std::span<const std::byte> payload) {
+              owner_.heard_from_lead(frame, payload);
+            },
+            [this](const std::string& reason) { owner_.lead_is_lost(reason); });
+        owner_.lead_is_here();
+      },
+      [this, lead](const std::string&) { retry_ = loop_.after(0.1, [this, lead] { call(lead); }); });
+}
+
+void LeadLink::agree() {
+  agreed_ = true;
+  say({.kind = wire(Kind::agreed)});
+}
+
+void LeadLink::seen(int worker) {
+  if (is_here() && agreed_) say({.kind = wire(Kind::seen), .key = static_cast<std::uint32_t>(worker)});
+}
+
+void LeadLink::lost(int worker, std::uint32_t epoch, const std::string& reason, bool may_return) {
+  if (!is_here() || !agreed_) return;
+  const std::span<const std::byte> words = bytes_of(reason);
+  say({.kind = wire(Kind::lost),
+       .flags = may_return ? kReturn : std::uint16_t{0},
+       .epoch = epoch,
+       .key = static_cast<std::uint32_t>(worker)},
+      {words.begin(), words.end()});
+}
+
+void LeadLink::prepared(int worker, std::uint32_t epoch, std::uint64_t clock,
+                        std::optional<std::uint32_t> bad_key) {
+  if (!is_here() || !agreed_) return;
+  say({.kind = wire(Kind::prepared),
+       .flags = bad_key ? kBad : std::uint16_t{0},
+       .epoch = epoch,
+       .sender = bad_key.value_or(0),
+       .key = static_cast<std::uint32_t>(worker),
+       .clock = clock});
+}
+
+}  // namespace trainyard::ps

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "comm/transport/listener.h"
+#include "ps/server/batches.h"
+#include "ps/wire/link.h"
+#include "ps/wire/messages.h"
+
+namespace trainyard::ps {
+
+struct LeadOptions {
+  int servers = 1;
+  int workers = 1;        // training starts when so many have joined
+  int least_workers = 1;  // with fewer for longer than `patience_seconds` it ends
+  double patience_seconds = 30;
+  std::int64_t batches = -1;  // to be used in all; negative: without end
+};
+
+// Decides what happens to workers, for all servers: who is in, whose gradient counts, who is out. Knows what
+// each server has; knows of no network. Every server does what it says in the order in which it says it, so
+// all of them always agree: a gradient counts when every server has all of its part, and not before.
+class Lead {
+ public:
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // On every server, this one as well.
+    virtual void happen(const Event& event) = 0;
+    // What counts by now. Not to be kept: the next one may lie elsewhere.
+    virtual const Ledger& ledger() const = 0;
+    virtual void lend(int worker, std::int64_t batch) = 0;
+    // It was let go on, and has a batch to go on with.
+    virtual void send_weights(int worker) = 0;
+    virtual void send_done(int worker) = 0;
+    // Nothing is left to do; or why nothing can be done, which may follow the other.
+    virtual void finished(const std::string& failure) = 0;
+  };
+
+  Lead(Host& host, const LeadOptions& options) : host_(host), options_(options) {}
+
+  // All servers agree on what counts: workers may come.
+  void begin(double now);
+  // A server is missing: nothing happens until begin().
+  void suspend(double now);
+  bool is_active() const { return active_; }
+
+  // A server has a new connection of a worker; has lost one, of this epoch (0: it was not in yet); has all of
+  // its gradient of this clock, and found it bad in a key.
+  void seen(int server, int worker);
+  void lost(int server, int worker, std::uint32_t epoch, const std::string& reason, bool may_return);
+  void prepared(int server, int worker, std::uint32_t epoch, std::uint64_t clock,
+                std::optional<std::uint32_t> bad_key);
+
+  // The mode lets the worker go on: it does, when settle() finds a batch for it.
+  void release(int worker);
+  // Does what follows from what was said since the last call.
+  void settle();
+  // Gives workers batches ahead of their need, in the order of workers; none to who waits for a round to end,
+  // or the next would depend on who came first.
+  void lend_ahead();
+  // No more batches: workers end when they have done what they do.
+  void halt();
+  // Some times a second.
+  void look_at_time(double now);
+
+  int live_workers() const { return static_cast<int>(members_.size()); }
+
+ private:
+  struct Member {
+    std::uint32_t epoch = 0;
+    std::uint64_t clock = 0;
+    std::set<int> prepared = {};  // servers
+    bool parked = false;          // let go on, but it has not begun
+    bool resting = false;         // there was no batch for it: the others do not wait for it
+    bool computing = false;       // from the weights until its gradient counts
+  };
+  Member* find(int worker, std::uint32_t epoch);
+  void admit_when_seen(int worker);
+  void admit_who_waits();
+  void admit(int worker);
+  void remove(int worker, const std::string& reason, bool may_return);
+  void start_when_enough(bool late);
+  bool go_on(int worker, Member& member);
+  void finish(const std::string& failure);
+  void give_up_on_servers(double now);
+
+  static constexpr int kAhead = 2;  // batches a worker has: the one it uses, and the one it can prepare
+
+  Host& host_;
+  LeadOptions options_;
+  std::optional<Batches> batches_;
+  std::uint32_t epochs_ = 0;
+  std::map<int, std::set<int>> waiting_;  // by worker: servers that saw it
+  std::map<int, Member> members_;
+  std::map<int, std::uint64_t> committed_;  // by worker: the clock after its last gradient that was taken
+  bool active_ = false, started_ = false, started_once_ = false, halted_ = false, finished_ = false;
+  bool gave_up_ = false;
+  int were_in_ = 0;  // before the last fault
+  double began_ = 0, short_since_ = 0, suspended_ = 0;
+};
+
+// The lead as the other servers see it.
+class LeadLink {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void lead_is_here() = 0;
+    virtual void heard_from_lead(const comm::transport::Frame& frame, std::span<const std::byte> payload) = 0;
+    virtual void lead_is_lost(const std::string& reason) = 0;
+  };
+
+  LeadLink(Owner& owner, comm::transport::Loop& loop, const comm::transport::JobKey& key, int server)
+      : owner_(owner), loop_(loop), key_(key), server_(server) {}
+
+  // Until it answers.
+  void call(const comm::transport::Address& lead);
+  // Not from within its call.
+  void hang_up() { peer_.reset(); }
+
+  bool is_here() const { return peer_ != nullptr; }
+  double seconds_since_heard() const { return peer_->connection().seconds_since_heard(); }
+  void say(const comm::transport::Frame& frame, Bytes payload = {}) { peer_->say(frame, std::move(payload)); }
+
+  void agree();
+  void disagree() { agreed_ = false; }
+  // Nothing of this is said unless both agree on what counts.
+  void seen(int worker);
+  void lost(int worker, std::uint32_t epoch, const std::string& reason, bool may_return);
+  void prepared(int worker, std::uint32_t epoch, std::uint64_t clock, std::optional<std::uint32_t> bad_key);
+
+ private:
+  Owner& owner_;
+  comm::transport::Loop& loop_;
+  comm::transport::JobKey key_;
+  int server_;
+  std::unique_ptr<Peer> peer_;
+  std::unique_ptr<comm::transport::Call> call_;
+  std::unique_ptr<comm::transport::Loop::Timer> retry_;
+  bool agreed_ = false;
+};
+
+}  // namespace trainyard::ps

@@ -1,0 +1,155 @@
+#include "ps/server/member.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "ps/wire/messages.h"
+
+namespace trainyard::ps {
+
+namespace {
+
+constexpr std::uint32_t kMostNoteBytes = 1024;
+
+}  // namespace
+
+using comm::transport::Frame;
+
+Member::Member(Owner& owner, const Shard& shard, BufferPool& buffers,
+               std::unique_ptr<comm::transport::Connection> connection)
+    : owner_(owner),
+      shard_(shard),
+      buffers_(buffers),
+      connection_(std::move(connection)),
+      worker_(static_cast<int>(connection_->peer().id)) {
+  connection_->start(*this);
+}
+
+std::string Member::name() const { return fmt::format("worker {} ({})", worker_, connection_->address()); }
+
+void Member::admit(std::uint32_t epoch, std::uint64_t clock) {
+  epoch_ = epoch;
+  clock_ = clock;
+  expect_all_keys();
+}
+
+void Member::released(std::int64_t updates) {
+  released_updates_ = updates;
+  may_push_ = true;
+  // Not before: the buffer of its last gradient is free by now, and in the cache.
+  if (gradient_ == nullptr) gradient_ = buffers_.take();
+}
+
+std::shared_ptr<const Buffer> Member::take_gradient() {
+  ++clock_;
+  may_push_ = false;
+  expect_all_keys();
+  return std::exchange(gradient_, nullptr);
+}
+
+void Member::expect_all_keys() {
+  missing_ = {shard_.keys().begin(), shard_.keys().end()};
+  bad_keys_.clear();
+}
+
+void Member::refuse(const std::string& reason, bool may_return) {
+  if (refused_) return;
+  refused_ = true;
+  refusal_ = reason;
+  const std::uint16_t flags = may_return ? kReturn : 0;
+  connection_->send({.kind = wire(Kind::refusal), .flags = flags, .epoch = epoch_},
+                    std::as_bytes(std::span(refusal_)));
+  connection_->close(reason, true);
+}
+
+std::string Member::objection(const Frame& frame) const {
+  const auto kind = static_cast<Kind>(frame.kind);
+  if (kind == Kind::note && frame.payload_bytes > kMostNoteBytes)
+    return fmt::format("a note of {} bytes", frame.payload_bytes);
+  if (kind != Kind::push && kind != Kind::note && frame.payload_bytes != 0)
+    return fmt::format("kind {} has no payload", frame.kind);
+  if (kind == Kind::heartbeat) return "";
+  if (kind == Kind::join) return wants_in_ ? "it has joined already" : "";
+  if (!admitted()) return fmt::format("kind {} came before it joined", frame.kind);
+  if (frame.epoch != epoch_) return fmt::format("epoch {} is over, this is epoch {}", frame.epoch, epoch_);
+  if (kind == Kind::leave) return "";
+  if (kind != Kind::push && kind != Kind::note) return fmt::format("kind {} is not known", frame.kind);
+  if (!may_push_) return "it was not let go on";
+  if (frame.clock != clock_) return fmt::format("clock {} came, {} is next", frame.clock, clock_);
+  if (kind == Kind::note) return "";
+  const std::span<const float> slice = shard_.slice(std::span<const float>(gradient_->values), frame.key);
+  if (slice.empty()) return fmt::format("key {} is not of this server", frame.key);
+  if (!missing_.contains(frame.key)) return fmt::format("key {} came twice", frame.key);
+  const std::size_t bytes = slice.size() * ((frame.flags & kBf16) != 0 ? sizeof(BFloat16) : sizeof(float));
+  if (frame.payload_bytes != bytes)
+    return fmt::format("key {} came with {} bytes, it has {}", frame.key, frame.payload_bytes, bytes);
+  return "";
+}
+
+std::span<std::byte> Member::room_for(const Frame& frame) {
+  objection_ = refused_ ? "it was refused" : objection(frame);
+  if (!objection_.empty() || frame.payload_bytes == 0) {
+    ignored_.resize(frame.payload_bytes);
+    return ignored_;
+  }
+  if (static_cast<Kind>(frame.kind) == Kind::note) {
+    note_.resize(frame.payload_bytes);
+    return note_;
+  }
+  const std::span<float> slice = shard_.slice(gradient_->values, frame.key);
+  if ((frame.flags & kBf16) == 0) return std::as_writable_bytes(slice);
+  rounded_.resize(slice.size());
+  return std::as_writable_bytes(std::span(rounded_));
+}
+
+void Member::arrived(const Frame& frame, std::span<std::byte>) {
+  if (refused_) return;  // since its first byte came
+  if (!objection_.empty()) return refuse(objection_);
+  switch (static_cast<Kind>(frame.kind)) {
+    case Kind::join:
+      wants_in_ = true;
+      return owner_.wants_to_join(*this);
+    case Kind::push:
+      return take_key(frame);
+    case Kind::leave:
+      refused_ = true;  // whatever else it says
+      return connection_->close("it left");
+    default:
+      return;
+  }
+}
+
+void Member::take_key(const Frame& frame) {
+  const std::span<float> slice = shard_.slice(gradient_->values, frame.key);
+  if ((frame.flags & kBf16) != 0) widen_numbers(rounded_, slice);
+  // Now, while it is still in the cache.
+  if (!all_finite(slice)) bad_keys_.push_back(frame.key);
+  missing_.erase(frame.key);
+  if (missing_.empty()) owner_.gradient_is_here(*this);
+}
+
+void Member::closed(const std::string& reason) {
+  closed_ = true;
+  owner_.gone(*this, reason, !refused_);
+}
+
+void RefusalLog::add(const std::string& who, const std::string& why, double now) {
+  look(now);
+  if (lines_ == 0) since_ = now;
+  if (lines_ == kMostLines) {
+    ++unsaid_;
+    return;
+  }
+  ++lines_;
+  log_(fmt::format("refused {}: {}", who, why));
+}
+
+void RefusalLog::look(double now) {
+  if (lines_ == 0 || now - since_ < kSeconds) return;
+  if (unsaid_ > 0) log_(fmt::format("refused {} more in {:.0f} s", unsaid_, now - since_));
+  lines_ = unsaid_ = 0;
+}
+
+}  // namespace trainyard::ps

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "comm/transport/loop.h"
+#include "ps/mode/mode.h"
+#include "ps/server/member.h"
+#include "ps/server/state.h"
+#include "ps/wire/buffer_pool.h"
+#include "ps/wire/messages.h"
+
+namespace trainyard::ps {
+
+// Moves parameters by a gradient: what a server is given by who knows optimizers.
+class Updater {
+ public:
+  virtual ~Updater() = default;
+
+  // `slots`: the arrays of the optimizer, one behind the other, each as long as the parameters.
+  struct From {
+    std::span<const float> parameters, slots;
+  };
+  struct To {
+    std::span<float> parameters, slots;
+  };
+  // `step` counts updates from 0; `summed`: so many gradients are added up in this one.
+  virtual void apply(const From& from, const To& to, std::span<const float> gradient, std::int64_t step,
+                     int summed) = 0;
+  // By so much a gradient is taken off: for updates that do not wait for each other, which know nothing else.
+  virtual float rate(std::int64_t step) const = 0;
+  virtual int slots() const = 0;
+};
+
+// How one thread reads a shard that another may update.
+enum class Sharing : std::uint8_t {
+  one_thread,  // it is the same
+  snapshots,   // an update puts its version in place of the last when it is complete
+  locked,      // updates and readers take turns, and readers make a copy
+  racing,      // several threads update the same numbers at once
+};
+
+// A server's part of the parameters: its keys, one behind the other.
+class Shard {
+ public:
+  struct Version {
+    std::shared_ptr<const Buffer> values;
+    std::int64_t updates = 0;  // that are in them
+  };
+
+  // `memory` is of as many elements as the server's keys have.
+  Shard(const std::vector<Key>& keys, int server, std::shared_ptr<StateMemory> memory, Sharing sharing);
+  static std::int64_t elements_of(const std::vector<Key>& keys, int server);
+
+  std::int64_t elements() const { return memory_->sizes().elements; }
+  // The number of each key of this shard among all keys.
+  const std::vector<std::uint32_t>& keys() const { return keys_; }
+  // Where a key lies in an array of this shard; empty when it belongs to another server.
+  template <typename Number>
+  std::span<Number> slice(std::span<Number> shard, std::uint32_t key) const {
+    const Place place = place_of(key);
+    return shard.subspan(static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.elements));
+  }
+
+  // The first version; parameters and slots are those of this shard alone.
+  void begin(std::span<const float> parameters, std::span<const float> slots, std::int64_t updates);
+
+  Version newest() const;
+  std::int64_t updates() const;
+  // By one thread at a time, unless they race.
+  void apply(Updater& updater, std::span<const float> gradient, int summed);
+
+  struct Copy {
+    std::vector<float> parameters, slots;
+    std::int64_t updates = 0;
+  };
+  // All of one version.
+  Copy copy() const;
+
+ private:
+  struct Place {
+    std::int64_t first = 0, elements = 0;
+  };
+  Place place_of(std::uint32_t key) const;
+  void take_over();
+  void race(const Updater& updater, std::span<const float> gradient);
+  std::shared_ptr<Buffer> copy_racing() const;
+
+  std::shared_ptr<StateMemory> memory_;
+  Sharing sharing_;
+  std::vector<std::uint32_t> keys_;
+  std::vector<Place> places_;  // by the place of their number in keys_
+
+  mutable BufferPool versions_;
+
+  mutable std::mutex applying_;  // held while a version is made, and while all of one is copied
+  mutable std::mutex mutex_;     // of what follows
+  std::shared_ptr<Buffer> newest_;
+  StateMemory::Version version_;
+};
+
+// A thread that updates a shard beside the one that talks.
+class Applier {
+ public:
+  Applier(comm::transport::Loop& loop, Shard& shard, Updater& updater);
+  ~Applier();  // after the update that is under way; the others are not made
+  Applier(const Applier&) = delete;
+  Applier& operator=(const Applier&) = delete;
+
+  // In the order of the calls; `done` is called on the loop, unless the applier is gone by then.
+  void apply(Mode::Gradient gradient, std::function<void()> done);
+  // Until all of it is applied.
+  void finish();
+
+ private:
+  struct Waiting {
+    Mode::Gradient gradient;
+    std::function<void()> done;
+  };
+  void run();
+
+  comm::transport::Loop& loop_;
+  Shard& shard_;
+  Updater& updater_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> waiting_;
+  bool ending_ = false, busy_ = false;
+  std::thread thread_;
+};
+
+// Sends the newest weights of a shard to workers, straight from the version that is the newest.
+class WeightsSender {
+ public:
+  // `bf16`: in 16 bits.
+  WeightsSender(const Shard& shard, bool bf16) : shard_(shard), bf16_(bf16) {}
+
+  // From now on the worker may push.
+  void send_newest(Member& member);
+
+ private:
+  template <typename Number>
+  void send(Member& member, std::span<const Number> values, std::int64_t updates, std::function<void()> keep);
+  std::shared_ptr<const std::vector<BFloat16>> rounded(const Shard::Version& version);
+
+  const Shard& shard_;
+  bool bf16_;
+  std::shared_ptr<const std::vector<BFloat16>> rounded_;  // made once for all who get it
+  std::int64_t rounded_updates_ = -1;
+};
+
+}  // namespace trainyard::ps

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/wire/ledger.h"
+#include "ps/wire/messages.h"
+
+namespace trainyard::ps {
+
+// All numbers of a run at one moment, and what counts by then: what a run begins with, what a checkpoint has.
+struct State {
+  // The parameters, then the slots of the optimizer, each as long as the parameters.
+  std::vector<std::vector<float>> arrays;
+  LedgerStart start;
+};
+
+// A server's part of an array: its keys one behind the other; and back.
+std::vector<float> part_of(std::span<const float> array, const std::vector<Key>& keys, int server);
+void put_part(std::span<const float> part, const std::vector<Key>& keys, int server, std::span<float> array);
+
+// What a server must still have after it was killed: parameters, state of the optimizer, gradients that it
+// has promised to take, and the ledger. It lies in a file that is mapped: the system keeps what was written
+// to it, however the process ends (it is no protection against a machine that fails: checkpoints are).
+//
+// Nothing that counts is ever overwritten: a new version is written beside the old one, and put in its place
+// by one store of one word.
+class StateMemory {
+ public:
+  struct Sizes {
+    std::int64_t elements = 0;  // of the shard
+    int slots = 0;              // arrays of the optimizer, each as long as the parameters
+    int versions = 2, gradients = 1;
+    std::uint64_t run = 0;  // which one: what another run left is not taken over
+
+    bool operator==(const Sizes&) const = default;
+  };
+
+  // In `file`, which is taken over if it is of this run and was begun; empty: in memory that goes with the
+  // process. Error (io).
+  StateMemory(const std::filesystem::path& file, const Sizes& sizes);
+  ~StateMemory();
+  StateMemory(const StateMemory&) = delete;
+  StateMemory& operator=(const StateMemory&) = delete;
+
+  const Sizes& sizes() const { return sizes_; }
+
+  // False until the first version is there.
+  bool has_begun() const { return head_->begun.load(std::memory_order_acquire) != 0; }
+  void mark_begun() { head_->begun.store(1, std::memory_order_release); }
+
+  // Where the server listened: who comes again must be found in the same place. 0: nowhere yet.
+  std::uint16_t port() const {
+    return static_cast<std::uint16_t>(head_->port.load(std::memory_order_acquire));
+  }
+  void set_port(std::uint16_t port) { head_->port.store(port, std::memory_order_release); }
+
+  // Of versions: as many as sizes say. Of the optimizer: two.
+  std::vector<std::span<float>> parameters() const;
+  std::span<float> slots(int copy) const;
+
+  struct Version {
+    std::int64_t updates = 0;
+    int parameters = 0, slots = 0;  // numbers of what they lie in
+  };
+  Version version() const;
+  void set_version(const Version& version);
+  void count_update();  // of a version that is changed where it is; by any thread
+
+  const Ledger& ledger() const { return ledgers_[head_->ledger.load(std::memory_order_acquire)]; }
+  void set_ledger(const Ledger& ledger);
+
+  std::vector<std::span<float>> gradients() const;
+  // From here on the gradient survives, as that of this worker and clock; until it is dropped.
+  void keep_gradient(int number, std::uint32_t worker, std::uint64_t clock);
+  void drop_gradient(int number);
+  // Empty when there is none.
+  std::span<const float> kept_gradient(std::uint32_t worker, std::uint64_t clock) const;
+  void drop_all_gradients();
+
+ private:
+  struct Tag {
+    std::atomic<std::uint32_t> kept;
+    std::uint32_t worker;
+    std::uint64_t clock;
+  };
+  struct Head {
+    char magic[8];
+    std::uint32_t format;
+    std::atomic<std::uint32_t> begun;
+    Sizes sizes;
+    std::atomic<std::uint64_t> version;  // packed
+    std::atomic<std::uint32_t> ledger;   // which of the two
+    std::atomic<std::uint32_t> port;
+  };
+  std::span<float> floats(std::size_t offset, std::int64_t count) const;
+
+  Sizes sizes_;
+  std::size_t bytes_ = 0, tags_at_ = 0, parameters_at_ = 0, slots_at_ = 0, gradients_at_ = 0;
+  std::byte* memory_ = nullptr;
+  Head* head_ = nullptr;
+  Ledger* ledgers_ = nullptr;
+  Tag* tags_ = nullptr;
+};
+
+}  // namespace trainyard::ps

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "comm/transport/connection.h"
+#include "ps/wire/messages.h"
+#include "tensor/tensor.h"
+
+namespace trainyard::ps {
+
+// A server as a worker sees it: reads what it sends, straight into the worker's parameters. What follows is
+// for the client.
+class Link final : public comm::transport::Receiver {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void welcomed(Link& link) = 0;
+    virtual void weights_are_here(Link& link) = 0;
+    virtual void lent(std::int64_t batch) = 0;
+    virtual void all_done() = 0;
+    // `final`: it may not come back.
+    virtual void lost(Link& link, const std::string& reason, bool final) = 0;
+  };
+
+  Link(Owner& owner, int server, const std::vector<Key>& keys, std::span<float> parameters,
+       std::unique_ptr<comm::transport::Connection> connection);
+
+  int server() const { return server_; }
+  comm::transport::Connection& connection() { return *connection_; }
+
+  bool is_welcome() const { return epoch_ != 0; }
+  std::uint64_t clock() const { return clock_; }  // of the gradient that the server takes next, when welcomed
+  std::int64_t updates() const { return updates_; }
+  bool has_weights() const { return has_weights_; }
+  double first_came_at() const { return first_came_at_; }  // of these weights
+
+  void send(Kind kind, std::uint64_t clock, std::uint32_t key = 0, std::uint16_t flags = 0,
+            std::span<const std::byte> payload = {}, std::function<void()> sent = {});
+  // The weights are in use: new ones are waited for.
+  void take_weights();
+
+  std::span<std::byte> room_for(const comm::transport::Frame& frame) override;
+  void arrived(const comm::transport::Frame& frame, std::span<std::byte> payload) override;
+  void closed(const std::string& reason) override;
+
+ private:
+  std::span<float> slice(std::uint32_t key) const;
+
+  Owner& owner_;
+  int server_;
+  const std::vector<Key>& keys_;
+  std::span<float> parameters_;
+  std::unique_ptr<comm::transport::Connection> connection_;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t clock_ = 0;
+  std::int64_t updates_ = 0;
+  bool has_weights_ = false, in_use_ = false, refused_ = false;
+  double first_came_at_ = 0;
+  bool coming_ = false;  // weights, some of which are here
+  std::string refusal_;
+  std::vector<BFloat16> rounded_;
+  std::vector<std::byte> words_;
+};
+
+// Somebody to exchange short messages with: another server, the coordinator.
+class Peer final : public comm::transport::Receiver {
+ public:
+  using Heard = std::function<void(const comm::transport::Frame&, std::span<const std::byte>)>;
+  using Gone = std::function<void(const std::string& reason)>;
+
+  Peer(std::unique_ptr<comm::transport::Connection> connection, Heard heard, Gone gone);
+
+  void say(const comm::transport::Frame& frame, Bytes payload = {});
+  comm::transport::Connection& connection() { return *connection_; }
+  std::uint32_t id() const { return connection_->peer().id; }
+
+  std::span<std::byte> room_for(const comm::transport::Frame& frame) override;
+  void arrived(const comm::transport::Frame& frame, std::span<std::byte> payload) override;
+  void closed(const std::string& reason) override;
+
+ private:
+  std::unique_ptr<comm::transport::Connection> connection_;
+  Heard heard_;
+  Gone gone_;
+  Bytes room_;
+};
+
+// Long arrays in frames of moderate length, between a server and the coordinator.
+
+inline constexpr std::size_t kNumbersPerFrame = std::size_t{1} << 18;
+
+inline void say_numbers(Peer& peer, Kind kind, std::uint32_t array, std::span<const float> numbers,
+                        std::uint32_t epoch = 0) {
+  for (std::size_t first = 0; first < numbers.size(); first += kNumbersPerFrame) {
+    const std::span<const std::byte> bytes =
+        std::as_bytes(numbers.subspan(first, std::min(kNumbersPerFrame, numbers.size() - first)));
+    peer.say({.kind = wire(kind), .epoch = epoch, .key = array, .clock = first},
+             {bytes.begin(), bytes.end()});
+  }
+}
+
+// Error (peer) when the frame has numbers that are none of these.
+inline void put_numbers(const comm::transport::Frame& frame, std::span<const std::byte> payload,
+                        std::vector<std::vector<float>>& arrays) {
+  const std::size_t count = payload.size() / sizeof(float);
+  if (frame.key >= arrays.size() || payload.size() % sizeof(float) != 0 ||
+      frame.clock > arrays[frame.key].size() || count > arrays[frame.key].size() - frame.clock)
+    fail(ErrorKind::peer, "{} numbers from {} of array {} came, which are none of these", count, frame.clock,
+         frame.key);
+  std::copy(payload.begin(), payload.end(),
+            std::as_writable_bytes(std::span(arrays[frame.key])).begin() +
+                static_cast<std::ptrdiff_t>(frame.clock * sizeof(float)));
+}
+
+}  // namespace trainyard::ps

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace trainyard::stats {
+
+// What two places have in common: exp(-|a - b|^2 / 2). REQUIRES: of one length.
+double similarity(std::span<const double> a, std::span<const double> b);
+
+// A covariance of `count` samples, taken apart after Cholesky.
+class CovarianceFactor {
+ public:
+  CovarianceFactor() = default;
+  // Asks for (row, column) with column <= row. REQUIRES: positive definite.
+  CovarianceFactor(std::size_t count, const std::function<double(std::size_t, std::size_t)>& covariance);
+
+  void forward_substitute(std::vector<double>& b) const;  // b becomes y of L y = b
+  void solve(std::vector<double>& b) const;               // b becomes covariance^-1 b
+
+ private:
+  std::vector<double> lower_;  // triangle, row by row
+};
+
+}  // namespace trainyard::stats

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "stats/statistics.h"
+
+namespace trainyard::stats {
+
+// Samples of two sides that were taken under the same circumstances, on one node for instance.
+struct Stratum {
+  std::vector<double> a, b;
+};
+
+// Where samples lie.
+enum class Centre {
+  highest_third,  // the mean of the highest third: where disturbances only ever lower a sample
+  lowest_third,   // of the lowest third: where they only ever raise it
+  median,
+};
+
+double centre_of(std::span<const double> samples, Centre centre);
+
+// Means over the strata of the centres of either side, weighted by what a stratum can tell of their
+// difference. REQUIRES: both sides in every stratum.
+struct Centres {
+  double a = 0, b = 0;
+
+  double difference() const { return b - a; }
+};
+
+Centres centres_of(std::span<const Stratum> strata, Centre centre);
+
+// Two-sided p-value of the hypothesis that in every stratum both sides come from one distribution: the share
+// of all ways to label the samples that part the centres at least as far as the true labels do (Fisher,
+// Pitman). It is exact whatever the distribution, for as many labellings as can be counted; of more a fixed
+// sample is drawn.
+double permutation_p_value(std::span<const Stratum> strata, Centre centre);
+
+// The smallest p-value that samples of these numbers can have.
+double smallest_p_value(std::span<const Stratum> strata);
+
+// The differences b - a that the same test accepts at the 5 % level: a 95 % interval. Nothing where so few
+// samples could not reject any.
+std::optional<Interval> permutation_interval(std::span<const Stratum> strata, Centre centre);
+
+}  // namespace trainyard::stats

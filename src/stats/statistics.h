@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace trainyard::stats {
+
+struct Interval {
+  double low = 0, high = 0;
+
+  double half_width() const { return (high - low) / 2; }
+};
+
+// Student's distribution; `freedom` > 0 may be fractional (Welch), and infinity gives the normal one.
+
+// P(|T| >= |t|).
+double two_sided_p(double t, double freedom);
+
+// The t with P(T <= t) = probability, 0 < probability < 1.
+double t_quantile(double probability, double freedom);
+
+// P(F >= ratio) of the F distribution with these degrees of freedom, both positive.
+double f_tail(double ratio, double numerator_freedom, double denominator_freedom);
+
+struct Summary {
+  double mean = 0, median = 0, min = 0, p95 = 0;
+};
+
+// All of these REQUIRE at least one sample.
+Summary summarise(std::span<const double> samples);
+
+double mean(std::span<const double> samples);
+double median(std::span<const double> samples);
+
+// Linear interpolation between order statistics (numpy's default), q in [0, 1].
+double quantile(std::span<const double> samples, double q);
+double quantile_of_sorted(std::span<const double> sorted, double q);
+std::vector<double> sorted_copy(std::span<const double> samples);
+
+// Divided by n (as numpy) and by n - 1 (0 for one sample).
+double population_variance(std::span<const double> samples);
+double sample_variance(std::span<const double> samples);
+
+// 1.4826 * median |x - median(x)|: estimates the standard deviation of normal samples, whatever few
+// outliers do.
+double scaled_mad(std::span<const double> samples);
+
+// Positions of the samples beyond Tukey's far fences, Q1 - 3 IQR and Q3 + 3 IQR. They are to be shown, not
+// deleted.
+std::vector<std::int64_t> find_outliers(std::span<const double> samples);
+
+// The 95 % interval of the median of the distribution that the samples come from, by order statistics with
+// interpolation (Hettmansperger & Sheather 1986): it asks nothing of the distribution. Up to five samples
+// cannot tell so much by their order alone; their range is widened by what normal samples would need.
+// REQUIRES: two samples.
+Interval order_interval(std::span<const double> samples);
+
+}  // namespace trainyard::stats

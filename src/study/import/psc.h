@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/run_record.h"
+
+namespace trainyard::study {
+
+// The name of one of PSC's job outputs, in any form they took in 2018:
+//   DATE-[GPU-]TYPE:COUNT[:BATCH][:STAGING][:VARIANT]       2018-06-22-GPU-k80:2:scratch:PS
+//   DATE-CPU-PARTITION:MODEL:CORES[:BATCH][:STAGING]        2018-07-05-CPU-RM:E5-2695-V2:8:64:scratch
+// and the same with '_' for ':'.
+struct PscName {
+  std::string date;              // of the submission, 2018-06-22
+  bool cpu = false;              // the second form
+  bool says_gpu = false;         // "GPU-" is there
+  std::string gpu_type;          // first form
+  std::string partition, model;  // second form; the model is what a person typed
+  std::int64_t count = 0;        // GPUs, or cores
+  std::optional<std::int64_t> batch;
+  std::string staging;  // local, scratch or empty
+  std::string variant;  // PS, IN or empty
+  char separator = ':';
+};
+
+// Nothing when it is not such a name.
+std::optional<PscName> parse_psc_name(std::string_view text);
+
+// The reverse: to_text(*parse_psc_name(x)) == x.
+std::string to_text(const PscName& name);
+
+// Job outputs of PSC's DeepMNIST benchmarks of 2018 (github.com/asakhare/Tensoflow-Benchmarking-with-
+// CNN_DL_MNIST), told by their names or by what they hold; folders are searched. Tables, pictures and
+// anything else are passed over, and so is a second copy of the same job. Sorted by the start of the job;
+// runs that asked for the same are replicates of each other. Error (config) names a path that cannot be read.
+std::vector<record::RunRecord> import_psc(const std::vector<std::filesystem::path>& paths);
+
+// One job output. A job without a result has a status and a reason. images_per_second counts all images of a
+// step, statistics.legacy is as printed; step_seconds stay empty.
+record::RunRecord import_psc_output(const std::string& file_name, std::string_view text);
+
+}  // namespace trainyard::study

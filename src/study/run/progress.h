@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "meter/gpu_watch.h"
+#include "record/run_record.h"
+#include "store/store.h"
+#include "study/run/folder.h"
+#include "study/spec/job.h"
+
+namespace trainyard::study {
+
+// Warns of nodes and CPUs that a job was given and its run, by its record, did not use. A run that says
+// nothing about nodes is warned of, too, unless it was started by srun or mpirun.
+void check_use(const Job& job, record::RunRecord& run);
+
+// Warns when fewer GPUs of this machine did work than the job asked of a node; `seen`: while it ran. Says
+// nothing of a run too short for the driver to count.
+void check_gpus(const Job& job, const std::vector<meter::GpuActivity::Gpu>& seen, record::RunRecord& run);
+
+// One run that the plan expects, and how far it got.
+struct RunState {
+  // Whether an attempt is on its way that has left no record yet.
+  enum class Flight { none, queued, running };
+
+  store::PlannedRun planned;
+  int attempts = 0;                         // records there are
+  int last_attempt = 0;                     // the highest number of one, of whatever build; 0: there is none
+  int disturbed = 0;                        // of these: went well, but something disturbed them
+  std::optional<record::RunRecord> result;  // the attempt that speaks for it (record/attempts.h); or none
+  Flight flight = Flight::none;  // none unless somebody looked: note_running(), slurm::note_in_flight()
+
+  bool done() const { return result && result->status == record::Status::ok; }
+  const char* status_name() const;  // of the result; "queued", "running" or "missing"
+};
+
+// How far a study got with one build of what it measures.
+struct Progress {
+  std::string study;
+  std::string build;                         // "": not known
+  std::vector<std::string> other_builds;     // that have runs in the folder, too
+  std::vector<RunState> states;              // in the order of the plan
+  std::vector<record::RunRecord> unplanned;  // good runs of cells that the plan has no longer, or never had
+
+  std::int64_t expected() const { return static_cast<std::int64_t>(states.size()); }
+  std::int64_t done() const;
+  std::int64_t missing() const;  // without a result, and not on their way
+  std::int64_t in_flight(RunState::Flight flight) const;
+  std::map<record::Status, std::int64_t> failed() const;  // by class
+};
+
+// What the store and the record files say of a build; without one, of that of the last run. Record files that
+// are not in the store yet count, too.
+Progress progress_of(const Folder& folder, const std::optional<std::string>& build = std::nullopt);
+
+// Notes which runs a process of this machine has begun and not ended. Of a cluster's runs it knows nothing.
+void note_running(const Folder& folder, Progress& progress);
+
+// Every run of the study, good or not, in the order they were added.
+std::vector<record::RunRecord> runs_of(const Folder& folder);
+
+// Those of one build, which is named by its beginning; "": that of the last run. Error (usage) names the
+// builds there are.
+std::vector<record::RunRecord> runs_of_build(const Folder& folder, const std::string& build);
+
+// Adds every record file that the store has not; returns how many. A file that cannot be read is named in
+// `complaints` and left alone.
+int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& complaints);
+
+}  // namespace trainyard::study

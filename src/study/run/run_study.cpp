@@ -1,0 +1,197 @@
+#include "study/run/run_study.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <sstream>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "meter/provenance.h"
+#include "record/build.h"
+#include "study/run/folder.h"
+
+namespace trainyard::study {
+
+namespace {
+
+using record::Status;
+
+constexpr std::array kOnRequest{Status::failed, Status::nan,     Status::diverged,
+                                Status::oom,    Status::timeout, Status::refused};
+constexpr std::array kAlways{Status::crash, Status::cancelled, Status::interrupted};
+
+std::string allowed_names() {
+  std::string names;
+  for (const Status status : kOnRequest) names += fmt::format("{}, ", name(status));
+  return names + "all";
+}
+
+}  // namespace
+
+RetryPolicy parse_retry_policy(const std::string& text) {
+  RetryPolicy policy;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto status = record::find_status(word);
+    if (word == "all") {
+      policy.statuses.insert(kOnRequest.begin(), kOnRequest.end());
+    } else if (status && *status != Status::ok) {
+      policy.statuses.insert(*status);
+    } else {
+      fail(ErrorKind::usage, "retry '{}': not one of {}", word, allowed_names());
+    }
+  }
+  return policy;
+}
+
+bool runs_again(const record::RunRecord& run, const RetryPolicy& policy) {
+  for (const Status status : kAlways)
+    if (run.status == status) return true;
+  return policy.statuses.contains(run.status);
+}
+
+bool repeats_disturbed(const RunState& state, const RetryPolicy& policy) {
+  return state.done() && record::is_disturbed(*state.result) && state.disturbed <= policy.disturbed;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_once(const fs::path& path, const std::string& text) {
+  if (fs::exists(path)) return;
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::string content_of(const fs::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void keep_spec(const Folder& folder, const Spec& spec) {
+  refuse_foreign(folder);
+  make_folders(folder.path);
+  if (!fs::exists(folder.spec()) || content_of(folder.spec()) == spec.text)
+    return write_once(folder.spec(), spec.text);
+  // A changed file: the old one stays.
+  write_once(folder.path / fmt::format("study-{:016x}.yaml", stream_of(spec.text.c_str())), spec.text);
+}
+
+// Highest attempt that was ever begun, by "CELL-rREPLICATE": a run that was killed left a log and no record.
+std::map<std::string, int> attempts_begun(const Folder& folder) {
+  std::map<std::string, int> highest;
+  for (const fs::path& place : {folder.logs(), folder.records()})
+    for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
+      const std::string id = entry.path().stem().string();
+      const std::size_t at = id.rfind("-a");
+      int attempt = 0;
+      if (at == std::string::npos) continue;
+      std::from_chars(id.data() + at + 2, id.data() + id.size(), attempt);
+      int& known = highest[id.substr(0, at)];
+      known = std::max(known, attempt);
+    }
+  return highest;
+}
+
+record::RunRecord refused_record(const Job& job, const std::string& reason) {
+  record::RunRecord run;
+  identify(run, job);
+  run.status = record::Status::refused;
+  run.reason = reason;
+  run.started_seconds = wall_seconds();
+  return run;
+}
+
+using Wanted = std::function<bool(const RunState&)>;
+
+std::vector<Job> jobs_to_start(const Folder& folder, const ExpectedRuns& expected, const Wanted& wanted) {
+  const std::map<std::string, int> begun = attempts_begun(folder);
+  std::vector<Job> jobs;
+  for (const RunState& state : progress_of(folder, expected.build).states) {
+    if (!wanted(state)) continue;
+    const auto last = begun.find(fmt::format("{}-r{}", state.planned.cell, state.planned.replicate));
+    const int attempt = last == begun.end() ? 1 : last->second + 1;
+    jobs.push_back(expected.make_job(state.planned, attempt));
+  }
+  return jobs;
+}
+
+// Takes out the jobs of cells that are known to be impossible, and gives each its record.
+void refuse_impossible(const Folder& folder, const std::map<std::string, std::string>& reasons,
+                       std::vector<Job>& jobs, const Launcher::Finished& finished) {
+  const auto kept = std::stable_partition(jobs.begin(), jobs.end(),
+                                          [&](const Job& job) { return !reasons.contains(job.cell); });
+  for (auto job = kept; job != jobs.end(); ++job) {
+    const record::RunRecord refused = refused_record(*job, reasons.at(job->cell));
+    record::write_run_record(refused, folder.record(refused.id));
+    finished(refused);
+  }
+  jobs.erase(kept, jobs.end());
+}
+
+}  // namespace
+
+Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
+                      Launcher& launcher, const Watcher& watcher) {
+  refuse_foreign(folder);
+  for (const fs::path& path : {folder.path, folder.records(), folder.logs()}) make_folders(path);
+  const StudyLock lock(folder);
+  store::Store store(folder.store(), store::Store::Access::write);
+  store.plan(expected.study, expected.runs);
+  launcher.settle();
+  std::vector<std::string> complaints;
+  ingest(folder, store, complaints);
+  for (const std::string& complaint : complaints) watcher.remarks(complaint);
+
+  const Wanted disturbed = [&](const RunState& state) { return repeats_disturbed(state, retry); };
+  std::vector<Job> jobs = jobs_to_start(folder, expected, [&](const RunState& state) {
+    return !state.result || runs_again(*state.result, retry) || disturbed(state);
+  });
+  watcher.begins(static_cast<std::int64_t>(jobs.size()));
+  const Launcher::Finished finished = [&](const record::RunRecord& record) {
+    store.add(record);
+    watcher.finished(record);
+  };
+  refuse_impossible(folder, expected.refused, jobs, finished);
+  launcher.run(jobs, finished, watcher.stop);
+  // Later, because what disturbed a run is often still there in the next minute. Each round adds an attempt
+  // to every run that it repeats, so that the policy ends them.
+  while (!watcher.stop()) {
+    jobs = jobs_to_start(folder, expected, disturbed);
+    if (jobs.empty()) break;
+    watcher.remarks(fmt::format("{} run{} disturbed: once more, both are kept", jobs.size(),
+                                jobs.size() == 1 ? " was" : "s were"));
+    watcher.begins(static_cast<std::int64_t>(jobs.size()));
+    launcher.run(jobs, finished, watcher.stop);
+  }
+  return progress_of(folder, expected.build);
+}
+
+std::string expected_build(const Spec& spec) {
+  const bool names_itself = spec.build.empty() && spec.run != "program";
+  return names_itself ? meter::build_id() : spec.build;
+}
+
+Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
+  keep_spec(run.folder, run.spec);
+  ExpectedRuns expected{.study = run.spec.name,
+                        .build = expected_build(run.spec),
+                        .runs = run.plan.runs,
+                        .make_job = [&](const store::PlannedRun& planned, int attempt) {
+                          return make_job(run.spec, planned, attempt, run.trainyard);
+                        }};
+  for (const Cell& cell : run.plan.cells)
+    if (!cell.refused.empty()) expected.refused[cell.hash] = cell.refused;
+  return run_expected(run.folder, expected, run.retry, launcher, watcher);
+}
+
+}  // namespace trainyard::study

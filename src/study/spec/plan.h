@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/philox.h"
+#include "store/store.h"
+#include "study/spec/spec.h"
+
+namespace trainyard::study {
+
+// Fisher-Yates with counter-based draws: the same order for the same seed and stream.
+template <typename Iterator>
+void shuffle(Iterator begin, Iterator end, std::uint64_t seed, std::uint64_t stream) {
+  const Philox draws(seed, stream);
+  for (auto left = static_cast<std::uint64_t>(end - begin); left > 1; --left)
+    std::iter_swap(begin + static_cast<std::ptrdiff_t>(left - 1),
+                   begin + static_cast<std::ptrdiff_t>(draws.word(left) % left));
+}
+
+// Which value of each axis.
+using GridPoint = std::vector<std::size_t>;
+
+// All points of axes with so many values, the last axis fastest.
+std::vector<GridPoint> whole_grid(const std::vector<std::size_t>& sizes);
+
+// So many different points that `accept` takes, in the order of whole_grid: corners, where every axis has its
+// first or last value, for at most half of them (which ones, when there are more, the seed says), and a Latin
+// hypercube for the rest: along every axis they lie as evenly as can be. All points there are when those are
+// fewer. The same for the same arguments.
+std::vector<GridPoint> sample_grid(const std::vector<std::size_t>& sizes, std::int64_t points,
+                                   std::uint64_t seed, const std::function<bool(const GridPoint&)>& accept);
+
+// One point of the matrix.
+struct Cell {
+  std::string hash;  // of everything that decides what the run does: 16 hexadecimal digits
+  record::Settings settings;
+  std::string refused;  // why it can never run; empty when it can
+};
+
+struct Plan {
+  std::vector<Cell> cells;              // nested order
+  std::vector<store::PlannedRun> runs;  // cells x replicates, in the study's order
+  std::int64_t excluded = 0;            // points that the exclusions left out
+  std::vector<std::string> remarks;     // such as an exclusion that matches nothing
+};
+
+// 16 hexadecimal digits that differ when the text does.
+std::string content_hash(const std::string& text);
+
+// What is known to be impossible about settings, in one line, or "".
+using CellCheck = std::function<std::string(const record::Settings&)>;
+
+// Error (config) when no cell is left, or there are more than can be meant.
+Plan make_plan(const Spec& spec, const CellCheck& check);
+
+// One of several equal shares of a plan's cells, for machines that share a study out: "2/8" is the second of
+// eight. Every cell is in exactly one; which one follows from the cell alone and how many there are, so that
+// neighbours, which cost about the same, are spread.
+struct Shard {
+  std::int64_t number = 1, of = 1;
+};
+Shard parse_shard(const std::string& text);  // Error (usage)
+Plan take_shard(const Plan& plan, const Shard& shard);
+
+}  // namespace trainyard::study

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <istream>
+#include <string>
+
+#include "trace/trace.h"
+
+namespace trainyard::trace {
+
+// What a file may have at most. Real traces have far less; damaged and hostile ones are refused in time.
+struct ReadLimits {
+  std::int64_t file_bytes = std::int64_t{4} << 30;
+  std::int64_t spans = 5'000'000;
+  int depth = 32;                 // of objects and arrays within each other
+  std::size_t name_bytes = 4096;  // what is longer is cut
+};
+
+// Chrome's JSON: an object with "traceEvents", or the array alone; ours, PyTorch's and others'. Spans come as
+// one event (X) or as two (B, E); what is neither span, name nor counter is passed over. Times begin at 0.
+// Error (config) says at which event or byte something is wrong.
+Trace read_chrome_json(std::istream& file, const ReadLimits& limits = {});
+
+// Of a file; errors name it.
+Trace read_chrome_file(const std::filesystem::path& path, const ReadLimits& limits = {});
+
+// The trace as Chrome's JSON, which Perfetto opens (docs/formats/trace.md): names of processes and threads
+// first, then spans and counters in the order of their begin, in microseconds since the first of them.
+std::string to_chrome_json(const Trace& trace);
+
+// The same as a file, written whole or not at all.
+void write_chrome_json(const Trace& trace, const std::filesystem::path& path);
+
+}  // namespace trainyard::trace
