@@ -1,6 +1,7 @@
-// What it costs to push so many bytes to another process and to pull as many from it, by every way there is:
-// bare TCP in a loop of sends and receives, frames of 128 KiB over the connections of comm/transport, and a
-// worker and a parameter server of src/ps over the same (what that includes: exchange_way.h).
+// Measures what a push of N bytes to another process and a pull of as many bytes cost, over each of three
+// ways: bare TCP in a loop of sends and receives, frames of 128 KiB over the connections of comm/transport,
+// and a worker and a parameter server of src/ps over the same connections (exchange_way.h lists what that
+// includes).
 //
 //   cmake --build --preset release --target exchange && build/release/bench/exchange [--rounds N] [BYTES...]
 
@@ -29,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kFramePayload = 128 << 10;
 
-// What one side sends from and takes into, as gradients and weights are arrays of their own.
+// One side sends from `out` and receives into `in`: gradients and weights are separate arrays, too.
 struct Arrays {
   explicit Arrays(std::size_t bytes) : out(bytes, std::byte{1}), in(bytes) {}
   std::vector<std::byte> out, in;

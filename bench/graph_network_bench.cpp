@@ -12,11 +12,12 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/philox.h"
-#include "engine/executor.h"
 #include "engine/canonical.h"
+#include "engine/executor.h"
 #include "engine/op_breakdown.h"
 #include "graph/autodiff.h"
 #include "plan/compile.h"
+#include "predict/gnn/batch.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 
@@ -81,7 +82,8 @@ void time_steps(int steps) {
               static_cast<double>(executor.plan().total_bytes()) / 1e6);
   std::printf("step: best %.3f s, median %.3f s of %d; %.1f and %.1f times as fast as PyTorch's 4.8 s\n",
               best, median, steps, kSeedSeconds / best, kSeedSeconds / median);
-  // Of all threads, waiting for each other included: what a busy machine disturbs least.
+  // This is the CPU time of all threads, including the time they wait for each other: a busy machine disturbs
+  // it least.
   std::printf("CPU: %.3f s a step\n", cpu);
   std::printf(
       "products %.1f GFLOP, beside them %.1f GFLOP; bound at the measured peak of %.0f GFLOP/s: %.3f s\n",

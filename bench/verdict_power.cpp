@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "stats/change_points.h"
 #include "record/comparison.h"
+#include "stats/change_points.h"
 #include "stats/statistics.h"
 #include "study/run/progress.h"
 

@@ -22,13 +22,14 @@ std::string usual_metric(const std::vector<std::string>& there_are) {
   return there_are.empty() ? "images_per_second" : there_are.front();
 }
 
-void require(const char* option, const std::string& name, const std::vector<std::string>& there_are) {
+void require(const char* setting, const std::string& name, const std::vector<std::string>& there_are) {
   if (std::find(there_are.begin(), there_are.end(), name) == there_are.end())
-    fail(ErrorKind::usage, "{} '{}'{}: the points have {}", option, name, did_you_mean(name, there_are),
+    fail(ErrorKind::usage, "{} '{}'{}: the points have {}", Setting{setting}, name,
+         did_you_mean(name, there_are),
          there_are.empty() ? "none" : fmt::format("{}", fmt::join(there_are, ", ")));
 }
 
-// Numbers of any key: what a regression can take, even where it does not vary.
+// Lists every key that holds numbers. A regression can take such a key even where it does not vary.
 std::vector<std::string> numeric_keys(std::span<const Point> points) {
   std::set<std::string> names;
   for (const Point& point : points)
@@ -57,8 +58,8 @@ void add_regressions(const std::vector<Point>& points, const std::string& metric
 
 bool is_word(const record::Value& value) { return !std::isfinite(record::number_or(value, kUnknown)); }
 
-// Text that tells points apart, where points that went well have several values of it. What only runs that
-// ended badly have, such as a backend that was never chosen, tells nothing.
+// Lists the text keys that have several values among the points that went well. A key that only failed runs
+// have, such as a backend that was never chosen, tells no points apart.
 std::set<std::string> telling_words(std::span<const Point> points) {
   std::map<std::string, std::set<std::string>> values;
   for (const Point& point : points)
@@ -110,9 +111,9 @@ Analysis analyse(std::vector<Point> points, const AnalysisOptions& options) {
   analysis.points = std::move(points);
   const std::vector<std::string> metrics = metrics_of(analysis.points);
   analysis.metric = options.metric.empty() ? usual_metric(metrics) : options.metric;
-  if (!options.metric.empty()) require("--metric", options.metric, metrics);
+  if (!options.metric.empty()) require("metric", options.metric, metrics);
   for (const std::string& name : options.dimensions)
-    require("--dimensions", name, numeric_keys(analysis.points));
+    require("dimensions", name, numeric_keys(analysis.points));
   analysis.roofs = find_roofs(analysis.points, options.roofs);
   analysis.best = best_utilisation(analysis.points, analysis.roofs);
   analysis.heat_is_utilisation = analysis.best.has_value();

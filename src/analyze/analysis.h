@@ -21,8 +21,8 @@ struct AnalysisOptions {
   Roofs roofs;                          // zero: as measured beside the runs
 };
 
-// Points that agree in every setting that is a word: one family of networks on one device. How a metric
-// depends on numbers is only asked within such a part.
+// Part holds the points that agree in every setting that is a word: one family of networks on one device.
+// Dependence of a metric on numbers is analysed only within a part.
 struct Part {
   std::string name;        // the words that tell it from other parts: "fc, cpu"; "": there is one part
   std::size_t points = 0;  // all, also those that ended badly
@@ -32,8 +32,8 @@ struct Part {
   std::optional<HeatMap> heat_map;  // of the utilisation where a roof is known, else of the metric
 };
 
-// All that can be said of one set of points. What they have no data for is empty. Results point into
-// `points`: it can be moved, not copied.
+// Analysis holds all results for one set of points. A field stays empty where the points have no data for it.
+// Results point into `points`, so an Analysis can be moved but not copied.
 struct Analysis {
   std::vector<Point> points;
   std::string metric;
@@ -50,10 +50,10 @@ struct Analysis {
   Analysis& operator=(Analysis&&) = default;
 };
 
-// Error (usage) names a metric or dimension that no point has, with those there are.
+// Throws Error (usage), with the list of known names, for a metric or dimension that no point has.
 Analysis analyse(std::vector<Point> points, const AnalysisOptions& options = {});
 
-// Two systems side by side: B over A.
+// SystemComparison sets two systems side by side, as B over A.
 struct SystemComparison {
   std::string metric;
   std::set<std::string> across;  // keys in which they may differ
@@ -64,7 +64,7 @@ struct SystemComparison {
   std::optional<Classification> faster;  // where it is above one
 };
 
-// Error (config) when no point is on both sides, naming what sets them apart.
+// Throws Error (config) when no point is on both sides; the message names the keys that set them apart.
 SystemComparison compare_systems(std::span<const Point> a, std::span<const Point> b,
                                  const std::string& metric, std::set<std::string> across);
 

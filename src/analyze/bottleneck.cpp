@@ -20,7 +20,7 @@ std::string group_name(const Point& point) {
 
 bool has_seconds(const Point& point) { return point.metric("step_seconds") > 0; }
 
-// A step of which most is none of these is limited by what takes longest.
+// The longest part is the limit when none of these takes most of the step.
 Limit limit_of(const StepParts& parts) {
   if (parts.input > parts.launch && parts.input > parts.device()) return Limit::host;
   if (parts.launch >= parts.device()) return Limit::launch;
@@ -28,7 +28,7 @@ Limit limit_of(const StepParts& parts) {
   return parts.bandwidth >= parts.latency ? Limit::bandwidth : Limit::launch;
 }
 
-// Without seconds: a trace says how much is done for a byte.
+// Works without seconds: a trace gives the arithmetic done for each byte.
 std::optional<Limit> limit_below_roof(const Point& point, const Roofs& roofs) {
   const double intensity = point.metric("flops_per_byte");
   if (!(intensity > 0) || !(roofs.flops_per_second > 0) || !(roofs.bytes_per_second > 0)) return std::nullopt;

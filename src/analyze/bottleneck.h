@@ -9,7 +9,7 @@
 
 namespace trainyard::analyze {
 
-// What a step waits for most.
+// Limit names the resource that a step waits for most.
 enum class Limit {
   launch,     // kernels are started, or are too small to fill the device
   bandwidth,  // operands, activations and optimizer state are moved
@@ -26,7 +26,7 @@ struct LimitedPoint {
   double predicted_seconds = 0;  // likewise
 };
 
-// Points of one device, backend and precision, and the model that was fitted to them.
+// LimitedGroup holds the points of one device, backend and precision, and the model fitted to them.
 struct LimitedGroup {
   std::string name;  // "cpu, f32"
   StepModel model;
@@ -35,9 +35,9 @@ struct LimitedGroup {
   std::vector<LimitedPoint> points;
 };
 
-// Every point that went well and knows enough: its work and its seconds, or its place below a roof that is
-// known. A model wants at least as many points as it has constants. Waiting for input for half of the time or
-// more goes before everything else.
+// Classifies every point that went well and has enough data: its work and its seconds, or its place below a
+// known roof. A model needs at least as many points as it has constants. Waiting for input for half of the
+// time or more takes precedence over every other limit.
 std::vector<LimitedGroup> find_limits(std::span<const Point> points, const Roofs& roofs = {});
 
 std::map<Limit, std::size_t> count_limits(std::span<const LimitedGroup> groups);

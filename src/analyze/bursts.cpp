@@ -18,7 +18,7 @@ constexpr double kClear = 0.5;             // least correlation
 constexpr double kAsGood = 0.7;            // of the best, which may be a multiple that falls on samples
 constexpr std::size_t kLeastRepeats = 3;
 
-// Correlation of the series with itself, `lag` later, for every lag below the series' third.
+// Returns the autocorrelation of the series for every lag below a third of its length.
 std::vector<double> autocorrelations(std::vector<double> series) {
   const double mean = stats::mean(series), variance = stats::population_variance(series);
   if (variance == 0) return {};
@@ -32,7 +32,7 @@ std::vector<double> autocorrelations(std::vector<double> series) {
   return correlations;
 }
 
-// Where the parabola through three neighbours has its top, from the middle one.
+// Returns the offset, from the middle one of three neighbours, of the vertex of the parabola through them.
 double top_offset(double before, double top, double after) {
   const double bend = before - 2 * top + after;
   return bend < 0 ? std::clamp(0.5 * (before - after) / bend, -0.5, 0.5) : 0;
@@ -43,7 +43,7 @@ double top_offset(double before, double top, double after) {
 std::optional<Period> find_period(const Signal& signal) {
   const Signal even = resampled(signal, kMostPoints);
   const std::vector<double> r = autocorrelations(even.values);
-  // What lies before the first negative one is the signal's own smoothness.
+  // Correlations before the first negative one only show that the signal is smooth.
   const auto first = std::find_if(r.begin(), r.end(), [](double value) { return value < 0; });
   if (r.end() - first < 2) return std::nullopt;
   const double most = *std::max_element(first, r.end() - 1);
@@ -67,7 +67,7 @@ std::string name_of_rate(const std::string& counter) {
   return counter + "_per_second";
 }
 
-// Every value is the last that was known, or the first that will be.
+// Fills each gap with the last known value, or with the first known one at the start.
 std::vector<double> without_gaps(std::vector<double> values) {
   const auto known = [](double value) { return std::isfinite(value); };
   const auto first = std::find_if(values.begin(), values.end(), known);
@@ -91,7 +91,7 @@ std::vector<Signal> signals_of(const record::ResourceTrace& trace) {
   for (const TraceColumn& column : trace.columns) {
     std::vector<double> values = without_gaps(column.values);
     if (values.empty() || column.name.ends_with("_joules")) continue;  // power is a column of its own
-    // What was sampled at the very start holds for no time.
+    // A sample taken at the very start covers no time.
     const bool from_zero = trace.seconds.front() > 0;
     Signal signal{column.name, trace.seconds, {}, column.capacity};
     if (column.kind == TraceColumn::Kind::counter) {
@@ -137,7 +137,7 @@ constexpr double kClearlyTwo =
     0.8;  // of the variance: two levels explain 0.64 of normal noise, 0.75 of even noise
 constexpr double kLastingChanges = 0.5;  // of the changes that samples in random order would have
 
-// The least value that at least a share q of the weight does not exceed.
+// Returns the least value that at least a share q of the weight does not exceed.
 double weighted_quantile(std::vector<std::pair<double, double>> weighted, double q) {
   std::sort(weighted.begin(), weighted.end());
   double all = 0, so_far = 0;
@@ -151,7 +151,7 @@ struct Level {
   double seconds = 0, mean = 0, p95 = 0;
 };
 
-// What the signal was in the samples that `in` picks.
+// Summarises the signal over the samples that `in` picks.
 template <typename Picks>
 Level level_of(const Signal& signal, const Picks& in) {
   std::vector<std::pair<double, double>> weighted;
@@ -169,8 +169,8 @@ Level level_of(const Signal& signal, const Picks& in) {
   return level;
 }
 
-// Whether samples stay on their side of the boundary longer than by chance (as in the runs test of Wald and
-// Wolfowitz): then they are on two levels even where noise on these hides it.
+// Tells whether samples stay on their side of the boundary longer than random ones would (as in the runs test
+// of Wald and Wolfowitz). If they do, the signal has two levels even where noise hides them.
 bool stays_on_sides(const std::vector<double>& values, double boundary) {
   const auto count = static_cast<double>(values.size());
   double above = 0, changes = 0;
@@ -181,7 +181,8 @@ bool stays_on_sides(const std::vector<double>& values, double boundary) {
   return changes < kLastingChanges * 2 * above * (count - above) / count;
 }
 
-// Whether each sample is in a burst: the state changes where two samples in a row are of the other level.
+// Tells for each sample whether it is in a burst. The state changes where two samples in a row are of the
+// other level.
 std::vector<bool> states_of(const std::vector<double>& values, double boundary) {
   const std::size_t count = values.size();
   const auto above = [&](std::size_t i) { return values[i] > boundary; };
@@ -194,9 +195,9 @@ std::vector<bool> states_of(const std::vector<double>& values, double boundary) 
   return states;
 }
 
-// The two levels of a signal, if both last. A sampler that was held up makes one sample that is far from all
-// others: a level by itself, which hides theirs. Such lone ones are put among the others, and these are split
-// again; `lone` counts them.
+// Returns the two levels of a signal, if both last. A sampler that was held up makes one sample far from all
+// others, which would become a level by itself and hide the real two. Such lone samples are put among the
+// others, and these are split again; `lone` counts them.
 std::optional<stats::TwoMeans> lasting_levels(const Signal& signal, std::size_t& lone) {
   constexpr int kMostSplits = 4;
   std::vector<double> values = signal.values;

@@ -14,10 +14,7 @@ struct Period {
   double correlation = 0;  // of the signal with itself, so much later: 1 repeats exactly
 };
 
-// By autocorrelation. Absent where the signal does not repeat clearly, or fewer than three times.
-std::optional<Period> find_period(const Signal& signal);
-
-// One resource over time: value i holds from edge i to edge i + 1.
+// Signal is one resource over time: value i holds from edge i to edge i + 1.
 struct Signal {
   std::string name;  // with its unit: cpu_cores, disk_read_bytes_per_second, gpu0_busy_fraction
   std::vector<double> edges, values;
@@ -27,14 +24,18 @@ struct Signal {
   std::vector<double> durations() const;
 };
 
-// Of every column that is known at some moment, but energy, of which power is the signal; a counter becomes
-// what it grew by in a second. Where a value is not known, the last one that was still holds.
+// Finds the period by autocorrelation. Returns nothing where the signal does not repeat clearly, or repeats
+// fewer than three times.
+std::optional<Period> find_period(const Signal& signal);
+
+// Makes a signal of every column that has a known value, except energy, whose signal is power. A counter
+// becomes its growth per second. Where a value is not known, the last known one still holds.
 std::vector<Signal> signals_of(const record::ResourceTrace& trace);
 
-// Means over so many equal parts of the time, or over fewer where there are not as many values.
+// Returns means over so many equal parts of the time, or over fewer where there are fewer values.
 Signal resampled(const Signal& signal, std::size_t parts);
 
-// All the time of one kind: idle, or bursts.
+// Stretches sums up all the time of one kind: idle, or bursts.
 struct Stretches {
   std::size_t count = 0;
   double seconds = 0;                                                // together
@@ -46,13 +47,13 @@ struct Stretch {
   double from = 0, to = 0;
 };
 
-// A signal as idle times and bursts between them.
+// BurstProfile describes a signal as idle times and the bursts between them.
 struct BurstProfile {
   double seconds = 0;  // of the whole signal
   double mean = 0, p95 = 0, most = 0;
-  // The two levels that explain it best, and how much of its variance they explain. Equal: it has one level,
-  // and is idle all the time, however high that level is. So it is, too, where only lone samples are of the
-  // higher.
+  // The two levels that explain the signal best, and the share of its variance that they explain. Equal
+  // levels mean that the signal has one level and is idle all the time, however high that level is. The same
+  // holds where only lone samples are of the higher level.
   double low = 0, high = 0, explained = 0;
   Stretches idle, burst;
   std::vector<Stretch> bursts;  // in order
@@ -65,9 +66,9 @@ struct BurstProfile {
   double burst_share() const { return seconds > 0 ? burst.seconds / seconds : 0; }
 };
 
-// Times are of the clock, and each value counts for as long as it held. A change of level takes two samples:
-// one alone is noise. Levels that differ by less than a tenth of the higher, or a hundredth of the capacity,
-// are one. REQUIRES: a value.
+// Times are wall-clock times, and each value counts for as long as it held. A change of level takes two
+// samples, because one alone is noise. Levels that differ by less than a tenth of the higher one, or by less
+// than a hundredth of the capacity, count as one. REQUIRES: a value.
 BurstProfile find_bursts(const Signal& signal);
 
 }  // namespace trainyard::analyze

@@ -57,7 +57,7 @@ TEST(TwoMeansOfASignal, IsTheBestOfAllSplits) {
 
 TEST(TwoMeansOfASignal, NeitherOrderNorRepetitionTurnsLevelsAround) {
   for (std::uint64_t trial = 0; trial < 100; ++trial) {
-    // A few of the one level and many of the other, either way round.
+    // The series has a few values of one level and many of the other, either way round.
     std::vector<double> values;
     for (std::size_t i = 0; i < 40; ++i) values.push_back((i < 1 + trial % 38 ? 80 : 10) + uniform(trial, i));
     const std::vector<double> equal(values.size(), 1.0);
@@ -70,7 +70,7 @@ TEST(TwoMeansOfASignal, NeitherOrderNorRepetitionTurnsLevelsAround) {
     EXPECT_EQ(levels->low, again->low);
     EXPECT_EQ(levels->high, again->high);
     EXPECT_EQ(levels->high_share, again->high_share);
-    // Twice as long a run of the same job.
+    // The same job runs twice as long.
     values.insert(values.end(), shuffled.begin(), shuffled.end());
     const auto longer = stats::two_means(values, std::vector<double>(values.size(), 1.0));
     ASSERT_TRUE(longer);
@@ -89,7 +89,7 @@ struct Wave {
   }
 };
 
-// Sampled at 50 Hz by somebody who is late now and then, with noise.
+// A sampler reads the wave at 50 Hz with noise, and is late now and then.
 Signal sampled(const Wave& wave, double seconds, std::uint64_t seed, double noise = 0) {
   Signal signal{"gpu0_busy_fraction", {0}, {}, 1.0};
   for (std::uint64_t i = 1; signal.edges.back() < seconds; ++i) {
@@ -147,7 +147,7 @@ TEST(Bursts, SamplesFarFromAllOthersHideNoLevels) {
 }
 
 TEST(Bursts, TimesAreOfTheClockNotOfSamples) {
-  // Ten samples of a busy second, two of a second of rest.
+  // A busy second has ten samples, and a second of rest has two.
   Signal signal{"cpu_cores", {0}, {}, 2.0};
   for (int i = 1; i <= 10; ++i) signal.edges.push_back(0.1 * i);
   signal.edges.insert(signal.edges.end(), {1.5, 2.0});
@@ -192,7 +192,7 @@ TEST(Bursts, NoiseHasNeitherBurstsNorPeriod) {
   for (std::size_t i = 0; i < signal.values.size(); ++i) signal.values[i] = uniform(9, i);
   EXPECT_FALSE(find_period(signal));
   EXPECT_FALSE(find_bursts(signal).has_bursts());
-  // The same noise is one of two levels where it lasts.
+  // The same noise makes two levels where it lasts.
   for (std::size_t i = 0; i < signal.values.size(); ++i) signal.values[i] += i / 100 % 2 == 0 ? 0.8 : 0;
   const BurstProfile lasting = find_bursts(signal);
   EXPECT_LT(lasting.explained, 0.8);
@@ -220,7 +220,7 @@ TEST(Signals, CountersBecomeRatesAndGapsAreFilled) {
   EXPECT_EQ(halves.values, (std::vector<double>{1.5, 1}));
 }
 
-// The seed's sampler on a square wave: the first `high` of `count` samples busy.
+// Returns the trace of the seed's sampler on a square wave: the first `high` of `count` samples are busy.
 record::ResourceTrace seed_trace(int high, int count) {
   record::ResourceTrace trace;
   for (const char* name : {"gpu0_busy_fraction", "gpu0_memory_busy_fraction", "machine_cpu_fraction"})
@@ -258,8 +258,8 @@ TEST(LegacyShares, AreOfTheLargerClusterAndItsComplement) {
   }
 }
 
-// What made the seed's labels noise: with a little more idle time the same job's "burst" becomes its idle
-// time.
+// This case made the seed's labels noisy: with a little more idle time the "burst" of the same job becomes
+// its idle time.
 TEST(LegacyShares, FlipWhereOrderedLevelsDoNot) {
   const auto share_of = [](int high) {
     const record::ResourceTrace trace = seed_trace(high, 100);

@@ -68,7 +68,7 @@ EnsembleRun to_run(const record::RunRecord& record) {
   return run;
 }
 
-// Runs of the same group side by side: its baseline's value, and each other's.
+// Sets the runs of one group side by side: the value of its baseline, and that of each other run.
 using Value = double (*)(const EnsembleRun&);
 
 std::map<std::pair<int, int>, double> baseline_values(std::span<const EnsembleRun> runs, Value value) {

@@ -8,7 +8,7 @@
 
 namespace trainyard::analyze {
 
-// One run of an ensemble, in the figures by which runs are compared.
+// EnsembleRun is one run of an ensemble, in the figures by which runs are compared.
 struct EnsembleRun {
   std::string id, design, model;  // of the first member
   int members = 0, preprocessors = 0, cores = 0;
@@ -23,14 +23,15 @@ struct EnsembleRun {
 
   // Percent-seconds of an average core.
   double cpu_integral() const { return cores > 0 ? 100 * cpu_seconds / cores : 0; }
-  // What a member still spends on an image, in units of what making one costs.
+  // Returns the cost that a member still has per image, in units of the cost of making one.
   double member_share() const;
 };
 
-// Of those records that are of ensembles.
+// Converts those of the records that are of ensembles, and skips the others.
 std::vector<EnsembleRun> ensemble_runs(std::span<const record::RunRecord> records);
 
-// How much less CPU n members need that share, when each still spends t of what an image costs to make.
+// Returns the factor by which sharing reduces the CPU time of n members, when each still spends t of the cost
+// of making an image.
 double reduction_model(double members, double t);
 
 struct CpuReduction {
@@ -39,7 +40,8 @@ struct CpuReduction {
   double measured = 0;  // CPU an image that a member gets, without sharing over with it
   double t = 0, model = 0;
 };
-// Of every design against the baseline of as many members and cores; those without one are left out.
+// Compares every design with the baseline of as many members and cores. Runs without such a baseline are left
+// out.
 std::vector<CpuReduction> cpu_reductions(std::span<const EnsembleRun> runs);
 
 struct CoreSpeedup {
@@ -49,7 +51,7 @@ struct CoreSpeedup {
 };
 std::vector<CoreSpeedup> core_speedups(std::span<const EnsembleRun> runs);
 
-// The tables of the SC'18 scripts, without a head line, as they have them.
+// Each returns a table of the SC'18 scripts, which have no header line.
 std::string analyze_output_csv(std::span<const EnsembleRun> runs);
 std::string modify_csv(std::span<const EnsembleRun> runs);  // rows by numbers, not by text
 std::string gen_peak_csv(std::span<const EnsembleRun> runs);

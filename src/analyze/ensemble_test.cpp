@@ -5,7 +5,8 @@
 namespace trainyard::analyze {
 namespace {
 
-// So many members on two cores; making an image costs 10 ms, and each member 0.7 ms of its own.
+// Makes a record of so many members on two cores. Making an image costs 10 ms, and each member adds 0.7 ms of
+// its own.
 record::RunRecord ensemble_record(const std::string& design, int members, double images_per_second) {
   constexpr double kMake = 0.010, kOwn = 0.0007, kImages = 1000;
   const bool shared = design != "baseline";

@@ -17,7 +17,7 @@ struct HeatCell {
   record::Status status = record::Status::ok;  // why there is no value at all
 };
 
-// A pivot: dimensions on both axes and a panel for each value of a third.
+// HeatMap is a pivot table: dimensions on both axes, and a panel for each value of a third one.
 struct HeatMap {
   std::string column, row, panel;             // panel "": one only
   std::vector<double> columns, rows, panels;  // values, ascending
@@ -27,8 +27,8 @@ struct HeatMap {
   const HeatCell* find(double column, double row, double panel) const;  // null: a gap
 };
 
-// `value` may be kUnknown. `dimensions` are those of the points; the first three of batch, width and layers
-// among them, else the first three, are column, row and panel. Error (config) with fewer than two.
+// `value` may be kUnknown. `dimensions` are those of the points. The first three of batch, width and layers
+// among them, else the first three, become column, row and panel. Throws Error (config) with fewer than two.
 HeatMap make_heat_map(std::span<const Point> points, const std::vector<std::string>& dimensions,
                       const std::function<double(const Point&)>& value);
 

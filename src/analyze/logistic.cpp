@@ -16,8 +16,8 @@ constexpr double kSettled = 1e-10;
 
 double probability(double log_odds) { return 1 / (1 + std::exp(-log_odds)); }
 
-// One Newton step is a least squares problem with a weight and a working target of each row; the pull is a
-// further row for each weight but the intercept, which stands last.
+// One Newton step is a least squares problem in which each row has a weight and a working target.
+// Regularisation adds a row for each weight except the intercept, which stands last.
 std::vector<double> newton_step(const stats::Matrix& rows, const std::vector<double>& labels,
                                 const std::vector<double>& weights) {
   const std::size_t features = rows.columns() - 1;
@@ -55,7 +55,7 @@ stats::Matrix with_ones(const stats::Matrix& rows) {
   return result;
 }
 
-// The rows outside of a fold.
+// Returns the rows outside of a fold.
 std::pair<stats::Matrix, std::vector<double>> training_rows(const stats::Matrix& rows,
                                                             const std::vector<double>& labels,
                                                             const std::vector<int>& fold, int held_out) {

@@ -8,8 +8,8 @@
 
 namespace trainyard::analyze {
 
-// Which side of a threshold a metric falls on, from the dimensions: logistic regression on standardised
-// features by iteratively reweighted least squares.
+// Classification predicts from the dimensions on which side of a threshold a metric falls. It is a logistic
+// regression on standardised features, fitted by iteratively reweighted least squares.
 struct Classification {
   std::vector<std::string> features;
   std::vector<double> weights;  // of the log odds, for one deviation of the feature
@@ -20,8 +20,8 @@ struct Classification {
   std::size_t points = 0;
 };
 
-// A slight pull of the weights towards 0 keeps them finite where a feature separates the points wholly.
-// Error (config) as of fit_power_law; logarithms of the dimensions with `logarithms`.
+// A slight pull of the weights towards 0 keeps them finite where a feature separates the points completely.
+// `logarithms` takes the logarithms of the dimensions. Throws Error (config) as fit_power_law does.
 Classification classify_above(std::span<const Point> points, const std::vector<std::string>& dimensions,
                               const std::string& metric, double threshold, bool logarithms, int folds = 10);
 

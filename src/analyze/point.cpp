@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include <limits>
+#include <nlohmann/json.hpp>
 #include "record/run_record.h"
 #include "stats/statistics.h"
 
@@ -13,7 +15,7 @@ namespace {
 
 using record::RunRecord;
 
-// All runs of one point.
+// Gathered collects all runs of one point.
 struct Gathered {
   Point point;
   std::map<std::string, std::vector<double>> samples;
@@ -48,7 +50,8 @@ void add_run(const RunRecord& run, Gathered& gathered) {
   if (std::vector<OpCategory> ops = op_categories_of(run); !ops.empty()) point.ops = std::move(ops);
 }
 
-// What the ops of a step move and how many they are, unless the record says it of the whole step.
+// Adds the bytes that the ops of a step move and the number of ops, unless the record has these for the whole
+// step.
 void add_sums_of_ops(Point& point) {
   double bytes = 0, kernels = 0;
   for (const OpCategory& category : point.ops) {
@@ -59,7 +62,7 @@ void add_sums_of_ops(Point& point) {
   if (kernels > 0) point.metrics.emplace("kernels_per_step", kernels);
 }
 
-// Published and measured alike, these come in the order in which networks are described.
+// These keys come first, for published and measured runs alike, in the order in which networks are described.
 constexpr std::array kFirst = {"layers", "width", "inputs", "classes", "batch"};
 
 std::size_t rank(const std::string& name) {
@@ -139,6 +142,45 @@ std::vector<std::string> metrics_of(std::span<const Point> points) {
   for (const Point& point : points)
     for (const auto& [name, value] : point.metrics) names.insert(name);
   return {names.begin(), names.end()};
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+double number_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+double peak_fraction_of(const OpCategory& category, double roof) {
+  if (std::isfinite(category.peak_fraction)) return category.peak_fraction;
+  const bool can_be_told = roof > 0 && category.flops > 0 && category.seconds > 0;
+  return can_be_told ? category.flops / category.seconds / roof : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<OpCategory> op_categories_of(const record::RunRecord& run) {
+  const auto detail = run.details.find("ops");
+  if (detail == run.details.end()) return {};
+  const Json ops = Json::parse(detail->second, nullptr, false);
+  const auto list = ops.is_object() ? ops.find("by_category") : ops.end();
+  if (list == ops.end() || !list->is_array()) return {};
+  const double step = run.statistics.steps > 0 ? run.statistics.median
+                      : run.images_per_second  ? run.images_per_step / *run.images_per_second
+                                               : std::numeric_limits<double>::quiet_NaN();
+  std::vector<OpCategory> categories;
+  for (const Json& row : *list) {
+    if (!row.is_object() || !row.contains("category") || !row["category"].is_string()) continue;
+    categories.push_back({row["category"].get<std::string>(), number_at(row, "share"),
+                          number_at(row, "seconds"), number_at(row, "flops"), number_at(row, "bytes"),
+                          number_at(row, "peak_fraction"), number_at(row, "count")});
+    OpCategory& category = categories.back();
+    if (!std::isfinite(category.seconds)) category.seconds = category.time_fraction * step;
+  }
+  return categories;
 }
 
 }  // namespace trainyard::analyze

@@ -60,7 +60,7 @@ namespace {
 
 constexpr std::uint64_t kFoldSeed = 1;
 
-// With a last column of ones, and only the rows for which `keep` says so.
+// Appends a column of ones, and copies only the rows that `keep` accepts.
 template <typename Keep>
 std::vector<double> fit_rows(const stats::Matrix& features, const std::vector<double>& target,
                              const Keep& keep) {

@@ -9,22 +9,23 @@
 
 namespace trainyard::analyze {
 
-// Columns of a regression: the dimensions, and with order two all products of two of them, squares included.
+// Returns the columns of a regression: the dimensions, and with order two also all products of two of them,
+// squares included.
 std::vector<std::string> feature_names(const std::vector<std::string>& dimensions, int order);
 
-// A row of them for each point. Error (config) names a dimension that a point lacks.
+// Returns a row of features for each point. Throws Error (config) naming a dimension that a point lacks.
 stats::Matrix feature_rows(std::span<const Point* const> points, const std::vector<std::string>& dimensions,
                            int order, bool logarithms);
 
-// Mean 0 and deviation 1 over the rows; a column that does not vary becomes 0.
+// Scaling gives columns mean 0 and deviation 1 over the rows; a column that does not vary becomes 0.
 struct Scaling {
   std::vector<double> means, deviations;  // population deviation; 0: does not vary
 };
 Scaling scaling_of(const stats::Matrix& rows);
 stats::Matrix standardised(const stats::Matrix& rows, const Scaling& scaling);
 
-// A power law: log2 of the metric as a linear (order 1) or quadratic (order 2) function of log2 of the
-// dimensions. With order 1 a coefficient is the exponent of its dimension.
+// LogRegression is a power law: log2 of the metric as a linear (order 1) or quadratic (order 2) function of
+// log2 of the dimensions. With order 1 a coefficient is the exponent of its dimension.
 struct LogRegression {
   std::vector<std::string> features;
   std::vector<double> coefficients;
@@ -35,13 +36,13 @@ struct LogRegression {
   std::size_t points = 0;
 };
 
-// Points whose metric is not positive are left out. Error (config) when fewer points than folds remain, or a
-// dimension is not positive.
+// Leaves out points whose metric is not positive. Throws Error (config) when fewer points than folds remain,
+// or a dimension is not positive.
 LogRegression fit_power_law(std::span<const Point> points, const std::vector<std::string>& dimensions,
                             const std::string& metric, int order, int folds = 10);
 
-// How a metric depends on the dimensions: weights of a linear model in which everything has mean 0 and
-// deviation 1, so that they can be compared with each other. That of a dimension that does not vary is 0.
+// Regression tells how a metric depends on the dimensions: weights of a linear model in which every variable
+// has mean 0 and deviation 1, so that weights can be compared. A dimension that does not vary has weight 0.
 struct Regression {
   std::vector<std::string> features;
   std::vector<double> weights;
@@ -50,8 +51,8 @@ struct Regression {
   std::size_t points = 0;
 };
 
-// Order 1: the dimensions; order 2: also all products of two. Error (config) when fewer than two points have
-// the metric, or a point lacks a dimension.
+// Order 1 uses the dimensions, order 2 also all products of two. Throws Error (config) when fewer than two
+// points have the metric, or a point lacks a dimension.
 Regression standardised_weights(std::span<const Point> points, const std::vector<std::string>& dimensions,
                                 const std::string& metric, int order);
 

@@ -31,7 +31,7 @@ TEST(Regression, OneDimensionIsCorrelation) {
   EXPECT_NEAR(found.weights[0], 0.6, 1e-12);
   EXPECT_EQ(found.weights[1], 0);  // does not vary
   EXPECT_NEAR(found.r2, 0.36, 1e-12);
-  // Residuals of y in deviations (sqrt 1.25): those of 2 1 4 3 less 0.6 of those of 1 2 3 4.
+  // The residuals of y, in deviations (sqrt 1.25), are those of 2 1 4 3 less 0.6 of those of 1 2 3 4.
   EXPECT_NEAR(found.mean_absolute_error, (0.4 + 1.2 + 1.2 + 0.4) / 4 / std::sqrt(1.25), 1e-12);
 }
 
@@ -84,7 +84,7 @@ TEST(Logistic, SeparatesWhatCanBeSeparated) {
 }
 
 TEST(Logistic, KnowsTheLogOddsOfAnOverlap) {
-  // Of 40 points at 0 ten are above, of 40 at 1 thirty: log odds differ by 2 log 3; one deviation is 1/2.
+  // Ten of 40 points at 0 are above, and thirty of 40 at 1. Log odds differ by 2 log 3; one deviation is 1/2.
   std::vector<Point> points;
   for (int i = 0; i < 80; ++i)
     points.push_back(make_point({{"x", i % 2}}, {{"ratio", (i / 2) % 4 < (i % 2 == 0 ? 1 : 3) ? 2 : 0.5}}));

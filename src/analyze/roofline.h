@@ -9,7 +9,7 @@
 
 namespace trainyard::analyze {
 
-// What a device can do at most.
+// Roofs holds the peak rates of a device.
 struct Roofs {
   double flops_per_second = 0;
   double bytes_per_second = 0;        // of its memory
@@ -19,16 +19,15 @@ struct Roofs {
   double attainable(double flops_per_byte) const;                       // flops a second
 };
 
-// The roofs that runs measured beside their steps (peak_flops_per_second, peak_bytes_per_second,
-// peak_cache_bytes_per_second), the highest
-// of each: no run can be faster than what was seen. What is given goes before what was measured. Zero: not
-// known.
+// Takes the roofs that runs measured beside their steps (peak_flops_per_second, peak_bytes_per_second,
+// peak_cache_bytes_per_second), the highest of each, because no run can be faster than a rate that was
+// measured. Roofs in `given` take precedence over measured ones. Zero: not known.
 Roofs find_roofs(std::span<const Point> points, const Roofs& given = {});
 
-// Arithmetic done a second over the roof; kUnknown without either. A run that was traced knows it itself.
+// Returns arithmetic per second over the roof; kUnknown without either. A traced run has the figure itself.
 double utilisation(const Point& point, const Roofs& roofs, const std::string& rate = "flops_per_second");
 
-// The point that uses most of the roof.
+// BestUse is the point that uses most of the roof.
 struct BestUse {
   const Point* point = nullptr;
   double flops_per_second = 0, utilisation = 0;
@@ -44,12 +43,13 @@ struct RooflinePoint {
   bool below_ridge = false;  // bandwidth is the lower roof
 };
 
-// A whole step of every point that knows its work: flops_per_step, bytes_per_step and step_seconds, or what a
-// trace measured (flops_per_byte, peak_fraction). A ridge of 0: no roofs are known, and nothing is placed.
+// Places a whole step of every point whose work is known: flops_per_step, bytes_per_step and step_seconds, or
+// the measurements of a trace (flops_per_byte, peak_fraction). A ridge of 0 means that no roofs are known and
+// nothing is placed.
 std::vector<RooflinePoint> model_roofline(std::span<const Point> points, const Roofs& roofs);
 
-// Categories of ops instead, those with at least `least_time` of the step; loops, which hold other ops, are
-// left out.
+// Places categories of ops instead, those with at least `least_time` of the step. Loops, which contain other
+// ops, are left out.
 std::vector<RooflinePoint> op_roofline(std::span<const Point> points, const Roofs& roofs,
                                        double least_time = 0.01);
 

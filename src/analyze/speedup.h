@@ -10,19 +10,19 @@
 
 namespace trainyard::analyze {
 
-// The same configuration on two systems.
+// JoinedPoint is the same configuration on two systems.
 struct JoinedPoint {
   const Point* a = nullptr;
   const Point* b = nullptr;
   double ratio = 1;  // the metric of B over that of A
 };
 
-// Points of A and B that agree in every key but those named in `across`, and both have the metric; found by
-// their keys' values, not by text. In the order of A.
+// Joins points of A and B that both have the metric and agree in every key except those in `across`. Keys are
+// compared by value, not by text. The result is in the order of A.
 std::vector<JoinedPoint> join_points(std::span<const Point> a, std::span<const Point> b,
                                      const std::string& metric, const std::set<std::string>& across);
 
-// Keys whose values A and B never share: what tells the two systems apart, such as the device.
+// Returns the keys whose values A and B never share. They tell the two systems apart, as the device does.
 std::set<std::string> keys_apart(std::span<const Point> a, std::span<const Point> b);
 
 struct RatioSummary {
@@ -34,10 +34,10 @@ struct RatioSummary {
 // REQUIRES: at least one.
 RatioSummary summarise_ratios(std::span<const JoinedPoint> joined);
 
-// By the values of one dimension, as A has it.
+// Groups by the values of one dimension, as A has it.
 std::map<double, RatioSummary> ratios_by(std::span<const JoinedPoint> joined, const std::string& dimension);
 
-// The ratio as a metric "speedup" of A's points, for regressions.
+// Returns A's points with the ratio as a metric "speedup", for regressions.
 std::vector<Point> ratio_points(std::span<const JoinedPoint> joined);
 
 }  // namespace trainyard::analyze

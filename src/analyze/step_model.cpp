@@ -14,8 +14,8 @@ namespace {
 
 double or_else(double value, double otherwise) { return std::isfinite(value) ? value : otherwise; }
 
-// Forward, d_src and d_weight of every layer; the input has no gradient. Families that count their layers
-// differently have parameters in common: hidden matrices of width x width, with biases.
+// Counts forward, d_src and d_weight of every layer; the input has no gradient. Families that count their
+// layers differently have the number of parameters in common: hidden matrices of width x width, with biases.
 double inner_of_fc(const Point& point) {
   const double width = point.key("width"), inputs = point.key("inputs"), classes = point.key("classes"),
                batch = point.key("batch");
@@ -43,13 +43,14 @@ std::optional<StepWork> work_of(const Point& point) {
 
 namespace {
 
-// Beyond a tenth, an error counts by its size: repeated runs of tiny networks differ by 7 % in the median.
+// An error beyond a tenth counts linearly, because repeated runs of tiny networks differ by 7 % in the
+// median.
 constexpr double kTolerated = 0.1;
-// How far constants may lie from where they start, as a deviation of their logarithm, and what that knowledge
-// weighs against the samples.
+// The deviation, as a logarithm, that constants may have from their start, and the weight of that prior
+// knowledge against the samples.
 constexpr double kPriorDeviation = 1.5;
 constexpr double kPriorSamples = 0.01;  // of the samples' number
-// What the loss must fall below, as a share of the loss without it, for the input to be part of the model.
+// The input becomes part of the model only if the loss falls below this share of the loss without it.
 constexpr double kWorthItsConstant = 0.7;
 
 using Logarithms = std::vector<double>;
@@ -74,7 +75,7 @@ Logarithms logarithms_of(const StepModel& model) {
   return result;
 }
 
-// Before any fit: the shortest steps are those of the host, the best rates those of the roofs.
+// Before any fit, the shortest steps give the host's constants, and the roofs give the best rates.
 StepModel first_guess(std::span<const StepSample> samples, const Roofs& roofs) {
   double shortest = samples[0].seconds, per_launch = samples[0].seconds, flops = 0, bytes = 0;
   for (const StepSample& sample : samples) {
@@ -97,7 +98,7 @@ StepModel first_guess(std::span<const StepSample> samples, const Roofs& roofs) {
   return model;
 }
 
-// The host never made them faster than in the step that had most a second.
+// The host never made images faster than in the step with the most images a second.
 double least_seconds_per_image(std::span<const StepSample> samples) {
   double least = 0;
   for (const StepSample& sample : samples)
@@ -120,7 +121,7 @@ stats::RobustFit fit_from(const StepModel& guess, std::span<const StepSample> sa
       for (std::size_t i = 0; i < start.size(); ++i) residuals.push_back(knowledge * (at[i] - start[i]));
     };
   };
-  // Logarithms lead there from afar; what is judged is the relative error.
+  // Logarithms converge from far away; the final criterion is the relative error.
   const stats::RobustFit near =
       stats::fit_robustly(start, kTolerated, residuals_by([](double ratio) { return std::log(ratio); }));
   return stats::fit_robustly(near.parameters, kTolerated,

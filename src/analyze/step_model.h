@@ -8,25 +8,25 @@
 
 namespace trainyard::analyze {
 
-// What a step has to do, whatever device does it.
+// StepWork is the work of a step, independent of the device that does it.
 struct StepWork {
   double launches = 1;    // kernels, or what their number is proportional to: layers
   double flops = 0;       // of matrix products and convolutions
   double bytes = 0;       // that have to move
   double parameters = 0;  // each is read and written by the optimizer, and by every pass of it
-  // Lengths of the inner loops of all matrix products, where they are known: a product with few results keeps
-  // only some of the device busy, and then takes as long as its inner loop does.
+  // Sum of the inner loop lengths of all matrix products, where they are known. A product with few results
+  // keeps only a part of the device busy, and then takes as long as its inner loop does.
   double inner = 0;
   double images =
       0;  // that the host may have to make and send; 0: it is known how long the device waited for them
 };
 
-// From flops_per_step, bytes_per_step, parameters and kernels_per_step of a point, and for fully connected
-// networks from their dimensions, and the batch unless input_wait_fraction is known; nothing where flops or
-// bytes are not known.
+// Uses flops_per_step, bytes_per_step, parameters and kernels_per_step of a point, the dimensions of fully
+// connected networks, and the batch unless input_wait_fraction is known. Returns nothing where flops or bytes
+// are not known.
 std::optional<StepWork> work_of(const Point& point);
 
-// Seconds that the parts of a step would take alone.
+// StepParts holds the seconds that each part of a step would take alone.
 struct StepParts {
   double launch = 0;     // of the host, which starts kernels one by one
   double compute = 0;    // arithmetic at the rate that large products reach
@@ -63,12 +63,12 @@ struct StepSample {
   double seconds = 0;
 };
 
-// Fitted robustly to the logarithms of the seconds, and then to the relative error. Constants of which the
-// samples tell little stay near where the roofs put them; roofs that are not known (0) are the best rates
-// among the samples. REQUIRES: at least one sample, positive seconds.
+// Fits the model robustly to the logarithms of the seconds, and then to the relative error. Constants about
+// which the samples tell little stay near the values that the roofs give. Unknown roofs (0) become the best
+// rates among the samples. REQUIRES: at least one sample, positive seconds.
 StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs = {});
 
-// Mean of |predicted - measured| / measured.
+// Returns the mean of |predicted - measured| / measured.
 double mean_relative_error(std::span<const double> predicted, std::span<const double> measured);
 
 }  // namespace trainyard::analyze

@@ -7,15 +7,15 @@
 
 namespace trainyard::analyze {
 
-// The same step on two devices.
+// PairedSample is the same step on two devices.
 struct PairedSample {
   StepWork work;
   double source_seconds = 0, target_seconds = 0;
 };
 
-// Predicts steps on the target from what they do and from how long they took on the source. A model of each
-// device says what is usual; a point that the source took longer for than usual is one the target takes
-// longer for, too, by as much as the training points show.
+// TransferModel predicts steps on the target from their work and from their time on the source. A model of
+// each device gives the usual time. A point that took longer than usual on the source is predicted to take
+// longer on the target too, by a factor that the training points show.
 struct TransferModel {
   StepModel source, target;
   double carried_by_host = 0, carried_by_device = 0;  // exponents of measured / predicted on the source

@@ -20,7 +20,7 @@ struct GemmPeak {
   double flops_per_second = 0;
 };
 
-// The best that was measured of something a device does besides computing. The group names the unit.
+// The best measured rate of something that a device does besides computing. The group names the unit.
 struct DevicePeak {
   std::string group;  // "memory_bytes_per_second", "launch_seconds", "transfer_bytes_per_second"
   std::string name;
@@ -33,7 +33,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  // Where its kernels run and their memory lies.
+  // The device on which the kernels run and that holds their memory.
   virtual std::shared_ptr<Device> device() const { return host_device(); }
   // Best first. Candidates of several ops may be mixed; the order counts within one op.
   virtual const std::vector<Candidate>& candidates() const = 0;
@@ -61,8 +61,8 @@ class Backend {
   virtual std::vector<DevicePeak> device_peaks(double /*seconds*/) const { return {}; }
   // True where several accepting candidates of a node are timed against each other while planning.
   virtual bool measures() const { return false; }
-  // What was timed so, kept from run to run, so that each chooses alike: the seconds of every candidate of
-  // `what`; empty: not known.
+  // Measured seconds of every candidate of `what`; empty: not known. They are kept from run to run, so that
+  // every run makes the same choice.
   virtual std::vector<double> kept_seconds(const std::string& /*what*/) const { return {}; }
   virtual void keep_seconds(const std::string& /*what*/, const std::vector<double>&) const {}
   // False for the null backend: its plans can be looked at but not run.
@@ -102,11 +102,12 @@ inline constexpr double kNeverHopeless = std::numeric_limits<double>::infinity()
 double measure_seconds(Device& device, const std::function<void()>& launch,
                        double hopeless_seconds = kNeverHopeless);
 
-// Where to give up on what competes with `best_seconds`; a lone launch also has its latency.
+// Seconds after which a competitor of `best_seconds` is given up. The constant term allows for the latency of
+// a single launch.
 constexpr double hopeless_against(double best_seconds) { return 3 * best_seconds + 50e-6; }
 
-// The same for a kernel, which is bound to memory of random content that lives only as long as this call: it
-// may not be run afterwards. Error (device) when the memory is not there.
+// Seconds of one launch of a kernel. This call binds the kernel to memory of random content and frees that
+// memory at its end: the kernel may not be run afterwards. Error (device) when the memory is not there.
 double measure_kernel(const std::shared_ptr<Device>& device, const graph::NodeView& node, Kernel& kernel,
                       double hopeless_seconds = kNeverHopeless);
 

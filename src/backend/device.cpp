@@ -80,7 +80,7 @@ class HostDevice final : public Device {
   }
 };
 
-// For a device that records nothing.
+// Serves a device that cannot record: the host starts each work.
 class OneByOne final : public Timeline {
  public:
   OneByOne(Device& device, Device::Works works) : device_(device), works_(std::move(works)) {}

@@ -4,7 +4,7 @@
 
 namespace trainyard::backend {
 
-// What is the same for all elements of one step.
+// The numbers that all elements of one step share.
 struct FlatUpdate::Rates {
   float rate, momentum, decay, beta1, beta2, epsilon, weight_decay, shrink, correction1, correction2, ema;
 };

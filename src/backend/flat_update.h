@@ -14,8 +14,8 @@ class FlatUpdate {
  public:
   static constexpr std::size_t kMaxSlots = 3;
 
-  // What is read, and what is written; the slots in the order of ops::slot_names. New may be the old one
-  // itself, and may not overlap it otherwise.
+  // The arrays that an update reads and writes; the slots are in the order of ops::slot_names. A new array
+  // may be the old one itself, and may not overlap it otherwise.
   struct Arrays {
     const float *parameters = nullptr, *gradient = nullptr;
     std::array<const float*, kMaxSlots> slots{};
@@ -28,7 +28,7 @@ class FlatUpdate {
   explicit FlatUpdate(const ops::UpdateAttrs& attrs);
 
   int slots() const { return slots_; }
-  // Elements [begin, end) of all arrays, in the caller's thread. `step` counts updates from 0.
+  // Updates the elements [begin, end) of all arrays in the caller's thread. `step` counts updates from 0.
   void apply(const Arrays& arrays, std::int64_t begin, std::int64_t end, std::int64_t step) const;
 
  private:

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/sample_order.h"
+#include "tensor/dtype.h"
 #include "tensor/image_recipe.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::backend {
 
@@ -37,7 +37,7 @@ struct InputRing {
   std::size_t bytes() const { return static_cast<std::size_t>(places) * place_bytes(); }
 };
 
-// Which sample of the device's memory an image of a batch is made of.
+// Names the sample in the device's memory from which an image of a batch is made.
 struct GatheredSample {
   std::int32_t index = 0;  // counted in samples
   std::int32_t mirrored = 0;
@@ -62,21 +62,24 @@ class CopyQueue {
  public:
   virtual ~CopyQueue() = default;  // waits for the copies
 
-  // Memory of the host that it copies from, zeroed, as much as was asked for.
+  // The host memory that the queue copies from: zeroed, as much as was asked for.
   virtual std::byte* host() const = 0;
   // Starts a copy to a place, behind all that the device had been given to do before give_back(place).
   virtual void send(int place, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
-  // What the device is given to do from now on comes behind the last send(place).
+  // take(): work that the device is given from now on runs after the last send(place). give_back(): ends the
+  // use of the place by the work given so far.
   virtual void take(int place) = 0;
   virtual void give_back(int place) = 0;
   // Waits for the last send(place); what it copied from may be changed then.
   virtual void settle(int place) = 0;
-  // Has the device done all that it had been given before give_back(place)? await_use() waits until it has.
+  // Returns whether the device has done all work that it was given before give_back(place). await_use() waits
+  // until it has.
   virtual bool is_used(int place) = 0;
   virtual void await_use(int place) = 0;
 
-  // When copies ran, for a trace: from watch(true) on each is noted, until copies() gives and forgets those
-  // that were. By now_seconds(), as far as Device::match_clocks() made the clocks agree. Waits for them.
+  // The time at which a copy ran, for a trace. From watch(true) on the queue notes every copy; copies() waits
+  // for the noted copies, returns them and forgets them. Times are by now_seconds(), as far as
+  // Device::match_clocks() made the clocks agree.
   struct Copy {
     double began, ended;
     std::size_t bytes;

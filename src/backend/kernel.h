@@ -29,7 +29,7 @@ constexpr const char* name(Precision precision) {
   return precision == Precision::f32 ? "f32" : precision == Precision::tf32 ? "tf32" : "bf16";
 }
 
-// What a kernel needs from the planner; fixed when it is made.
+// The layouts and memory that a kernel needs from the planner; fixed when the kernel is made.
 struct KernelIo {
   std::vector<Layout> inputs, outputs;
   std::size_t workspace_bytes = 0;
@@ -42,12 +42,12 @@ struct KernelIo {
 struct Binding {
   std::vector<std::byte*> inputs, outputs;
   std::byte* workspace = nullptr;
-  // In device memory, where the step is counted; null on the host, where run() says it.
+  // Lies in device memory, where the device counts the step; null on the host, where run() passes the step.
   const StepContext* context = nullptr;
   bool late = false;  // runs beside what is urgent, and should leave room for it
 };
 
-// Another way to run what a kernel runs that was tried and not taken.
+// A way to run the same node that was tried and not chosen.
 struct Alternative {
   std::string name, reason;
 };
@@ -63,11 +63,11 @@ class Kernel {
   const KernelIo& io() const { return io_; }
   // Called once, before the first run; the memory outlives the kernel.
   virtual void bind(const Binding& binding) = 0;
-  // Allocates nothing. Runs, or puts into the device's queue; what is put there must read its step from
-  // Binding::context, because it may be recorded and run again.
+  // Runs the kernel, or puts it into the queue of the device. Allocates nothing. Queued work must read its
+  // step from Binding::context, because it may be recorded and run again.
   virtual void run(const StepContext& context) = 0;
-  // What a library's kernel chose by measuring: "engine 52, 12.3 us"; empty where there was nothing to
-  // choose.
+  // Returns what a kernel of a library chose by measuring: "engine 52, 12.3 us"; empty where there was
+  // nothing to choose.
   virtual std::string choice() const { return ""; }
   virtual std::vector<Alternative> alternatives() const { return {}; }
 
@@ -75,20 +75,21 @@ class Kernel {
   KernelIo io_;
 };
 
-// What the planner knows when it asks for a kernel.
+// The information that the planner has when it asks for a kernel.
 struct KernelRequest {
   graph::NodeView node;
   Device* device = nullptr;  // where it will run
-  // How each input lies now; empty where the kernel is the first user of a parameter and may choose. A kernel
-  // may ask for another layout: the planner then reorders.
+  // The present layout of each input; empty where the kernel is the first user of a parameter and may choose.
+  // A kernel may ask for another layout: the planner then reorders.
   std::vector<std::optional<Layout>> inputs;
-  // Where the planner would like an output in a certain layout (the gradient of a parameter).
+  // The layout that the planner prefers for an output (the gradient of a parameter); empty where it has no
+  // preference.
   std::vector<std::optional<Layout>> outputs;
 
   const Layout& input_or_plain(int i) const;
 };
 
-// Yes, or the reason for a no.
+// Holds a yes, or the reason for a no.
 struct Decision {
   std::string reason;
   bool accepted() const { return reason.empty(); }
@@ -105,7 +106,7 @@ struct Candidate {
   std::unique_ptr<Kernel> (*make)(const KernelRequest&);
 };
 
-// What a kernel written as a plain function sees.
+// The arguments of a kernel that is written as a plain function.
 struct Arguments {
   const graph::NodeView& node;
   const KernelIo& io;

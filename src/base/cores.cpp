@@ -80,7 +80,7 @@ const std::vector<int>& process_cores() { return known_cores(); }
 void limit_process_cores(int cores) {
   std::vector<int>& known = known_cores();
   if (cores < 1 || cores > static_cast<int>(known.size()))
-    fail(ErrorKind::usage, "--cores {}: this process may use {}", cores, known.size());
+    fail(ErrorKind::usage, "{} {}: this process may use {}", Setting{"cores"}, cores, known.size());
   known.resize(static_cast<std::size_t>(cores));
   pin_thread(known);
 }
@@ -98,7 +98,7 @@ void pin_all_threads(std::span<const int> cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(core, &set);
-  // One that ended meanwhile needs no core.
+  // A thread that has ended meanwhile needs no core, so failures are ignored.
   for (const int id : thread_ids()) sched_setaffinity(id, sizeof set, &set);
 }
 

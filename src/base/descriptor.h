@@ -6,7 +6,7 @@
 
 namespace trainyard {
 
-// A file descriptor that is closed with it; negative: there is none.
+// Owns a file descriptor and closes it on destruction; a negative number means that there is none.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}

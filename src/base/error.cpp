@@ -9,10 +9,26 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// The message with names of settings as they are, or as options.
+std::string settings_shown(const std::string& message, bool as_options) {
+  std::string shown;
+  bool in_name = false;
+  for (const char c : message) {
+    if (c == kSettingBegin && as_options) shown += "--";
+    if (c == kSettingBegin || c == kSettingEnd)
+      in_name = c == kSettingBegin;
+    else
+      shown += in_name && as_options && c == '_' ? '-' : c;
+  }
+  return shown;
+}
+
 }  // namespace
 
 Error::Error(ErrorKind kind, const std::string& message)
-    : std::runtime_error(one_line(message)), kind_(kind) {}
+    : std::runtime_error(one_line(settings_shown(message, false))),
+      kind_(kind),
+      with_options_(one_line(settings_shown(message, true))) {}
 
 const char* name(ErrorKind kind) {
   switch (kind) {

@@ -26,7 +26,8 @@ std::filesystem::path default_cache_folder() {
   if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "trainyard";
   const char* home = std::getenv("HOME");
   if (home == nullptr || home[0] == '\0')
-    fail(ErrorKind::config, "no cache folder: neither XDG_CACHE_HOME nor HOME is set; give --cache DIR");
+    fail(ErrorKind::config, "no cache folder: neither XDG_CACHE_HOME nor HOME is set; give {} DIR",
+         Setting{"cache"});
   return std::filesystem::path(home) / ".cache" / "trainyard";
 }
 
@@ -38,7 +39,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, std::size_t 
   constexpr std::size_t kChunk = std::size_t{1} << 16;
   std::error_code unknown;  // a pipe has no size
   const std::uintmax_t size = std::filesystem::file_size(path, unknown);
-  // One byte more than the file has, so that its end is seen by the first read.
+  // The buffer has one byte more than the file, so that the first read sees the end.
   std::size_t wanted =
       unknown ? kChunk : static_cast<std::size_t>(std::min<std::uintmax_t>(size, most_bytes)) + 1;
   std::vector<std::byte> content;
@@ -60,7 +61,7 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as the kernel follows
 
-// The place to which bytes go that are written to a path.
+// An output target is the place that receives the bytes written to a path.
 struct OutputTarget {
   std::filesystem::path path;  // behind all links
   int descriptor = -1;         // of this process, which the path names
@@ -73,7 +74,7 @@ struct OutputTarget {
   fail(kind, "cannot write '{}': {}", path.string(), reason);
 }
 
-// N of /dev/fd/N, however it is spelt; -1: the path names no descriptor of this process.
+// Returns N of /dev/fd/N, however it is spelt; -1 when the path names no descriptor of this process.
 int named_descriptor(const std::filesystem::path& path) {
   std::error_code code;
   const std::filesystem::path folder = std::filesystem::canonical(path.parent_path(), code);
@@ -84,7 +85,7 @@ int named_descriptor(const std::filesystem::path& path) {
   return error == std::errc() && end == name.data() + name.size() ? number : -1;
 }
 
-// A mount point cannot be renamed over: containers give single files so.
+// A mount point cannot be renamed over, and containers mount single files.
 bool is_mount_point(const std::filesystem::path& path) {
   struct statx found {};
   return ::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) == 0 &&
@@ -124,8 +125,8 @@ void keep_owner_and_mode(int descriptor, const struct stat& former) {
   ::fchmod(descriptor, former.st_mode & 07777);
 }
 
-// While it lives, a pipe without a reader gives this thread an error instead of a signal that ends the
-// process.
+// While this object lives, a pipe without a reader gives this thread an error instead of a signal that ends
+// the process.
 class BrokenPipeAsError {
  public:
   BrokenPipeAsError() {

@@ -17,14 +17,15 @@ std::filesystem::path default_cache_folder();
 std::vector<std::byte> read_file(const std::filesystem::path& path,
                                  std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
 
-// The one way in which files are written: an output appears under its name only when complete. It is written
-// aside, synced and renamed; destroyed before commit(), it leaves nothing behind. A file that was there keeps
-// its mode and, where we may, its owner. Of a symbolic link the target is replaced, not the link.
+// Every output file is written through this class: it appears under its name only when complete. The class
+// writes aside, syncs and renames; destroyed before commit(), it leaves nothing behind. A file that existed
+// keeps its mode and, where the process has permission, its owner. A symbolic link stays; its target is
+// replaced.
 //
-// What cannot be replaced is written through, as the bytes come: a device, a FIFO, a descriptor of this
+// The class writes straight through to paths that cannot be replaced: a device, a FIFO, a descriptor of this
 // process (/dev/stdout, /dev/fd/3), a file that is a mount point.
 //
-// Errors are of kind io and name path and reason; a reader that left is one, not a signal.
+// Errors are of kind io and name path and reason; a reader that closed its end causes an Error, not a signal.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -44,17 +45,17 @@ class AtomicFile {
   int descriptor_;
 };
 
-// Error (config) when an AtomicFile of this path could not be made now: for a command that works long before
-// it writes. Leaves nothing behind, and opens neither a device nor a FIFO.
+// Throws an Error (config) when an AtomicFile of this path could not be made now, for a command that works
+// long before it writes. The check leaves nothing behind, and opens neither a device nor a FIFO.
 void check_output_file(const std::filesystem::path& path);
 
-// The same of a folder that will be made where it is not there.
+// Checks likewise a folder that will be created if it does not exist.
 void check_output_folder(const std::filesystem::path& path);
 
 // Makes a rename in `folder` durable.
 void sync_folder(const std::filesystem::path& folder);
 
-// create_directories with an Error (io) that says what failed.
+// Calls create_directories and throws an Error (io) that says what failed.
 void make_folders(const std::filesystem::path& folder);
 
 }  // namespace trainyard

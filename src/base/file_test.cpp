@@ -143,7 +143,7 @@ TEST_F(OutputFile, WhatCannotBeWrittenIsSaidBeforeTheWork) {
   EXPECT_EQ(entries(), 1u) << "looking leaves nothing";
 }
 
-// Root may write everything; while this lives, we are not root.
+// Root may write everything, so this object drops root's privileges while it lives.
 class WithoutPrivileges {
  public:
   WithoutPrivileges() { EXPECT_EQ(::seteuid(was_ == 0 ? kNobody : was_), 0); }

@@ -17,8 +17,8 @@ class MappedFile {
   const std::uint8_t* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 
-  // Pages that lie in the page cache now; nothing is read by asking. For files that this user could not
-  // write, the kernel says all.
+  // Returns the bytes of pages that lie in the page cache now; the query reads nothing. For files that this
+  // user could not write, the kernel reports all pages.
   std::int64_t resident_bytes() const;
 
  private:

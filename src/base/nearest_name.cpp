@@ -29,7 +29,7 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, given.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
-    // A name that was only begun is nearer than one with other letters.
+    // A name that the given text begins is nearer than one with other letters.
     const bool begun = given.size() >= 3 && candidate.starts_with(given);
     const std::size_t distance = begun ? 1 : edit_distance(given, candidate);
     if (distance < best_distance) {

@@ -67,8 +67,8 @@ void parallel_chunks(std::int64_t count, std::int64_t grain, const Body& body) {
     body(count * t / threads, count * (t + 1) / threads, static_cast<int>(t));
 }
 
-// Calls body(item, thread) for each item of [0, count), whichever thread is free: for items of unlike work.
-// What an item makes must not depend on the thread.
+// Calls body(item, thread) for each item of [0, count) on whichever thread is free, for items of unequal
+// work. REQUIRES: the result of an item does not depend on the thread.
 template <typename Body>
 void parallel_items(std::int64_t count, const Body& body) {
   const std::int64_t threads = std::clamp<std::int64_t>(count, 1, thread_count());

@@ -1,55 +1,45 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace trainyard {
 
-// Text for people on standard error, in the midst of work. What cannot be written, as to a full disk, is lost
-// and ends nothing; fmt::print would throw.
-void print_note(std::string_view text);
-
-// A line on standard error that is drawn over again; silent when that is not a terminal, or when told to be
-// quiet.
-class LiveLine {
+// Hears from long work how far it is. The library never prints: a command line draws what it hears, another
+// program may do anything else. The work calls it from one thread at a time.
+class ProgressListener {
  public:
-  // Others write there, too: the cursor waits at the line's begin, where their text replaces it.
-  enum class Cursor { at_end, at_begin };
-  explicit LiveLine(bool quiet, Cursor cursor = Cursor::at_end);
-  ~LiveLine();
-  LiveLine(const LiveLine&) = delete;
-  LiveLine& operator=(const LiveLine&) = delete;
+  virtual ~ProgressListener() = default;
 
-  bool visible() const { return visible_; }
-  // Ten times a second: make the text of a line only then.
-  bool due() const;
-  void draw(std::string line);
+  virtual void begin(const std::string& label, std::int64_t total) = 0;
+  // True when the next update will be shown: build a costly note only then.
+  virtual bool due() const = 0;
+  virtual void update(std::int64_t done, const std::string& note) = 0;
+  virtual void end() = 0;
 
- private:
-  const bool visible_;
-  const Cursor cursor_;
-  double drawn_seconds_ = 0;
+  virtual void note(const std::string& line) = 0;  // an event that people expect
+  virtual void warn(const std::string& line) = 0;  // one that they do not expect
 };
 
-// A one-line bar on standard error; silent when that is not a terminal, or when told to be quiet.
-// Redraws at most ten times a second, so it may be called in every step.
-class ProgressBar {
+// A piece of work. The listener may be null: then nobody hears of it.
+class Progress {
  public:
-  ProgressBar(std::string label, std::int64_t total, bool quiet);
+  Progress(ProgressListener* listener, const std::string& label, std::int64_t total) : listener_(listener) {
+    if (listener_ != nullptr) listener_->begin(label, total);
+  }
+  ~Progress() {
+    if (listener_ != nullptr) listener_->end();
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
-  // True when the next update will be drawn: build a costly `note` only then.
-  bool due() const { return line_.due(); }
-  // Without `left_seconds` the time left is what the time so far and the share that is done make likely.
-  void update(std::int64_t done, const std::string& note = "",
-              std::optional<double> left_seconds = std::nullopt);
+  bool due() const { return listener_ != nullptr && listener_->due(); }
+  void update(std::int64_t done, const std::string& note = "") {
+    if (listener_ != nullptr) listener_->update(done, note);
+  }
 
  private:
-  std::string label_;
-  std::int64_t total_;
-  LiveLine line_;
-  double started_seconds_;
+  ProgressListener* listener_;
 };
 
 }  // namespace trainyard

@@ -1,6 +1,6 @@
 #pragma once
 
-// Protobuf's wire format, as much of it as TensorFlow's events and examples take.
+// This file reads and writes the part of protobuf's wire format that TensorFlow's events and examples need.
 
 #include <cstdint>
 #include <cstring>
@@ -44,7 +44,7 @@ class WireReader {
  public:
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  // Nothing at the end, and before what is no field.
+  // Returns nothing at the end, and where the bytes are not a field.
   std::optional<WireField> next();
   std::optional<std::uint64_t> next_varint();  // of a packed list
   bool at_end() const { return rest_.empty(); }

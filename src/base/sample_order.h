@@ -12,10 +12,10 @@ constexpr std::int64_t first_position(std::int64_t step, std::int64_t batch, std
   return (step * workers + worker) * batch;
 }
 
-// Which sample stands at position p = step * batch + i of a run. Each epoch (`size` positions) is a fresh
-// permutation that depends on (seed, epoch) alone. Computed per index, with no table: any position of any
-// epoch costs the same, so resuming and sharing among workers need no state, and a GPU can do it for itself.
-// Thread-safe.
+// The order says which sample stands at position p = step * batch + i of a run. Each epoch (`size` positions)
+// is a fresh permutation that depends on (seed, epoch) alone. Each index is computed without a table: any
+// position of any epoch costs the same, so resuming and sharing among workers need no state, and a GPU can
+// compute it. Thread-safe.
 class SampleOrder {
  public:
   SampleOrder(std::uint64_t seed, std::int64_t size);

@@ -46,7 +46,7 @@ TEST(SampleOrder, PutsEachSampleAnywhere) {
   EXPECT_LT(chi, 81 + 5 * 12.7);
 }
 
-// Of a random permutation one pair of neighbours stays neighbours in order, on average.
+// A random permutation keeps one pair of neighbours in order, on average.
 TEST(SampleOrder, NeighboursDoNotStayTogether) {
   for (const std::int64_t epoch : {0, 1, 2}) {
     const auto indices = epoch_of(SampleOrder(9, 50'000), epoch);

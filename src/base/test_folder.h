@@ -16,7 +16,7 @@
 
 namespace trainyard {
 
-// A folder of its own for each test, gone afterwards.
+// Gives each test a folder of its own and removes it afterwards.
 class TestFolder {
  public:
   TestFolder() {

@@ -12,7 +12,7 @@ using analyze::Analysis;
 
 Json settings_json(const record::Settings& settings) { return Json::parse(record::to_json(settings)); }
 
-// Of a list of names and a list of numbers.
+// Pairs each name with the number at the same index.
 Json weights_json(const std::vector<std::string>& names, const std::vector<double>& numbers) {
   Json object = Json::object();
   for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = numbers[i];

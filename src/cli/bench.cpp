@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "cli/deployment_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/probe.h"
+#include "cli/progress_bar.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/train_options.h"
@@ -41,8 +41,8 @@ struct BenchOptions {
   bool no_peak = false, ops = false;
 };
 
-// Where --feed asks for batches: images made for the network, or for one that reads sequences the size of
-// these.
+// The input of a bench with --feed: it holds generated images for the network, or for a network that reads
+// sequences their size.
 struct Fed {
   data::Dataset images;
   train::MatchedInput input;
@@ -108,7 +108,7 @@ void check_mode(const BenchOptions& options, const train::Deployment& deployment
          deployment.strategy_name());
 }
 
-// Of device 0, after the timed ones.
+// Returns the step of device 0 that follows the timed steps.
 backend::StepContext next_step(const BenchOptions& options, const train::TimedSteps& timed) {
   return {train::device_seed(options.run.seed, 0),
           static_cast<std::int64_t>(timed.warmup_seconds.size() + timed.seconds.size())};
@@ -176,7 +176,7 @@ int bench(const BenchOptions& options) {
 
   const auto tracer = make_tracer(options.trace);
   const train::TimedSteps timed = time_until_enough(options, replicas, feeds, tracer.get(), rule);
-  // What is left to be measured is left out where somebody asked to stop.
+  // A bench that was asked to stop skips the measurements that remain.
   const bool interrupted = process::StopRequest::asked();
   const bool peaks = !options.no_peak && !interrupted;
   std::optional<engine::OpBreakdown> ops;

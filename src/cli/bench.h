@@ -17,7 +17,7 @@ class App;
 
 namespace trainyard::cli {
 
-// Of a bench that is not told otherwise.
+// These are the defaults of `bench`.
 inline constexpr std::int64_t kBenchSteps = 50, kBenchWarmupSteps = 5;
 
 std::function<int()> declare_bench(CLI::App& command);
@@ -25,13 +25,14 @@ std::function<int()> declare_bench(CLI::App& command);
 // The breakdown in a run's record; docs/formats/run-record.md describes it. REQUIRES: its statistics.
 void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops);
 
-// The same as a table for people.
+// Prints the same as a table.
 void print_ops(const engine::OpBreakdown& ops);
 
-// Ops of these networks and files; of all our networks when there are none.
+// Counts the ops of these networks and files, or of all our networks when `sources` is empty.
 predict::OpVocabulary count_ops(const std::vector<std::string>& sources, const GraphOptions& options);
 
-// That of a file, or where there is none that of training steps of all our networks.
+// Reads the vocabulary from `file`; an empty path means the vocabulary of the training steps of all our
+// networks.
 predict::OpVocabulary read_vocabulary(const std::filesystem::path& file);
 
 }  // namespace trainyard::cli

@@ -62,7 +62,7 @@ class CellReader {
             &CellReader::threads, &CellReader::processes, &CellReader::gpus})
         if (std::string reason = (this->*check)(); !reason.empty()) return reason;
     } catch (const Error& error) {
-      return error.what();
+      return error.with_options();
     }
     return "";
   }

@@ -6,16 +6,16 @@
 
 namespace trainyard::cli {
 
-// Where the runs of a study are to go.
+// The place where the runs of a study are started.
 enum class Where { this_machine, cluster };
 
 // "local" or "slurm"; "": a cluster where the study asks one for something, else this machine. Error (usage).
 Where to_where(const std::string& launcher, const study::Spec& spec);
 
-// What is known to be impossible before a run is started: a network that does not exist or cannot have the
-// sizes, a batch larger than the training set or one that devices cannot split, devices and nodes that
-// nothing of the run would use, more threads than there are cores. On this machine also GPUs that it has not.
-// `spec` must outlive it.
+// Returns a check that finds, before a run is started, the cells that can never run: a network that does not
+// exist or cannot have the sizes, a batch larger than the training set or one that devices cannot split,
+// devices and nodes that no part of the run would use, more threads than there are cores. On this machine it
+// also refuses GPUs that the machine does not have. `spec` must outlive the check.
 study::CellCheck cell_check(const study::Spec& spec, Where where);
 
 }  // namespace trainyard::cli

@@ -10,13 +10,13 @@
 
 namespace trainyard::cli {
 
-// A number among settings; `otherwise` where it is not given.
+// Returns a number among the settings, or `otherwise` when it is not given.
 double setting_number(const record::Settings& settings, const std::string& name, double otherwise);
 
-// Of generated networks: what the settings give.
+// Returns the parameters of a generated network that the settings give.
 networks::generator::Given parameters_in(const record::Settings& settings);
 
-// Of a data set that lies in files; nothing for another one.
+// Returns the number of training images of a data set that lies in files, and nothing for any other data set.
 std::optional<std::int64_t> training_images_in_files(const std::string& dataset);
 
 // "" when a model of training on one device can be asked for a run with these settings, else why it cannot.
@@ -27,7 +27,7 @@ std::string why_not_predicted(const std::string& run, const record::Settings& se
 predict::JobDescription describe_cell(const std::string& run, const record::Settings& settings,
                                       const predict::Device& device);
 
-// Steps of that run that come before the timed ones.
+// Returns the number of steps of that run that come before the timed ones.
 double warmup_steps_of(const std::string& run, const record::Settings& settings);
 
 }  // namespace trainyard::cli

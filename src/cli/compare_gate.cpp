@@ -51,7 +51,7 @@ record::References references_in(const std::filesystem::path& file) {
   return record::read_references(file);
 }
 
-// Of every machine that the runs were made on.
+// Returns the references of every machine that the runs were made on.
 std::vector<const record::MachineReferences*> rows_for(const record::References& references,
                                                        const std::set<std::string>& machines,
                                                        const GateOptions& options) {
@@ -113,7 +113,8 @@ ComparedSides sides_of_gate(const std::vector<const record::MachineReferences*>&
   return sides;
 }
 
-// Cells that have a reference, and no run that ended well with the metric. What missed the accuracy ran.
+// Returns the cells that have a reference, and no run that ended well with the metric. A run that missed the
+// accuracy counts as a run.
 std::vector<record::Settings> cells_without_run(const record::Comparison& comparison) {
   std::vector<record::Settings> cells;
   for (const record::UnmatchedCell& cell : comparison.unmatched)

@@ -16,13 +16,14 @@ struct ComparedSides {
   std::set<std::string> across;
 };
 
-// A table of the cells, then what could not be compared, then what else differs, then one line that counts.
+// Prints a table of the cells, then what could not be compared, then what else differs, then one line of
+// counts.
 void print_comparison(const ComparedSides& sides, const record::Comparison& comparison,
                       const record::Metric& metric, const record::VerdictOptions& options);
 nlohmann::ordered_json comparison_json(const ComparedSides& sides, const record::Comparison& comparison,
                                        const record::Metric& metric, const record::VerdictOptions& options);
 
-// One line: why no cell could be compared.
+// Returns one line that says why no cell could be compared.
 std::string why_nothing(const ComparedSides& sides, const record::Comparison& comparison,
                         const record::Metric& metric);
 

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "data/source/cache.h"
 #include "data/source/dataset.h"
@@ -29,7 +30,7 @@ using Json = nlohmann::ordered_json;
 
 struct DataOptions {
   data::GetOptions get;
-  bool json = false;
+  bool json = false, quiet = false;
 };
 
 void print_json(const Json& json) {
@@ -50,7 +51,9 @@ Json to_json(const data::CacheEntry& entry) {
 
 int run_get(const DataOptions& options) {
   const double began = now_seconds();
-  const data::GetResult result = data::get_dataset(options.get);
+  data::GetOptions wanted = options.get;
+  wanted.progress = terminal_progress(options.quiet);
+  const data::GetResult result = data::get_dataset(wanted);
   const double seconds = now_seconds() - began;
   const data::CacheEntry& entry = result.entry;
   if (options.json) {
@@ -112,7 +115,7 @@ std::function<int()> declare_data(CLI::App& command) {
   get->add_option("--from", options->get.from,
                   "Import the usual files (IDX, IDX.gz, CIFAR-10 binary) from a folder")
       ->type_name("DIR");
-  get->add_flag("--quiet", options->get.quiet, "No progress bar");
+  get->add_flag("--quiet", options->quiet, "No progress bar");
   get->footer("Examples:\n  trainyard data get mnist\n  trainyard data get mnist --json");
   add_common(*get, *options);
 
@@ -132,8 +135,6 @@ std::function<int()> declare_data(CLI::App& command) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct DataInfoOptions {
   std::filesystem::path path;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The subcommands of `trainyard data` that have a file of their own.
+// Declares `trainyard data` and its subcommands.
 
 namespace CLI {
 class App;

@@ -12,6 +12,7 @@
 #include "cli/data.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "data/pack/pack.h"
 #include "process/stop_request.h"
 
@@ -28,7 +29,7 @@ struct DataPackOptions {
   bool resume = false, json = false, quiet = false;
 };
 
-// What was asked for, and what was left out of it.
+// The sets that were asked for, and the files that were left out of them.
 struct DataPackResult {
   std::vector<data::PackedSet> sets;
   std::vector<std::filesystem::path> left_out;
@@ -63,7 +64,7 @@ data::PackOptions options_for(const DataPackOptions& options, const std::string&
           options.name.empty() ? name : options.name,
           options.split.empty() ? split : options.split,
           options.shards,
-          options.quiet || options.json,
+          terminal_progress(options.quiet || options.json),
           options.resume};
 }
 

@@ -79,7 +79,7 @@ namespace {
 
 constexpr const char* kServerModes = "bsp, bsp:sum, asp, ssp:N, lazy, lazy-locked, hogwild";
 
-// Who asks for servers gets them, or hears why not.
+// A user who asks for servers gets them, or an error that says why not.
 void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {
   const bool servers_wanted = ps.servers > 0;
   if (!workers.mode.empty() && workers.workers == 0)

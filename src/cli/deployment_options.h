@@ -11,7 +11,7 @@
 
 namespace trainyard::cli {
 
-// On how many devices a run is deployed, and how they share the work.
+// The number of devices on which a run is deployed, and how they share the work.
 struct DeploymentOptions {
   int devices = 1;
   std::string strategy = "single", scaling;
@@ -26,13 +26,24 @@ bool is_server_mode(const std::string& text);
 // split.
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch);
 
-// Workers that train together, and by what they exchange.
+// The workers that train together, and the way in which they exchange.
 struct WorkersOptions {
   int workers = 0;               // 0: not asked for
   std::string mode, collective;  // empty: not asked for
 };
 
 void add_workers_options(CLI::App& command, WorkersOptions& options);
+
+// Training with parameter servers: how many, by which rules, over what.
+struct PsOptions {
+  int servers = 0;  // 0: not asked for
+  std::string wire = "f32", wire_layout = "auto", transport = "auto";
+  int least_workers = 0;  // 0: all of them
+  int restarts = 3;
+  double lease_seconds = 3, patience_seconds = 30;
+  std::filesystem::path hosts;
+  std::string remote_shell, address;
+};
 
 // Workers for whom servers but no mode were asked for exchange by bsp, which updates as allreduce does.
 // Workers are the devices of the deployment; batches are weakly scaled unless it says otherwise. Devices that
@@ -47,23 +58,12 @@ bool with_servers(const WorkersOptions& options);
 // True: each worker is a process of an MPI job.
 bool in_processes(const WorkersOptions& options);
 
-// Training with parameter servers: how many, by which rules, over what.
-struct PsOptions {
-  int servers = 0;  // 0: not asked for
-  std::string wire = "f32", wire_layout = "auto", transport = "auto";
-  int least_workers = 0;  // 0: all of them
-  int restarts = 3;
-  double lease_seconds = 3, patience_seconds = 30;
-  std::filesystem::path hosts;
-  std::string remote_shell, address;
-};
-
 void add_ps_options(CLI::App& command, PsOptions& options);
 
 // Error (usage) names the option.
 void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run);
 
-// What a process is told that `train` starts for a job.
+// The options that `train` passes to a process that it starts for a job.
 struct PsPart {
   std::string coordinator, listen, advertise, layout, share, key;
   std::string device, backend;  // empty: as the run's

@@ -125,7 +125,7 @@ void print_cpu_usage(const std::filesystem::path& file) {
   try {
     log = meter::parse_mpstat({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } catch (const Error& error) {
-    fail(error.kind(), "'{}': {}", file.string(), error.what());
+    fail(error.kind(), "'{}': {}", file.string(), error.with_options());
   }
   for (const meter::MpstatLog::Block& block : log.blocks) {
     fmt::print("{:g}", block.seconds);

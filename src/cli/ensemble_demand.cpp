@@ -38,8 +38,8 @@ struct Demand {
   double images_per_second = 0;
 };
 
-// Of a network whose batches are there. Nothing when somebody asked to stop: a time that was cut short is no
-// row.
+// Measures a network that never waits for its batches. Returns nothing when a stop was requested: a time that
+// was cut short makes no row.
 std::optional<Demand> measure_demand(const MemberSpec& member, const EnsembleSpec& spec, double seconds) {
   train::SessionOptions session = to_session(member.run);
   session.model.input = spec.preprocess.output;
@@ -63,7 +63,8 @@ struct Supply {
   double images_per_second = 0, cpu_seconds_per_image = 0;
 };
 
-// Of one preprocessor with a thread on each of so many cores; as above.
+// Measures one preprocessor with a thread on each of `cores` cores. Returns nothing when a stop was
+// requested.
 std::optional<Supply> measure_supply(const StreamOptions& stream, int cores, double seconds) {
   pin_thread(std::span(process_cores()).first(static_cast<std::size_t>(cores)));
   SampleMaker maker(stream.source, cores);
@@ -81,7 +82,7 @@ std::optional<Supply> measure_supply(const StreamOptions& stream, int cores, dou
   return Supply{cores, images / (now_seconds() - began), meter::read_cpu().since(cpu).cpu_seconds() / images};
 }
 
-// Rows in the order in which they were measured; fewer than there are when somebody asked to stop.
+// Returns rows in the order in which they were measured; a requested stop leaves the rest out.
 std::vector<Supply> measure_supplies(const StreamOptions& stream, std::vector<int> cores, double seconds) {
   const int most = static_cast<int>(process_cores().size());
   const bool doubling = cores.empty();

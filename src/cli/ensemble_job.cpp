@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "cli/mpirun.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "process/stop_request.h"
 #include "study/run/child.h"
 #include "train/job_check.h"
@@ -161,7 +161,7 @@ class InPlaceJob {
       look_after(member);
     } catch (const Error& error) {
       member.dropped = true;
-      print_note(fmt::format("trainyard: {}; going on without it\n", error.what()));
+      print_note(fmt::format("trainyard: {}; going on without it\n", error.with_options()));
     }
   }
 
@@ -180,7 +180,7 @@ class InPlaceJob {
                                [](const Part& member) { return !member.process->end_code(); });
           },
           kEndSeconds);
-      fail(error.kind(), "{}{}", error.what(),
+      fail(error.kind(), "{}{}", error.with_options(),
            options_.out.empty() ? "" : "; the same command with --resume goes on");
     }
   }
@@ -261,7 +261,7 @@ class MpiEnsemble {
     for (const int rank : end.lost) {
       names.push_back(name_of(rank));
       numbers.push_back(spec_.taking_part().at(static_cast<std::size_t>(rank)));
-      // One that stood still is woken to be ended, and may say that it was interrupted.
+      // A suspended process is resumed to be ended, and may say that it was interrupted.
       forget_results(results_, numbers.back());
     }
     const bool is_named = end.reason.starts_with(names.front());
@@ -278,7 +278,7 @@ class MpiEnsemble {
   const std::filesystem::path results_, logs_;
 };
 
-// What members are alike in that take as much memory.
+// Members with the same key take the same memory.
 std::string memory_key(const RunOptions& run) {
   std::string key =
       fmt::format("{} {} {} {} {} {} {} {} {}", run.network, run.batch, run.classes, run.backend, run.device,

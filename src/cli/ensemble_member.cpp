@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "cli/run_report.h"
 #include "cli/train.h"
 #include "engine/checkpoint.h"
@@ -48,7 +48,7 @@ struct StepsReached {
   std::int64_t reached = 0, asked = 0;
 };
 
-// Of all members together, as their notes say it; one without a note counts as it did last.
+// Sums the steps of all members from their notes; a member without a note counts as it did at the last call.
 StepsReached read_notes(const std::filesystem::path& results, std::vector<StepsReached>& last) {
   StepsReached sum;
   for (std::size_t i = 0; i < last.size(); ++i) {
@@ -286,7 +286,6 @@ class Member {
     loop.checkpoint_every = spec_.checkpoint_every;
     loop.keep = spec_.keep;
     loop.resume = resumes_;
-    loop.quiet = true;
     StepNote note(part_.results, number_, steps_);
     set_batches(loop, note);
     loop.input_place = [this](std::int64_t steps) {
@@ -378,7 +377,7 @@ class Member {
     run.figures["test_accuracy"] = votes.accuracy();
   }
 
-  // What a checkpoint says of the data.
+  // A checkpoint names the data by these facts.
   data::Dataset identify() const {
     data::Dataset dataset;
     dataset.name = spec_.data.filename().string();
@@ -437,7 +436,7 @@ int run_member_in_place(const EnsembleOptions& options, const EnsemblePart& part
 }
 
 int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part, comm::collective::Job& job) {
-  const auto give_up = [](const char* message, int code) {
+  const auto give_up = [](const std::string& message, int code) {
     fmt::print(stderr, "trainyard: {}\n", message);
     std::fflush(stderr);
     std::_Exit(code);  // a rank that goes without a word to MPI takes the job with it
@@ -451,7 +450,7 @@ int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part,
     delete member;
     return code;
   } catch (const Error& error) {
-    return give_up(error.what(), exit_code(error.kind()));
+    return give_up(error.with_options(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return give_up("out of memory", kRunFailed);
   } catch (const std::exception& error) {

@@ -14,7 +14,8 @@
 
 namespace trainyard::cli {
 
-// A member's word of how far it is, in a file beside its results; written a few times a second at most.
+// A member's note of its progress, in a file beside its results. The member writes it a few times a second at
+// most.
 class StepNote {
  public:
   // `steps`: in all; 0: not known.
@@ -32,7 +33,7 @@ class StepNote {
   double written_seconds_ = 0;
 };
 
-// Shows on a terminal how far the members are, while it lives.
+// Shows the progress of the members on a terminal for as long as it exists.
 class EnsembleProgress {
  public:
   EnsembleProgress(const std::filesystem::path& results, const EnsembleSpec& spec, bool quiet);
@@ -42,7 +43,7 @@ class EnsembleProgress {
   std::jthread thread_;
 };
 
-// What a process used while it took part in the stream.
+// The resources that a process used while it took part in the stream.
 struct StreamUse {
   meter::CpuUse cpu;
   std::vector<meter::ThreadTimes> threads;  // since they began
@@ -50,10 +51,10 @@ struct StreamUse {
 
 StreamUse use_since(const meter::CpuSnapshot& before);
 
-// And how full its queues were meanwhile; ends the log.
+// Adds the use, and how full the process's queues were meanwhile, to the record; ends the log.
 void add_use(record::RunRecord& run, const StreamUse& use, ensemble::FillLog& log);
 
-// What processes of an ensemble leave below its folder of results.
+// The processes of an ensemble leave these files below its folder of results.
 std::filesystem::path member_folder(const std::filesystem::path& results, int member);
 inline constexpr const char* kVotesFile = "votes.bin";
 inline constexpr const char* kPreprocessorRecord = "preprocessor.json";
@@ -61,7 +62,8 @@ inline constexpr const char* kPreprocessorRecord = "preprocessor.json";
 // run's.
 void forget_results(const std::filesystem::path& results, int member);
 
-// Where a member's newest checkpoint stands in the stream; at its beginning where there is none.
+// Returns the place of a member's newest checkpoint in the stream, or the stream's beginning when there is no
+// checkpoint.
 ensemble::StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& folder);
 
 // Trains one member of the stream, or takes the time of it, evaluates it, and leaves record and votes.

@@ -149,7 +149,8 @@ ensemble::StreamOptions to_stream(const EnsembleSpec& spec) {
   stream.source.read.window = spec.window;
   stream.source.read.damage = spec.damage;
   stream.threads = spec.threads > 0 ? spec.threads : static_cast<int>(process_cores().size());
-  // Who gathers passes on as much at a time as who broadcasts, however many they are.
+  // A design that gathers passes on as much at a time as one that broadcasts, for any number of
+  // preprocessors.
   constexpr std::int64_t kLeastBlock = 4;
   const bool gathers = spec.design == Design::all_shared || spec.design == Design::single_broadcast;
   stream.block =

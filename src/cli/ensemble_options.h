@@ -11,7 +11,7 @@
 
 namespace trainyard::cli {
 
-// What the commands of `ensemble` are asked for; the processes that they start are asked the same.
+// The options of the commands of `ensemble`; the processes that they start get the same options.
 struct EnsembleOptions {
   std::filesystem::path file;
   // Instead of what the file says; empty, 0 or below: as there.
@@ -39,7 +39,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
 // Opens the records.
 ensemble::StreamOptions to_stream(const EnsembleSpec& spec);
 
-// What one process of the ensemble is, besides what all are asked for.
+// The role of one process of the ensemble, in addition to the options that all processes share.
 struct EnsemblePart {
   int member = 0;                   // of those that read in place; else its rank
   std::string stream;               // where it reads in place; empty: it takes part in passing

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "cli/ensemble.h"
 #include "cli/ensemble_job.h"
 #include "cli/ensemble_summary.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "data/get/scratch_folder.h"
 #include "process/stop_request.h"
 
@@ -38,7 +38,7 @@ struct Peak {
   double cpu_seconds_per_image = 0;                   // that a member gets
 };
 
-// Nothing when somebody asked to stop: a measurement that was cut short is no row.
+// Returns nothing when a stop was requested: a measurement that was cut short makes no row.
 std::optional<Peak> measure_peak_of(const EnsembleOptions& options) {
   const EnsembleSpec spec = to_ensemble(options);
   const data::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
@@ -96,7 +96,7 @@ int run_peak(const PeakOptions& options) {
       one.rate = 0;
       if (one.seconds <= 0) one.seconds = 5;
       const auto found = ensemble::find_design(design);
-      // What a design does not leave to choose is not passed on.
+      // Only these designs leave the number of preprocessors to the user; the others do not get it.
       if (found && *found != Design::single_broadcast && *found != Design::multi_broadcast &&
           *found != Design::multi_broadcast_as_built)
         one.preprocessors = 0;

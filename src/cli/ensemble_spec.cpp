@@ -40,7 +40,7 @@ std::int64_t whole_setting(const YamlReader& at, const char* setting) {
 
 bool flag(const YamlReader& at) { return at.one_of({"true", "false"}) == "true"; }
 
-// What `train` takes as --lr 0.1 stands here as lr: 0.1.
+// The file writes an option of `train` such as --lr 0.1 as lr: 0.1.
 RunOptions run_options(const std::vector<std::string>& words, const YamlReader& at) {
   RunOptions options;
   CLI::App app;
@@ -51,7 +51,7 @@ RunOptions run_options(const std::vector<std::string>& words, const YamlReader& 
   } catch (const CLI::ParseError& error) {
     at.complain(error.what());
   } catch (const Error& error) {
-    at.complain(error.what());
+    at.complain(error.with_options());
   }
   return options;
 }
@@ -92,7 +92,7 @@ void read_queues(const YamlReader& at, EnsembleSpec& spec) {
 void read_preprocess(const YamlReader& at, EnsembleSpec& spec) {
   data::PreprocessOptions& to = spec.preprocess;
   std::int64_t size = 0, channels = 3;
-  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(data::preprocess_names()); }},
+  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(data::image_preprocess_names()); }},
                  {"size", [&](const YamlReader& v) { size = v.integer(1, kLargestSide); }},
                  {"channels", [&](const YamlReader& v) { channels = v.integer(1, 4); }},
                  {"fast", [&](const YamlReader& v) { to.fast = flag(v); }}});

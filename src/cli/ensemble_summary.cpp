@@ -127,7 +127,7 @@ record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec
     take_over_end(*member, run);
   }
   if (parts.preprocessor) add(*parts.preprocessor);
-  // What each of them gets: the ensemble's pace.
+  // The ensemble's pace is the mean speed of its members.
   if (rated > 0) run.images_per_second = sum / rated;
   run.figures["slowest_images_per_second"] = slowest;
   run.figures["total_images_per_second"] = sum;

@@ -11,7 +11,7 @@
 
 namespace trainyard::cli {
 
-// What the processes of an ensemble left.
+// The records that the processes of an ensemble left.
 struct EnsembleParts {
   std::vector<std::optional<record::RunRecord>> members;  // none: lost
   std::optional<record::RunRecord> preprocessor;          // where it is a process of its own
@@ -19,7 +19,7 @@ struct EnsembleParts {
 };
 EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpec& spec);
 
-// One record of them all, and the same as a table for people.
+// The energy and time of the whole ensemble, for its one record and its table.
 struct EnsembleUse {
   meter::Energy energy;
   double seconds = 0;                                      // to which it belongs

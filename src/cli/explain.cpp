@@ -20,6 +20,7 @@
 #include "graph/autodiff.h"
 #include "meter/process_stat.h"
 #include "networks/generator/parameter.h"
+#include "networks/generator/published.h"
 #include "networks/zoo/zoo.h"
 #include "process/stop_request.h"
 #include "train/device_threads.h"
@@ -59,7 +60,7 @@ std::map<std::string, std::size_t> bytes_by_class(const plan::StepPlan& plan) {
   return bytes;
 }
 
-// Mean seconds of each kernel over some rounds, or those that were done when somebody asked to stop.
+// Returns the mean seconds of each kernel over some rounds, or over those done when a stop was requested.
 std::vector<double> time_kernels(engine::Executor& executor, std::uint64_t seed) {
   constexpr int kWarmup = 2, kRounds = 5;
   // Kernel by kernel, so that a step of minutes can be stopped; a GPU would time each of them for long.
@@ -102,7 +103,8 @@ Explained look_at(const ExplainOptions& options) {
     result.plan = step.plan;
     result.parameters = graph::parameter_count(*step.graph);
     result.on_host = step.device->is_host();
-    // What the process needs besides the plan: its code, libraries and the kernels generated while planning.
+    // The process needs memory besides the plan: for its code, its libraries and the kernels generated while
+    // planning.
     result.peak_bytes = static_cast<std::size_t>(meter::peak_resident_bytes()) + step.plan.total_bytes();
   }
   if (!result.on_host) result.peak_bytes = result.plan.total_bytes();
@@ -256,7 +258,6 @@ std::function<int()> declare_explain(CLI::App& command) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using networks::generator::Counts;
 using networks::generator::PublishedCounts;
 

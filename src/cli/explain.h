@@ -12,8 +12,8 @@ namespace trainyard::cli {
 
 std::function<int()> declare_explain(CLI::App& command);
 
-// What a step costs: by formulas where the network is a generated one, by walking its graph, and as the sum
-// over the kernels that would run. Prints a table, or one JSON object with --json.
+// Counts what a step costs in three ways: by formulas when the network is a generated one, by walking its
+// graph, and as the sum over the kernels that would run. Prints a table, or one JSON object with --json.
 void explain_counts(const RunOptions& options);
 
 }  // namespace trainyard::cli

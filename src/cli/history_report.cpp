@@ -18,7 +18,7 @@ namespace trainyard::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using record::Change;
+using stats::Change;
 using study::CellHistory;
 using study::HistoryPoint;
 
@@ -30,7 +30,7 @@ double date_of(const HistoryPoint& point) {
   return point.commit_seconds > 0 ? point.commit_seconds : point.measured_seconds;
 }
 
-// What people call cells and builds.
+// Chooses the names under which the report shows cells and builds.
 class Names {
  public:
   explicit Names(const HistoryReport& report) {

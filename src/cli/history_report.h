@@ -16,11 +16,11 @@ struct HistoryReport {
   std::string bisect_build;  // command that builds a commit; "": the default
 };
 
-// Regressions that last.
+// Returns the number of regressions that last.
 int count_regressions(const HistoryReport& report);
 
-// A table of the cells with their levels and changes, then the regressions with the commands that find their
-// commits.
+// Prints a table of the cells with their levels and changes, then the regressions with the commands that find
+// their commits.
 void print_history(const HistoryReport& report);
 nlohmann::ordered_json history_json(const HistoryReport& report);
 

@@ -24,31 +24,32 @@ struct Host {
 // line.
 std::vector<Host> read_hosts(const std::filesystem::path& file);
 
-// Those of the Slurm allocation that this process is in, without workers and servers; none when it is in
-// none. Asks scontrol.
+// Returns the nodes of the Slurm allocation of this process, without workers and servers; none outside an
+// allocation. Asks scontrol.
 std::vector<Host> slurm_nodes();
 
-// Where this process is reached by the others: as Slurm reaches its node, where it runs on one of them.
+// Returns the address under which the other processes reach this one: Slurm's address of its node, when it
+// runs on one of Slurm's nodes.
 std::string own_address(const std::vector<Host>& hosts);
 
-// Deals out so many workers and servers evenly, in turns.
+// Distributes the workers and servers evenly over the hosts, in turns.
 void spread(int workers, int servers, std::vector<Host>& hosts);
 
 // The machines of a job, with so many workers and servers: those of a file, or with "slurm" the nodes of this
 // allocation. Error (usage) when there is none, or the file has other numbers.
 std::vector<Host> find_hosts(const std::filesystem::path& hosts, int workers, int servers);
 
-// Whether this process runs on it.
+// Returns whether this process runs on `host`.
 bool is_this_machine(const Host& host);
 
 // Says in a record which nodes did the work: `nodes_used`, `devices_used`, and how many workers on each.
-// `nodes`: of every worker that did some.
+// `nodes`: the node of every worker that did some of the work.
 void add_hosts(record::RunRecord& run, const std::vector<std::string>& nodes);
 
-// How many workers are on the machine of `host`.
+// Returns the number of workers on the machine of `host`.
 int workers_beside(const Host& host, const std::vector<Host>& hosts);
 
-// Whether all workers compute alike, as far as the lines say.
+// Returns whether all workers compute alike, as far as the lines say.
 bool all_alike(const std::vector<Host>& hosts);
 
 }  // namespace trainyard::cli

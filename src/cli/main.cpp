@@ -54,14 +54,14 @@ const Row kCommands[] = {
     {"report", "Write a study's results as one HTML file", declare_report},
 };
 
-// Not by fmt::print, which throws where standard error cannot be written.
-int report(const char* message, int code) {
-  std::fprintf(stderr, "trainyard: %s\n", message);
+// This does not use fmt::print, which throws when standard error cannot be written.
+int report(const std::string& message, int code) {
+  std::fprintf(stderr, "trainyard: %s\n", message.c_str());
   return code;
 }
 
-// What is wrong with the command line: a word that names no command where one must stand, or what the parser
-// says.
+// Returns what is wrong with the command line: a word that is no command in a place that needs one, or the
+// parser's message.
 std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
   CLI::App* level = &app;
   std::string path = "trainyard";
@@ -73,7 +73,7 @@ std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError&
       if (i < argc && names.back() == argv[i]) next = below;
     }
     if (names.empty() || (i < argc && argv[i][0] == '-')) break;
-    // Where a word may also stand for itself, it need not be a command.
+    // A command that takes positional words accepts a word that names no subcommand.
     const bool takes_words =
         level->get_options([](const CLI::Option* o) { return o->get_positional(); }).size() > 0;
     if (next == nullptr && takes_words) break;
@@ -117,7 +117,7 @@ int run_and_report(int argc, char** argv, int& output_errno) {
   try {
     return run(argc, argv);
   } catch (const Error& error) {
-    return report(error.what(), exit_code(error.kind()));
+    return report(error.with_options(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return report("out of memory", kRunFailed);
   } catch (const std::system_error& error) {

@@ -22,8 +22,8 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "cli/train.h"
 #include "data/get/scratch_folder.h"
 #include "process/child.h"
@@ -264,7 +264,7 @@ std::string read_json(const std::filesystem::path& file) {
   return text;
 }
 
-// What a worker would find wrong, once instead of N times.
+// The launcher checks what every worker would check, so that the user sees a mistake once instead of N times.
 void check_first(const TrainCommand& options) {
   check(options);
   to_deployment(options.deployment, options.run.batch);

@@ -160,8 +160,6 @@ std::function<int()> declare_networks(CLI::App& command) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct StatsOptions {
   GraphOptions graph;
   std::vector<std::string> sources;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The subcommands of `trainyard networks`.
+// Declares `trainyard networks` and its subcommands.
 
 namespace CLI {
 class App;

@@ -13,9 +13,10 @@ struct ExportedWeights {
   networks::ModelOptions model;      // the one to export
 };
 
-// Where weights of an exported network come from: "none", "initial" (those with which a training of this seed
-// begins), or a checkpoint, or a folder of checkpoints of which the last is taken. A checkpoint also says
-// classes, input and parameters of its network. Error (config) names what is missing or damaged there.
+// Returns the weights of an exported network. `weights` is "none", "initial" (the weights with which a
+// training of this seed begins), a checkpoint, or a folder of checkpoints, whose last one is taken. A
+// checkpoint also says classes, input and parameters of its network. Error (config) names what is missing or
+// damaged there.
 ExportedWeights exported_weights(const std::string& weights, std::uint64_t seed,
                                  networks::ModelOptions model);
 

@@ -22,20 +22,20 @@ namespace trainyard::cli {
 CLI::Validator within(const record::NumberRange& range);
 CLI::Validator within(const char* setting);  // the range of that setting of studies
 
-// Options to which nothing comes of being given.
+// Options that have no effect when `idle` is true.
 struct Idle {
   bool idle;  // in this combination
   std::vector<const char*> options;
   std::string why;
 };
 
-// One line on standard error for each of them that was given. A study has the same settings in all of its
-// cells, so this is no error.
+// Prints one line on standard error for each of them that was given. A study has the same settings in all of
+// its cells, so this is no error.
 void warn_of_idle_options(const CLI::App& command, const std::vector<Idle>& rules);
 
 bool is_given(const CLI::App& command, const char* option);
 
-// One option for each parameter that a generated network has; its help says of which networks.
+// Adds one option for each parameter of a generated network; its help names the networks that have it.
 void add_parameter_options(CLI::App& command, networks::generator::Given& given);
 
 // When to end a measurement before its last step.

@@ -62,7 +62,7 @@ void check_outputs() {
     try {
       output.is_folder ? check_output_folder(path) : check_output_file(path);
     } catch (const Error& error) {
-      fail(error.kind(), "{}: {}", output.option->get_name(), error.what());
+      fail(error.kind(), "{}: {}", output.option->get_name(), error.with_options());
     }
   }
 }

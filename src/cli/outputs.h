@@ -18,7 +18,7 @@ class App;
 
 namespace trainyard::cli {
 
-// What a shell or a study can tell apart.
+// A shell or a study tells outcomes apart by these exit codes.
 inline constexpr int kCallerCanMendIt = 1, kRunFailed = 2, kInterrupted = 130;
 
 inline int exit_code(ErrorKind kind) {
@@ -54,18 +54,18 @@ void leave_outputs_to_starter(const CLI::App& command);
 // in a rank other than 0, which writes nothing.
 void check_outputs();
 
-// Says on standard error in one line what became of a command that was asked to stop; its exit code.
+// Prints one line on standard error about a command that was asked to stop; returns its exit code.
 int report_interrupted(const std::string& what);
 
-// First thing in main(): a file that is opened later must not become standard output because that was closed.
-// What is printed is then an error, as it is where the output is full.
+// main() calls this first: a file that is opened later must not become standard output because that was
+// closed. Printing to a closed output is then an error, like printing to a full one.
 void hold_standard_streams();
 
-// Last thing in main(): what is still to be printed. Says on standard error why that, or what was printed
-// before, could not be written (`earlier_errno`, where it is known), and returns whether all was.
+// main() calls this last: it prints what is still buffered. Says on standard error why that, or what was
+// printed before, could not be written (`earlier_errno`, where it is known), and returns whether all was.
 bool finish_standard_output(int earlier_errno);
 
-// Where a command writes a page and its charts; empty: not at all.
+// The files into which a command writes a page and its charts; an empty path means that it writes none.
 struct PageFiles {
   std::filesystem::path page, charts;
   std::string format = "svg";
@@ -76,7 +76,7 @@ struct PageFiles {
 // --charts and --format; the page's own option differs by command.
 void declare_chart_files(CLI::App& command, PageFiles& files);
 
-// What was written; nothing where nothing was wanted.
+// The files that were written; empty when none were wanted.
 struct WrittenFiles {
   std::filesystem::path page;
   std::size_t bytes = 0;  // of the page
@@ -87,9 +87,9 @@ WrittenFiles write_page(const PageFiles& files, std::vector<report::Chart> chart
                         const report::LibraryOptions& options,
                         const std::function<std::string(const std::vector<report::Library>&)>& make_page);
 
-// What --json says of them: report, bytes, charts and left_out by their ids, files.
+// Adds to `result` what --json says of the files: report, bytes, charts and left_out by their ids, files.
 void describe_written(const WrittenFiles& written, nlohmann::ordered_json& result);
-// What people see of them, a line each; `what` tells what the page is of.
+// Prints one line for each file; `what` names the subject of the page.
 void print_written(const WrittenFiles& written, const std::string& what);
 
 }  // namespace trainyard::cli

@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/place_submit.h"
 #include "cli/predict.h"
+#include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "place/jobs_file.h"
 #include "place/simulate.h"
@@ -43,7 +44,7 @@ report::PlacementView placement_view(const PlacePageInput& input) {
   const report::PolicyFigures* best = report::best_policy(view.policies);
   if (best == nullptr) return view;
   view.shown = best->name;
-  // Of shuffled jobs the first outcome counts them in another order than the problem.
+  // When jobs are shuffled, the first outcome numbers them in another order than the problem does.
   if (input.orders == 0)
     view.outcome = input.results[static_cast<std::size_t>(best - view.policies.data())].first;
   return view;
@@ -54,9 +55,10 @@ report::PlacementView placement_view(const PlacePageInput& input) {
 WrittenFiles write_place_page(const PageFiles& files, const PlacePageInput& input, bool quiet) {
   const report::PlacementView view = placement_view(input);
   const std::vector<report::Chart> charts = report::make_placement_charts(view);
-  return write_page(files, charts, {.cache = {}, .quiet = quiet}, [&](const auto& libraries) {
-    return report::make_placement_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
-  });
+  return write_page(
+      files, charts, {.cache = {}, .progress = terminal_progress(quiet)}, [&](const auto& libraries) {
+        return report::make_placement_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
+      });
 }
 
 namespace {

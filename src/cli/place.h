@@ -13,7 +13,7 @@
 
 namespace trainyard::cli {
 
-// Of one policy, over the orders of arrival.
+// The result of one policy over the orders of arrival.
 struct PolicyResult {
   const place::Policy* policy = nullptr;
   std::string left_out;  // why, where it cannot be

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/progress.h"
+#include "cli/progress_bar.h"
 #include "cli/study_results.h"
 #include "meter/provenance.h"
 #include "ops/update.h"

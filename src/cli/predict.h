@@ -1,6 +1,6 @@
 #pragma once
 
-// The subcommands of `trainyard predict`, one file each.
+// Declares the subcommands of `trainyard predict`.
 
 #include <functional>
 #include <string>

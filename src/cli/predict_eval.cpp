@@ -11,11 +11,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/predict_run.h"
+#include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "ops/update.h"
 #include "predict/analytic/fit_model.h"
@@ -56,9 +56,10 @@ WrittenFiles write_eval_page(const PageFiles& files, EvalPageInput input, bool q
     view.runs.push_back({row.run.network, row.run.device, predict::family_of(row.run.network),
                          ops::name(row.run.optimizer), row.run.dataset, row.run.batch, row.run.epochs});
   const std::vector<report::Chart> charts = report::make_eval_charts(view);
-  return write_page(files, charts, {.cache = {}, .quiet = quiet}, [&](const auto& libraries) {
-    return report::make_eval_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
-  });
+  return write_page(
+      files, charts, {.cache = {}, .progress = terminal_progress(quiet)}, [&](const auto& libraries) {
+        return report::make_eval_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
+      });
 }
 
 namespace {
@@ -80,7 +81,7 @@ struct EvalOptions {
   bool twins_together = false, intervals = false, skip_unknown = false, json = false, quiet = false;
 };
 
-// What was held out, and how it went: of one seed.
+// The runs that one seed held out, and how they were predicted.
 struct Trial {
   std::string name;
   std::vector<Judged> judged;

@@ -9,7 +9,7 @@
 
 namespace trainyard::cli {
 
-// What was judged, and how: the parts of `predict eval` that its page tells of.
+// The parts of `predict eval` that its page shows: what was judged, and how.
 struct EvalPageInput {
   const predict::RunSet& set;
   std::vector<predict::Judged> judged;

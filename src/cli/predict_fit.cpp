@@ -37,7 +37,7 @@ predict::RunTable joined_tables(const FitCommandOptions& options) {
   return all;
 }
 
-// What the model says of the runs it was made from: the least that can be asked of it.
+// Prints how well the model predicts the runs that it was fitted to, which is the least to ask of a model.
 void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& judged,
                const FitCommandOptions& options) {
   fmt::print("{} runs of {} networks on {} devices: {}\n", set.rows.size(), set.networks().size(),
@@ -57,7 +57,7 @@ predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<p
   return set;
 }
 
-// Of a fit that was asked to stop: what the model that it wrote lacks, or what goes on from where.
+// Reports a fit that was asked to stop. `what` says what the written model lacks, or how to continue the fit.
 int report_partial(const FitCommandOptions& options, const predict::RunSet& set, bool written,
                    const std::string& what) {
   if (options.json)

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/predict.h"
+#include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "predict/read_predictor.h"
 #include "process/stop_request.h"

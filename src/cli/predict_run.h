@@ -7,7 +7,7 @@
 
 namespace trainyard::cli {
 
-// What `predict fit` and `predict eval` are told of graph networks.
+// The options of `predict fit` and `predict eval` for graph networks.
 struct GraphKindOptions {
   std::string kind = "analytic";
   int groups = predict::GraphRunFit{}.groups;
@@ -19,7 +19,7 @@ struct GraphKindOptions {
 void add_graph_kind_options(CLI::App& command, GraphKindOptions& options);
 std::vector<Idle> idle_options(const GraphKindOptions& options);
 
-// With a progress bar of epochs. `validation` empty: a fifth of the training rows. While a
+// Fits with a progress bar of epochs. An empty `validation` means a fifth of the training rows. While a
 // StopRequest lives, SIGINT ends it after an epoch, with a checkpoint where there is a folder.
 predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
                                        const std::vector<std::size_t>& validation,

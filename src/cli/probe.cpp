@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
+#include "cli/progress_bar.h"
 #include "cli/run_report.h"
 #include "meter/nvml.h"
 #include "meter/peaks.h"
@@ -101,7 +101,7 @@ Json gemm_rows(const backend::Backend& backend, const std::vector<std::string>& 
   return rows;
 }
 
-// As files of devices have it (docs/formats/cluster.md). What is not known is left out.
+// Writes a device as device files do (docs/formats/cluster.md). Unknown facts are left out.
 Json json_of(const predict::Device& device) {
   Json figures = Json::object();
   const auto add = [&](const char* key, double figure) {

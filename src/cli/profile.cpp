@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "cli/run_report.h"
 #include "cli/text_table.h"
 #include "meter/profile_command.h"
@@ -67,7 +67,7 @@ int reduce_file(const ProfileCommandOptions& options) {
   return 0;
 }
 
-// Where --trace says, or beside the record: profile.json -> profile.trace.csv.
+// Returns the path that --trace gives, or one beside the record: profile.json -> profile.trace.csv.
 std::filesystem::path trace_path(const ProfileCommandOptions& options) {
   if (!options.trace.empty() || options.record.empty()) return options.trace;
   std::filesystem::path beside = options.record;

@@ -17,20 +17,20 @@ class App;
 
 namespace trainyard::cli {
 
-// What a trace comes to.
+// The signals of a trace and the figures computed from them.
 struct ReducedTrace {
   std::vector<analyze::Signal> signals;
   std::vector<analyze::BurstProfile> profiles;  // of each signal
   std::vector<analyze::LegacyShares> legacy;    // empty: not asked for
 };
 
-// `profile` of docs/formats/profile.md.
+// Returns the object `profile` of docs/formats/profile.md.
 nlohmann::ordered_json json_of(const ReducedTrace& reduced);
 
-// Totals of a trace by name, as a record has them: disk_read_bytes, gpu_energy_joules, ...
+// Adds the totals of a trace to the record by name: disk_read_bytes, gpu_energy_joules, ...
 void add_trace_figures(const record::ResourceTrace& trace, record::RunRecord& run);
 
-// For people.
+// Both print tables for the terminal.
 void print_reduced(const ReducedTrace& reduced);
 void print_profile(const record::RunRecord& run, const meter::CommandProfile& profile);
 

@@ -59,7 +59,7 @@ Json json_of_signal(const analyze::Signal& signal, const analyze::BurstProfile& 
   return json;
 }
 
-// What a chart draws: means over equal parts of the time, of all signals that change.
+// A chart draws these points: the means over equal parts of the time, of all signals that change.
 Json timeline_of(const ReducedTrace& reduced) {
   Json timeline{{"seconds", Json::array()}, {"signals", Json::object()}};
   for (std::size_t i = 0; i < reduced.signals.size(); ++i) {

@@ -11,24 +11,25 @@
 
 namespace trainyard::cli {
 
-// Error (usage) when the part was not told what it must know.
+// Throws Error (usage) when `part` lacks an option that `command` needs.
 void check(const PsPart& part, const char* command);
 
-// From the file that it names, or from standard input.
+// Reads the job's key from the file that `part` names, or from standard input.
 comm::transport::JobKey read_key(const PsPart& part);
 
-// Cores of worker `share` of `workers` on this machine; `threads`: of all of them, 0 meaning as many as can
-// be shared equally. Where workers are more than cores, several have the same one.
+// Returns the cores of worker `share` of `workers` on this machine. `threads` counts the threads of all
+// workers; 0 means as many as can be shared equally. With more workers than cores, several workers share a
+// core.
 std::vector<int> cores_of_share(int threads, int share, int workers);
-// The same as "1/2" says it. Error (usage).
+// The same for a share written as "1/2". Error (usage) when it is not.
 std::vector<int> cores_of_share(int threads, const std::string& share);
 
-// "worker 1 on NODE, process PID": how its log begins.
+// Begins a part's log with "worker 1 on NODE, process PID".
 void log_beginning(const char* what, int number);
-// The node that such a line names; "": it is no such line.
+// Returns the node that such a line names, or "" for any other line.
 std::string node_in(const std::string& line, const char* what, int number);
 
-// One line, with the time, on standard error: a part's log.
+// Writes one line of a part's log, with the time, to standard error.
 void log_line(const std::string& line);
 
 // The servers and workers of a job as processes of this program, here or on other machines. All are started
@@ -48,10 +49,10 @@ class PsJob final : public train::PsProcesses {
 
   int restarted() const { return restarted_; }
   const std::string& transport() const { return transport_; }
-  // Where it runs, as it says itself.
+  // Returns the node that the worker itself reports.
   std::string node_of_worker(int number) const;
-  // Of all workers: those of other machines as they were asked for, numbered apart from this one's.
-  // `threads`: as asked for, for a machine; `each`: what a worker has of them.
+  // Returns the cores of all workers: those of other machines as they were asked for, numbered apart from
+  // this one's. `threads` is the number asked for on a machine; `each` is a worker's part of them.
   std::vector<int> cores_in_reach(int threads, int each) const;
 
  private:

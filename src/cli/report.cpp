@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "cli/study_options.h"
 #include "report/charts.h"
 #include "report/libraries.h"
@@ -32,8 +33,10 @@ struct ReportOptions {
   std::filesystem::path study;
   std::string build;
   PageFiles files;
-  report::LibraryOptions libraries;
-  bool get_libraries = false, json = false;
+  std::filesystem::path cache;
+  bool get_libraries = false, json = false, quiet = false;
+
+  report::LibraryOptions libraries() const { return {.cache = cache, .progress = terminal_progress(quiet)}; }
 };
 
 void print_line(const Json& json) {
@@ -42,7 +45,7 @@ void print_line(const Json& json) {
 
 int get_libraries(const ReportOptions& options) {
   Json list = Json::array();
-  for (const report::Library& library : report::get_libraries(options.libraries)) {
+  for (const report::Library& library : report::get_libraries(options.libraries())) {
     list.push_back({{"name", library.name}, {"version", library.version}, {"file", library.file.string()}});
     if (!options.json) fmt::print("{} {}  {}\n", library.name, library.version, library.file.string());
   }
@@ -90,7 +93,7 @@ int write_report(const ReportOptions& options) {
   check_output_file(files.page);
   view.links = links_of(study::Folder{options.study}, view, files.page);
   const std::vector<report::Chart> charts = report::make_charts(view);
-  const WrittenFiles written = write_page(files, charts, options.libraries, [&](const auto& libraries) {
+  const WrittenFiles written = write_page(files, charts, options.libraries(), [&](const auto& libraries) {
     return report::make_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
   });
   std::int64_t expected = 0, done = 0, warnings = 0;
@@ -126,9 +129,9 @@ std::function<int()> declare_report(CLI::App& command) {
   declare_chart_files(command, options->files);
   command.add_flag("--get-libraries", options->get_libraries,
                    "Only fetch the script libraries of the page, for a later use without network");
-  command.add_option("--cache", options->libraries.cache, "Cache folder (default: ~/.cache/trainyard)")
+  command.add_option("--cache", options->cache, "Cache folder (default: ~/.cache/trainyard)")
       ->type_name("DIR");
-  command.add_flag("--quiet", options->libraries.quiet, "No progress");
+  command.add_flag("--quiet", options->quiet, "No progress");
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Examples:\n"

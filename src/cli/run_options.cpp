@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::cli {
@@ -246,7 +247,8 @@ Input load_input(const InputOptions& options, bool quiet) {
       fail(ErrorKind::usage, "--staging {}: data set 'synthetic' has no files", options.staging);
     input.staged = std::make_unique<data::StagedFiles>(
         wanted.name, data::find_dataset(wanted),
-        data::StagingOptions{.target = *target, .folder = options.staging_folder, .quiet = quiet});
+        data::StagingOptions{
+            .target = *target, .folder = options.staging_folder, .progress = terminal_progress(quiet)});
     wanted.folder = input.staged->folder();
   }
   const double began = now_seconds();

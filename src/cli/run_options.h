@@ -15,7 +15,7 @@
 
 namespace trainyard::cli {
 
-// What bench, train and explain have in common: the network, how it is trained, where it runs.
+// The options that bench, train and explain have in common: the network, how it is trained, where it runs.
 struct RunOptions {
   std::string network = "deepmnist";
   std::int64_t batch = 128;
@@ -36,25 +36,25 @@ struct RunOptions {
   bool json = false, quiet = false;
 };
 
-// Error (usage) that names the option, what is allowed and what was probably meant.
+// Throws Error (usage) that names the option, what is allowed and what was probably meant.
 void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed);
 
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);
 
-// What becomes of a run's results; `explain` runs nothing that is recorded.
+// Adds the options for a run's results; `explain` has none, because it records no run.
 void add_output_options(CLI::App& command, RunOptions& options);
 
-// Training or inference; not of `train`.
+// Adds the choice between training and inference, which `train` does not have.
 void add_mode_option(CLI::App& command, RunOptions& options);
 
-// Of these, and of the mode, in this combination.
+// Says which of these options, and whether the mode, have no effect in this combination.
 std::vector<Idle> idle_options(const RunOptions& options);
 
 // Checks what the parser cannot; Error (usage) names the option.
 train::SessionOptions to_session(const RunOptions& options);
 
-// Which data a run is trained on, where its files are copied first, and when they are read.
+// The data that a run is trained on, the place where its files are copied first, and when they are read.
 struct InputOptions {
   data::DatasetOptions data{.name = "synthetic"};  // its `read` is set by load_input
   std::string read = "memory", staging = "in-place";
@@ -72,7 +72,7 @@ struct Input {
 // Error (usage) names the option.
 Input load_input(const InputOptions& options, bool quiet);
 
-// What docs/formats/run-record.md says about input; and the same for people.
+// add_input() fills in what docs/formats/run-record.md says about input; print_input() prints it.
 void add_input(record::RunRecord& run, const InputOptions& options, const Input& input);
 void print_input(const record::RunRecord& run);
 

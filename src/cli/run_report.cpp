@@ -261,15 +261,16 @@ void record_failure(const std::string& command, const RunStart& start, const Run
 int recording_failure(const std::string& command, const RunOptions& options,
                       const DeploymentOptions& deployment, const std::function<int()>& run) {
   const RunStart start;
-  const auto record = [&](int exit_code, const char* message) {
+  const auto record = [&](int exit_code, const std::string& message) {
     record_failure(command, start, options, deployment, exit_code, message);
   };
   try {
     return run();
   } catch (const Error& error) {
-    // What is mistyped never was a run; what this machine has not the memory for is one that was refused.
+    // A mistyped command never was a run; one for which this machine lacks the memory is a run that was
+    // refused.
     if (exit_code(error.kind()) != kCallerCanMendIt || error.kind() == ErrorKind::unsupported)
-      record(exit_code(error.kind()), error.what());
+      record(exit_code(error.kind()), error.with_options());
     throw;
   } catch (const std::bad_alloc&) {
     record(kRunFailed, "out of memory");

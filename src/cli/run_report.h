@@ -22,12 +22,12 @@ namespace trainyard::cli {
 // limited; 0 where the backend has none.
 double measure_peak(const train::SessionOptions& options, int threads);
 
-// When the command began, by both clocks.
+// The time at which the command began, by both clocks.
 struct RunStart {
   double wall = wall_seconds(), steady = now_seconds();
 };
 
-// What the steps of a run came to.
+// The times and resources that the steps of a run took. The spans do not own their data.
 struct Measurement {
   std::span<const double> warmup_seconds, step_seconds;
   std::int64_t images_consumed = 0, counted_steps = 0;  // images, and the steps that consumed them
@@ -36,23 +36,24 @@ struct Measurement {
   std::span<const int> cores_in_reach;
   meter::CoreDistance core_distance;
   double peak_flops_per_second = 0;
-  // Of all steps: by events, of a device that times itself (0: there is none), and by the clock.
+  // Both cover all steps: event_seconds by the events of a device that times itself (0: there is none),
+  // wall_seconds by the clock.
   double event_seconds = 0, wall_seconds = 0;
   const char* feed = "none";      // who made the batches
   double input_wait_seconds = 0;  // of wall_seconds
   meter::GpuUse gpu;
 };
 
-// What is known of this machine and program, and what CPU kernels were found to be able to use.
+// Returns the facts of this machine and program, and what the CPU kernels were found able to use.
 record::Provenance machine_facts();
 
-// Where oneDNN is kept from instructions that the processor announces, the record gets a warning.
+// Adds a warning to the record when oneDNN is kept from instructions that the processor announces.
 void warn_of_refused_isa(record::RunRecord& run);
 
-// What a record says of any command: when, where and on what it ran, as of now.
+// Returns the part of a record that every command has: when, where and on what it ran, as of now.
 record::RunRecord new_record(const std::string& command, const RunStart& start);
 
-// What a record says of a run whatever became of it, as of now.
+// Returns the part of a record that every run has, however it ends, as of now.
 record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
                                const train::Deployment& deployment);
 
@@ -61,10 +62,10 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
                               const train::Deployment& deployment, const train::RunFacts& facts,
                               const Measurement& measured);
 
-// The same as a short table for people.
+// Prints the same as a short table.
 void print_report(const record::RunRecord& run);
 
-// Where --record asks for it.
+// Writes the record when --record asks for it.
 void keep_record(const record::RunRecord& run, const RunOptions& options);
 
 // Runs a command. When it fails, or is refused, through no fault of the caller's and --record was given, the

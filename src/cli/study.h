@@ -1,6 +1,6 @@
 #pragma once
 
-// The subcommands of `trainyard study`, one file each.
+// Declares `trainyard study` and its subcommands.
 
 #include <functional>
 

@@ -7,11 +7,11 @@
 
 namespace trainyard::cli {
 
-// Short tables for people.
+// Prints short tables.
 void print_analysis(const analyze::Analysis& analysis);
 void print_comparison(const analyze::SystemComparison& comparison, const record::Comparison& verdicts);
 
-// The same and every point: docs/formats/analysis.md.
+// Returns the same and every point, in the format of docs/formats/analysis.md.
 nlohmann::ordered_json analysis_json(const analyze::Analysis& analysis);
 nlohmann::ordered_json comparison_json(const analyze::SystemComparison& comparison,
                                        const record::Comparison& verdicts);

@@ -67,7 +67,7 @@ std::map<std::string, MeasuredCell> measured_cells(const std::vector<record::Run
   return cells;
 }
 
-// What ends a run before its last step.
+// A time limit ends a run before its last step.
 double longest_seconds(const study::Spec& spec, const record::Settings& settings,
                        const predict::Prediction& made) {
   double longest = spec.time_limit_seconds > 0 ? spec.time_limit_seconds : made.high_seconds;

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/progress.h"
 #include "cli/cell_check.h"
+#include "cli/progress_bar.h"
 #include "predict/analytic/predictor.h"
 #include "study/run/folder.h"
 #include "study/run/launcher.h"
@@ -21,14 +21,47 @@
 
 namespace trainyard::cli {
 
-// How far a study is, as a bar on a terminal: by the estimates of its runs, or where there are none by their
-// number.
+enum class EstimatedBy { nothing, measured, predicted, similar };
+const char* name(EstimatedBy by);
+
+// The estimated time of one run of a cell.
+struct Estimate {
+  EstimatedBy by = EstimatedBy::nothing;
+  double seconds = 0;
+  std::optional<double> low_seconds{}, high_seconds{};  // of a prediction whose model has intervals
+  std::string reason{};                                 // why the model does not predict it
+
+  bool known() const { return by != EstimatedBy::nothing; }
+};
+using Estimates = std::map<std::string, Estimate>;  // by cell; none of cells that can never run
+
+// How far runs are, by what they were estimated to take. One without an estimate counts as the mean of the
+// others.
+class TimeLeft {
+ public:
+  TimeLeft(const Estimates& estimates, std::span<const study::Job> jobs);
+
+  bool known() const { return total_seconds_ > 0; }
+  void finished(const record::RunRecord& run);
+  double share() const;    // that is done. REQUIRES: known()
+  double seconds() const;  // of what is not, times how far off the estimates of the finished runs were
+
+ private:
+  double seconds_of(const std::string& cell) const;
+
+  std::map<std::string, double> known_seconds_;  // by cell
+  double mean_seconds_ = 0, total_seconds_ = 0, done_seconds_ = 0;
+  double actual_seconds_ = 0, estimated_seconds_ = 0;  // of good runs with an estimate
+};
+
+// Shows the progress of a study as a bar on a terminal: by the estimates of its runs, or by their number when
+// there are no estimates.
 class StudyBar {
  public:
   StudyBar(const std::string& study, std::int64_t runs, bool quiet);
 
-  // From now on by these estimates. Runs of a cluster are beside each other: there the share that is done
-  // follows them, and the time left is extrapolated.
+  // Measures progress by these estimates from now on. Runs of a cluster overlap: there the share that is done
+  // follows the estimates, and the time left is extrapolated.
   void begin(TimeLeft left, Where where);
   void finished(const record::RunRecord& run, const std::string& note);
 
@@ -41,7 +74,7 @@ class StudyBar {
   ProgressBar bar_;
 };
 
-// Another launcher, whose jobs are shown before they begin.
+// Wraps and owns another launcher, and shows its jobs before they begin.
 class ShownLauncher : public study::Launcher {
  public:
   using Show = std::function<void(std::span<const study::Job>)>;
@@ -63,20 +96,6 @@ struct CostModel {
   predict::Device device;
 };
 
-enum class EstimatedBy { nothing, measured, predicted, similar };
-const char* name(EstimatedBy by);
-
-// Of one run of a cell.
-struct Estimate {
-  EstimatedBy by = EstimatedBy::nothing;
-  double seconds = 0;
-  std::optional<double> low_seconds{}, high_seconds{};  // of a prediction whose model has intervals
-  std::string reason{};                                 // why the model does not predict it
-
-  bool known() const { return by != EstimatedBy::nothing; }
-};
-using Estimates = std::map<std::string, Estimate>;  // by cell; none of cells that can never run
-
 // Measured: the mean of the cell's good runs among `earlier`. Else predicted, by a model if there is one.
 // Else similar: the mean of the estimates of other cells, where one of those is measured.
 Estimates estimate_cells(const study::Spec& spec, const study::Plan& plan,
@@ -86,7 +105,8 @@ Estimates estimate_cells(const study::Spec& spec, const study::Plan& plan,
 Estimates estimate_cells(const study::Spec& spec, const study::Plan& plan, const study::Folder& folder,
                          const CostModel* model);
 
-// What runs cost together. Seconds are those of one run after the other, of the runs with an estimate.
+// The cost of several runs together. `seconds` adds up the runs that have an estimate, as if they ran one
+// after the other.
 struct RunsCost {
   double seconds = 0;
   std::optional<double> low_seconds{}, high_seconds{};                 // as if all predictions erred alike
@@ -109,24 +129,5 @@ struct StudyCost {
 };
 StudyCost cost_of(const study::Spec& spec, const study::Plan& plan, const study::Folder& folder,
                   const Estimates& estimates, Where where);
-
-// How far runs are, by what they were estimated to take. One without an estimate counts as the mean of the
-// others.
-class TimeLeft {
- public:
-  TimeLeft(const Estimates& estimates, std::span<const study::Job> jobs);
-
-  bool known() const { return total_seconds_ > 0; }
-  void finished(const record::RunRecord& run);
-  double share() const;    // that is done. REQUIRES: known()
-  double seconds() const;  // of what is not, times how far off the estimates of the finished runs were
-
- private:
-  double seconds_of(const std::string& cell) const;
-
-  std::map<std::string, double> known_seconds_;  // by cell
-  double mean_seconds_ = 0, total_seconds_ = 0, done_seconds_ = 0;
-  double actual_seconds_ = 0, estimated_seconds_ = 0;  // of good runs with an estimate
-};
 
 }  // namespace trainyard::cli

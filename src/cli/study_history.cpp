@@ -14,6 +14,7 @@
 #include "cli/study.h"
 #include "cli/study_options.h"
 #include "process/child.h"
+#include "record/verdict.h"
 #include "study/run/progress.h"
 
 namespace trainyard::cli {

@@ -35,20 +35,22 @@ study::Plan share_of(study::Plan plan, const std::string& shard);
 void add_build_option(CLI::App& command, std::string& build);
 study::Progress progress_of_build(const study::Folder& folder, const std::string& build);
 
-// One line on standard error for each reason why cells can never run; returns how many cells that are.
+// Prints one line on standard error for each reason why cells can never run; returns the number of such
+// cells.
 std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan);
 
-// Where a study keeps its runs unless told otherwise: results/NAME.
+// Returns the folder in which a study keeps its runs: `out`, or results/NAME when `out` is empty.
 study::Folder folder_of(const study::Spec& spec, const std::filesystem::path& out);
 
 // A folder given on the command line; Error (usage) when it holds no study.
 study::Folder existing_folder(const std::filesystem::path& path);
 
-// Names of the settings that differ between cells, in alphabetical order.
+// Returns the names of the settings that differ between cells, in alphabetical order.
 std::vector<std::string> varying_settings(const std::vector<const record::Settings*>& cells);
 
-// What people call a run of a study: the settings in which its cells differ, as "batch=4 strategy=bsp"; of
-// cells that do not differ, network and batch. With several replicates also which one it is.
+// Names the runs of a study for people by the settings in which its cells differ, as "batch=4 strategy=bsp";
+// cells that do not differ are named by network and batch. With several replicates, the name also has the
+// replicate.
 class RunLabels {
  public:
   RunLabels(const std::vector<const record::Settings*>& cells, int replicates);
@@ -64,16 +66,5 @@ class RunLabels {
 };
 
 std::string setting_text(const record::Settings& settings, const std::string& name);  // "" when it has none
-
-// By which model the runs of a study are estimated.
-struct CostOptions {
-  std::filesystem::path model, devices;  // empty: none
-  std::string device;                    // empty: the only one of the model
-};
-
-void add_cost_options(CLI::App& command, CostOptions& options);
-
-// Null without a model. Error (usage) lists the model's devices where one has to be chosen.
-std::unique_ptr<CostModel> read_cost_model(const CostOptions& options);
 
 }  // namespace trainyard::cli

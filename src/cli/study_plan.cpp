@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/cell_check.h"
+#include "cli/cost_options.h"
 #include "cli/study.h"
 #include "cli/study_cost.h"
 #include "cli/study_options.h"

@@ -20,18 +20,18 @@ struct CellProgress {
 };
 std::vector<CellProgress> summarize_cells(const study::Progress& progress);  // in the order of the plan
 
-// How the runs of a study are told apart by their settings.
+// Tells the runs of a study apart by their settings.
 RunLabels labels_of(const study::Progress& progress);
 
-// Cells with their speeds, then what is not done and why, then one line that counts.
+// Prints the cells with their speeds, then what is not done and why, then one line of counts.
 void print_progress(const study::Progress& progress);
 void print_totals(const study::Progress& progress);  // that line alone
 nlohmann::ordered_json progress_json(const study::Progress& progress);
 
-// This program's own file: runs of a study are commands of it.
+// Returns the path of this program: runs of a study are commands of it.
 std::filesystem::path own_program();
 
-// One line for people; "" where nodes do not differ.
+// Returns one line of text, or "" when nodes do not differ.
 std::string node_effects_text(const record::NodeEffects& effects);
 
 }  // namespace trainyard::cli

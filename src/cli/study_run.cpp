@@ -9,11 +9,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "cli/cell_check.h"
+#include "cli/cost_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "cli/study.h"
 #include "cli/study_cost.h"
 #include "cli/study_options.h"
@@ -37,7 +38,7 @@ struct StudyRunOptions {
   bool pin_clocks = false, skip_impossible = false, json = false, quiet = false;
 };
 
-// A line a run where nobody looks at a bar.
+// Prints a line for each run when there is no terminal for a bar.
 void print_run(const record::RunRecord& run, const RunLabels& labels) {
   const std::string what =
       run.images_per_second ? fmt::format("{:.0f} images/s", *run.images_per_second) : "";

@@ -1,6 +1,6 @@
 #pragma once
 
-// The subcommands of `trainyard trace`, one file each.
+// Declares `trainyard trace` and its subcommands.
 
 #include <functional>
 

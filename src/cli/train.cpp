@@ -131,7 +131,7 @@ void print_results(const record::RunRecord& run) {
     row("checkpoint", checkpoint);
 }
 
-// What each of several independent devices came to.
+// The record lists the result of each of several independent devices.
 Json to_json(const train::TrainResult& result, std::uint64_t seed) {
   return {{"seed", seed},
           {"first_loss", result.first_loss},
@@ -224,7 +224,7 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
   const bool first = ranks == nullptr || ranks->rank() == 0;
   TrainingSetup setup = set_up_training(options);
   setup.loop.evaluate = setup.loop.evaluate && first;
-  setup.loop.quiet = setup.loop.quiet || !first;
+  if (!first) setup.loop.progress = nullptr;
   const auto tracer = first ? make_tracer(options.trace) : nullptr;
   setup.loop.tracer = tracer.get();
   const auto& [deployment, wanted, loaded, loop] = setup;

@@ -18,18 +18,20 @@ std::function<int()> declare_train(CLI::App& command);
 int train_network(const TrainCommand& options, comm::collective::Collective* ranks = nullptr,
                   const std::filesystem::path& result_file = {});
 
-// What its steps came to, without a peak. Views into the result, which must outlive it.
+// Returns the measurement of the result's steps, without a peak. It views into `result`, which must outlive
+// it.
 Measurement measurement_of(const train::TrainResult& result);
 
-// Of a run that was interrupted or whose loss diverged: status, reason and exit code; of others nothing.
+// Sets status, reason and exit code of a run that was interrupted or whose loss diverged; leaves other runs
+// as they are.
 void set_end(record::RunRecord& run, const train::TrainResult& result);
 
-// What a training's record says; `peak` as measure_peak() gives it.
+// Returns the record of a training. `peak_flops_per_second` is the result of measure_peak().
 record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
                                   const train::Deployment& deployment, const train::TrainResult& result,
                                   double peak_flops_per_second);
 
-// One for the run, or one for each independent device; none without --out.
+// Opens one folder for the run, or one for each independent device; none without --out.
 std::vector<std::unique_ptr<train::RunFolder>> open_folders(const TrainCommand& options,
                                                             const train::Deployment& deployment);
 

@@ -25,7 +25,13 @@ struct ResumeOption {
 };
 void add_resume_option(CLI::App& command, ResumeOption& resume, const std::string& from);
 
-// What `train` is asked for; its workers are asked the same.
+// The options that say whether steps of a run are traced, and which.
+struct TraceOptions {
+  std::filesystem::path file;  // empty: none are
+  std::string steps = "3";     // so many, or "20..22"
+};
+
+// The options of `train`; its workers get the same options.
 struct TrainCommand {
   RunOptions run;
   DeploymentOptions deployment;
@@ -44,32 +50,26 @@ struct TrainCommand {
 
 void add_train_options(CLI::App& command, TrainCommand& options);
 
-// What the parser cannot check; Error (usage) names the option.
+// Checks what the parser cannot; Error (usage) names the option.
 void check(const TrainCommand& options);
 
-// REQUIRES: what workers do is settled (workers_options.h).
+// REQUIRES: the options of the workers are settled (deployment_options.h).
 std::vector<Idle> idle_options(const TrainCommand& options);
-
-// Whether steps of a run are traced, and which.
-struct TraceOptions {
-  std::filesystem::path file;  // empty: none are
-  std::string steps = "3";     // so many, or "20..22"
-};
 
 void add_trace_options(CLI::App& command, TraceOptions& options);
 
-// What the parser cannot check; Error (usage) names the option.
+// Checks what the parser cannot; Error (usage) names the option.
 void check(const TraceOptions& options, const DeploymentOptions& deployment);
 
-// Null: nobody asked for a trace.
+// Returns null when the options ask for no trace.
 std::unique_ptr<train::StepTracer> make_tracer(const TraceOptions& options);
 
 // "trace.json" of worker 1 is "trace.worker-1.json".
 std::filesystem::path of_part(const std::filesystem::path& file, const char* what, int number);
 
-// What was traced, with what was asked. Error (usage) when no step was.
+// Writes the traced steps with the options of the run. Error (usage) when no step was traced.
 void write_trace(const train::StepTracer& tracer, const std::filesystem::path& file, const RunOptions& asked);
-// The same; the run's record says where it is.
+// The same; also notes the file in the run's record.
 void keep_trace(const train::StepTracer& tracer, const std::filesystem::path& file, const RunOptions& asked,
                 record::RunRecord& run);
 

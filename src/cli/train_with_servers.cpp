@@ -10,6 +10,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "cli/mpirun.h"
+#include "cli/progress_bar.h"
 #include "cli/ps_job.h"
 #include "cli/train.h"
 #include "networks/zoo/zoo.h"
@@ -70,7 +71,7 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   setup.loop.feed = *train::find_feed(options.feed);
   setup.loop.evaluate = !options.no_eval;
   setup.loop.resume = options.resume.is_given();
-  setup.loop.quiet = options.run.quiet;
+  setup.loop.progress = terminal_progress(options.run.quiet);
   return setup;
 }
 
@@ -78,8 +79,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where the job's processes run. A server on a machine of its own serves more than it costs; on one machine
-// there is no such.
+// Returns the machines on which the job's processes run. A server on a machine of its own serves more than it
+// costs; a job on one machine has no such server.
 std::vector<Host> hosts_of(const TrainCommand& options, PsOptions& ps) {
   const int workers = options.workers.workers;
   if (ps.hosts.empty())
@@ -97,14 +98,15 @@ std::filesystem::path log_folder(const TrainCommand& options) {
   return folder;
 }
 
-// Of the first worker: with others, the coordinator would choose other kernels, and with them layouts.
+// The coordinator takes the cores of the first worker: with others it would choose other kernels, and thus
+// other layouts.
 std::vector<int> cores_of_a_worker(const TrainCommand& options, const std::vector<Host>& hosts) {
   for (const Host& host : hosts)
     if (host.workers > 0) return cores_of_share(options.run.threads, 0, workers_beside(host, hosts));
   return {};
 }
 
-// Of as many threads as its workers have, as far as there are cores here.
+// The peak is measured with as many threads as the workers have, as far as this machine has cores.
 double measure_peak_here(const TrainCommand& options, int threads) {
   return measure_peak(to_session(options.run), std::min(threads, static_cast<int>(process_cores().size())));
 }
@@ -178,7 +180,7 @@ void add_exchange(record::RunRecord& run, const TrainCommand& options, const tra
   add_hosts(run, nodes);
 }
 
-// Of remote machines it is their own affair what they have; but each process there has a remote shell here.
+// This checks only the resources of this machine. Each process on a remote machine has a remote shell here.
 void check_room_for_servers(const TrainCommand& options, const std::vector<Host>& hosts) {
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions session = to_session(options.run);
@@ -252,7 +254,7 @@ int work_for_servers(const TrainCommand& options, const PsPart& part) {
   setup.session.keep_gradients = true;
   train::Session session(setup.session);
   const auto tracer = make_tracer(options.trace);
-  // Which steps this worker will do nobody knows before.
+  // The steps that this worker will get are not known in advance.
   if (tracer != nullptr) tracer->choose(2 * tracer->count(), 0, std::numeric_limits<std::int32_t>::max());
   const ps::ClientCounts counts = train::run_ps_worker(
       session, setup.input.dataset,

@@ -4,7 +4,7 @@
 
 namespace trainyard::cli {
 
-// What every process that trains begins with, out of what was asked.
+// The state, made from the options, with which every process that trains begins.
 struct TrainingSetup {
   train::Deployment deployment;
   train::SessionOptions session;  // with the batch of one device
@@ -18,7 +18,7 @@ TrainingSetup set_up_training(const TrainCommand& options);
 // Starts servers and workers, trains with them, reports. Returns the exit code.
 int train_with_servers(const TrainCommand& options);
 
-// One of the workers. `part` says which.
+// Runs one of the workers; `part` says which. Returns the exit code.
 int work_for_servers(const TrainCommand& options, const PsPart& part);
 
 }  // namespace trainyard::cli

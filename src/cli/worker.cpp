@@ -36,7 +36,7 @@ int train_with(comm::collective::Collective& ranks, TrainCommand& options,
 int train_as_rank(TrainCommand options, const std::filesystem::path& result) {
   check(options);
   const auto ranks = comm::collective::join_mpi();
-  const auto give_up = [&](const char* message, int code) {
+  const auto give_up = [&](const std::string& message, int code) {
     fmt::print(stderr, "trainyard: {}\n", message);
     std::fflush(stderr);
     ranks->abort(code);
@@ -45,7 +45,7 @@ int train_as_rank(TrainCommand options, const std::filesystem::path& result) {
   try {
     return train_with(*ranks, options, result);
   } catch (const Error& error) {
-    return give_up(error.what(), exit_code(error.kind()));
+    return give_up(error.with_options(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return give_up("out of memory", kRunFailed);
   } catch (const std::exception& error) {
@@ -90,7 +90,7 @@ namespace {
 
 std::filesystem::path kept_state;
 
-// What a server keeps lies in memory until somebody removes it, also when it is told to end before its time.
+// A server's state stays in memory until it is removed, also when the server is told to end early.
 void remove_when_told_to_end(const std::filesystem::path& state) {
   kept_state = state;
   std::signal(SIGTERM, [](int) {

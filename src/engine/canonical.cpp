@@ -64,7 +64,7 @@ CanonicalArray::CanonicalArray(Executor& executor, const std::vector<const plan:
   pinned_ = executor.device().make_copy_queue(1, bytes_);
   if (pinned_ == nullptr) pageable_ = AlignedBuffer(bytes_);
   staging_ = pinned_ != nullptr ? pinned_->host() : pageable_.data();
-  // scatter() leaves alone what lies between tensors.
+  // scatter() leaves the gaps between tensors alone.
   std::fill_n(staging_, bytes_, std::byte{0});
 }
 
@@ -203,7 +203,7 @@ void fill_region(Executor& executor, plan::Region region, std::uint64_t seed) {
   for (const plan::Buffer& buffer : executor.plan().buffers) {
     if (buffer.region != region) continue;
     const graph::Initializer& initializer = executor.graph().value(buffer.value).initializer;
-    // Most of an optimizer's state, which may be most of the memory.
+    // This case covers most of an optimizer's state, which may be most of the memory.
     if (initializer.kind == Kind::constant && initializer.a == 0) {
       executor.clear(buffer);
       continue;

@@ -16,20 +16,20 @@ namespace trainyard::engine {
 // gradients in that of their parameters.
 std::vector<const plan::Buffer*> tensors_in(const plan::StepPlan& plan, plan::Region region);
 
-// Tensors of an executor as one array that workers with other kernels understand too: f32, in plain layout,
-// in the order of tensors_in(), nothing between them. Copies with all threads and allocates nothing after it
-// is made, on a device too, where it has memory of the host to copy through. Used by the executor's thread,
-// and not longer than the executor.
+// Presents tensors of an executor as one array that workers with other kernels understand too: f32, in plain
+// layout, in the order of tensors_in(), without gaps. It copies with all threads and allocates nothing after
+// construction, on a device too, where it owns host memory to copy through. The executor's thread uses it,
+// and the executor must outlive it.
 class CanonicalArray {
  public:
   static CanonicalArray parameters(Executor& executor);
   static CanonicalArray gradients(Executor& executor);
   static CanonicalArray statistics(Executor& executor);
-  // Of the optimizer, in the order of ops::slot_names.
+  // Returns the optimizer's slot of this number, in the order of ops::slot_names.
   static CanonicalArray slot(Executor& executor, int number);
 
   std::int64_t elements() const { return elements_; }
-  // Whether the executor's memory already is this array: floats().
+  // Returns whether the executor's memory already is this array, as floats() gives it.
   bool is_native() const { return native_; }
   std::span<float> floats() const;
 
@@ -64,8 +64,8 @@ class CanonicalArray {
   std::byte* staging_ = nullptr;                // one of them, or null on the host
 };
 
-// run_gradients() into an array; `ready` is told of stretches of that. A device's gradients come all at once.
-// `gradients` is CanonicalArray::gradients() of the executor.
+// Calls run_gradients() into an array; `ready` receives stretches of that array. A device's gradients arrive
+// all at once. `gradients` is CanonicalArray::gradients() of the executor.
 void run_gradients(Executor& executor, const backend::StepContext& context, const CanonicalArray& gradients,
                    std::span<float> to, const Executor::Ready& ready);
 

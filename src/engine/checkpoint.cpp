@@ -38,7 +38,7 @@ fs::path aside_of(const fs::path& checkpoint) {
   return checkpoint.parent_path() / fmt::format(".{}.part-{}", checkpoint.filename().string(), ::getpid());
 }
 
-// What killed writers left. The folder has one writer, so none of it can be in use.
+// Removes the files that killed writers left. The folder has one writer, so none of them can be in use.
 void remove_leftovers(const fs::path& folder) {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(folder, code)) {
@@ -48,7 +48,7 @@ void remove_leftovers(const fs::path& folder) {
   }
 }
 
-// Renamed first: a checkpoint that has its name is whole at every moment.
+// A checkpoint is renamed before it is removed, so that a checkpoint under its name is always whole.
 void prune(const fs::path& folder, int keep) {
   const std::vector<fs::path> all = list_checkpoints(folder);
   std::error_code code;

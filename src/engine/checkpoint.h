@@ -12,15 +12,15 @@
 
 namespace trainyard::engine {
 
-// What a checkpoint says of the run it belongs to.
+// The header says which run a checkpoint belongs to.
 struct CheckpointHeader {
   std::string network;
   std::int64_t step = 0;  // steps done; the next one has this number
   std::uint64_t seed = 0;
   float first_loss = 0;
-  // What else must agree for a run to go on from here: name and value, as text.
+  // These further settings must agree for a run to continue from here: name and value, as text.
   std::vector<std::pair<std::string, std::string>> asked = {};
-  // How far it got, where the step does not say it all; need not agree.
+  // These values record the progress beyond the step; they need not agree.
   std::vector<std::pair<std::string, std::string>> reached = {};
 };
 
@@ -56,7 +56,7 @@ struct SaveOptions {
 std::filesystem::path save_checkpoint(const Executor& executor, const CheckpointHeader& header,
                                       const SaveOptions& options);
 
-// By step, oldest first.
+// Lists the checkpoints by step, oldest first.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 

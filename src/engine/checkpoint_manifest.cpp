@@ -26,7 +26,7 @@ T by_name(const T (&all)[kCount], const std::string& wanted) {
   throw std::invalid_argument("unknown word '" + wanted + "'");
 }
 
-// The checksum walks what was read, a call a level.
+// The checksum recurses once per level of the parsed text, so the depth is limited.
 bool limit_depth(int depth, Json::parse_event_t, Json&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest) throw std::invalid_argument("nested too deeply");

@@ -20,7 +20,7 @@ struct Executor::Counter {
   explicit Counter(const std::shared_ptr<backend::Device>& device)
       : context_memory(device, 2 * sizeof(StepContext)), mark_memory(device, kMarks * sizeof(StepMark)) {}
 
-  // Steps that run late count for themselves: the others may be in the next training step already.
+  // Late steps have a counter of their own: the others may be in the next training step already.
   StepContext* context(bool late = false) const {
     return reinterpret_cast<StepContext*>(context_memory.data()) + (late ? 1 : 0);
   }
@@ -52,13 +52,13 @@ Executor::~Executor() {
   try {
     step_.device->wait();  // nothing may still run in memory that is given back now
   } catch (...) {
-    // Whoever started it hears of it elsewhere; a destructor cannot tell.
+    // The starter of the run learns of the error elsewhere; a destructor cannot report it.
   }
 }
 
 bool Executor::prepares(std::size_t s) const { return step_.plan.steps[s].phase == graph::Phase::prepare; }
 
-// Makes what follows from parameters that were changed from outside.
+// Computes the values that depend on parameters that were changed from outside.
 void Executor::prepare(const StepContext& context) {
   for (std::size_t s = 0; s < step_.kernels.size(); ++s)
     if (stale_ && prepares(s)) step_.kernels[s]->run(context);
@@ -150,8 +150,8 @@ void Executor::run_watched(const StepContext& context, const Watch& watch) {
     watch(counter_->watched_kernels[i], moments[i], moments[i + 1]);
 }
 
-// The same with steps beside each other where the plan allows it; `marks` are those of the training step
-// before, or none.
+// Enqueues steps beside each other where the plan allows it; `marks` are those of the training step before,
+// or none.
 void Executor::enqueue_lanes(const StepContext& context, std::vector<int>& marks) {
   backend::Device& device = *step_.device;
   if (prologue_ != nullptr) prologue_->run(context);
@@ -245,14 +245,14 @@ void Executor::enqueue_steps(std::int64_t steps) {
   }
 }
 
-// Of one step, or of kStepsPerLaunch; null: this device records nothing.
+// Returns the recording of one step, or of kStepsPerLaunch; null when this device records nothing.
 backend::Recording* Executor::recorded(std::int64_t steps) {
   std::unique_ptr<backend::Recording>& recording = steps == 1 ? counter_->one : counter_->many;
   if (recording == nullptr) recording = step_.device->record([&] { enqueue_steps(steps); });
   return recording.get();
 }
 
-// The device counts on.
+// The device advances its own step count; `counter_` follows it.
 void Executor::launch(std::int64_t steps) {
   if (backend::Recording* recording = recorded(steps); recording != nullptr)
     recording->launch();
@@ -318,7 +318,7 @@ void Executor::make(const plan::Buffer& buffer, const std::function<void(std::by
   stale_ = true;
   if (on_host()) return make(data(buffer));
   if (staging.bytes() < buffer.bytes) staging = AlignedBuffer(buffer.bytes);
-  // Blocked layouts have places that no number belongs to.
+  // Blocked layouts have padding that belongs to no element.
   if (!buffer.layout.is_plain()) std::fill_n(staging.data(), buffer.bytes, std::byte{0});
   make(staging.data());
   step_.device->write(data(buffer), staging.data(), buffer.bytes);

@@ -16,8 +16,8 @@ namespace trainyard::engine {
 // Runs a compiled step on its device. Owns the memory of its regions, except those it borrows: an evaluation
 // plan works on the parameters and statistics of a training plan, which must outlive it. Not thread-safe.
 //
-// On the host a run is done when run() returns. On another device it is only started: whatever reads memory
-// waits for it.
+// On the host a run is complete when run() returns. On another device it is only started: every reader of its
+// memory waits for it.
 class Executor {
  public:
   using Regions = std::array<std::byte*, plan::kRegions>;
@@ -27,11 +27,12 @@ class Executor {
 
   // One step; allocates nothing itself.
   void run(const backend::StepContext& context);
-  // A step in two parts, so that gradients can be exchanged between: all but the update, then the update,
-  // which touches the arenas of parameters, gradients and optimizer state alone. REQUIRES: a training plan.
+  // These two run a step in two parts, so that gradients can be exchanged between: all but the update, then
+  // the update, which touches the arenas of parameters, gradients and optimizer state alone. REQUIRES: a
+  // training plan.
   //
-  // `ready` is told, between kernels and in this thread, of each stretch of the gradients' region (in floats)
-  // that is as it will be: of every element once. REQUIRES: on_host() where there is one, and a plan that
+  // `ready` receives, between kernels and in this thread, each stretch of the gradients' region (in floats)
+  // that has its final content: every element once. REQUIRES: on_host() where there is one, and a plan that
   // keeps its gradients.
   using Ready = std::function<void(std::int64_t first, std::int64_t elements)>;
   void run_gradients(const backend::StepContext& context, const Ready& ready = nullptr);
@@ -41,23 +42,24 @@ class Executor {
   std::size_t run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds,
                         const std::function<bool()>& stop = nullptr);
 
-  // Is told of each kernel that runs from now on, by its number in the plan and now_seconds(); null: nobody
-  // is. Must outlive the steps that it watches. REQUIRES: on_host().
+  // The watch receives each kernel that runs from now on, by its number in the plan and now_seconds(); null
+  // removes it. It must outlive the steps that it watches. REQUIRES: on_host().
   using Watch = std::function<void(std::size_t step, double began, double ended)>;
   void watch(const Watch* watch);
-  // One step, kernel by kernel without the host between them, and told like that: REQUIRES: !on_host(). The
-  // watch is called when all have ended; a step number of kPrologue is what makes the inputs.
+  // Runs one step, kernel by kernel without the host between them, and reports it to the watch. REQUIRES:
+  // !on_host(). The watch is called when all kernels have ended; a step number of kPrologue is the kernel
+  // that makes the inputs.
   void run_watched(const backend::StepContext& context, const Watch& watch);
   void prepare_watched(const backend::StepContext& context);  // what would else be part of the first of them
   static constexpr auto kPrologue = static_cast<std::size_t>(-1);
 
-  // Steps that the device counts and repeats by itself, as far as it can: several to a launch, nothing done
-  // by the host between them. REQUIRES: !on_host().
+  // Runs steps that the device counts and repeats by itself, as far as it can: several per launch, without
+  // work of the host between them. REQUIRES: !on_host().
   void run_steps(const backend::StepContext& first, std::int64_t count);
   static constexpr std::int64_t kStepsPerLaunch = 16;  // what is left over goes one by one
-  // Who starts several should not start more at once than run so long, to be heard in time.
+  // A caller should not start more steps at once than run this long, so that it can react in time.
   static constexpr double kSecondsAtOnce = 0.2;
-  // What would else be part of the first of them: so that they can be timed.
+  // Does the work that would otherwise be part of the first of these steps, so that they can be timed.
   void prepare_steps(const backend::StepContext& first, std::int64_t count);
   // Loss (the value named `loss`) and end of each of the last steps run so, oldest first; waits for them.
   // REQUIRES: count <= kMarks, and that many steps were run.
@@ -96,16 +98,16 @@ class Executor {
   void read_plain(const std::string& value_name, HostTensor& content) const;
   // When the backward pass of the last run_gradients() began, by now_seconds(). REQUIRES: on_host().
   double backward_began() const { return backward_began_; }
-  // To be called after parameters were written otherwise, as by floats(): what follows from them is made
-  // anew.
+  // The caller calls this after it wrote parameters in another way, as by floats(): derived values are
+  // computed anew.
   void parameters_changed() { stale_ = true; }
 
-  // Hands the buffer's bytes, as its layout has them, to the caller; a copy of them where the device is not
-  // the host. edit() takes them back.
+  // Passes the buffer's bytes, in its layout, to the caller, or a copy of them where the device is not the
+  // host. edit() copies them back.
   void look(const plan::Buffer& buffer, const std::function<void(const std::byte*)>& see) const;
   void edit(const plan::Buffer& buffer, const std::function<void(std::byte*)>& change);
-  // The same where what was there before does not matter: `make` writes all numbers. Where the device is not
-  // the host it writes them into `staging`, which grows as needed and serves for many buffers.
+  // Replaces the content regardless of the former one: `make` writes all numbers. Where the device is not the
+  // host it writes them into `staging`, which grows as needed and serves for many buffers.
   void make(const plan::Buffer& buffer, const std::function<void(std::byte*)>& make, AlignedBuffer& staging);
   void clear(const plan::Buffer& buffer);
 

@@ -8,7 +8,7 @@
 namespace trainyard::engine {
 namespace {
 
-// The last step that writes each buffer, the update left out; -1: none.
+// Returns the last step that writes each buffer, without the update; -1 where there is none.
 std::vector<int> last_writers(const plan::CompiledStep& compiled) {
   std::vector<int> writers(compiled.plan.buffers.size(), -1);
   for (std::size_t s = 0; s < compiled.plan.steps.size(); ++s) {

@@ -8,7 +8,7 @@
 
 namespace trainyard::engine {
 
-// Of a flat array, in elements.
+// A stretch is a range of a flat array, in elements.
 struct Stretch {
   std::int64_t first = 0, elements = 0;
 
@@ -16,15 +16,15 @@ struct Stretch {
   bool operator==(const Stretch&) const = default;
 };
 
-// When each part of the gradients' region is as it will be. Made once for a plan; every float of the region,
-// what lies between tensors too, is in exactly one stretch.
+// The schedule says when each part of the gradients' region has its final content. It is made once for a
+// plan; every float of the region, gaps between tensors included, is in exactly one stretch.
 class GradientSchedule {
  public:
   explicit GradientSchedule(const plan::CompiledStep& step);
 
-  // What this kernel was the last to write, the update left out.
+  // Returns the stretches that this kernel was the last to write, without the update.
   std::span<const Stretch> after(std::size_t step) const { return after_[step]; }
-  // Whether every parameter has a gradient that is stored.
+  // Returns whether every parameter has a stored gradient.
   bool complete() const { return complete_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace trainyard::engine {
 
-// What the kernels of one step that have something in common come to.
+// Sums up the kernels of one step that have a property in common.
 struct OpShare {
   std::string name;  // of the op, or of the category
   graph::Category category = graph::Category::elementwise;
@@ -25,7 +25,7 @@ struct KernelSeconds {
   std::int64_t workspace_bytes = 0;
 };
 
-// Where the time of a step goes, the most first. Every list holds every kernel of the step once.
+// Breaks down the time of a step, the largest share first. Every list holds every kernel of the step once.
 struct OpBreakdown {
   std::vector<OpShare> by_category, by_op;
   std::vector<KernelSeconds> kernels;  // in the order of the plan
@@ -33,7 +33,8 @@ struct OpBreakdown {
   double seconds = 0;                  // of all kernels
 };
 
-// What a plan's kernels take, one entry a step of the plan; those that do not run in every step are left out.
+// Breaks down the seconds of a plan's kernels, one entry per step of the plan; kernels that do not run in
+// every step are left out.
 OpBreakdown break_down(const plan::StepPlan& plan, std::span<const double> kernel_seconds);
 
 // Runs steps from `first` on, kernel by kernel. Each kernel's seconds are the median over them.

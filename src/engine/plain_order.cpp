@@ -39,7 +39,7 @@ PlainOrder::PlainOrder(const Layout& layout, const Shape& shape, DType dtype)
   }
 }
 
-// A row, or a part of it: where it lies in the tensor, its first and last element.
+// A row, or a part of it: its place in the tensor, its first and last element.
 struct PlainOrder::Row {
   std::int64_t offset, first, last;
 };
@@ -57,7 +57,7 @@ PlainOrder::Row PlainOrder::row_at(std::int64_t at, std::int64_t end) const {
 }
 
 // Rows that lie side by side in the tensor share cache lines: some are copied together, so that a line is
-// fetched once. More of them would get into each other's way in the first cache where rows are 4 KiB apart.
+// fetched once. More of them would evict each other from the first cache where rows are 4 KiB apart.
 template <typename Word, bool kGather>
 void PlainOrder::copy_part(Word* tensor, Word* plain, std::int64_t begin, std::int64_t end) const {
   std::array<Word*, 8> at{};

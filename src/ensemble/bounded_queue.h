@@ -20,7 +20,8 @@ struct QueueFill {
   double push_wait_seconds = 0, pop_wait_seconds = 0;  // of all threads together
 };
 
-// A line between two stages of a pipeline, for any number of threads on either side. Who waits sleeps.
+// A queue between two stages of a pipeline, for any number of threads on either side. A waiting thread
+// sleeps.
 template <typename Item>
 class BoundedQueue {
  public:

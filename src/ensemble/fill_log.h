@@ -24,7 +24,7 @@ class FillLog {
 
   explicit FillLog(std::vector<Queue> queues, double period_seconds = 0.1);
 
-  // Ends it. At most twice kMost samples: the longer it ran, the fewer a second.
+  // Ends the log. At most twice kMost samples: the longer it ran, the fewer a second.
   std::vector<Sample> finish();
   const std::vector<Queue>& queues() const { return queues_; }
 

@@ -32,7 +32,7 @@ class GatheredBatches::Lent final : public MemberStream {
 
   std::int64_t looked_at() const { return looked_at_; }
   std::int64_t index() const { return reader_->gpu_index(); }
-  // All but those behind the first so many.
+  // Gives back all blocks but those behind the first so many.
   void give_back(std::int64_t blocks) {
     for (; given_back_ < blocks; ++given_back_) reader_->release();
   }
@@ -67,7 +67,7 @@ backend::SampleGather GatheredBatches::gather() const {
 }
 
 std::int64_t GatheredBatches::blocks_held(std::int64_t batch, std::int64_t block, int places) {
-  // Those of the batches under way, and at each end one that is another batch's, too.
+  // These are the blocks of the batches in progress, and at each end one that another batch shares.
   return ((places + kAhead) * batch + block - 1) / block + 2;
 }
 

@@ -28,11 +28,11 @@ class GatheredBatches final : public StreamBatches {
   bool lends() const override { return true; }
   void used(std::int64_t step) const override;
 
-  // What the GPU must know.
+  // Returns the parameters that the GPU's gather kernel needs.
   backend::SampleGather gather() const;
   std::byte* samples() const { return samples_->data(); }
 
-  // At most, for a feed of so many places (train::kFeedPlaces).
+  // Returns the most blocks held, for a feed of so many places (train::kFeedPlaces).
   static std::int64_t blocks_held(std::int64_t batch, std::int64_t block, int places);
 
  private:

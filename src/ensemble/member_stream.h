@@ -45,10 +45,11 @@ class MemberStream {
   virtual const SampleBlock* next() = 0;
   virtual void release() = 0;  // before the next next()
 
-  // Wants no more, and keeps nobody waiting; what others need is still passed on. By the thread of next().
+  // Ends the member's demand, so that it keeps nobody waiting; what others need is still passed on. The
+  // thread that calls next() calls it.
   virtual void leave() = 0;
 
-  // Of what lies ready, in blocks. By any thread.
+  // Returns the fill of the queue of ready blocks. Any thread may call it.
   virtual QueueFill fill() const = 0;
   double wait_seconds() const { return fill().pop_wait_seconds; }  // in next(), so far
 };

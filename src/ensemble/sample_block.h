@@ -12,7 +12,7 @@
 
 namespace trainyard::ensemble {
 
-// What a sample is besides its pixels.
+// Describes a sample, apart from its pixels.
 struct SampleTag {
   std::int64_t id = 0;        // unique in the data set
   std::int64_t position = 0;  // in the order of the whole run, all epochs: no two samples have the same
@@ -31,7 +31,7 @@ class SampleBlock {
     std::int64_t sample_bytes = 0;  // of its pixels
 
     std::size_t block_bytes() const;
-    // That hold the head, all tags, and the pixels of so many samples.
+    // Returns the bytes that hold the head, all tags, and the pixels of so many samples.
     std::size_t used_bytes(std::int64_t samples) const;
   };
 
@@ -50,7 +50,7 @@ class SampleBlock {
   const SampleTag& tag(std::int64_t i) const { return tags()[i]; }
   const std::uint8_t* pixels(std::int64_t i) const { return first_pixel() + i * sizes_.sample_bytes; }
 
-  // All that must be sent.
+  // Returns all bytes that must be sent.
   std::span<std::byte> bytes() const { return {memory_, sizes_.used_bytes(count())}; }
   // After bytes came from elsewhere: false when they cannot be a block of these sizes.
   bool is_sound() const;

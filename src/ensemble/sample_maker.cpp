@@ -43,7 +43,7 @@ bool SampleMaker::make(SampleBlock& block) {
 
 void SampleMaker::make_one(std::size_t number, std::uint8_t* place) {
   const data::Record& record = records_[number];
-  // What is random about a sample is the same for all who see it.
+  // The random numbers of a sample are the same for all members that see it.
   const std::uint64_t seed = mix_streams(source_.read.seed, static_cast<std::uint64_t>(record.position));
   try {
     source_.preprocessor->train(record.encoded, seed, place);

@@ -15,7 +15,7 @@
 
 namespace trainyard::ensemble {
 
-// Where samples come from, and what is made of them.
+// The origin of the samples and their preprocessing.
 struct SampleSource {
   std::shared_ptr<const data::RecordSet> records;
   data::ReadOptions read;
@@ -48,8 +48,8 @@ class SampleMaker {
   std::atomic<std::int64_t> made_{0}, skipped_images_{0};
 };
 
-// Blocks that a thread of its own has made ahead of who passes them on, so that neither waits for the other
-// while the queue is neither empty nor full.
+// Blocks that a thread of its own makes ahead of the thread that passes them on, so that neither waits for
+// the other while the queue is neither empty nor full.
 class MadeAhead {
  public:
   // `blocks` are made by `maker`, which must outlive it and is its alone.

@@ -35,7 +35,7 @@ struct alignas(64) Cursor {
   std::atomic<pid_t> process{0};
 };
 
-// Where the samples lie in a GPU's memory.
+// The location of the samples in a GPU's memory.
 struct GpuPlace {
   char pci_address[32], shared[160];
 };

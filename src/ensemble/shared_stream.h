@@ -14,7 +14,7 @@
 
 namespace trainyard::ensemble {
 
-// What to do when a member of an ensemble does not take its samples for so long.
+// Says what to do when a member of an ensemble does not take its samples for so long.
 enum class Lost : std::uint8_t { wait, drop, abort };
 struct Patience {
   double seconds = 60;
@@ -35,14 +35,14 @@ class SharedStream {
   SharedStream(const SharedStream&) = delete;
   SharedStream& operator=(const SharedStream&) = delete;
 
-  // What readers open.
+  // Returns the address that readers open.
   const std::string& address() const { return address_; }
 
-  // The next block, empty, to be filled in place. Waits until every reader gave back what lay there; who has
-  // not come yet is waited for, too. Error (peer) names the reader that kept it waiting, as `patience` says;
-  // otherwise `remark` is told, once for each.
+  // Returns the next block, empty, to be filled in place. Waits until every reader gave back what lay there;
+  // it also waits for readers that have not come yet. Error (peer) names the reader that kept it waiting, as
+  // `patience` says; otherwise `remark` is told, once for each.
   SampleBlock next(const Patience& patience, const std::function<void(const std::string&)>& remark);
-  // Lets the readers have it.
+  // Makes the block available to the readers.
   void publish();
   // Nothing comes behind what was published.
   void end();
@@ -78,9 +78,10 @@ class SharedReader {
   std::optional<SampleBlock> next(double patience_seconds);
   void release();  // the first of those that it has; by any thread
 
-  // What Device::open() takes for the samples in the memory of the GPU of that address; "": not there.
+  // Returns the name that Device::open() takes for the samples in the memory of the GPU at that address; "":
+  // the samples are not there.
   std::string gpu_copy(const std::string& pci_address) const;
-  // Where the block that next() gave last begins in it, in samples.
+  // Returns the index, in samples, at which the block last returned by next() begins in that memory.
   std::int64_t gpu_index() const;
   void leave();  // no block is taken any more
 

@@ -76,7 +76,7 @@ void share_all(const Sharing& sharing, comm::collective::Job& job) {
 
 namespace {
 
-// One channel, in every rank's thread for it.
+// Runs one channel, in every rank's thread for it.
 void run_channel(const Sharing& sharing, comm::collective::Group& all, int root, bool wastes,
                  std::atomic<bool>& wants) {
   for (bool more = true;;) {
@@ -133,7 +133,7 @@ namespace {
 
 using comm::collective::Group;
 
-// What the merger says to those behind it before its blocks.
+// The message that the merger sends to the ranks behind it before its blocks.
 struct Round {
   std::int64_t blocks = 0;  // kEnd: that was all
 };
@@ -143,7 +143,7 @@ class Merger {
  public:
   explicit Merger(Group& behind) : behind_(behind) {}
 
-  // Whether any of those behind, or the merger's own member, wants more. Every round begins so.
+  // Returns whether any of those behind, or the merger's own member, wants more. Every round begins with it.
   bool ask(bool own) {
     const std::vector<std::int32_t> all = gather(behind_, static_cast<std::int32_t>(own));
     return std::any_of(all.begin(), all.end(), [](std::int32_t wants) { return wants != 0; });

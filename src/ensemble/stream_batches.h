@@ -19,7 +19,7 @@ namespace trainyard::ensemble {
 class StreamPlace {
  public:
   explicit StreamPlace(int shares);
-  // What text() wrote, of this number of shares or of another. Error (config) when it is no place.
+  // Parses what text() wrote, for this number of shares or another. Error (config) when it is no place.
   static StreamPlace parse(const std::string& text, int shares);
   std::string text() const;
 
@@ -62,7 +62,7 @@ class StreamBatches : public data::BatchMaker {
     return Scratch(static_cast<std::size_t>(how_.preprocessor->sample_bytes()));
   }
 
-  // After so many steps. REQUIRES: the batch of the last of them was made, not long ago.
+  // Returns the place after so many steps. REQUIRES: the batch of the last of them was made, not long ago.
   StreamPlace place_after(std::int64_t steps) const;
 
  protected:

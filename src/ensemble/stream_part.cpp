@@ -76,7 +76,7 @@ SampleSource source_of(const StreamOptions& options, int share, std::int64_t fir
   return source;
 }
 
-// Where the member stands that is least far, for each share.
+// Returns, for each share, the position of the member that is least advanced.
 std::vector<std::int64_t> earliest(const StreamPlace& own, comm::collective::Job& job, double patience) {
   const auto everybody = job.make_group(ranks_between(0, job.size()), patience);
   std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(job.size()), own.next());

@@ -16,14 +16,14 @@
 
 namespace trainyard::ensemble {
 
-// What a rank says before blocks are passed.
+// The message that a rank sends before blocks are passed.
 struct Word {
   std::int64_t bytes = 0;       // of its block; 0: it has none
   std::int32_t has_more = 0;    // behind that
   std::int32_t wants_more = 0;  // its member does, or others for which it stands
 };
 
-// Whether there is reason for this round.
+// Returns whether there is reason for this round.
 inline bool goes_on(std::span<const Word> words) {
   return std::any_of(words.begin(), words.end(), [](const Word& word) { return word.wants_more != 0; }) &&
          std::any_of(words.begin(), words.end(),
@@ -39,7 +39,8 @@ OwnedBlock make_block(const Sharing& sharing, bool& more);
 std::vector<OwnedBlock> gather_blocks(const Sharing& sharing, comm::collective::Group& group,
                                       std::span<const Word> words, OwnedBlock own);
 
-// Gets a block of so many bytes from root, whose own it is there. Error (peer): it is none.
+// Gets a block of so many bytes from root; on root, `block` is the one that is sent. Error (peer): the bytes
+// are no block.
 void broadcast_block(comm::collective::Group& group, int root, OwnedBlock& block, std::int64_t bytes);
 
 // How samples are made and passed on; the same in all processes of an ensemble.
@@ -66,7 +67,7 @@ class StreamPart {
   ~StreamPart();
 
   MemberStream& stream() { return *stream_; }
-  // Of what it makes itself; none where it makes nothing.
+  // Returns the fill of the queue of blocks that this rank makes; none if it makes nothing.
   std::optional<QueueFill> made() const;
   std::int64_t images_made() const;  // those that nobody gets among them
   std::int64_t images_skipped() const;

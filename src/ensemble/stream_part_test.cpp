@@ -101,7 +101,7 @@ TEST(EnsembleStreamPart, AsBuiltMakesForEveryBlockOfAnother) {
       take(part.stream(), StreamPlace(3), 600, times);
       made[static_cast<std::size_t>(job.rank())] = part.images_made();
     });
-    // What lies in queues at the end was made, too.
+    // Samples that remain in queues at the end count as made, too.
     const std::int64_t all = made[0] + made[1] + made[2];
     EXPECT_GE(all, as_built ? 3 * 600 : 600);
     EXPECT_LE(all, as_built ? 3 * 600 + 300 : 600 + 150);

@@ -48,7 +48,7 @@ class TestMaker {
   std::int32_t epoch_ = 0;
 };
 
-// What a member got.
+// Collects the samples that a member received.
 class TestTaker {
  public:
   explicit TestTaker(std::int64_t wanted) : wanted_(wanted) {}
@@ -64,7 +64,7 @@ class TestTaker {
     return static_cast<std::int64_t>(order_.size()) < wanted_;
   }
 
-  // "": each sample once, and as many as were wanted, or all.
+  // Returns "" if each sample came once, and as many as were wanted, or all.
   std::string complaint() const {
     if (damaged_) return "a sample was not what its id says";
     for (const auto& [which, times] : times_)
@@ -83,7 +83,7 @@ class TestTaker {
   bool damaged_ = false;
 };
 
-// Whether a design has a meaning for so many who preprocess.
+// Returns whether a design has a meaning for so many preprocessors.
 inline bool fits(Design design, int members, int preprocessors) {
   if (design == Design::all_shared) return preprocessors == members;
   if (design == Design::baseline) return preprocessors == 1;

@@ -10,7 +10,7 @@
 
 namespace trainyard::ensemble {
 
-// Who computes on the same cores of a machine as this process.
+// The processes that compute on the same cores of a machine as this one.
 struct CoreSharers {
   int count = 1, number = 0;  // this one among them
 };

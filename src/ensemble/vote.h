@@ -7,7 +7,7 @@
 
 namespace trainyard::ensemble {
 
-// What one member says of the test images.
+// The predictions of one member for the test images.
 struct Votes {
   std::int32_t classes = 0;
   std::vector<std::int32_t> labels;  // one an image; below 0: it counts for nothing

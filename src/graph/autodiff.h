@@ -15,13 +15,15 @@ Cost cost_of(const Graph& graph, NodeId node);
 Cost total_cost(const Graph& graph);
 Cost total_cost(const Graph& graph, Phase phase);
 
-// Bytes of a forward node's outputs that some backward node reads: what must be kept in between.
+// Returns the bytes of a forward node's outputs that some backward node reads and that must be kept until
+// then.
 std::int64_t bytes_saved(const Graph& graph, NodeId node);
 std::int64_t total_bytes_saved(const Graph& graph);
 
 std::int64_t parameter_count(const Graph& graph);
 
-// Adds the nodes that sum several gradients of one value; given, because this folder knows no ops.
+// Adds the nodes that sum several gradients of one value. The caller passes it, because this folder knows no
+// ops.
 using SumGradients = std::function<ValueId(Graph&, const std::vector<ValueId>&)>;
 
 // Appends the backward pass: given the gradients `d_outputs` of `outputs`, returns the gradients of `wanted`

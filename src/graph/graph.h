@@ -29,7 +29,7 @@ struct TensorType {
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 
-// Where a value comes from and how long it lives.
+// A role says where a value comes from and how long it lives.
 enum class Role : std::uint8_t {
   input,            // written by the caller before each step
   parameter,        // trained; lives in the parameter arena
@@ -40,13 +40,14 @@ enum class Role : std::uint8_t {
 
 const char* name(Role role);
 
-// prepare: not part of a step. Runs when parameters were changed from outside, and what it makes is kept up
-// by the update.
+// The phase `prepare` is not part of a step: it runs when parameters were changed from outside, and the
+// update keeps its results current.
 enum class Phase : std::uint8_t { prepare, forward, backward, update };
 
 const char* name(Phase phase);
 
-// First content of a value: parameters and state when training starts, inputs in tests and benchmarks.
+// An initializer gives the first content of a value: of parameters and state when training starts, of inputs
+// in tests and benchmarks.
 struct Initializer {
   enum class Kind : std::uint8_t { constant, uniform, normal, truncated_normal, integers, listed };
   Kind kind = Kind::constant;
@@ -59,7 +60,7 @@ struct Initializer {
   static Initializer normal(double sigma) { return {Kind::normal, 0, sigma}; }
   static Initializer truncated_normal(double sigma) { return {Kind::truncated_normal, 0, sigma}; }
   static Initializer integers(double low, double end) { return {Kind::integers, low, end}; }
-  // What must be as it is to have a meaning: the offsets of lists in a list.
+  // Lists content that has a meaning only as it is, for example the offsets of lists in a list.
   static Initializer listed(std::vector<double> numbers) {
     return {Kind::listed, 0, 0, std::make_shared<const std::vector<double>>(std::move(numbers))};
   }

@@ -46,8 +46,8 @@ class NodeView {
   const Node& node_;
 };
 
-// What a node executes. Multiply-adds of convolutions and matrix products are `flops` (two each); everything
-// else is kept apart, because peaks are measured on matrix products.
+// The cost counts the work of a node. Multiply-adds of convolutions and matrix products are `flops` (two
+// each); everything else is counted apart, because peaks are measured on matrix products.
 struct Cost {
   std::int64_t flops = 0;
   std::int64_t elementwise_flops = 0;
@@ -56,7 +56,7 @@ struct Cost {
   Cost& operator+=(const Cost& other);
 };
 
-// What a gradient rule sees: it adds nodes that compute the gradients asked for.
+// A gradient rule works on this context: it adds nodes that compute the requested gradients.
 class GradientContext {
  public:
   GradientContext(Graph& graph, NodeId node, std::vector<ValueId> d_outputs, std::vector<bool> needed);
@@ -87,7 +87,7 @@ struct Case {
   std::function<void(Graph&, DType)> build;
 };
 
-// What becomes of an op in a graph whose activations are bf16.
+// A lowering says how an op changes in a graph whose activations are bf16.
 enum class Lowering : std::uint8_t {
   follows,   // works in the type of its inputs; where they differ, in f32
   computes,  // multiplies on matrix units: takes its floats in bf16, weights as rounded copies
@@ -95,8 +95,8 @@ enum class Lowering : std::uint8_t {
   mixed,     // takes each input as it comes
 };
 
-// What kind of work an op is: what breakdowns of a step's time are by. An op that does several is what takes
-// most of its time.
+// A category names the kind of work of an op; breakdowns of a step's time group by it. An op that does
+// several kinds has the category of the longest part.
 enum class Category : std::uint8_t {
   elementwise,
   gemm,
@@ -112,7 +112,7 @@ inline constexpr std::size_t kCategories = 9;
 
 const char* name(Category category);
 
-// The row that ties an op together. Everything else about the op is found through it.
+// This row ties an op together. Everything else about the op is found through it.
 struct OpDef {
   const char* name;
   std::vector<TensorType> (*infer)(const NodeView&);

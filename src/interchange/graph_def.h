@@ -1,6 +1,7 @@
 #pragma once
 
-// What is read of TensorFlow's nodes, and what follows from it.
+// This file declares the fields that are read of TensorFlow's nodes, and the shapes and costs that follow
+// from them.
 
 #include <cstdint>
 #include <map>
@@ -31,7 +32,8 @@ struct Node {
 // "DT_FLOAT" -> "f32"; empty where there is no name.
 std::string dtype_of(std::string_view type);
 
-// Fills in what is not known of the outputs, with every op after those it reads from, and what each op costs.
+// Fills in the unknown types and shapes of outputs, visiting every op after those it reads from, and the cost
+// of each op.
 void infer_shapes(std::vector<Node>& nodes, ExchangeGraph& graph);
 void count_costs(const std::vector<Node>& nodes, ExchangeGraph& graph);
 

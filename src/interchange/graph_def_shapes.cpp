@@ -329,7 +329,7 @@ Rule rule_of(std::string_view type) {
   return nullptr;
 }
 
-// Ops that make nothing, whose one reader is a control edge.
+// Such ops make nothing, and only control edges read them.
 bool makes_nothing(std::string_view type) {
   return type == "NoOp" || type == "Assert" || type.starts_with("ResourceApply");
 }

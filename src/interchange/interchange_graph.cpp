@@ -178,46 +178,4 @@ ExchangeGraph from_graph(const graph::Graph& graph, const std::string& name) {
   return out;
 }
 
-const char* name(Format format) {
-  switch (format) {
-    case Format::onnx:
-      return "ONNX";
-    case Format::graph_def:
-      return "TensorFlow GraphDef";
-    case Format::dot:
-      return "DOT";
-  }
-  return "";
-}
-
-std::optional<Format> format_of(const std::filesystem::path& path) {
-  const std::string end = path.extension().string();
-  if (end == ".onnx") return Format::onnx;
-  if (end == ".pbtxt") return Format::graph_def;
-  if (end == ".dot" || end == ".gv") return Format::dot;
-  return std::nullopt;
-}
-
-GraphFile read_graph_file(const std::filesystem::path& path, const OnnxImportOptions& options) {
-  const std::optional<Format> format = format_of(path);
-  if (!format)
-    fail(ErrorKind::usage, "'{}': the name of a graph ends with .onnx, .pbtxt, .dot or .gv", path.string());
-  const MappedFile file(path);
-  const std::string who = fmt::format("'{}'", path.string());
-  const std::int64_t most = *format == Format::onnx ? kMaxFileBytes : kMaxTextBytes;
-  if (file.bytes() > most) fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), most);
-  const std::string_view content(reinterpret_cast<const char*>(file.data()),
-                                 static_cast<std::size_t>(file.bytes()));
-  GraphFile result;
-  result.format = *format;
-  if (*format == Format::onnx) {
-    result.network = import_onnx(onnx::read_model(content, who), options, who);
-    result.graph = result.network->exchange;
-  } else {
-    result.graph = *format == Format::dot ? read_dot(content, who) : read_graph_def(content, who);
-  }
-  if (result.graph.name.empty()) result.graph.name = path.stem().string();
-  return result;
-}
-
 }  // namespace trainyard::interchange

@@ -10,26 +10,25 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "interchange/onnx_import.h"
 
 namespace trainyard::interchange {
 
 inline constexpr std::int64_t kUnknown = -1;
 
-// What is known of a tensor.
+// Holds the known properties of a tensor.
 struct TensorSpec {
   bool has_shape = false;          // false: not even the rank is known
   std::vector<std::int64_t> dims;  // kUnknown where one is not known
   std::string dtype;               // "f32", "bf16", "i64", "bool", ...; empty: not known
 
-  // Nothing where a dimension is not known, or their product is beyond any tensor (kMaxElements).
+  // Returns nothing where a dimension is not known, or their product is beyond any tensor (kMaxElements).
   std::optional<std::int64_t> elements() const;
   std::int64_t bytes() const;     // 0 where not known
   std::string to_string() const;  // "f32 1x?x24x24", "f32 scalar", "f32 of unknown shape"
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 
-// Of one element; 0 for a type that has no size (strings) or is not known.
+// Returns the bytes of one element; 0 for a type that has no size (strings) or is not known.
 std::int64_t bytes_of_type(std::string_view dtype);
 
 struct OpInput {
@@ -84,7 +83,7 @@ class NodeConverter {
   void append(graph::NodeId node);
   // The value is output `output` of a node that was appended otherwise.
   void made_by(graph::ValueId value, OpInput producer);
-  // Nothing where no op makes it.
+  // Returns nothing where no op makes the value.
   std::optional<OpInput> producer(graph::ValueId value) const;
 
  private:
@@ -93,21 +92,5 @@ class NodeConverter {
   std::vector<OpInput> producers_;  // by value; node -1: no op makes it
   std::unordered_set<graph::ValueId> counted_;
 };
-
-enum class Format : std::uint8_t { onnx, graph_def, dot };
-
-const char* name(Format format);
-// By the name's end: .onnx, .pbtxt, .dot or .gv; nothing for any other.
-std::optional<Format> format_of(const std::filesystem::path& path);
-
-struct GraphFile {
-  Format format = Format::onnx;
-  ExchangeGraph graph;
-  // Of an ONNX file also the network.
-  std::optional<OnnxNetwork> network;
-};
-
-// Error (config) names the file and what is wrong with it; (usage) when the name says no format.
-GraphFile read_graph_file(const std::filesystem::path& path, const OnnxImportOptions& options = {});
 
 }  // namespace trainyard::interchange

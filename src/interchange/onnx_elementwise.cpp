@@ -1,4 +1,4 @@
-// Activations, sums, products, softmax.
+// This file maps activations, sums, products and softmax, and then dense layers and look-ups.
 
 #include "interchange/onnx_rules.h"
 #include "ops/dense.h"
@@ -119,13 +119,11 @@ std::vector<ExportRow> elementwise_export_rows() {
           {&ops::softmax_op, export_softmax}};
 }
 
-// Dense layers and look-ups.
+// The rules from here on map dense layers and look-ups.
 
 namespace {
 
-using graph::ValueId;
-
-// ONNX multiplies matrices alone: an image is made one first, and its weight with it.
+// ONNX multiplies matrices only, so an image is flattened to a matrix first, and its weight with it.
 void export_dense(ExportContext& context, const graph::Node& node) {
   const Shape& weight = context.graph().shape(node.inputs[1]);
   std::string src = context.input(node, 0);

@@ -16,7 +16,7 @@ using WeightSource = std::function<std::vector<std::byte>(const graph::Value&)>;
 
 struct OnnxExportOptions {
   std::string name;  // of the graph
-  // Empty: the file has no weights, and parameters and statistics are inputs.
+  // An empty source makes a file without weights, in which parameters and statistics are inputs.
   WeightSource weights = nullptr;
 };
 
@@ -25,7 +25,7 @@ struct OnnxExportOptions {
 void export_onnx(const graph::Graph& graph, graph::ValueId output, const OnnxExportOptions& options,
                  const std::function<void(std::string_view)>& write);
 
-// The same into a file, which is whole or not there.
+// Writes the same into a file, which appears only when it is complete.
 void export_onnx(const graph::Graph& graph, graph::ValueId output, const OnnxExportOptions& options,
                  const std::filesystem::path& file);
 

@@ -1,4 +1,4 @@
-// Convolution, pooling and what normalises images.
+// This file maps convolution, pooling and the normalisations of images.
 
 #include <array>
 
@@ -102,7 +102,7 @@ void export_max_pool(ExportContext& context, const graph::Node& node) {
               window_attributes(node.attrs<ops::MaxPoolAttrs>().window));
 }
 
-// Whether each place of a pool is looked at is checked one by one: not for windows of any size.
+// The check looks at each place of a pool one by one, so windows have a size limit.
 ops::Window2d pool_window(const onnx::Node& node, const Shape& image) {
   const ops::Window2d window = read_window(node, image, {1, 1});
   want_countable(window, image, image[1]);
@@ -141,7 +141,7 @@ ValueId import_global_average_pool(ImportContext& context, const onnx::Node& nod
   return ops::global_average_pool(context.graph(), context.name(node), src);
 }
 
-// ONNX's momentum is the share of the old value. What is exported is the form of inference.
+// ONNX's momentum is the share of the old value. The export has the form of inference.
 void export_batch_norm(ExportContext& context, const graph::Node& node) {
   const auto& attrs = node.attrs<ops::BatchNormAttrs>();
   std::vector<std::string> inputs;

@@ -101,7 +101,7 @@ class OnnxImport {
     if (total_flops_ > static_cast<double>(kMaxFlops)) refuse("more than {} flops", kMaxFlops);
   }
 
-  // What keeps the node from being one of ours, or "".
+  // Returns the reason why the node cannot be one of our ops, or "".
   std::string try_rule(const onnx::Node& node) {
     const auto rule = import_rules().find(node.type);
     if (rule == import_rules().end() || !(node.domain.empty() || node.domain == "ai.onnx"))

@@ -18,7 +18,7 @@ struct OnnxImportOptions {
   bool training = true;    // dropout drops, batch norm normalises by the batch
 };
 
-// Why nodes of one type could not become ops of ours.
+// Says why nodes of one type could not become ops of ours.
 struct Obstacle {
   std::string type, reason, first_node;
   std::int64_t nodes = 0;
@@ -37,7 +37,7 @@ struct OnnxNetwork {
 // where a shape or factor depends on them: parameters get no values.
 OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who);
 
-// What a training step of it takes: mean softmax cross-entropy over the classes of its one output (N,
+// Describes a training step of the network: mean softmax cross-entropy over the classes of its one output (N,
 // classes), backward pass and plain SGD.
 struct TrainingForm {
   std::int64_t flops = 0, saved_bytes = 0;

@@ -13,7 +13,7 @@
 
 namespace trainyard::interchange::onnx {
 
-// Its content is read when it is small; the rest stays where it lies in the file.
+// The reader reads the content when it is small; the rest stays in place in the file.
 struct Tensor {
   std::string name, doc;
   std::string dtype;  // as in TensorSpec; empty: a type without a name here
@@ -53,7 +53,7 @@ struct Node {
   std::vector<std::int64_t> integers(std::string_view attribute) const;
 };
 
-// An input, an output, or what is said of a tensor in between. A dimension that has a name is kUnknown.
+// Describes an input, an output, or a tensor in between. A dimension that has a name is kUnknown.
 struct ValueInfo {
   std::string name, doc;
   TensorSpec spec;
@@ -82,7 +82,7 @@ void write_model(const Model& model, const std::function<void(std::string_view)>
 
 namespace trainyard::interchange::onnx::field {
 
-// Field numbers of the messages in ONNX's onnx.proto (IR version 8), as many as we read or write.
+// These are the field numbers of the messages in ONNX's onnx.proto (IR version 8) that we read or write.
 
 namespace model {
 inline constexpr unsigned ir_version = 1, producer_name = 2, producer_version = 3, graph = 7,

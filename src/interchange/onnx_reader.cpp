@@ -10,7 +10,7 @@
 namespace trainyard::interchange::onnx {
 namespace {
 
-// A float as it was meant: 0.2, not 0.200000003.
+// Returns a float as its shortest decimal number: 0.2, not 0.200000003.
 double meant_by(float value) {
   char digits[32];
   const std::to_chars_result end = std::to_chars(digits, digits + sizeof digits, value);
@@ -215,7 +215,7 @@ class ModelReader {
     }
   }
 
-  // Where each kind of content lies; all may be empty.
+  // Points at each kind of content; all may be empty.
   struct Content {
     std::vector<WireField> integers, floats, doubles;
     bool external = false;

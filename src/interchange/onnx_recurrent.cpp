@@ -1,4 +1,4 @@
-// Recurrent layers over whole sequences.
+// This file maps recurrent layers over whole sequences.
 
 #include <cstring>
 
@@ -16,7 +16,7 @@ using ops::Cell;
 struct CellRow {
   Cell cell;
   const char* type;
-  // Which block of ours stands at each place of ONNX's: i, f, g, o -> i, o, f, g and r, z, n -> z, r, n.
+  // Lists the block of ours at each place of ONNX's: i, f, g, o -> i, o, f, g and r, z, n -> z, r, n.
   std::vector<std::size_t> blocks;
 };
 
@@ -28,7 +28,7 @@ const CellRow& row_of(Cell cell) {
   return rows[0];
 }
 
-// In ONNX's order of gates, behind which `zero_blocks` gates of zeros follow.
+// Arranges the blocks in ONNX's order of gates, and appends `zero_blocks` gates of zeros.
 ExportContext::Arrange reorder(std::vector<std::size_t> blocks, std::size_t zero_blocks) {
   return [blocks = std::move(blocks), zero_blocks](const std::vector<std::byte>& content) {
     const std::size_t block = content.size() / blocks.size();

@@ -13,11 +13,11 @@
 #include "interchange/onnx_export.h"
 #include "interchange/onnx_model.h"
 
-// How ops of ours become nodes of ONNX, and the other way. A rule declines by an Error of kind unsupported or
-// shape, which says why.
+// Rules turn ops of ours into nodes of ONNX, and the other way. A rule declines by an Error of kind
+// unsupported or shape, which says why.
 namespace trainyard::interchange {
 
-// What a rule of import sees.
+// A rule of import works on this context.
 class ImportContext {
  public:
   ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training);
@@ -34,15 +34,16 @@ class ImportContext {
   // The input, which the file must hold or leave to its caller, as a parameter or statistic of this shape.
   graph::ValueId state(const onnx::Node& node, std::size_t input, const Shape& shape,
                        graph::Role role = graph::Role::parameter);
-  // The same of a tensor that holds twice as many numbers.
+  // Does the same as state() for a tensor that holds twice as many numbers.
   graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape);
   // Shape of an initializer, or of any other input.
   Shape shape(const onnx::Node& node, std::size_t input);
   bool is_state(const onnx::Node& node, std::size_t input) const;
-  // What the file itself says; declines where it does not, or where a number is no small integer.
+  // Returns numbers that the file itself holds; declines where it does not, or where a number is no small
+  // integer.
   std::vector<std::int64_t> integers(const onnx::Node& node, std::size_t input);
   const onnx::Tensor* constant(const std::string& value) const;
-  // Of Squeeze and Unsqueeze: an attribute until set 12 of operators, then an input.
+  // Returns the axes of Squeeze and Unsqueeze: an attribute until set 12 of operators, then an input.
   std::vector<std::int64_t> squeezed_axes(const onnx::Node& node);
 
   // The only node that reads the value, unless the value also leaves the graph.
@@ -50,14 +51,14 @@ class ImportContext {
   bool is_read(const std::string& value) const {
     return readers_.contains(value) || outputs_.contains(value);
   }
-  // `value` is what a rule already made; the node that would make it is passed over.
+  // A rule has already made `value`; the import passes over the node that would make it.
   void fold(const onnx::Node& node, graph::ValueId value);
   bool is_folded(const onnx::Node& node) const { return folded_.contains(&node); }
 
   void set_value(const std::string& value, graph::ValueId made) { values_[value] = made; }
   graph::ValueId value(const std::string& value) const;  // kNone when it has none in our graph
   void add_constant(const std::string& value, const onnx::Tensor* tensor) { constants_[value] = tensor; }
-  // What the file says of a value.
+  // Returns the type and shape that the file declares for a value.
   TensorSpec declared(const std::string& value) const;
   bool is_input(const std::string& value) const { return inputs_.contains(value); }
 
@@ -65,7 +66,7 @@ class ImportContext {
   [[noreturn]] static void decline(fmt::format_string<Args...> format, Args&&... args) {
     fail(ErrorKind::unsupported, format, std::forward<Args>(args)...);
   }
-  // Before a shape is computed: declines what has more elements than any tensor.
+  // Declines shapes with more elements than any tensor; called before a shape is computed.
   static void want_elements(const Shape& shape);
 
  private:
@@ -84,17 +85,17 @@ class ImportContext {
   std::unordered_set<const onnx::Node*> folded_;
 };
 
-// Nothing where no type of ours is the same.
+// Returns nothing where no type of ours is the same.
 std::optional<graph::TensorType> type_of(const TensorSpec& spec);
 
-// Returns what becomes of the node's first output; its others must not be read.
+// Returns the value of the node's first output; its others must not be read.
 using ImportRule = graph::ValueId (*)(ImportContext&, const onnx::Node&);
 struct ImportRow {
   const char* type;
   ImportRule rule;
 };
 
-// What a rule of export sees.
+// A rule of export works on this context.
 class ExportContext {
  public:
   ExportContext(const graph::Graph& graph, onnx::Model& model, const WeightSource& weights)
@@ -113,7 +114,7 @@ class ExportContext {
   // A node that makes the first output of ours.
   void add(const graph::Node& node, const char* type, std::vector<std::string> inputs,
            std::vector<onnx::Attribute> attributes = {});
-  // Where one op of ours takes two nodes: any node, by its name and that of its output.
+  // Adds any node by its name and that of its output, where one op of ours takes two nodes.
   void add_part(std::string name, const char* type, std::vector<std::string> inputs, std::string output,
                 std::vector<onnx::Attribute> attributes = {});
 
@@ -134,7 +135,8 @@ struct ExportRow {
   ExportRule rule;
 };
 
-// One pair a family, each in a file of its name.
+// Each family has one pair. onnx_elementwise.cpp also holds the matrix family; the others lie in files of
+// their names.
 std::vector<ImportRow> image_import_rows();
 std::vector<ExportRow> image_export_rows();
 std::vector<ImportRow> matrix_import_rows();

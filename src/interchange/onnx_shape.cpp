@@ -1,4 +1,5 @@
-// What moves numbers and computes none; dropout, which in ONNX's form of inference is such, too.
+// This file maps ops that move numbers and compute none, and dropout, which computes nothing in ONNX's form
+// of inference.
 
 #include <algorithm>
 
@@ -21,7 +22,7 @@ void export_concat(ExportContext& context, const graph::Node& node) {
               {attribute("axis", std::int64_t{node.attrs<ops::ConcatAttrs>().axis})});
 }
 
-// From the end when negative.
+// A negative axis counts from the end.
 int checked_axis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) ImportContext::decline("axis {} is not one of {} dimensions", axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);

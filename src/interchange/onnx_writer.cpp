@@ -94,8 +94,8 @@ std::uint64_t content_bytes(const Tensor& tensor) {
   return static_cast<std::uint64_t>(tensor.elements() * bytes_of_type(tensor.dtype));
 }
 
-// What precedes a tensor's content in the graph: key and length of the tensor, its head, key and length of
-// the content.
+// Returns the bytes that precede a tensor's content in the graph: key and length of the tensor, its head, key
+// and length of the content.
 std::string before_content(const Tensor& tensor) {
   std::string head = tensor_head(tensor);
   put_key(head, field::tensor::raw_data, Wire::bytes);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a file may ask of the memory and of 64-bit numbers, whatever it says.
+// Limits that keep any file within memory and 64-bit numbers, and the reader of protobuf's text format.
 
 #include <cstdint>
 #include <optional>
@@ -13,16 +13,16 @@ namespace trainyard::interchange {
 inline constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 31;  // protobuf's own limit
 inline constexpr std::int64_t kMaxTextBytes = std::int64_t{1} << 29;  // of a file that is text
 inline constexpr std::int64_t kMaxNodes = 1'000'000;
-// Names, shapes, dimensions, numbers of attributes, all together; a long name counts as several.
+// Counts names, shapes, dimensions and numbers of attributes together; a long name counts as several.
 inline constexpr std::int64_t kMaxItems = 8'000'000;
 inline constexpr std::int64_t kNameBytes = 32;
 inline constexpr int kMaxDepth = 64;  // of messages within messages
 inline constexpr int kMaxRank = 32;
-// Of a tensor: a product of two such counts, twice, is still a 64-bit number.
+// Limits a tensor: a product of two such counts, twice, is still a 64-bit number.
 inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 30;
-// Of a graph: a training step, three times as much, is still a 64-bit number.
+// Limits a graph: a training step, three times as much, is still a 64-bit number.
 inline constexpr std::int64_t kMaxFlops = std::int64_t{1} << 60;
-// Of a window's kernel, stride, dilation and padding.
+// Limits a window's kernel, stride, dilation and padding.
 inline constexpr std::int64_t kMaxWindow = 1 << 16;
 
 // Protobuf's text format, read field by field: "name: value", "name { ... }", lists in brackets, comments. It

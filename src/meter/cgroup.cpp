@@ -75,7 +75,8 @@ void apply_cpu_limit(const SystemFiles& files, const std::string& group, CgroupL
               files.integer(group + "/cpu.cfs_period_us"));
 }
 
-// By all processes of the group; pages of files that were not used lately go when others are needed.
+// Counts memory of all processes of the group, without file pages that were not used lately, since the kernel
+// reclaims these when others need memory.
 std::optional<std::int64_t> taken_bytes(const SystemFiles& files, const std::string& group) {
   const std::string text = files.text(group + "/memory.stat").value_or("");
   auto bytes = files.integer(group + "/memory.current");

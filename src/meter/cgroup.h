@@ -7,8 +7,8 @@
 
 namespace trainyard::meter {
 
-// What the control groups of this process (version 1 or 2) allow it; absent: no limit, or none that it can
-// see.
+// CgroupLimits holds the limits that the control groups of this process (version 1 or 2) set. Absent: no
+// limit, or none that is visible.
 struct CgroupLimits {
   std::optional<double> cores;  // quota / period
   std::optional<std::int64_t> memory_bytes;
@@ -19,7 +19,7 @@ struct CgroupLimits {
 
 CgroupLimits read_cgroup_limits(const SystemFiles& files);
 
-// How often and how long the quota has stopped this process and its siblings so far.
+// CgroupThrottle tells how often and how long the quota has suspended this process and its siblings so far.
 struct CgroupThrottle {
   std::int64_t periods = 0;
   double seconds = 0;

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kNoteEnding = ".clocks.json";
 constexpr const char* kCpuFolder = "/sys/devices/system/cpu/";
 
-// Held while notes are read and clocks are set, so that no pin begins between another's look and its deed.
+// A pin holds this lock while it reads notes and sets clocks, so that no other pin begins between the two.
 class NotesLock {
  public:
   explicit NotesLock(const fs::path& notes)
@@ -61,7 +61,7 @@ std::optional<ClockNote> read_note(const fs::path& file, const SystemFiles& file
   return note;
 }
 
-// Of this machine; another may share the folder.
+// Reads only the notes of this machine, because another machine may share the folder.
 std::vector<ClockNote> read_notes(const fs::path& notes, const SystemFiles& files) {
   std::vector<ClockNote> found;
   std::error_code code;
@@ -79,7 +79,7 @@ std::vector<ClockNote> read_notes(const fs::path& notes, const SystemFiles& file
   return found;
 }
 
-// True when all of it is as it was.
+// Returns true when everything is restored.
 bool put_back(const PinnedClocks& before, const SystemFiles& files, const Nvml* nvml) {
   bool done = true;
   for (const auto& [path, value] : before.files)
@@ -91,7 +91,7 @@ bool put_back(const PinnedClocks& before, const SystemFiles& files, const Nvml* 
   return done && locked.empty();
 }
 
-// Of what was found before, that which no living pin holds.
+// Returns the part of the former values that no live pin holds.
 PinnedClocks free_part(PinnedClocks before, const std::vector<ClockNote>& notes) {
   for (const ClockNote& note : notes) {
     if (!note.holds) continue;
@@ -110,7 +110,7 @@ int put_back_gone(const fs::path& notes, const SystemFiles& files, const Nvml* n
     if (note.holds) continue;
     const PinnedClocks owed = free_part(note.before, all);
     if (!owed.gpus.empty() && nvml == nullptr && opened == nullptr) opened = Nvml::open();
-    // The note of what is not allowed now stays for somebody who may.
+    // The note of a change that this process may not undo stays for a process that may.
     if (!put_back(owed, files, nvml != nullptr ? nvml : opened.get())) continue;
     std::error_code ignored;
     fs::remove(note.file, ignored);
@@ -126,7 +126,7 @@ ClockPin::ClockPin(fs::path notes, const std::string& name, const Nvml* nvml, Sy
   const NotesLock lock(notes_);
   put_back_gone(notes_, files_, nvml_);
   find_cpu_files();
-  // Beside another pin, the values of now are those that it set.
+  // While another pin holds, the current values are those that it set.
   for (const ClockNote& note : read_notes(notes_, files_))
     for (const auto& [path, value] : note.before.files)
       if (before_.files.contains(path)) before_.files[path] = value;
@@ -143,8 +143,8 @@ ClockPin::ClockPin(fs::path notes, const std::string& name, const Nvml* nvml, Sy
   note_what_changed();
 }
 
-// Without the GPUs that refused: their clocks are not ours to release. Where that cannot be written, the note
-// that is there names too many, and does.
+// The new note leaves out the GPUs that refused, because their clocks are not ours to release. Where it
+// cannot be written, the existing note, which names too many GPUs, still works.
 void ClockPin::note_what_changed() const {
   std::error_code ignored;
   if (before_.empty()) return void(fs::remove(note_, ignored));
@@ -163,7 +163,7 @@ ClockPin::~ClockPin() {
     if (put_back(free_part(before_, others), files_, nvml_)) fs::remove(note_);
     put_back_gone(notes_, files_, nvml_);
   } catch (...) {
-    // The note is there still, and the next run does it.
+    // The note is still there, and the next run restores the clocks.
   }
 }
 
@@ -199,7 +199,7 @@ void ClockPin::write_note() const {
 
 void ClockPin::refuse(const std::string& what, const std::string& reason) {
   const std::string line = fmt::format("{}: {}", what, reason);
-  // Of many cores, all say the same.
+  // Many cores refuse for the same reason, so the line is kept once.
   if (std::find(refused_.begin(), refused_.end(), line) == refused_.end()) refused_.push_back(line);
 }
 

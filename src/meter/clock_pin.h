@@ -11,8 +11,8 @@
 
 namespace trainyard::meter {
 
-// What has to be put back when a pin ends: contents of system files by their paths, and GPUs by their names
-// (UUIDs), whose clocks are released.
+// PinnedClocks holds the state to restore when a pin ends: contents of system files by their paths, and the
+// names (UUIDs) of the GPUs whose clocks are released.
 struct PinnedClocks {
   std::map<std::string, std::string> files;
   std::set<std::string> gpus;
@@ -20,17 +20,18 @@ struct PinnedClocks {
   bool empty() const { return files.empty() && gpus.empty(); }
 };
 
-// While it lives, clocks follow neither load nor heat as far as this process may see to that: the CPUs'
-// frequency governors are `performance`, turbo is off, and the multiprocessors of GPUs keep the clock that
-// they have by default. Needs the rights of an administrator; what is not allowed stays as it is.
+// ClockPin keeps clocks independent of load and heat while it lives, as far as this process is allowed to:
+// the frequency governors of the CPUs are `performance`, turbo is off, and the multiprocessors of GPUs keep
+// their default clock. It needs the rights of an administrator; settings that it may not change stay as they
+// are.
 //
-// Before anything changes, the former values are noted in NOTES/NAME.clocks.json, so that put_back_clocks()
+// Before it changes anything, it notes the former values in NOTES/NAME.clocks.json, so that put_back_clocks()
 // can restore them after this process was killed. Several pins may hold at once, in one process or several,
-// if they share the folder: the last one restores what the first one found.
+// if they share the folder: the last one restores the values that the first one found.
 class ClockPin {
  public:
-  // With `nvml`, the GPUs that this process may see are pinned, too; it must outlive the pin. Error (io) when
-  // the note cannot be written; then nothing was changed.
+  // With `nvml`, which must outlive the pin, the GPUs that this process may see are pinned too. Throws Error
+  // (io) when the note cannot be written; then nothing was changed.
   ClockPin(std::filesystem::path notes, const std::string& name, const Nvml* nvml = nullptr,
            SystemFiles files = SystemFiles());
   ~ClockPin();
@@ -58,8 +59,8 @@ class ClockPin {
   std::vector<std::string> cpu_, gpu_, refused_;
 };
 
-// Restores what pins of this machine changed whose process is gone, except what another pin holds still.
-// Returns how many pins that were.
+// Restores the changes of pins of this machine whose process is gone, except those that another pin still
+// holds. Returns the number of such pins.
 int put_back_clocks(const std::filesystem::path& notes, const SystemFiles& files = SystemFiles());
 
 }  // namespace trainyard::meter

@@ -11,7 +11,8 @@
 
 namespace trainyard::meter {
 
-// What happened between two snapshots. "Machine" is every process on it and comes in steps of 10 ms a core.
+// CpuUse is the CPU use between two snapshots. "Machine" counts every process on it, in steps of 10 ms a
+// core.
 struct CpuUse {
   double wall_seconds = 0;
   double user_seconds = 0, system_seconds = 0;  // of this process, all threads
@@ -23,10 +24,10 @@ struct CpuUse {
 
   double cpu_seconds() const { return user_seconds + system_seconds; }
   double cores_used() const;
-  // Kept busy by others; children that still run count as others.
+  // Cores that other processes kept busy. Children that still run count as others.
   double other_cores() const;
   double machine_cores() const;
-  // Share of the machine's time that its hypervisor gave to somebody else.
+  // Share of the machine's time that its hypervisor gave to other virtual machines.
   double steal_fraction() const;
 };
 
@@ -39,13 +40,13 @@ struct CpuSnapshot {
 
 CpuSnapshot read_cpu(const SystemFiles& files = SystemFiles());
 
-// What is wrong about the cores, each a warning of kind "cores": threads that may run on another number of
-// cores than were asked for, more CPU time than these can give, a control group that grants less.
+// Returns warnings of kind "cores": threads that may run on another number of cores than asked for, more CPU
+// time than these cores can give, or a control group that grants less.
 std::vector<record::Warning> check_cores(int cores_asked, std::span<const int> in_reach, double cores_used,
                                          std::optional<double> quota_cores);
 
-// CPU time of the threads of this process that live now, by their names; threads of one name are counted
-// together. It comes in steps of 10 ms.
+// ThreadTimes is the CPU time of the live threads of this process by name, in steps of 10 ms. Threads of one
+// name are counted together.
 struct ThreadTimes {
   std::string name;
   int threads = 0;
@@ -53,11 +54,11 @@ struct ThreadTimes {
 };
 std::vector<ThreadTimes> read_thread_times(const SystemFiles& files = SystemFiles());
 
-// The calling thread's name, in that list and in debuggers; at most 15 letters.
+// Names the calling thread, for that list and for debuggers; at most 15 letters.
 void name_thread(const char* name);
 
-// Of the core that calls, which is busy for that reason; idle ones rest at a low clock that means nothing.
-// Virtual machines have none of this.
+// Frequency describes the core of the calling thread, because an idle core rests at a low clock that means
+// nothing. Virtual machines have none of these values.
 struct Frequency {
   std::optional<std::string> governor;
   std::optional<double> min_mhz, max_mhz, current_mhz;
@@ -65,7 +66,7 @@ struct Frequency {
 
 Frequency read_frequency(const SystemFiles& files);
 
-// How often the cores and packages of this machine have been slowed for heat since it started; 0 where the
+// Returns how often the cores and packages of this machine were throttled for heat since boot; 0 where the
 // kernel does not count it.
 std::int64_t thermal_throttle_count(const SystemFiles& files);
 

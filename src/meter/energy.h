@@ -10,8 +10,8 @@
 
 namespace trainyard::meter {
 
-// Joules that the machine's parts used since some moment: processors by RAPL where it may be read, GPUs by
-// NVML. Absent: no part says it.
+// Energy is the joules that the machine's parts used since a start: processors by RAPL where it is readable,
+// GPUs by NVML. Absent: no part reports it.
 struct Energy {
   std::optional<double> processor_joules, gpu_joules;
 
@@ -19,14 +19,15 @@ struct Energy {
   double joules() const { return processor_joules.value_or(0) + gpu_joules.value_or(0); }
 };
 
-// Counts from when it is made. RAPL's counters begin anew after some minutes at full load: ask more often.
+// EnergyMeter counts from its construction. RAPL's counters wrap after some minutes at full load, so the
+// owner must read it more often than that.
 class EnergyMeter {
  public:
   explicit EnergyMeter(const SystemFiles& files = SystemFiles());
   ~EnergyMeter();
 
   Energy read();
-  // Of all GPUs, in the driver's last sampling period; absent where none says it.
+  // Returns the mean over all GPUs in the driver's last sampling period; absent where none reports it.
   std::optional<double> gpu_busy_fraction() const;
 
  private:

@@ -37,7 +37,7 @@ Topology read_topology(const SystemFiles& files, const std::vector<int>& cpus) {
   return topology;
 }
 
-// Those that decide which kernels a library picks, by their names in /proc/cpuinfo.
+// Keeps the flags that decide which kernels a library picks, by their names in /proc/cpuinfo.
 std::string interesting_isa(const std::string& flags) {
   static constexpr std::string_view kPrefixes[] = {"avx", "amx", "sve", "asimd"};
   static constexpr std::string_view kNames[] = {"sse4_2", "fma", "f16c", "bf16", "i8mm"};
@@ -86,7 +86,7 @@ void add_frequency(const SystemFiles& files, const std::string& cpuinfo, FactSec
 
 record::Provenance cpu_facts(const SystemFiles& files) {
   FactSection section("cpu");
-  // The first processor's block says it all; the file has one for each.
+  // The file has one block for each processor, and the first one is enough.
   const std::string cpuinfo = files.text("/proc/cpuinfo", 8192).value_or("");
   auto model = keyed_value(cpuinfo, "model name");
   if (!model) model = keyed_value(cpuinfo, "Model");  // ARM boards

@@ -41,8 +41,8 @@ record::Provenance build_facts() {
 
 namespace {
 
-// A function of a library that this program has loaded, or null. Asked for by name, so that this file needs
-// no header of any library, and what the build left out is simply not there.
+// Finds a function of a library that this program has loaded, or null. Lookup by name lets this file do
+// without the libraries' headers, and a library that the build left out is simply absent.
 template <typename Function>
 Function loaded(const char* symbol) {
   return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, symbol));
@@ -73,8 +73,8 @@ std::optional<std::string> text_version(const char* symbol) {
   return version ? std::optional<std::string>(version()) : std::nullopt;
 }
 
-// For libraries that have no call for their version: the file that such a function was loaded from. Of OpenMP
-// it tells GCC's runtime from LLVM's and Intel's, of libjpeg the interface and its revision.
+// Returns the file that a function was loaded from, for libraries that cannot report their version. For
+// OpenMP it tells GCC's runtime from LLVM's and Intel's, for libjpeg the interface and its revision.
 std::optional<std::string> file_with(const char* symbol) {
   ::Dl_info found{};
   void* function = ::dlsym(RTLD_DEFAULT, symbol);
@@ -109,7 +109,7 @@ record::Provenance library_facts() {
 
 namespace {
 
-// Variables that change how fast a step is. Nothing else of the environment is ever looked at.
+// These variables change the speed of a step. No other part of the environment is ever read.
 constexpr std::string_view kPrefixes[] = {"OMP_", "GOMP_",   "KMP_",  "DNNL_",     "ONEDNN_",
                                           "MKL_", "MALLOC_", "NCCL_", "TRAINYARD_"};
 constexpr std::string_view kNames[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
@@ -119,7 +119,8 @@ constexpr std::string_view kNames[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDE
                                        "LD_BIND_NOW",          "LD_PRELOAD"};
 constexpr std::size_t kMostCharacters = 300;
 
-// By which our own processes tell each other things; of no run's settings, and different in each.
+// Our own processes pass information to each other in these variables. They are no settings of a run and
+// differ in each.
 constexpr std::string_view kBetweenProcesses = "TRAINYARD_INTERNAL_";
 
 bool allowed(std::string_view name) {
@@ -129,7 +130,7 @@ bool allowed(std::string_view name) {
          std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Nothing that tunes a program is called so; what is may be a password in the wrong place.
+// No tuning variable has such a name, and one that does may hold a password in the wrong place.
 bool secret_name(std::string_view name) {
   static constexpr std::string_view kWords[] = {"SECRET",     "TOKEN", "PASS",   "KEY",
                                                 "CREDENTIAL", "AUTH",  "PRIVATE"};
@@ -139,8 +140,8 @@ bool secret_name(std::string_view name) {
                      [&](std::string_view word) { return upper.find(word) != upper.npos; });
 }
 
-// Letters and digits in one long run, as keys and hashes are; settings are words and numbers with something
-// between.
+// Keys and hashes are one long run of letters and digits, while settings are words and numbers with
+// separators.
 bool secret_value(std::string_view value) {
   static constexpr std::string_view kMarks[] = {"ghp_", "github_pat_", "glpat-", "AKIA",
                                                 "sk-",  "xox",         "eyJ",    "-----BEGIN"};
@@ -166,7 +167,7 @@ bool secret_value(std::string_view value) {
   return false;
 }
 
-// "/home/someone/libjemalloc.so.2:libx.so" -> "libjemalloc.so.2:libx.so": folders are a person's own affair.
+// "/home/someone/libjemalloc.so.2:libx.so" -> "libjemalloc.so.2:libx.so". Folder names are private.
 std::string without_folders(std::string_view list) {
   std::string names;
   while (!list.empty()) {

@@ -11,13 +11,13 @@
 
 namespace trainyard::meter {
 
-// What a GPU did at the beginning and at the end of the timed steps.
+// GpuUse holds samples of a GPU at the beginning and at the end of the timed steps.
 struct GpuUse {
   GpuSample before, after;
 };
 
-// One GPU of this machine, by its address on the PCI bus; "": none. Where the driver does not know it,
-// samples hold nothing. Opening takes some milliseconds, a sample less than one.
+// GpuWatch samples one GPU of this machine, given by its address on the PCI bus; "": none. Samples are empty
+// where the driver does not know the GPU. Opening takes some milliseconds, a sample less than one.
 class GpuWatch {
  public:
   explicit GpuWatch(const std::string& pci_address);
@@ -30,7 +30,8 @@ class GpuWatch {
   std::optional<int> device_;
 };
 
-// Whether GPUs did anything while this lived: asks the driver several times a second, in a thread of its own.
+// GpuActivity tells whether GPUs did any work during its lifetime. Its own thread asks the driver several
+// times a second.
 class GpuActivity {
  public:
   struct Gpu {
@@ -40,7 +41,8 @@ class GpuActivity {
     double busiest_fraction = 0;  // of the busiest look
   };
 
-  // Of the GPUs that CUDA_VISIBLE_DEVICES names, by number or name, else of all. Without a driver: of none.
+  // Watches the GPUs that CUDA_VISIBLE_DEVICES names, by number or name, else all. Without a driver it
+  // watches none.
   GpuActivity();
 
   std::vector<Gpu> finish();  // once
@@ -53,21 +55,22 @@ class GpuActivity {
   std::jthread thread_;  // last: it uses the others
 };
 
-// Those of the machine's GPUs that the text names as CUDA_VISIBLE_DEVICES does: numbers, or the beginnings of
-// their names "GPU-..."; what follows an unknown one does not count. Without a text, all.
+// Returns those of the machine's GPUs that the text names in the way of CUDA_VISIBLE_DEVICES: by numbers, or
+// by the beginnings of their names "GPU-...". Entries after an unknown one do not count. Without a text it
+// returns all.
 std::vector<int> visible_gpus(const std::optional<std::string>& text, const std::vector<std::string>& uuids);
-// Those that CUDA_VISIBLE_DEVICES of this process names, else all.
+// Returns the GPUs that CUDA_VISIBLE_DEVICES of this process names, else all.
 std::vector<int> visible_gpus(const Nvml& nvml);
 
-// Drawing a screen, and asking itself, keep a GPU busy for a few per cent: what is busy for less than this
-// does no work.
+// Drawing a screen and the queries themselves keep a GPU busy for a few per cent, so a GPU that is busy for
+// less than this does no work.
 inline constexpr double kGpuBusyFraction = 0.05;
 
-// GPUs that this process was given and does not use: those that Slurm allotted, else, for a run on GPUs,
-// those of CUDA_VISIBLE_DEVICES. `used`: on this machine, 0 for a run on the CPU.
+// Warns of GPUs that this process was given and does not use: those that Slurm allotted, else, for a run on
+// GPUs, those of CUDA_VISIBLE_DEVICES. `used` counts GPUs of this machine and is 0 for a run on the CPU.
 std::optional<record::Warning> check_given_gpus(int used);
 
-// gpu_power_watts_before, gpu_power_watts_after, ...: what is known of them.
+// Adds gpu_power_watts_before, gpu_power_watts_after, ... where they are known.
 void add_gpu_figures(const GpuUse& use, record::RunRecord& run);
 
 }  // namespace trainyard::meter

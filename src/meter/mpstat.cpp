@@ -22,7 +22,7 @@ std::optional<double> number(std::string_view word) {
   return value;
 }
 
-// "10:15:23" with or without AM, PM behind it; `words` is left behind the time.
+// Takes "10:15:23", with or without AM or PM behind it, off the front of `words`.
 std::optional<double> take_time(std::vector<std::string_view>& words) {
   if (words.empty() || words[0].size() != 8 || words[0][2] != ':' || words[0][5] != ':') return std::nullopt;
   double parts[3];

@@ -6,7 +6,7 @@
 
 namespace trainyard::meter {
 
-// What `mpstat -P ALL SECONDS` printed: every core's percentages, block by block.
+// MpstatLog is the output of `mpstat -P ALL SECONDS`: the percentages of every core, block by block.
 struct MpstatLog {
   struct Block {
     double seconds = 0;              // since the first, also across midnight
@@ -18,10 +18,12 @@ struct MpstatLog {
   int cores() const { return blocks.empty() ? 0 : static_cast<int>(blocks.front().user.size()); }
 };
 
-// Clocks of 12 and of 24 hours, decimal points and commas. Error (config) when there is no block.
+// Accepts clocks of 12 and of 24 hours, and decimal points and commas. Throws Error (config) when there is no
+// block.
 MpstatLog parse_mpstat(std::string_view text);
 
-// Percent-seconds of an average core, by the rule of trapezoids; cores / 100 times it are core-seconds.
+// The integral is in percent-seconds of an average core, by the trapezoidal rule; times cores / 100 it is in
+// core-seconds.
 enum class CpuPart { user, busy };
 double integrate_use(const MpstatLog& log, CpuPart part);
 

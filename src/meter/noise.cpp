@@ -19,20 +19,21 @@ namespace trainyard::meter {
 
 namespace {
 
-// A resting machine's daemons take a hundredth of a core; a tenth is somebody's work. On many cores there are
-// more of them, so that it is also a fiftieth of the machine.
+// The daemons of a resting machine take a hundredth of a core; a tenth is real work. A machine of many cores
+// has more daemons, so the limit is also a fiftieth of the machine.
 constexpr double kOtherCores = 0.1, kOtherFraction = 0.02;
-// The kernel counts in ticks of 10 ms a core: below two of them a short run says nothing.
+// The kernel counts in ticks of 10 ms a core, so a short run shows nothing below two of them.
 constexpr double kTickNoiseSeconds = 0.02;
-// A hundredth of the time gone is as much as the differences that people look for.
+// A loss of one per cent of the time is as large as the differences that people measure.
 constexpr double kStealFraction = 0.01;
-// Turbo steps are 3 to 4 % of the clock; more than two of them is another speed.
+// Turbo steps are 3 to 4 % of the clock; a change of more than two of them is another speed.
 constexpr double kFrequencyChange = 0.1;
-// Slower than memory by a factor of a thousand: one mebibyte moved is already milliseconds.
+// Swap is slower than memory by a factor of a thousand: one mebibyte moved already takes milliseconds.
 constexpr std::int64_t kSwappedBytes = 1 << 20;
-// Each waits for a disk; a handful comes from code that runs for the first time.
+// Each major fault waits for a disk; a handful comes from code that runs for the first time.
 constexpr std::int64_t kMajorFaults = 20;
-// Network time slews by at most 0.05 %: more, and beyond a tenth of a second, is a clock that was set.
+// Network time slews the clock by at most 0.05 %. A larger change, beyond a tenth of a second, means that the
+// clock was set.
 constexpr double kClockSeconds = 0.1, kClockFraction = 0.001;
 
 using Warnings = std::vector<record::Warning>;
@@ -56,7 +57,7 @@ void check_frequency(const Frequency& before, const Frequency& after, Warnings& 
           {"frequency", fmt::format("the core's clock went from {:.0f} to {:.0f} MHz ({:+.0f} %)",
                                     *before.current_mhz, *after.current_mhz, 100 * change)});
   }
-  // A state of the machine that disturbs all runs alike.
+  // This state of the machine disturbs all runs alike.
   if (after.governor == "powersave")
     warnings.push_back(
         {"governor", "the frequency governor is powersave: clocks follow the load, or stay low"});
@@ -146,10 +147,10 @@ namespace {
 constexpr double kWindowSeconds = 0.5;
 // The gap between two bursts of one process may be as long as a window.
 constexpr int kQuietWindows = 2;
-// How long a request to stop may go unheard.
+// A request to stop may wait this long.
 constexpr double kLongestPause = 0.1;
 
-// Sleeps until a window that began with `first` is over. False: `stop` came before.
+// Sleeps until the window that began with `first` is over. Returns false when `stop` came before.
 bool pass_window(double seconds, const CpuSnapshot& first, const std::function<bool()>& stop,
                  const QuietView& view, CpuSnapshot& last) {
   for (;;) {
@@ -178,9 +179,9 @@ std::string first_busy_gpu(const Nvml& nvml, const std::vector<int>& gpus) {
 
 QuietWait wait_until_quiet(double at_most_seconds, const std::function<bool()>& stop, const QuietView& view) {
   TRAINYARD_CHECK(at_most_seconds > 0);
-  // A short wait still has as many windows as it takes.
+  // A short wait still gets as many windows as a decision needs.
   const double window_seconds = std::min(kWindowSeconds, at_most_seconds / kQuietWindows);
-  // Half of the last window may lie behind the limit: sleeps end late, and two of them have to fit.
+  // Half of the last window may lie behind the limit, because sleeps end late and two windows have to fit.
   const double last_begin = at_most_seconds - 0.5 * window_seconds;
   QuietWait wait;
   const CpuSnapshot begin = view.read_cpu();

@@ -13,7 +13,7 @@
 
 namespace trainyard::meter {
 
-// Everything that can disturb a measurement, at one moment.
+// NoiseReading holds everything that can disturb a measurement, at one moment.
 struct NoiseReading {
   CpuSnapshot cpu;
   double wall_clock_seconds = 0;  // since 1970
@@ -26,23 +26,26 @@ struct NoiseReading {
 
 NoiseReading read_noise(const SystemFiles& files, const Nvml* nvml = nullptr);
 
-// What others took of the machine meanwhile, in one line; "" when it is too little to disturb a measurement.
+// Each returns one line about the load of others on the machine; "" when it is too small to disturb a
+// measurement.
 std::string complaint_about_load(const CpuUse& use);   // other processes
 std::string complaint_about_steal(const CpuUse& use);  // the hypervisor
 
-// What made the time between two readings a bad one to measure in: kinds load, steal, frequency, governor,
-// throttle, memory, clock. At most a few lines, with figures; empty on a quiet machine.
+// Returns the reasons why the time between two readings was bad for measuring, of kinds load, steal,
+// frequency, governor, throttle, memory, clock. It returns at most a few lines, with figures, and none on a
+// quiet machine.
 std::vector<record::Warning> find_noise(const NoiseReading& before, const NoiseReading& after);
 
-// Stands around a timed loop: made before it, asked after it. Reading takes about a tenth of a millisecond.
+// NoiseGuard encloses a timed loop: construct it before, call finish() after. A reading takes about a tenth
+// of a millisecond.
 class NoiseGuard {
  public:
-  // With `nvml`, GPUs are watched, too; it must outlive the guard.
+  // With `nvml`, which must outlive the guard, GPUs are watched too.
   explicit NoiseGuard(const Nvml* nvml = nullptr, SystemFiles files = SystemFiles());
 
-  // `beside_seconds`: CPU time since then of processes that belong to the measurement, too.
+  // `beside_seconds` is the CPU time since then of other processes that belong to the measurement.
   std::vector<record::Warning> finish(double beside_seconds = 0) const;
-  // What the CPUs did since the guard was made.
+  // Returns the CPU use since the guard was constructed.
   CpuUse cpu_use() const;
 
  private:
@@ -57,7 +60,7 @@ struct QuietWait {
   std::string reason;  // what disturbed the last window that was not quiet, in one line; empty when quiet
 };
 
-// What the waiting sees of the machine, and how it passes the time.
+// QuietView gives the wait its view of the machine and its way to pass the time.
 struct QuietView {
   std::function<CpuSnapshot()> read_cpu;
   std::function<std::string()> busy_gpu;  // one line about a GPU that works; "": none does
@@ -65,11 +68,11 @@ struct QuietView {
 };
 
 // Waits until neither other processes nor the hypervisor take more of the machine than find_noise() allows,
-// in two windows of half a second in a row; at most so long, and only until `stop` turns true. REQUIRES:
-// at_most_seconds > 0. Children of this process that run count as others.
+// in two windows of half a second in a row. It waits at most so long, and only until `stop` turns true.
+// Running children of this process count as others. REQUIRES: at_most_seconds > 0.
 QuietWait wait_until_quiet(double at_most_seconds, const std::function<bool()>& stop, const QuietView& view);
 
-// On this machine. With `nvml`, the GPUs that this process may see have to be idle, too.
+// Waits on this machine. With `nvml`, the GPUs that this process may see have to be idle too.
 QuietWait wait_until_quiet(double at_most_seconds, const std::function<bool()>& stop,
                            const SystemFiles& files = SystemFiles(), const Nvml* nvml = nullptr);
 

@@ -162,7 +162,7 @@ class Burner {
 
 TEST(NoiseGuard, FlagsABusyLoopInAnotherProcess) {
   if (!SystemFiles().exists("/proc/stat")) GTEST_SKIP() << "no /proc/stat here";
-  // One in sixteen is above every threshold; fewer cores may be ours than the machine has.
+  // One in sixteen is above every threshold; this process may have fewer cores than the machine.
   const long burners = 1 + ::sysconf(_SC_NPROCESSORS_ONLN) / 16;
   if (burners > static_cast<long>(std::thread::hardware_concurrency()))
     GTEST_SKIP() << "too few cores are allowed to disturb this machine";
@@ -186,7 +186,7 @@ TEST(NoiseGuard, DoesNotTakeThisProcessForAnother) {
   EXPECT_GT(use.cpu_seconds(), 0);
   EXPECT_LT(use.cores_used(), 1.1);  // one thread, however busy the machine is
   EXPECT_NEAR(use.wall_seconds, 0.5, 0.4);
-  // What others did is what is left of the machine, whoever they are.
+  // The others' share is the rest of the machine's time.
   EXPECT_LE(use.other_cores() + use.cores_used(), use.machine_cores() + 0.2);
 }
 
@@ -204,7 +204,8 @@ TEST(CpuSnapshot, CountsThreadsTogether) {
   EXPECT_LT(use.cores_used(), 2.2);
 }
 
-// Four cores, by a clock of its own: others keep as many of them busy as `load` says for a time.
+// PretendedMachine has four cores and a clock of its own. Others keep as many cores busy as `load` says for a
+// time.
 class PretendedMachine {
  public:
   std::function<double(double)> load = [](double) { return 0.0; };
@@ -298,7 +299,7 @@ TEST(Quiet, StopsAtOnce) {
   EXPECT_NE(stopped.reason, "");
 }
 
-// Other tests may run beside this one: how long they do is not known, so that only the burner's time is.
+// Other tests may run beside this one for an unknown time, so only the burner's time is known.
 TEST(Quiet, AProcessThatBurnsTimeIsWaitedFor) {
   if (!SystemFiles().exists("/proc/stat")) GTEST_SKIP() << "no /proc/stat here";
   if (::sysconf(_SC_NPROCESSORS_ONLN) > 16) GTEST_SKIP() << "one process is too few to disturb this machine";

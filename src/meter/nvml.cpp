@@ -11,8 +11,8 @@
 namespace trainyard::meter {
 namespace {
 
-// From NVIDIA's nvml.h, whose functions and structs keep their layout from driver to driver: there is no
-// header to build with where there is no CUDA toolkit.
+// These declarations come from NVIDIA's nvml.h, whose functions and structs keep their layout across drivers.
+// Machines without a CUDA toolkit have no header to build with.
 using Device = void*;
 constexpr int kSuccess = 0, kNotSupported = 3, kNoPermission = 4;
 enum Clock : int { kSmClock = 1, kMemoryClock = 2 };
@@ -49,7 +49,7 @@ std::string complaint_about(int result) {
                                    : fmt::format("NVML error {}", result);
 }
 
-// The last argument of the call, if the library has the function and it succeeds.
+// Returns the last argument of the call, if the library has the function and it succeeds.
 template <typename Result, typename... Parameters, typename... Arguments>
 std::optional<Result> ask(int (*function)(Parameters...), Arguments... arguments) {
   Result result{};
@@ -57,7 +57,7 @@ std::optional<Result> ask(int (*function)(Parameters...), Arguments... arguments
   return result;
 }
 
-// The first of a call's two results: the mode now, not the one after the next reset.
+// Returns the first of a call's two results: the current mode, not the one after the next reset.
 template <typename Number>
 std::optional<bool> ask_mode(int (*function)(Device, Number*, Number*), Device device) {
   Number now{}, later{};

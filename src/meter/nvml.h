@@ -8,7 +8,7 @@
 
 namespace trainyard::meter {
 
-// What an NVIDIA GPU is. Absent: this board or driver does not say.
+// GpuDescription describes an NVIDIA GPU. Absent: this board or driver does not report it.
 struct GpuDescription {
   std::string name, uuid;
   std::optional<std::int64_t> memory_bytes;
@@ -17,7 +17,7 @@ struct GpuDescription {
   std::optional<bool> persistence, ecc, mig;
 };
 
-// What it is doing now: that which changes fast.
+// GpuLoad holds the current load, which changes fast.
 struct GpuLoad {
   std::optional<double> busy_fraction, memory_busy_fraction;  // of the driver's last sampling period
   std::optional<std::int64_t> memory_used_bytes;              // by all processes, and the driver
@@ -28,7 +28,7 @@ struct GpuClocks {
   std::optional<int> sm_mhz, memory_mhz;
 };
 
-// And all of it.
+// GpuSample holds every value that changes.
 struct GpuSample : GpuLoad, GpuClocks {
   std::optional<int> temperature_celsius;
   std::optional<double> energy_joules;        // since the driver was loaded
@@ -40,11 +40,11 @@ struct GpuProcess {
   std::int64_t memory_bytes = 0;
 };
 
-// The driver's management library, found when the program runs. Counts every GPU of the machine, whatever
+// Nvml is the driver's management library, loaded at run time. It counts every GPU of the machine, whatever
 // CUDA_VISIBLE_DEVICES says. Thread-safe.
 class Nvml {
  public:
-  // nullptr where there is no library, no driver or no GPU.
+  // Returns nullptr where there is no library, no driver or no GPU.
   static std::unique_ptr<Nvml> open();
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -53,7 +53,7 @@ class Nvml {
   int device_count() const;
   std::string driver_version() const;
   std::string cuda_version() const;  // that the driver supports: "13.0"
-  // By its address on the PCI bus, as CUDA names it too: "0000:1b:00.0".
+  // Finds a GPU by its address on the PCI bus, in CUDA's notation: "0000:1b:00.0".
   std::optional<int> find(const std::string& pci_address) const;
   // REQUIRES: 0 <= device < device_count().
   GpuDescription describe(int device) const;
@@ -61,13 +61,14 @@ class Nvml {
   GpuClocks clocks(int device) const;
   std::optional<double> energy_joules(int device) const;
   GpuSample sample(int device) const;
-  // Those that compute there, by their number outside of any container; absent where the driver does not say.
+  // Returns the processes that compute there, by their ids outside of any container; absent where the driver
+  // does not report them.
   std::optional<std::vector<GpuProcess>> processes(int device) const;
 
-  // Of the multiprocessors: the one that programs have by default, else the highest.
+  // Returns the clock of the multiprocessors that programs have by default, else the highest.
   std::optional<int> default_sm_mhz(int device) const;
-  // Holds that clock for all processes, from now until it is released, and after this process ends. Both
-  // return "" or why it could not be done.
+  // Locks that clock for all processes until it is released, also after this process ends. Both return "" or
+  // the reason for the failure.
   std::string lock_sm_clock(int device, int mhz) const;
   std::string release_sm_clock(int device) const;
 
@@ -79,7 +80,7 @@ class Nvml {
   std::vector<void*> devices_;
 };
 
-// The reasons in NVML's bit mask, without those that are no loss (idle, a clock that was asked for).
+// Returns the reasons in NVML's bit mask, without those that are no loss (idle, a clock that was asked for).
 std::vector<std::string> throttle_reasons(std::uint64_t mask);
 
 }  // namespace trainyard::meter

@@ -13,7 +13,7 @@ inline double thread_cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Keeps what is done again and again within a share of a core: the more it took, the later it is due again.
+// Pace keeps a repeated task within a share of a core: the longer it took, the later it is due again.
 class Pace {
  public:
   explicit Pace(double share, double least_seconds = 0) : share_(share), least_seconds_(least_seconds) {}
@@ -21,7 +21,7 @@ class Pace {
   bool due(double now) const { return now >= next_; }
   template <typename Work>
   void run(double now, const Work& work) {
-    // To ask for CPU time takes a system call, as the cheapest of such work does.
+    // Reading CPU time takes a system call, which costs as much as the cheapest of such tasks.
     const bool measured = now >= measured_ + kMeasuredSeconds;
     const double before = measured ? thread_cpu_seconds() : 0;
     work();

@@ -78,7 +78,7 @@ struct Arrays {
 double f32_fma_flops_per_second(double seconds) { return fma_rate<float, kVectorBytes / 4>(seconds); }
 double f64_fma_flops_per_second(double seconds) { return fma_rate<double, kVectorBytes / 8>(seconds); }
 
-// Each by itself, so that some fall between whatever else this machine does.
+// Each launch is timed by itself, so that some fall between other activity of this machine.
 double launch_seconds(double seconds) {
   std::vector<CacheLine> seen(
       static_cast<std::size_t>(thread_count()));  // or there would be nothing to start
@@ -89,7 +89,7 @@ double launch_seconds(double seconds) {
          });
 }
 
-// The threads pass a token around. Others may hold one of them up: such a lap is given up.
+// The threads pass a token around. A lap in which other processes delay a thread is discarded.
 double handoff_seconds(double seconds) {
   constexpr int kHandoffs = 400;
   constexpr double kLongestLapSeconds = 0.002;

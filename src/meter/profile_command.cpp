@@ -22,7 +22,8 @@
 namespace trainyard::meter {
 namespace {
 
-// While it lives, these signals wait to be read. Those that were ignored when it began (nohup) stay so.
+// HeldSignals blocks these signals during its lifetime, so that they can be read. Signals that were ignored
+// before (nohup) stay ignored.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -53,8 +54,8 @@ class HeldSignals {
   struct sigaction child_before_ {};
 };
 
-// Waits for one of these signals until then, by the monotonic clock: one system call, where a descriptor of
-// signals and one of a timer take three. Absent: none came.
+// Waits for one of these signals until a time of the monotonic clock. It takes one system call, while a
+// signalfd and a timerfd take three. Returns nothing when none came.
 std::optional<siginfo_t> signal_before(double then, const sigset_t& held) {
   const double left = std::max(then - now_seconds(), 0.0), whole = std::floor(left);
   const timespec time{static_cast<time_t>(whole), static_cast<long>(1e9 * (left - whole))};
@@ -62,7 +63,7 @@ std::optional<siginfo_t> signal_before(double then, const sigset_t& held) {
   return ::sigtimedwait(&held, &signal, &time) > 0 ? std::optional(signal) : std::nullopt;
 }
 
-// One profile as it is made.
+// Profiling is one profile in the making.
 class Profiling {
  public:
   explicit Profiling(const ProfileOptions& options)
@@ -108,7 +109,7 @@ CommandProfile Profiling::run() {
     const double seconds = now_seconds() - started_;
     const std::int64_t next = row_after(seconds);
     if (all_ended_ || next == due) continue;
-    // One that comes right after a late one would tell of too short a time.
+    // A sample right after a late one would cover too short a time.
     const bool too_soon = seconds - sampler_.last_seconds() < 0.5 / options_.hz;
     profile_.missed_samples += next - due - (too_soon ? 0 : 1);
     due = next;

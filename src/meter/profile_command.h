@@ -9,7 +9,7 @@
 
 namespace trainyard::meter {
 
-// What a line on a terminal can say meanwhile.
+// ProfileState holds the values for a progress line on a terminal.
 struct ProfileState {
   double seconds = 0, cpu_seconds = 0, resident_bytes = 0;  // NaN: not known
   int processes = 0;
@@ -39,10 +39,10 @@ struct CommandProfile {
   bool ok() const { return exit_code == 0 && !interrupted; }
 };
 
-// Runs a command and measures it, until it and all that it started have ended; the thread that calls is the
-// one that measures. SIGINT, SIGTERM and SIGHUP that were sent to this process are passed on to the command
-// (one from the terminal reaches it by itself), the second ends all of them at once. The command dies with
-// us. REQUIRES: this process has no other children, and no other thread that takes these signals.
+// Runs a command and measures it until it and all that it started have ended. The calling thread does the
+// measuring. SIGINT, SIGTERM and SIGHUP that were sent to this process are passed on to the command (one from
+// the terminal reaches it by itself); the second ends all of them at once. The command dies with this
+// process. REQUIRES: this process has no other children, and no other thread that takes these signals.
 CommandProfile profile_command(const ProfileOptions& options);
 
 }  // namespace trainyard::meter

@@ -7,7 +7,7 @@
 namespace trainyard::meter {
 namespace {
 
-// In alphabetical order, so that equal machines give equal records.
+// The alphabetical order lets equal machines give equal records.
 Environment read_environment() {
   Environment found;
   for (char** entry = ::environ; entry && *entry; ++entry) {

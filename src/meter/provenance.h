@@ -12,7 +12,7 @@
 
 namespace trainyard::meter {
 
-// What this program was made of. Its source is written by cmake/build_info.cmake.
+// BuildInfo describes how this program was built. cmake/build_info.cmake writes its source.
 struct BuildInfo {
   const char* version;
   const char* compiler;  // name and version
@@ -25,11 +25,12 @@ struct BuildInfo {
 
 const BuildInfo& build_info();
 
-// Tells this program from every other one that was built: "5a84b2f3e1c0-7f3a" by commit, compiler and flags,
-// "5a84b2f3e1c0+9c2d41aa-7f3a" with changes that are not committed, "v0.3.0-7f3a" outside of a repository.
+// Returns a name that tells this build from every other: "5a84b2f3e1c0-7f3a" by commit, compiler and flags,
+// "5a84b2f3e1c0+9c2d41aa-7f3a" with uncommitted changes, "v0.3.0-7f3a" outside of a repository.
 std::string build_id();
 
-// One file a section: facts_<section>.cpp. What cannot be found out is left out.
+// Each function below returns one section, without the facts that it cannot find. facts_machine.cpp and
+// facts_software.cpp define them.
 
 record::Provenance cpu_facts(const SystemFiles& files);
 record::Provenance memory_facts(const SystemFiles& files);
@@ -61,13 +62,14 @@ class FactSection {
   record::Provenance facts_;
 };
 
-// The machine, the software and the job that this process runs in, as the program itself finds them: sections
-// cpu, memory, system, build, libraries, gpu and gpuN, slurm, environment (docs/formats/run-record.md). Of
-// the environment only variables on a list, of paths none. Never fails: what cannot be read is absent.
+// Describes the machine, the software and the job that this process runs in, as the program itself finds
+// them: sections cpu, memory, system, build, libraries, gpu and gpuN, slurm, environment
+// (docs/formats/run-record.md). It takes only listed variables from the environment, and no paths. It never
+// fails: facts that cannot be read are absent.
 record::Provenance find_provenance();
 
-// Of these the sections that describe the machine, for a program that says nothing of where it ran: cpu,
-// memory, system and GPUs.
+// Returns only the sections that describe the machine (cpu, memory, system and GPUs), for a program that does
+// not report where it ran.
 record::Provenance find_machine();
 
 }  // namespace trainyard::meter

@@ -199,7 +199,7 @@ TEST(Provenance, FindsThisMachineAndNoSecret) {
             record::number_or(*record::find_fact(facts, "cpu", "allowed_cores"), 1e9));
 }
 
-// Studies ask for it thousands of times. The best of several: the machine may be busy.
+// Studies ask for it thousands of times. The test takes the best of several, because the machine may be busy.
 TEST(Provenance, IsCheap) {
   if (Nvml::open()) GTEST_SKIP() << "a GPU's driver takes its own time to answer";
   double best_seconds = 1;

@@ -19,7 +19,7 @@ using Kind = record::TraceColumn::Kind;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// In the order in which a row puts them.
+// The enumerators are in the order of a row.
 enum TreeColumn : std::size_t { kCpu, kSystem, kResident, kProportional, kProcesses, kRead, kWritten };
 enum NetworkColumn : std::size_t { kSent = kWritten + 1, kReceived, kLoopback };
 enum GpuColumn : std::size_t {
@@ -100,7 +100,7 @@ void ResourceSampler::add_gpus() {
   }
 }
 
-// Of those of its processes that are ours.
+// Counts only those of its processes that are ours.
 void ResourceSampler::read_process_bytes(Gpu& gpu) {
   const auto processes = nvml_->processes(gpu.device);
   if (!processes) return;
@@ -147,7 +147,7 @@ double ResourceSampler::driver_seconds() const {
          gpu_processes_.spent_seconds();
 }
 
-// Rows since the reading before were left as that was: now it is known how far the counter came meanwhile.
+// Rows since the last reading repeat its value. The new reading tells how far the counter advanced meanwhile.
 void ResourceSampler::put_counter(std::size_t column, double value, std::size_t row_before) {
   put(column, value);
   std::vector<double>& values = trace_.columns[column].values;

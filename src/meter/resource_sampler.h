@@ -13,25 +13,26 @@
 
 namespace trainyard::meter {
 
-// Rows of what the processes below this one use, and of what the network and the GPUs of the machine do
-// meanwhile: docs/formats/profile.md says of which columns. For one thread.
+// ResourceSampler makes rows of the resource use of the processes below this one, and of the activity of the
+// network and the GPUs of the machine; docs/formats/profile.md lists the columns. Not thread-safe: one thread
+// uses it.
 class ResourceSampler {
  public:
-  // `nvml` may be null, and must outlive it, as `tree` must.
+  // `tree` and `nvml`, which may be null, must outlive the sampler.
   ResourceSampler(TreeMeter& tree, const Nvml* nvml);
 
-  // A row, `seconds` after the begin; the first is the base of all counters. In the last no counter is of an
-  // earlier reading, whatever it costs.
+  // Adds a row, `seconds` after the start; the first is the base of all counters. The last one reads every
+  // counter anew, whatever that costs.
   void sample(double seconds, bool last = false);
-  // Takes the last row back, but for the first: counters lose nothing by it.
+  // Removes the last row, unless it is the first. Counters lose nothing by it.
   void forget_last();
   double last_seconds() const { return trace_.seconds.back(); }
   double latest(std::string_view column) const;  // NaN: not known
-  // CPU time that reading took: files and clocks of the kernel, the GPUs' driver.
+  // Returns the CPU time of the readings: files and clocks of the kernel, and the GPUs' driver.
   double kernel_seconds() const { return tree_.spent_seconds() + network_.spent_seconds(); }
   double driver_seconds() const;
 
-  // All rows, without the columns of which nothing was ever known.
+  // Returns all rows, without the columns that never had a known value.
   record::ResourceTrace take();
 
  private:
@@ -61,7 +62,7 @@ class ResourceSampler {
   std::size_t disk_row_ = 0, network_row_ = 0;  // in which they were last read
   std::vector<Gpu> gpus_;
   Pace network_{0.0002};
-  // The driver makes new figures of its load ten times a second or less: asking at every row buys nothing.
+  // The driver updates its load figures ten times a second or less, so asking at every row gains nothing.
   Pace gpu_load_{0.001, 0.05}, gpu_clocks_{0.0002, 0.5}, gpu_energy_{0.0001, 0.5},
       gpu_processes_{0.0002, 0.5};
 };

@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::size_t kMostChildrenText = 1 << 14;  // about two thousand of one thread
 
-// Of all threads of a process, to the nanosecond: /proc knows it in steps of 10 ms only.
+// This clock counts all threads of a process to the nanosecond; /proc has steps of 10 ms only.
 std::optional<clockid_t> cpu_clock_of(pid_t process) {
   clockid_t clock{};
   return ::clock_getcpuclockid(process, &clock) == 0 ? std::optional(clock) : std::nullopt;
 }
 
-// Negative: the process has gone.
+// Returns a negative number when the process has gone.
 double cpu_clock_seconds(std::optional<clockid_t> clock) {
   timespec time{};
   if (!clock || ::clock_gettime(*clock, &time) != 0) return -1;
@@ -110,8 +110,8 @@ bool TreeMeter::read_clocks() {
 
 void TreeMeter::read_stat() {
   std::array<char, 4096> buffer;
-  // Parents first: a child that its parent takes over meanwhile is missed for one sample, never counted
-  // twice.
+  // Parents are read first, so that a child that its parent reaps meanwhile is missed for one sample and
+  // never counted twice.
   for (const pid_t pid : order_) {
     const auto entry = processes_.find(pid);
     if (entry == processes_.end()) continue;
@@ -156,7 +156,7 @@ TreeUsage TreeMeter::sample(double now) {
   bool all_there = true;
   if (look_.due(now)) look_.run(now, [&] { all_there = look_for_processes(); });
   if (clocks_.due(now)) clocks_.run(now, [&] { all_there = read_clocks() && all_there; });
-  // What has gone is in its parent's figures by now.
+  // The figures of a process that has gone are in its parent's by now, so these are read again.
   if (!all_there || stat_.due(now)) stat_.run(now, [&] { read_stat(); });
   usage.disk_is_new = !all_there || io_.due(now);
   if (usage.disk_is_new) io_.run(now, [&] { read_io(); });
@@ -173,7 +173,7 @@ TreeUsage TreeMeter::sample(double now) {
     proportional += process.proportional_bytes;
     usage.processes += process.stat.state != 'Z';
   }
-  // What a process hands to another one is missing for a moment.
+  // The time of a process that another one reaps is missing for a moment, so the sums never decrease.
   usage.cpu_seconds = cpu_so_far_ = std::max(cpu_so_far_, cpu);
   usage.system_seconds = system_so_far_ = std::max(system_so_far_, system);
   io_so_far_.read_bytes = std::max(io_so_far_.read_bytes, io.read_bytes);

@@ -16,7 +16,7 @@
 
 namespace trainyard::meter {
 
-// What all processes that descend from this one have used, and use now.
+// TreeUsage is the past and current resource use of all processes that descend from this one.
 struct TreeUsage {
   double cpu_seconds = 0;                          // of those that ended, too; to the microsecond
   double system_seconds = 0;                       // of that, in the kernel, in steps of 10 ms
@@ -27,10 +27,10 @@ struct TreeUsage {
   int processes = 0;
 };
 
-// Finds them by the lists of children in /proc, from this process down. While one lives, this process is
-// where orphans go, so that none is lost; whoever owns it calls `retire` for every child that has ended,
-// before it waits for it, and `reaped` after. CPU time and bytes of a process that another one waited for are
-// then in that one's. For one thread.
+// TreeMeter finds descendants by the lists of children in /proc, from this process down. During its lifetime
+// this process adopts orphans, so that none is lost. Its owner calls `retire` for every child that has ended,
+// before it waits for the child, and `reaped` after. CPU time and bytes of a process that another one waited
+// for are then counted in that one. Not thread-safe: one thread uses it.
 class TreeMeter {
  public:
   TreeMeter();
@@ -38,8 +38,8 @@ class TreeMeter {
   TreeMeter(const TreeMeter&) = delete;
   TreeMeter& operator=(const TreeMeter&) = delete;
 
-  // Costs about a quarter of a per cent of a core, however often it is called and however many there are:
-  // readings get rarer. `now`: of the monotonic clock.
+  // Costs about a quarter of a per cent of a core, however often it is called and however many processes
+  // there are, because readings get rarer. `now` is a time of the monotonic clock.
   TreeUsage sample(double now);
   double spent_seconds() const;  // CPU time that all readings took
 
@@ -72,7 +72,7 @@ class TreeMeter {
   const KeptFile own_children_;  // of the thread that made this, and that all orphans go to
   std::map<pid_t, Process> processes_;
   std::vector<pid_t> order_;  // parents before their children
-  // CPU time is what edges of bursts are found by: it comes first.
+  // CPU time gets the largest share, because burst edges are found by it.
   Pace look_{0.00025}, clocks_{0.0012}, stat_{0.0003}, io_{0.0001}, proportional_{0.00015, 1};
   bool proportional_known_ = false;
   double reaped_user_ = 0, reaped_system_ = 0, cpu_so_far_ = 0, system_so_far_ = 0;

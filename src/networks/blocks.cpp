@@ -57,8 +57,6 @@ ValueId bottleneck_block(Builder& b, const std::string& name, ValueId x, const R
 
 namespace {
 
-using graph::ValueId;
-
 ValueId add_layer(Builder& b, const std::string& name, ValueId x, ConvSpec style, const ColumnLayer& layer) {
   const PoolSpec pool{layer.kernel, layer.stride, layer.padding};
   if (layer.kind == ColumnLayer::Kind::max_pool) return b.max_pool(name, x, pool);

@@ -57,7 +57,7 @@ inline ColumnLayer halving_max_pool() { return {ColumnLayer::Kind::max_pool, 0, 
 // 3x3 pools that keep the size.
 inline ColumnLayer max_pool() { return {ColumnLayer::Kind::max_pool, 0, 3}; }
 inline ColumnLayer average_pool() { return {ColumnLayer::Kind::average_pool, 0, 3}; }
-// The layer at the same place of the column before: two columns with a common beginning.
+// Stands for the layer at the same place of the column before: two columns with a common beginning.
 inline ColumnLayer shared() { return {ColumnLayer::Kind::shared}; }
 
 // The columns side by side on x, joined over channels. `style` gives norm, activation and initialisation.

@@ -13,7 +13,7 @@
 
 namespace trainyard::networks {
 
-// How the weights of a layer start; the layer knows how many inputs feed one output, and the reverse.
+// Says how the weights of a layer start; the layer knows how many inputs feed one output, and the reverse.
 class WeightInit {
  public:
   static constexpr WeightInit normal(double sigma) { return {Kind::normal, sigma}; }

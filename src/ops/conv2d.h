@@ -27,8 +27,8 @@ extern const graph::OpDef conv2d_d_weight_op;  // (d_dst, src) -> d_weight [, d_
 graph::ValueId conv2d(graph::Graph& graph, const std::string& name, graph::ValueId src, graph::ValueId weight,
                       graph::ValueId bias, const Conv2dAttrs& attrs);
 
-// A convolution and the max pool behind it in one; made by the fusion pass where a kernel can keep what lies
-// between the two out of memory.
+// A convolution and the max pool behind it as one node. The fusion pass makes it where a kernel can keep the
+// intermediate image out of memory.
 struct Conv2dMaxPoolAttrs {
   Conv2dAttrs conv;
   Window2d pool;
@@ -46,7 +46,7 @@ struct Conv2dMaxPoolGradAttrs {
 // (d_dst, choice, src [, dst]) -> d_weight [, d_bias]
 extern const graph::OpDef conv2d_max_pool_d_weight_op;
 
-// Shape of what lies between convolution and pool.
+// Returns the shape of the intermediate image between convolution and pool.
 Shape convolved_shape(const Conv2dMaxPoolAttrs& attrs, const Shape& src, const Shape& weight);
 
 }  // namespace trainyard::ops

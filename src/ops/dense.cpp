@@ -19,7 +19,7 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_dense(const NodeView& node) {
   node.want_inputs(2, 3);
   const Shape &src = node.input_shape(0), &weight = node.input_shape(1);
   if (src.rank() < 2) node.refuse("input is {}, wants at least 2 dimensions", src.to_string());
@@ -31,7 +31,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{{src[0], weight[0]}, node.dtype()}};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_dense(const NodeView& node) {
   const std::int64_t after =
       (node.inputs() == 3 ? 1 : 0) + (node.attrs<DenseAttrs>().activation.kind == Activation::none ? 0 : 1);
   return {.flops = 2 * node.input_shape(0)[0] * node.input_shape(1).elements(),
@@ -76,12 +76,12 @@ Cost cost_d_weight(const NodeView& node) {
           .bytes_moved = bytes_touched(node)};
 }
 
-std::string describe(const NodeView& node) {
+std::string describe_dense(const NodeView& node) {
   const Activation kind = node.attrs<DenseAttrs>().activation.kind;
   return kind == Activation::none ? "" : name(kind);
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_dense() {
   struct Problem {
     const char* name;
     Shape src;
@@ -119,11 +119,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef dense_op{.name = "dense",
-                            .infer = infer,
-                            .cost = cost,
+                            .infer = infer_dense,
+                            .cost = cost_dense,
                             .gradient = gradient,
-                            .cases = cases,
-                            .describe = describe,
+                            .cases = cases_dense,
+                            .describe = describe_dense,
                             .lowering = graph::Lowering::computes,
                             .category = graph::Category::gemm};
 const graph::OpDef dense_d_src_op{.name = "dense_d_src",
@@ -146,17 +146,9 @@ ValueId dense(Graph& graph, const std::string& name, ValueId src, ValueId weight
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
 constexpr int kOperands = 2;  // d_dst and src, before what is changed
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_dense_update(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
   const int tensors = kOperands + 2 * (1 + attrs.slots());
   node.want_inputs(tensors + attrs.rounded_copies, tensors + attrs.rounded_copies);
@@ -176,7 +168,7 @@ std::vector<TensorType> infer(const NodeView& node) {
 }
 
 // Parameters and slots are read and written.
-Cost cost(const NodeView& node) {
+Cost cost_dense_update(const NodeView& node) {
   std::int64_t bytes = 0;
   for (int i = 0; i < node.inputs(); ++i) bytes += node.input(i).type.bytes();
   for (int i = kOperands; i < node.inputs() - node.attrs<UpdateAttrs>().rounded_copies; ++i)
@@ -194,12 +186,12 @@ std::vector<int> mutates(const NodeView& node) {
   return changed;
 }
 
-std::string describe(const NodeView& node) {
+std::string describe_dense_update(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
   return fmt::format("{}{}", name(attrs.rule), attrs.ema_decay > 0 ? ", shadow weights" : "");
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_dense_update() {
   const auto problem = [](Shape src_shape, std::int64_t outputs, UpdateAttrs attrs) {
     return [=](Graph& graph, DType dtype) {
       Shape weight_shape = src_shape;
@@ -233,11 +225,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef dense_update_op{.name = "dense_update",
-                                   .infer = infer,
-                                   .cost = cost,
-                                   .cases = cases,
+                                   .infer = infer_dense_update,
+                                   .cost = cost_dense_update,
+                                   .cases = cases_dense_update,
                                    .mutates = mutates,
-                                   .describe = describe,
+                                   .describe = describe_dense_update,
                                    .lowering = graph::Lowering::mixed,
                                    .category = graph::Category::gemm};
 

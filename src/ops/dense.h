@@ -24,8 +24,8 @@ extern const graph::OpDef dense_d_weight_op;  // (d_dst, src) -> d_weight [, d_b
 graph::ValueId dense(graph::Graph& graph, const std::string& name, graph::ValueId src, graph::ValueId weight,
                      graph::ValueId bias, const DenseAttrs& attrs = {});
 
-// Dense layers of one width, each on the output of the one before, as one node: where they are small, what
-// they cost is to start each. Made by the planner of dense nodes and their gradients.
+// Dense layers of one width, each on the output of the one before, as one node: where they are small, their
+// cost is the start of each kernel. The planner makes it of dense nodes and their gradients.
 struct DenseChainAttrs {
   ActivationAttrs activation{Activation::relu};  // of every layer
   bool all_outputs = true;                       // false: nobody wants more than the last
@@ -45,13 +45,13 @@ extern const graph::OpDef dense_chain_d_src_op;
 // d_sum of all layers, src, dst of all but the last -> d_weight and d_bias of each layer
 extern const graph::OpDef dense_chain_d_weight_op;
 
-// How many layers a dense_chain node has.
+// Returns the number of layers of a dense_chain node.
 int chain_layers(const graph::NodeView& node);
 
-// The update of a dense layer, with the gradients that it takes made on the way: nobody else reads them. Made
-// by the planner of dense_d_weight and a part of update; its attributes are UpdateAttrs.
-// d_dst (N, O), src (N, ...), weight (O, ...), bias (O), slot 0 of both, slot 1 of both, ... [, copy of
-// weight] -> nothing; changes parameters, slots and copy.
+// The update of a dense layer, which computes the gradients itself, because no other node reads them. The
+// planner makes it of dense_d_weight and a part of update; its attributes are UpdateAttrs. d_dst (N, O), src
+// (N, ...), weight (O, ...), bias (O), slot 0 of both, slot 1 of both, ... [, copy of weight] -> nothing;
+// changes parameters, slots and copy.
 extern const graph::OpDef dense_update_op;
 
 }  // namespace trainyard::ops

@@ -34,7 +34,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return std::vector<TensorType>(static_cast<std::size_t>(all ? chain_layers(node) : 1), {src, node.dtype()});
 }
 
-// Of `layers` products of (N, W) with (W, W).
+// Returns the flops of `layers` products of (N, W) with (W, W).
 std::int64_t product_flops(const Shape& src, std::int64_t layers) {
   return 2 * src[0] * src[1] * src[1] * layers;
 }

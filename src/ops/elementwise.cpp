@@ -15,14 +15,14 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_activation(const NodeView& node) {
   node.want_inputs(1, 1);
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 1); }
+Cost cost_activation(const NodeView& node) { return elementwise_cost(node, 1); }
 
-void gradient(GradientContext& context) {
+void gradient_activation(GradientContext& context) {
   context.set(0, activation_grad(context.graph(), context.name("/d_src"), context.d_output(0),
                                  context.output(0), context.node().attrs<ActivationAttrs>()));
 }
@@ -30,14 +30,14 @@ void gradient(GradientContext& context) {
 std::vector<TensorType> infer_grad(const NodeView& node) {
   node.want_inputs(2, 2);
   if (!(node.input(0).type == node.input(1).type))
-    node.refuse("gradient is {}, output is {}", node.input(0).type.to_string(),
+    node.refuse("gradient_activation is {}, output is {}", node.input(0).type.to_string(),
                 node.input(1).type.to_string());
   return {node.input(0).type};
 }
 
-std::string describe(const NodeView& node) { return name(node.attrs<ActivationAttrs>().kind); }
+std::string describe_activation(const NodeView& node) { return name(node.attrs<ActivationAttrs>().kind); }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_activation() {
   std::vector<Case> all;
   for (const Activation kind :
        {Activation::relu, Activation::relu6, Activation::leaky_relu, Activation::sigmoid, Activation::tanh}) {
@@ -73,13 +73,13 @@ const char* name(Activation kind) {
 }
 
 const graph::OpDef activation_op{.name = "activation",
-                                 .infer = infer,
-                                 .cost = cost,
-                                 .gradient = gradient,
-                                 .cases = cases,
-                                 .describe = describe};
+                                 .infer = infer_activation,
+                                 .cost = cost_activation,
+                                 .gradient = gradient_activation,
+                                 .cases = cases_activation,
+                                 .describe = describe_activation};
 const graph::OpDef activation_grad_op{
-    .name = "activation_grad", .infer = infer_grad, .cost = cost, .describe = describe};
+    .name = "activation_grad", .infer = infer_grad, .cost = cost_activation, .describe = describe_activation};
 
 ValueId activation(Graph& graph, const std::string& name, ValueId src, ActivationAttrs attrs) {
   return graph.add(activation_op, name, {src}, attrs);
@@ -96,16 +96,7 @@ std::string fused_text(Activation kind) {
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_add(const NodeView& node) {
   const int masks = node.attrs<AddAttrs>().mask_by_last ? 1 : 0;
   if (node.inputs() < 1 + masks) node.refuse("got {} inputs, wants at least {}", node.inputs(), 1 + masks);
   for (int i = 1; i < node.inputs(); ++i)
@@ -115,9 +106,9 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, node.inputs() - 1); }
+Cost cost_add(const NodeView& node) { return elementwise_cost(node, node.inputs() - 1); }
 
-void gradient(GradientContext& context) {
+void gradient_add(GradientContext& context) {
   const auto& attrs = context.node().attrs<AddAttrs>();
   TRAINYARD_CHECK(!attrs.mask_by_last);
   ValueId d_dst = context.d_output(0);
@@ -127,12 +118,12 @@ void gradient(GradientContext& context) {
   for (std::size_t i = 0; i < context.node().inputs.size(); ++i) context.set(static_cast<int>(i), d_dst);
 }
 
-std::string describe(const NodeView& node) {
+std::string describe_add(const NodeView& node) {
   const auto& attrs = node.attrs<AddAttrs>();
   return (attrs.mask_by_last ? "relu mask" : "") + fused_text(attrs.activation.kind);
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_add() {
   const auto problem = [](int terms, Shape shape, Activation activation) {
     return [=](Graph& graph, DType dtype) {
       std::vector<ValueId> inputs;
@@ -145,7 +136,7 @@ std::vector<Case> cases() {
           {"two_relu", problem(2, {2, 16, 3, 3}, Activation::relu)},
           {"three_odd", problem(3, {2, 5, 3, 3}, Activation::none)},
           {"two_scalars", problem(2, {}, Activation::none)},
-          // The same value twice: its gradient is summed, and the mask of the ReLU joins that sum.
+          // The same value twice: its gradient_add is summed, and the mask of the ReLU joins that sum.
           {"relu_used_twice", [](Graph& graph, DType dtype) {
              const ValueId x = graph.add_input("x", {{2, 16, 4, 4}, dtype}, Initializer::normal(1));
              const ValueId r = relu(graph, "r", x);
@@ -156,8 +147,12 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef add_op{
-    .name = "add", .infer = infer, .cost = cost, .gradient = gradient, .cases = cases, .describe = describe};
+const graph::OpDef add_op{.name = "add",
+                          .infer = infer_add,
+                          .cost = cost_add,
+                          .gradient = gradient_add,
+                          .cases = cases_add,
+                          .describe = describe_add};
 
 ValueId add(Graph& graph, const std::string& name, std::vector<ValueId> terms) {
   return graph.add(add_op, name, std::move(terms), AddAttrs{});
@@ -165,16 +160,7 @@ ValueId add(Graph& graph, const std::string& name, std::vector<ValueId> terms) {
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_multiply(const NodeView& node) {
   node.want_inputs(2, 2);
   if (!(node.input(0).type == node.input(1).type))
     node.refuse("inputs are {} and {}, want equal shapes", node.input(0).type.to_string(),
@@ -182,16 +168,16 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 1); }
+Cost cost_multiply(const NodeView& node) { return elementwise_cost(node, 1); }
 
-void gradient(GradientContext& context) {
+void gradient_multiply(GradientContext& context) {
   for (int i = 0; i < 2; ++i)
     if (context.needs(i))
       context.set(i, multiply(context.graph(), context.name(i == 0 ? "/d_a" : "/d_b"), context.d_output(0),
                               context.input(1 - i)));
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_multiply() {
   const auto problem = [](Shape shape) {
     return [=](Graph& graph, DType dtype) {
       const ValueId a = graph.add_input("a", {shape, dtype}, Initializer::normal(1));
@@ -204,8 +190,11 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const graph::OpDef multiply_op{
-    .name = "multiply", .infer = infer, .cost = cost, .gradient = gradient, .cases = cases};
+const graph::OpDef multiply_op{.name = "multiply",
+                               .infer = infer_multiply,
+                               .cost = cost_multiply,
+                               .gradient = gradient_multiply,
+                               .cases = cases_multiply};
 
 ValueId multiply(Graph& graph, const std::string& name, ValueId a, ValueId b) {
   return graph.add(multiply_op, name, {a, b});
@@ -213,30 +202,23 @@ ValueId multiply(Graph& graph, const std::string& name, ValueId a, ValueId b) {
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_scale(const NodeView& node) {
   node.want_inputs(1, 1);
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 1); }
+Cost cost_scale(const NodeView& node) { return elementwise_cost(node, 1); }
 
-void gradient(GradientContext& context) {
+void gradient_scale(GradientContext& context) {
   context.set(0, scale(context.graph(), context.name("/d_src"), context.d_output(0),
                        context.node().attrs<ScaleAttrs>().factor));
 }
 
-std::string describe(const NodeView& node) { return fmt::format("{}", node.attrs<ScaleAttrs>().factor); }
+std::string describe_scale(const NodeView& node) {
+  return fmt::format("{}", node.attrs<ScaleAttrs>().factor);
+}
 
-std::vector<Case> cases() {
+std::vector<Case> cases_scale() {
   return {{"image", [](Graph& graph, DType dtype) {
              const ValueId x = graph.add_input("x", {{2, 16, 3, 3}, dtype}, Initializer::normal(1));
              graph.mark_output(scale(graph, "y", x, 0.17));
@@ -246,11 +228,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef scale_op{.name = "scale",
-                            .infer = infer,
-                            .cost = cost,
-                            .gradient = gradient,
-                            .cases = cases,
-                            .describe = describe};
+                            .infer = infer_scale,
+                            .cost = cost_scale,
+                            .gradient = gradient_scale,
+                            .cases = cases_scale,
+                            .describe = describe_scale};
 
 ValueId scale(Graph& graph, const std::string& name, ValueId src, double factor) {
   return graph.add(scale_op, name, {src}, ScaleAttrs{factor});
@@ -258,32 +240,25 @@ ValueId scale(Graph& graph, const std::string& name, ValueId src, double factor)
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_dropout(const NodeView& node) {
   node.want_inputs(1, 1);
   const double rate = node.attrs<DropoutAttrs>().rate;
   if (!(rate >= 0 && rate < 1)) node.refuse("rate {} is not in [0, 1)", rate);
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 1); }
+Cost cost_dropout(const NodeView& node) { return elementwise_cost(node, 1); }
 
-void gradient(GradientContext& context) {
+void gradient_dropout(GradientContext& context) {
   context.set(0, context.graph().add(dropout_op, context.name("/d_src"), {context.d_output(0)},
                                      context.node().attributes));
 }
 
-std::string describe(const NodeView& node) { return fmt::format("rate {}", node.attrs<DropoutAttrs>().rate); }
+std::string describe_dropout(const NodeView& node) {
+  return fmt::format("rate {}", node.attrs<DropoutAttrs>().rate);
+}
 
-std::vector<Case> cases() {
+std::vector<Case> cases_dropout() {
   const auto problem = [](Shape shape, double rate) {
     return [=](Graph& graph, DType dtype) {
       const ValueId x = graph.add_input("x", {shape, dtype}, Initializer::normal(1));
@@ -296,11 +271,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef dropout_op{.name = "dropout",
-                              .infer = infer,
-                              .cost = cost,
-                              .gradient = gradient,
-                              .cases = cases,
-                              .describe = describe};
+                              .infer = infer_dropout,
+                              .cost = cost_dropout,
+                              .gradient = gradient_dropout,
+                              .cases = cases_dropout,
+                              .describe = describe_dropout};
 
 ValueId dropout(Graph& graph, const std::string& name, ValueId src, double rate) {
   return graph.add(dropout_op, name, {src}, DropoutAttrs{rate, stream_of(name.c_str())});

@@ -14,7 +14,7 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-// Of the inputs from `src` on: src, then segments, rounds, offsets, neighbours.
+// These offsets count from the input `src`, which segments, rounds, offsets and neighbours follow.
 constexpr int kSegments = 1, kRounds = 2, kOffsets = 3, kNeighbours = 4, kWeight = 5;
 
 struct Sizes {
@@ -83,7 +83,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return types;
 }
 
-// Of the whole capacity: what a batch really has is not known before it comes.
+// The count covers the whole capacity, because the contents of a batch are not known before it arrives.
 std::int64_t product_flops(const Sizes& sizes, const GatedGraphConvAttrs& attrs) {
   const std::int64_t gates = 3 * sizes.hidden * (sizes.inputs + sizes.hidden);
   const std::int64_t layers = sizes.hidden * (sizes.inputs + (attrs.layers - 1) * sizes.hidden);
@@ -181,7 +181,7 @@ CaseGraphs make_graphs(const Problem& problem) {
     for (std::int64_t i = 0; i < count; ++i) {
       if (i > 0) made.neighbours.push_back(static_cast<double>(first + i - 1));
       if (i + 1 < count) made.neighbours.push_back(static_cast<double>(first + i + 1));
-      // One way only, so that the matrix is not symmetric.
+      // Edges run one way only, so that the matrix is not symmetric.
       if (i % 3 == 2) made.neighbours.push_back(static_cast<double>(first + i / 2));
       made.offsets.push_back(static_cast<double>(made.neighbours.size()));
     }

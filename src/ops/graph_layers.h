@@ -6,7 +6,7 @@
 
 namespace trainyard::ops {
 
-// What a node takes from its neighbours, with A the matrix of edges and D its row sums plus one:
+// The sum that a node takes over its neighbours, with A the matrix of edges and D its row sums plus one:
 //   normalised  D^-1/2 (A + I) D^-1/2 s, the convolution of Kipf and Welling
 //   summed      (A + I) s, that of the graph isomorphism network with epsilon 0
 enum class Neighbours : std::uint8_t { normalised, summed };

@@ -15,20 +15,20 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_softmax(const NodeView& node) {
   node.want_inputs(1, 2);
   node.want_rank(0, 2);
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 4); }
+Cost cost_softmax(const NodeView& node) { return elementwise_cost(node, 4); }
 
-void gradient(GradientContext& context) {
+void gradient_softmax(GradientContext& context) {
   context.set(0, context.graph().add(softmax_grad_op, context.name("/d_src"),
                                      {context.d_output(0), context.output(0)}));
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_softmax() {
   const auto problem = [](Shape shape) {
     return [=](Graph& graph, DType dtype) {
       const ValueId x = graph.add_input("x", {shape, dtype}, Initializer::normal(3));
@@ -41,28 +41,19 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef softmax_op{.name = "softmax",
-                              .infer = infer,
-                              .cost = cost,
-                              .gradient = gradient,
-                              .cases = cases,
+                              .infer = infer_softmax,
+                              .cost = cost_softmax,
+                              .gradient = gradient_softmax,
+                              .cases = cases_softmax,
                               .lowering = graph::Lowering::exact};
 const graph::OpDef softmax_grad_op{
-    .name = "softmax_grad", .infer = infer, .cost = cost, .lowering = graph::Lowering::exact};
+    .name = "softmax_grad", .infer = infer_softmax, .cost = cost_softmax, .lowering = graph::Lowering::exact};
 
 ValueId softmax(Graph& graph, const std::string& name, ValueId src) {
   return graph.add(softmax_op, name, {src});
 }
 
 namespace {
-
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
 
 void check_labels(const NodeView& node, int labels, const Shape& logits) {
   const auto& type = node.input(labels).type;
@@ -73,7 +64,7 @@ void check_labels(const NodeView& node, int labels, const Shape& logits) {
                 trainyard::name(sum_type(node.dtype())), logits.to_string());
 }
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_softmax_cross_entropy(const NodeView& node) {
   node.want_inputs(2, 2);
   node.want_rank(0, 2);
   check_labels(node, 1, node.input_shape(0));
@@ -85,31 +76,32 @@ std::vector<TensorType> infer(const NodeView& node) {
   return types;
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_softmax_cross_entropy(const NodeView& node) {
   return {.elementwise_flops = 6 * node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
 }
 
-void gradient(GradientContext& context) {
+void gradient_softmax_cross_entropy(GradientContext& context) {
   if (!context.needs(0) || context.d_output(0) == graph::kNone) return;
   context.set(0, context.graph().add(softmax_cross_entropy_grad_op, context.name("/d_logits"),
                                      {context.d_output(0), context.output(1), context.input(1)},
                                      context.node().attributes));
 }
 
-std::vector<TensorType> infer_grad(const NodeView& node) {
+std::vector<TensorType> infer_grad_softmax_cross_entropy(const NodeView& node) {
   node.want_inputs(3, 3);
   check_labels(node, 2, node.input_shape(1));
   const bool rounded = node.attrs<SoftmaxCrossEntropyAttrs>().d_logits_bf16;
   return {{node.input_shape(1), rounded ? DType::bf16 : node.dtype()}};
 }
 
-Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 2); }
+Cost cost_grad_softmax_cross_entropy(const NodeView& node) { return elementwise_cost(node, 2); }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_softmax_cross_entropy() {
   const auto problem = [](Shape shape, bool one_hot, double smoothing) {
     return [=](Graph& graph, DType dtype) {
       const ValueId logits = graph.add_input("logits", {shape, dtype}, Initializer::normal(2));
-      // Soft labels stand for one-hot ones: a parameterless role, so the gradient check leaves them alone.
+      // Soft labels stand for one-hot ones: a parameterless role, so the gradient_softmax_cross_entropy check
+      // leaves them alone.
       const ValueId labels = one_hot
                                  ? graph.add_state("labels", {shape, dtype}, graph::Role::statistic,
                                                    Initializer::constant(1.0 / static_cast<double>(shape[1])))
@@ -127,15 +119,15 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef softmax_cross_entropy_op{.name = "softmax_cross_entropy",
-                                            .infer = infer,
-                                            .cost = cost,
-                                            .gradient = gradient,
-                                            .cases = cases,
+                                            .infer = infer_softmax_cross_entropy,
+                                            .cost = cost_softmax_cross_entropy,
+                                            .gradient = gradient_softmax_cross_entropy,
+                                            .cases = cases_softmax_cross_entropy,
                                             .lowering = graph::Lowering::mixed,
                                             .category = graph::Category::loss};
 const graph::OpDef softmax_cross_entropy_grad_op{.name = "softmax_cross_entropy_grad",
-                                                 .infer = infer_grad,
-                                                 .cost = cost_grad,
+                                                 .infer = infer_grad_softmax_cross_entropy,
+                                                 .cost = cost_grad_softmax_cross_entropy,
                                                  .lowering = graph::Lowering::mixed,
                                                  .category = graph::Category::loss};
 
@@ -146,15 +138,6 @@ LossAndProbabilities softmax_cross_entropy(Graph& graph, const std::string& name
 }
 
 namespace {
-
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
 
 // `logits`: the input of their shape; labels and lengths follow it.
 void check_inputs(const NodeView& node, int logits) {
@@ -172,33 +155,33 @@ void check_inputs(const NodeView& node, int logits) {
     node.refuse("lengths are {}, wants {}", node.input_shape(logits + 2).to_string(), labels[1]);
 }
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_sequence_cross_entropy(const NodeView& node) {
   node.want_inputs(3, 3);
   check_inputs(node, 0);
   const DType sums = sum_type(node.dtype());
   return {{{}, sums}, {node.input_shape(0), sums}};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_sequence_cross_entropy(const NodeView& node) {
   return {.elementwise_flops = 6 * node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
 }
 
-void gradient(GradientContext& context) {
+void gradient_sequence_cross_entropy(GradientContext& context) {
   if (!context.needs(0) || context.d_output(0) == graph::kNone) return;
   context.set(
       0, context.graph().add(sequence_cross_entropy_grad_op, context.name("/d_logits"),
                              {context.d_output(0), context.output(1), context.input(1), context.input(2)}));
 }
 
-std::vector<TensorType> infer_grad(const NodeView& node) {
+std::vector<TensorType> infer_grad_sequence_cross_entropy(const NodeView& node) {
   node.want_inputs(4, 4);
   check_inputs(node, 1);
   return {{node.input_shape(1), node.dtype()}};
 }
 
-Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 2); }
+Cost cost_grad_sequence_cross_entropy(const NodeView& node) { return elementwise_cost(node, 2); }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_sequence_cross_entropy() {
   const auto problem = [](Shape shape, std::int64_t least_length, bool rows = false) {
     return [=](Graph& graph, DType dtype) {
       const std::int64_t steps = shape[0], batch = shape[1];
@@ -220,15 +203,15 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef sequence_cross_entropy_op{.name = "sequence_cross_entropy",
-                                             .infer = infer,
-                                             .cost = cost,
-                                             .gradient = gradient,
-                                             .cases = cases,
+                                             .infer = infer_sequence_cross_entropy,
+                                             .cost = cost_sequence_cross_entropy,
+                                             .gradient = gradient_sequence_cross_entropy,
+                                             .cases = cases_sequence_cross_entropy,
                                              .lowering = graph::Lowering::mixed,
                                              .category = graph::Category::loss};
 const graph::OpDef sequence_cross_entropy_grad_op{.name = "sequence_cross_entropy_grad",
-                                                  .infer = infer_grad,
-                                                  .cost = cost_grad,
+                                                  .infer = infer_grad_sequence_cross_entropy,
+                                                  .cost = cost_grad_sequence_cross_entropy,
                                                   .lowering = graph::Lowering::mixed,
                                                   .category = graph::Category::loss};
 
@@ -240,15 +223,7 @@ LossAndProbabilities sequence_cross_entropy(Graph& graph, const std::string& nam
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_classify(const NodeView& node) {
   node.want_inputs(4, 4);
   node.want_rank(0, 2);
   node.want_rank(1, 2);
@@ -269,7 +244,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return types;
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_classify(const NodeView& node) {
   return {.flops = 4 * node.input_shape(0)[0] * node.input_shape(1).elements(),
           .elementwise_flops = 7 * node.output_shape(0).elements(),
           .bytes_moved = bytes_touched(node)};
@@ -281,7 +256,7 @@ std::string describe(const NodeView& node) {
   return before + (attrs.mask_scale != 0 ? "back through a relu" : "");
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_classify() {
   struct Problem {
     const char* name;
     Shape src;
@@ -316,9 +291,9 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef classify_op{.name = "classify",
-                               .infer = infer,
-                               .cost = cost,
-                               .cases = cases,
+                               .infer = infer_classify,
+                               .cost = cost_classify,
+                               .cases = cases_classify,
                                .describe = describe,
                                .lowering = graph::Lowering::computes,
                                .category = graph::Category::gemm};

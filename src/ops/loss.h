@@ -43,10 +43,11 @@ LossAndProbabilities sequence_cross_entropy(graph::Graph& graph, const std::stri
 
 struct ClassifyAttrs {
   double label_smoothing = 0;
-  // Not 0: d_src also passes back through a ReLU, and a dropout behind it, that made src; this is the scale
-  // of the dropout, or 1.
+  // If not 0, d_src also passes back through a ReLU, and a dropout behind it, that made src; the value is the
+  // scale of the dropout, or 1.
   double mask_scale = 0;
-  // A rate of 0: none. Else src goes through it first, and a sixth output is what comes out (N, C).
+  // A rate of 0 means no dropout. Otherwise src passes through the dropout first, and a sixth output holds
+  // its result (N, C).
   DropoutAttrs dropout{.rate = 0};
 };
 

@@ -13,7 +13,7 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_batch_norm(const NodeView& node) {
   const bool residual = node.attrs<BatchNormAttrs>().residual;
   node.want_inputs(residual ? 6 : 5, residual ? 6 : 5);
   const Shape& src = node.input_shape(0);
@@ -31,7 +31,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {node.input(0).type, sums, sums};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_batch_norm(const NodeView& node) {
   return elementwise_cost(node, node.attrs<BatchNormAttrs>().training ? 7 : 2);
 }
 
@@ -39,12 +39,13 @@ std::vector<int> mutates(const NodeView& node) {
   return node.attrs<BatchNormAttrs>().training ? std::vector<int>{3, 4} : std::vector<int>{};
 }
 
-void gradient(GradientContext& context) {
+void gradient_batch_norm(GradientContext& context) {
   Graph& graph = context.graph();
   const auto& attrs = context.node().attrs<BatchNormAttrs>();
   TRAINYARD_CHECK(!attrs.residual);  // gradients are added before nodes are fused
   if (!attrs.training)
-    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient in inference mode", context.node().name);
+    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient_batch_norm in inference mode",
+         context.node().name);
   ValueId d_dst = context.d_output(0);
   if (attrs.activation.kind != Activation::none)
     d_dst = activation_grad(graph, context.name("/d_activation"), d_dst, context.output(0), attrs.activation);
@@ -56,7 +57,7 @@ void gradient(GradientContext& context) {
     if (context.needs(i)) context.set(i, made[static_cast<std::size_t>(i)]);
 }
 
-std::vector<TensorType> infer_grad(const NodeView& node) {
+std::vector<TensorType> infer_grad_batch_norm(const NodeView& node) {
   const auto& attrs = node.attrs<BatchNormGradAttrs>();
   const int inputs = attrs.mask_by_dst || attrs.mask_by_beta ? 6 : 5;
   node.want_inputs(inputs, inputs);
@@ -64,9 +65,9 @@ std::vector<TensorType> infer_grad(const NodeView& node) {
   return {node.input(1).type, channels, channels};
 }
 
-Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 11); }
+Cost cost_grad_batch_norm(const NodeView& node) { return elementwise_cost(node, 11); }
 
-std::string describe(const NodeView& node) {
+std::string describe_batch_norm(const NodeView& node) {
   const auto& attrs = node.attrs<BatchNormAttrs>();
   return std::string(attrs.training ? "training" : "inference") + (attrs.residual ? " + residual" : "") +
          fused_text(attrs.activation.kind);
@@ -77,7 +78,7 @@ std::string describe_grad(const NodeView& node) {
   return attrs.mask_by_dst ? "relu mask" : attrs.mask_by_beta ? "relu mask by beta" : "";
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_batch_norm() {
   struct Problem {
     const char* name;
     Shape src;
@@ -109,7 +110,7 @@ std::vector<Case> cases() {
            graph.mark_output(batch_norm(graph, "y", inputs,
                                         {.training = problem.training, .activation = {problem.activation}}));
          }});
-  // What the fusion pass turns into a masked gradient.
+  // The fusion pass turns this case into a masked gradient_batch_norm.
   all.push_back(
       {"norm_then_relu", [](Graph& graph, DType dtype) {
          const TensorType channels{{16}, dtype};
@@ -128,17 +129,17 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef batch_norm_op{.name = "batch_norm",
-                                 .infer = infer,
-                                 .cost = cost,
-                                 .gradient = gradient,
-                                 .cases = cases,
+                                 .infer = infer_batch_norm,
+                                 .cost = cost_batch_norm,
+                                 .gradient = gradient_batch_norm,
+                                 .cases = cases_batch_norm,
                                  .mutates = mutates,
-                                 .describe = describe,
+                                 .describe = describe_batch_norm,
                                  .lowering = graph::Lowering::mixed,
                                  .category = graph::Category::norm};
 const graph::OpDef batch_norm_grad_op{.name = "batch_norm_grad",
-                                      .infer = infer_grad,
-                                      .cost = cost_grad,
+                                      .infer = infer_grad_batch_norm,
+                                      .cost = cost_grad_batch_norm,
                                       .describe = describe_grad,
                                       .lowering = graph::Lowering::mixed,
                                       .category = graph::Category::norm};
@@ -153,16 +154,7 @@ ValueId batch_norm(Graph& graph, const std::string& name, const BatchNormInputs&
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_local_response_norm(const NodeView& node) {
   node.want_inputs(1, 2);
   node.want_rank(0, 4);
   const auto& attrs = node.attrs<LocalResponseNormAttrs>();
@@ -170,21 +162,21 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {node.input(0).type};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_local_response_norm(const NodeView& node) {
   return elementwise_cost(node, 2 * node.attrs<LocalResponseNormAttrs>().window + 4);
 }
 
-void gradient(GradientContext& context) {
+void gradient_local_response_norm(GradientContext& context) {
   context.set(0, context.graph().add(local_response_norm_grad_op, context.name("/d_src"),
                                      {context.d_output(0), context.input(0)}, context.node().attributes));
 }
 
-std::string describe(const NodeView& node) {
+std::string describe_local_response_norm(const NodeView& node) {
   const auto& attrs = node.attrs<LocalResponseNormAttrs>();
   return fmt::format("window {} alpha {:.3g} beta {}", attrs.window, attrs.alpha, attrs.beta);
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_local_response_norm() {
   struct Problem {
     const char* name;
     Shape src;
@@ -209,16 +201,16 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef local_response_norm_op{.name = "local_response_norm",
-                                          .infer = infer,
-                                          .cost = cost,
-                                          .gradient = gradient,
-                                          .cases = cases,
-                                          .describe = describe,
+                                          .infer = infer_local_response_norm,
+                                          .cost = cost_local_response_norm,
+                                          .gradient = gradient_local_response_norm,
+                                          .cases = cases_local_response_norm,
+                                          .describe = describe_local_response_norm,
                                           .category = graph::Category::norm};
 const graph::OpDef local_response_norm_grad_op{.name = "local_response_norm_grad",
-                                               .infer = infer,
-                                               .cost = cost,
-                                               .describe = describe,
+                                               .infer = infer_local_response_norm,
+                                               .cost = cost_local_response_norm,
+                                               .describe = describe_local_response_norm,
                                                .category = graph::Category::norm};
 
 ValueId local_response_norm(Graph& graph, const std::string& name, ValueId src,
@@ -228,27 +220,18 @@ ValueId local_response_norm(Graph& graph, const std::string& name, ValueId src,
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_l2_penalty(const NodeView& node) {
   if (node.inputs() < 1) node.refuse("got no weights");
   return {{{}, node.dtype()}};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_l2_penalty(const NodeView& node) {
   std::int64_t elements = 0;
   for (int i = 0; i < node.inputs(); ++i) elements += node.input_shape(i).elements();
   return {.elementwise_flops = 2 * elements, .bytes_moved = bytes_touched(node)};
 }
 
-void gradient(GradientContext& context) {
+void gradient_l2_penalty(GradientContext& context) {
   for (std::size_t i = 0; i < context.node().inputs.size(); ++i)
     if (context.needs(static_cast<int>(i)))
       context.set(static_cast<int>(i), context.graph().add(l2_penalty_grad_op, context.name("/d_weight"),
@@ -256,18 +239,18 @@ void gradient(GradientContext& context) {
                                                            context.node().attributes));
 }
 
-std::vector<TensorType> infer_grad(const NodeView& node) {
+std::vector<TensorType> infer_grad_l2_penalty(const NodeView& node) {
   node.want_inputs(2, 2);
   return {node.input(1).type};
 }
 
-Cost cost_grad(const NodeView& node) { return elementwise_cost(node, 1); }
+Cost cost_grad_l2_penalty(const NodeView& node) { return elementwise_cost(node, 1); }
 
-std::string describe(const NodeView& node) {
+std::string describe_l2_penalty(const NodeView& node) {
   return fmt::format("{}", node.attrs<L2PenaltyAttrs>().coefficient);
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_l2_penalty() {
   return {{"two_weights", [](Graph& graph, DType dtype) {
              const ValueId a = graph.add_parameter("a", {{12, 7}, dtype}, Initializer::normal(1));
              const ValueId b = graph.add_parameter("b", {{4, 3, 3, 3}, dtype}, Initializer::normal(1));
@@ -278,17 +261,17 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef l2_penalty_op{.name = "l2_penalty",
-                                 .infer = infer,
-                                 .cost = cost,
-                                 .gradient = gradient,
-                                 .cases = cases,
-                                 .describe = describe,
+                                 .infer = infer_l2_penalty,
+                                 .cost = cost_l2_penalty,
+                                 .gradient = gradient_l2_penalty,
+                                 .cases = cases_l2_penalty,
+                                 .describe = describe_l2_penalty,
                                  .lowering = graph::Lowering::exact,
                                  .category = graph::Category::loss};
 const graph::OpDef l2_penalty_grad_op{.name = "l2_penalty_grad",
-                                      .infer = infer_grad,
-                                      .cost = cost_grad,
-                                      .describe = describe,
+                                      .infer = infer_grad_l2_penalty,
+                                      .cost = cost_grad_l2_penalty,
+                                      .describe = describe_l2_penalty,
                                       .lowering = graph::Lowering::exact,
                                       .category = graph::Category::loss};
 

@@ -13,7 +13,7 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_max_pool(const NodeView& node) {
   node.want_inputs(1, 1);
   node.want_rank(0, 4);
   const Window2d& window = node.attrs<MaxPoolAttrs>().window;
@@ -24,33 +24,35 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{dst, node.dtype()}, {dst, DType::u8}};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, node.attrs<MaxPoolAttrs>().window.area()); }
+Cost cost_max_pool(const NodeView& node) {
+  return elementwise_cost(node, node.attrs<MaxPoolAttrs>().window.area());
+}
 
-void gradient(GradientContext& context) {
+void gradient_max_pool(GradientContext& context) {
   const auto& attrs = context.node().attrs<MaxPoolAttrs>();
   context.set(0, context.graph().add(
                      max_pool_d_src_op, context.name("/d_src"), {context.d_output(0), context.output(1)},
                      MaxPoolGradAttrs{attrs.window, context.graph().shape(context.input(0)), false}));
 }
 
-std::vector<TensorType> infer_grad(const NodeView& node) {
+std::vector<TensorType> infer_grad_max_pool(const NodeView& node) {
   const auto& attrs = node.attrs<MaxPoolGradAttrs>();
   node.want_inputs(attrs.mask_by_dst ? 3 : 2, attrs.mask_by_dst ? 3 : 2);
   return {{attrs.src_shape, node.dtype()}};
 }
 
-Cost cost_grad(const NodeView& node) {
+Cost cost_grad_max_pool(const NodeView& node) {
   return {.elementwise_flops = node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
 }
 
-std::string describe(const NodeView& node) { return node.attrs<MaxPoolAttrs>().window.to_string(); }
+std::string describe_max_pool(const NodeView& node) { return node.attrs<MaxPoolAttrs>().window.to_string(); }
 
-std::string describe_grad(const NodeView& node) {
+std::string describe_grad_max_pool(const NodeView& node) {
   const auto& attrs = node.attrs<MaxPoolGradAttrs>();
   return attrs.window.to_string() + (attrs.mask_by_dst ? " + relu mask" : "");
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_max_pool() {
   struct Problem {
     const char* name;
     Shape src;
@@ -71,7 +73,7 @@ std::vector<Case> cases() {
                      const ValueId src = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
                      graph.mark_output(max_pool(graph, "y", src, problem.window));
                    }});
-  // What the fusion pass turns into a masked gradient.
+  // The fusion pass turns this case into a masked gradient_max_pool.
   all.push_back({"relu_then_pool", [](Graph& graph, DType dtype) {
                    const ValueId src = graph.add_input("src", {{2, 16, 6, 6}, dtype}, Initializer::normal(1));
                    graph.mark_output(max_pool(graph, "y", relu(graph, "r", src), square_window(2, 2)));
@@ -82,16 +84,16 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef max_pool_op{.name = "max_pool",
-                               .infer = infer,
-                               .cost = cost,
-                               .gradient = gradient,
-                               .cases = cases,
-                               .describe = describe,
+                               .infer = infer_max_pool,
+                               .cost = cost_max_pool,
+                               .gradient = gradient_max_pool,
+                               .cases = cases_max_pool,
+                               .describe = describe_max_pool,
                                .category = graph::Category::pool};
 const graph::OpDef max_pool_d_src_op{.name = "max_pool_d_src",
-                                     .infer = infer_grad,
-                                     .cost = cost_grad,
-                                     .describe = describe_grad,
+                                     .infer = infer_grad_max_pool,
+                                     .cost = cost_grad_max_pool,
+                                     .describe = describe_grad_max_pool,
                                      .lowering = graph::Lowering::mixed,
                                      .category = graph::Category::pool};
 
@@ -101,16 +103,7 @@ ValueId max_pool(Graph& graph, const std::string& name, ValueId src, const Windo
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_average_pool(const NodeView& node) {
   node.want_inputs(1, 1);
   node.want_rank(0, 4);
   const Window2d& window = node.attrs<AveragePoolAttrs>().window;
@@ -119,34 +112,36 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{{src[0], src[1], window.output_h(src[2]), window.output_w(src[3])}, node.dtype()}};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_average_pool(const NodeView& node) {
   return elementwise_cost(node, node.attrs<AveragePoolAttrs>().window.area());
 }
 
-void gradient(GradientContext& context) {
+void gradient_average_pool(GradientContext& context) {
   context.set(0, context.graph().add(average_pool_d_src_op, context.name("/d_src"), {context.d_output(0)},
                                      AveragePoolGradAttrs{context.node().attrs<AveragePoolAttrs>(),
                                                           context.graph().shape(context.input(0))}));
 }
 
-std::vector<TensorType> infer_grad(const NodeView& node) {
+std::vector<TensorType> infer_grad_average_pool(const NodeView& node) {
   node.want_inputs(1, 1);
   return {{node.attrs<AveragePoolGradAttrs>().src_shape, node.dtype()}};
 }
 
-Cost cost_grad(const NodeView& node) {
+Cost cost_grad_average_pool(const NodeView& node) {
   return {.elementwise_flops =
               node.input_shape(0).elements() * node.attrs<AveragePoolGradAttrs>().pool.window.area(),
           .bytes_moved = bytes_touched(node)};
 }
 
-std::string describe(const NodeView& node) { return node.attrs<AveragePoolAttrs>().window.to_string(); }
+std::string describe_average_pool(const NodeView& node) {
+  return node.attrs<AveragePoolAttrs>().window.to_string();
+}
 
-std::string describe_grad(const NodeView& node) {
+std::string describe_grad_average_pool(const NodeView& node) {
   return node.attrs<AveragePoolGradAttrs>().pool.window.to_string();
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_average_pool() {
   struct Problem {
     const char* name;
     Shape src;
@@ -172,16 +167,16 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef average_pool_op{.name = "average_pool",
-                                   .infer = infer,
-                                   .cost = cost,
-                                   .gradient = gradient,
-                                   .cases = cases,
-                                   .describe = describe,
+                                   .infer = infer_average_pool,
+                                   .cost = cost_average_pool,
+                                   .gradient = gradient_average_pool,
+                                   .cases = cases_average_pool,
+                                   .describe = describe_average_pool,
                                    .category = graph::Category::pool};
 const graph::OpDef average_pool_d_src_op{.name = "average_pool_d_src",
-                                         .infer = infer_grad,
-                                         .cost = cost_grad,
-                                         .describe = describe_grad,
+                                         .infer = infer_grad_average_pool,
+                                         .cost = cost_grad_average_pool,
+                                         .describe = describe_grad_average_pool,
                                          .category = graph::Category::pool};
 
 ValueId average_pool(Graph& graph, const std::string& name, ValueId src, const AveragePoolAttrs& attrs) {

@@ -13,7 +13,7 @@ using graph::NodeView;
 using graph::TensorType;
 using graph::ValueId;
 
-// What is done to each number of dst beside matrix products.
+// Returns the elementwise operations for each number of dst, beside matrix products.
 std::int64_t elementwise_flops(Cell cell) {
   switch (cell) {
     case Cell::rnn:
@@ -31,7 +31,7 @@ bool keeps_gates(Cell cell) { return cell != Cell::rnn; }
 struct Sizes {
   std::int64_t steps, batch, inputs, hidden, gates;
 
-  // Of W x and U h over all steps; the first U h counts, though its h is zero.
+  // Counts the flops of W x and U h over all steps; the first U h counts, though its h is zero.
   std::int64_t flops() const { return 2 * steps * batch * gates * hidden * (inputs + hidden); }
 };
 
@@ -49,7 +49,7 @@ Sizes checked_sizes(const NodeView& node, int src, Cell cell) {
   return {x[0], x[1], x[2], hidden, gates};
 }
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_recurrent(const NodeView& node) {
   node.want_inputs(4, 4);
   const auto& attrs = node.attrs<RecurrentAttrs>();
   const Sizes sizes = checked_sizes(node, 0, attrs.cell);
@@ -60,17 +60,18 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {dst, {{sizes.steps, sizes.batch, sizes.gates * sizes.hidden}, node.dtype()}, dst};
 }
 
-Cost cost(const NodeView& node) {
+Cost cost_recurrent(const NodeView& node) {
   const Cell cell = node.attrs<RecurrentAttrs>().cell;
   return {.flops = checked_sizes(node, 0, cell).flops(),
           .elementwise_flops = elementwise_flops(cell) * node.output_shape(0).elements(),
           .bytes_moved = bytes_touched(node)};
 }
 
-void gradient(GradientContext& context) {
+void gradient_recurrent(GradientContext& context) {
   const auto& attrs = context.node().attrs<RecurrentAttrs>();
   if (!attrs.training)
-    fail(ErrorKind::unsupported, "recurrent '{}': no gradient in inference mode", context.node().name);
+    fail(ErrorKind::unsupported, "recurrent '{}': no gradient_recurrent in inference mode",
+         context.node().name);
   std::vector<ValueId> inputs{context.d_output(0), context.input(0), context.input(1), context.input(2),
                               context.output(0)};
   for (int saved = 1; saved < static_cast<int>(context.node().outputs.size()); ++saved) {
@@ -123,7 +124,7 @@ struct Problem {
   bool training = true;
 };
 
-// Two layers, so that the gradient of an input is that of a layer too.
+// Two layers, so that the gradient_recurrent of an input is that of a layer too.
 void build_stack(Graph& graph, DType dtype, const Problem& problem) {
   const std::int64_t hidden = problem.hidden, rows = gates_of(problem.cell) * hidden;
   ValueId x = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
@@ -139,7 +140,7 @@ void build_stack(Graph& graph, DType dtype, const Problem& problem) {
   graph.mark_output(x);
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_recurrent() {
   const Problem problems[] = {
       {"rnn", {4, 3, 5}, 6, Cell::rnn},
       {"rnn_one_step", {1, 4, 8}, 8, Cell::rnn},
@@ -166,10 +167,10 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef recurrent_op{.name = "recurrent",
-                                .infer = infer,
-                                .cost = cost,
-                                .gradient = gradient,
-                                .cases = cases,
+                                .infer = infer_recurrent,
+                                .cost = cost_recurrent,
+                                .gradient = gradient_recurrent,
+                                .cases = cases_recurrent,
                                 .describe = describe,
                                 .lowering = graph::Lowering::computes,
                                 .category = graph::Category::rnn};
@@ -209,21 +210,12 @@ ValueId recurrent(Graph& graph, const std::string& name, const RecurrentInputs& 
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
 void want_ids(const NodeView& node, int input) {
   if (node.input(input).type.dtype != DType::i32)
     node.refuse("ids are {}, wants i32", node.input(input).type.to_string());
 }
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_embedding(const NodeView& node) {
   node.want_inputs(2, 2);
   node.want_rank(0, 2);
   want_ids(node, 1);
@@ -233,12 +225,12 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{shape, node.dtype()}};
 }
 
-// Only the rows that are named are read.
-Cost cost(const NodeView& node) {
+// The kernel reads only the rows that ids name.
+Cost cost_embedding(const NodeView& node) {
   return {.bytes_moved = node.input(1).type.bytes() + 2 * node.output(0).type.bytes()};
 }
 
-void gradient(GradientContext& context) {
+void gradient_embedding(GradientContext& context) {
   if (!context.needs(0)) return;
   Graph& graph = context.graph();
   context.set(
@@ -251,7 +243,8 @@ std::vector<TensorType> infer_d_table(const NodeView& node) {
   want_ids(node, 1);
   const Shape &d_dst = node.input_shape(0), &ids = node.input_shape(1);
   if (d_dst.rank() != ids.rank() + 1)
-    node.refuse("gradient is {}, ids are {}: wants one dimension more", d_dst.to_string(), ids.to_string());
+    node.refuse("gradient_embedding is {}, ids are {}: wants one dimension more", d_dst.to_string(),
+                ids.to_string());
   return {{{node.attrs<EmbeddingGradAttrs>().vocabulary, d_dst[ids.rank()]}, node.dtype()}};
 }
 
@@ -259,7 +252,7 @@ Cost cost_d_table(const NodeView& node) {
   return {.elementwise_flops = node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_embedding() {
   const auto problem = [](Shape ids_shape, std::int64_t vocabulary, std::int64_t width) {
     return [=](Graph& graph, DType dtype) {
       const ValueId ids = graph.add_input("ids", {ids_shape, DType::i32},
@@ -279,10 +272,10 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef embedding_op{.name = "embedding",
-                                .infer = infer,
-                                .cost = cost,
-                                .gradient = gradient,
-                                .cases = cases,
+                                .infer = infer_embedding,
+                                .cost = cost_embedding,
+                                .gradient = gradient_embedding,
+                                .cases = cases_embedding,
                                 .lowering = graph::Lowering::computes,
                                 .category = graph::Category::copy};
 const graph::OpDef embedding_d_table_op{.name = "embedding_d_table",

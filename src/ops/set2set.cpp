@@ -55,7 +55,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return types;
 }
 
-// Of the whole capacity. W and U both take q, so their product with it is one.
+// The count covers the whole capacity. W and U both take q, so their product with it is one.
 Cost one_way(const NodeView& node, const Sizes& sizes, std::int64_t steps) {
   const auto [rows, hidden, graphs] = sizes;
   constexpr std::int64_t kGates = 4 * 3 + 5, kSoftmax = 4;

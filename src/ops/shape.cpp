@@ -15,7 +15,7 @@ using graph::ValueId;
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
 
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_cast(const NodeView& node) {
   const DType to = node.attrs<CastAttrs>().to;
   std::vector<TensorType> types;
   for (int i = 0; i < node.inputs(); ++i) {
@@ -28,14 +28,14 @@ std::vector<TensorType> infer(const NodeView& node) {
   return types;
 }
 
-Cost cost(const NodeView& node) { return {.bytes_moved = bytes_touched(node)}; }
+Cost cost_cast(const NodeView& node) { return {.bytes_moved = bytes_touched(node)}; }
 
-std::string describe(const NodeView& node) {
+std::string describe_cast(const NodeView& node) {
   return fmt::format("to {}", trainyard::name(node.attrs<CastAttrs>().to));
 }
 
-// In f64 a cast is a copy: what it rounds is not seen by a numeric gradient.
-std::vector<Case> cases() {
+// In f64 a cast is a copy, because a numeric gradient does not see the rounding.
+std::vector<Case> cases_cast() {
   return {{"round_trip", [](Graph& graph, DType dtype) {
              const ValueId image = graph.add_input("image", {{2, 5, 3, 4}, dtype}, Initializer::normal(1));
              const ValueId weight = graph.add_input("weight", {{7, 33}, dtype}, Initializer::normal(1));
@@ -48,10 +48,10 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef cast_op{.name = "cast",
-                           .infer = infer,
-                           .cost = cost,
-                           .cases = cases,
-                           .describe = describe,
+                           .infer = infer_cast,
+                           .cost = cost_cast,
+                           .cases = cases_cast,
+                           .describe = describe_cast,
                            .lowering = graph::Lowering::mixed,
                            .category = graph::Category::copy};
 
@@ -61,16 +61,7 @@ std::vector<ValueId> cast(Graph& graph, const std::string& name, std::vector<Val
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_concat(const NodeView& node) {
   if (node.inputs() < 1) node.refuse("got no inputs");
   const int axis = node.attrs<ConcatAttrs>().axis;
   Shape joined = node.input_shape(0);
@@ -86,9 +77,9 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{joined, node.dtype()}};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 0); }
+Cost cost_concat(const NodeView& node) { return elementwise_cost(node, 0); }
 
-void gradient(GradientContext& context) {
+void gradient_concat(GradientContext& context) {
   const int axis = context.node().attrs<ConcatAttrs>().axis;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < context.node().inputs.size(); ++i) {
@@ -102,9 +93,11 @@ void gradient(GradientContext& context) {
   }
 }
 
-std::string describe(const NodeView& node) { return fmt::format("axis {}", node.attrs<ConcatAttrs>().axis); }
+std::string describe_concat(const NodeView& node) {
+  return fmt::format("axis {}", node.attrs<ConcatAttrs>().axis);
+}
 
-std::vector<Case> cases() {
+std::vector<Case> cases_concat() {
   const auto problem = [](std::vector<std::int64_t> channels, Shape shape, int axis) {
     return [=](Graph& graph, DType dtype) {
       std::vector<ValueId> parts;
@@ -126,11 +119,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef concat_op{.name = "concat",
-                             .infer = infer,
-                             .cost = cost,
-                             .gradient = gradient,
-                             .cases = cases,
-                             .describe = describe,
+                             .infer = infer_concat,
+                             .cost = cost_concat,
+                             .gradient = gradient_concat,
+                             .cases = cases_concat,
+                             .describe = describe_concat,
                              .category = graph::Category::copy};
 
 ValueId concat(Graph& graph, const std::string& name, std::vector<ValueId> parts, int axis) {
@@ -139,23 +132,16 @@ ValueId concat(Graph& graph, const std::string& name, std::vector<ValueId> parts
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::Graph;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_fill(const NodeView& node) {
   node.want_inputs(0, 0);
   return {node.attrs<FillAttrs>().type};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 0); }
+Cost cost_fill(const NodeView& node) { return elementwise_cost(node, 0); }
 
-std::string describe(const NodeView& node) { return fmt::format("{}", node.attrs<FillAttrs>().value); }
+std::string describe_fill(const NodeView& node) { return fmt::format("{}", node.attrs<FillAttrs>().value); }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_fill() {
   return {{"matrix", [](Graph& graph, DType dtype) {
              graph.mark_output(fill(graph, "y", {{3, 4}, dtype}, 2.5));
            }}};
@@ -164,10 +150,10 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef fill_op{.name = "fill",
-                           .infer = infer,
-                           .cost = cost,
-                           .cases = cases,
-                           .describe = describe,
+                           .infer = infer_fill,
+                           .cost = cost_fill,
+                           .cases = cases_fill,
+                           .describe = describe_fill,
                            .category = graph::Category::copy};
 
 ValueId fill(Graph& graph, const std::string& name, const TensorType& type, double value) {
@@ -176,16 +162,7 @@ ValueId fill(Graph& graph, const std::string& name, const TensorType& type, doub
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_pad(const NodeView& node) {
   node.want_inputs(1, 1);
   const auto& attrs = node.attrs<PadAttrs>();
   Shape padded = node.input_shape(0);
@@ -199,19 +176,19 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{padded, node.dtype()}};
 }
 
-Cost cost(const NodeView& node) { return elementwise_cost(node, 0); }
+Cost cost_pad(const NodeView& node) { return elementwise_cost(node, 0); }
 
-void gradient(GradientContext& context) {
+void gradient_pad(GradientContext& context) {
   context.set(0, slice(context.graph(), context.name("/d_src"), context.d_output(0),
                        context.node().attrs<PadAttrs>().before, context.graph().shape(context.input(0))));
 }
 
-std::string describe(const NodeView& node) {
+std::string describe_pad(const NodeView& node) {
   const auto& attrs = node.attrs<PadAttrs>();
   return fmt::format("before {} after {}", attrs.before.to_string(), attrs.after.to_string());
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_pad() {
   const auto problem = [](Shape src, Shape before, Shape after) {
     return [=](Graph& graph, DType dtype) {
       const ValueId x = graph.add_input("x", {src, dtype}, Initializer::normal(1));
@@ -226,11 +203,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef pad_op{.name = "pad",
-                          .infer = infer,
-                          .cost = cost,
-                          .gradient = gradient,
-                          .cases = cases,
-                          .describe = describe,
+                          .infer = infer_pad,
+                          .cost = cost_pad,
+                          .gradient = gradient_pad,
+                          .cases = cases_pad,
+                          .describe = describe_pad,
                           .category = graph::Category::copy};
 
 ValueId pad(Graph& graph, const std::string& name, ValueId src, const Shape& before, const Shape& after) {
@@ -239,16 +216,7 @@ ValueId pad(Graph& graph, const std::string& name, ValueId src, const Shape& bef
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_reshape(const NodeView& node) {
   node.want_inputs(1, 1);
   const Shape& shape = node.attrs<ReshapeAttrs>().shape;
   if (shape.elements() != node.input_shape(0).elements())
@@ -257,14 +225,14 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{shape, node.dtype()}};
 }
 
-Cost cost(const NodeView&) { return {}; }
+Cost cost_reshape(const NodeView&) { return {}; }
 
-void gradient(GradientContext& context) {
+void gradient_reshape(GradientContext& context) {
   context.set(0, reshape(context.graph(), context.name("/d_src"), context.d_output(0),
                          context.graph().shape(context.input(0))));
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_reshape() {
   return {{"flatten",
            [](Graph& graph, DType dtype) {
              const ValueId x = graph.add_input("x", {{2, 16, 3, 3}, dtype}, Initializer::normal(1));
@@ -279,10 +247,10 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef reshape_op{.name = "reshape",
-                              .infer = infer,
-                              .cost = cost,
-                              .gradient = gradient,
-                              .cases = cases,
+                              .infer = infer_reshape,
+                              .cost = cost_reshape,
+                              .gradient = gradient_reshape,
+                              .cases = cases_reshape,
                               .category = graph::Category::copy};
 
 ValueId reshape(Graph& graph, const std::string& name, ValueId src, const Shape& shape) {
@@ -296,16 +264,7 @@ ValueId flatten(Graph& graph, const std::string& name, ValueId src) {
 
 namespace {
 
-using graph::Case;
-using graph::Cost;
-using graph::GradientContext;
-using graph::Graph;
-using graph::Initializer;
-using graph::NodeView;
-using graph::TensorType;
-using graph::ValueId;
-
-std::vector<TensorType> infer(const NodeView& node) {
+std::vector<TensorType> infer_slice(const NodeView& node) {
   node.want_inputs(1, 1);
   const auto& attrs = node.attrs<SliceAttrs>();
   const Shape& src = node.input_shape(0);
@@ -318,9 +277,9 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {{attrs.size, node.dtype()}};
 }
 
-Cost cost(const NodeView& node) { return {.bytes_moved = 2 * node.output(0).type.bytes()}; }
+Cost cost_slice(const NodeView& node) { return {.bytes_moved = 2 * node.output(0).type.bytes()}; }
 
-void gradient(GradientContext& context) {
+void gradient_slice(GradientContext& context) {
   const auto& attrs = context.node().attrs<SliceAttrs>();
   const Shape src = context.graph().shape(context.input(0));
   Shape after = src;
@@ -329,11 +288,11 @@ void gradient(GradientContext& context) {
   context.set(0, pad(context.graph(), context.name("/d_src"), context.d_output(0), attrs.begin, after));
 }
 
-std::string describe(const NodeView& node) {
+std::string describe_slice(const NodeView& node) {
   return fmt::format("at {}", node.attrs<SliceAttrs>().begin.to_string());
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_slice() {
   const auto problem = [](Shape src, Shape begin, Shape size) {
     return [=](Graph& graph, DType dtype) {
       const ValueId x = graph.add_input("x", {src, dtype}, Initializer::normal(1));
@@ -349,11 +308,11 @@ std::vector<Case> cases() {
 }  // namespace
 
 const graph::OpDef slice_op{.name = "slice",
-                            .infer = infer,
-                            .cost = cost,
-                            .gradient = gradient,
-                            .cases = cases,
-                            .describe = describe,
+                            .infer = infer_slice,
+                            .cost = cost_slice,
+                            .gradient = gradient_slice,
+                            .cases = cases_slice,
+                            .describe = describe_slice,
                             .category = graph::Category::copy};
 
 ValueId slice(Graph& graph, const std::string& name, ValueId src, const Shape& begin, const Shape& size) {

@@ -15,7 +15,7 @@
 #include "ops/shape.h"
 #include "ops/update.h"
 
-// A wrong network is refused in one line that names op and node, what was given and what is wanted.
+// The checks refuse a wrong network in one line that names op and node, the given and the wanted value.
 namespace trainyard::ops {
 namespace {
 
@@ -41,7 +41,7 @@ Window2d two_pixels_below() {
   return window;
 }
 
-// Two graphs of six nodes together, eight wide: all is right but for what is changed.
+// The graphs have six nodes together, eight wide: every attribute is right except the changed one.
 struct GraphMistake {
   std::int64_t inputs = 8, rounds = 1, segments = 3, offsets = 7;
   DType integers = DType::i32;

@@ -31,7 +31,7 @@ TEST(Schedule, ExponentialDecay) {
   EXPECT_NEAR(schedule.at(50000), 0.009409, 1e-15);
 }
 
-// Not in stairs. ParaDnn's CNNs and language models, which both begin with 0.1.
+// The decays run without stairs. ParaDnn's CNNs and language models both begin with 0.1.
 TEST(Schedule, DecaysOfParaDnn) {
   const Schedule cnn{.kind = Kind::exponential_decay, .rate = 0.1, .factor = 0.97, .decay_steps = 25000},
       rnn{.kind = Kind::exponential_decay, .rate = 0.1, .factor = 0.9, .decay_steps = 10000};

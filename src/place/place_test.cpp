@@ -78,8 +78,8 @@ TEST(PlaceTest, CostAndEnergyAreCounted) {
 }
 
 TEST(PlaceTest, LaterJobsSeeHowEarlierOnesWent) {
-  // The first takes far longer than predicted; who comes meanwhile believes that it ends any moment, who
-  // comes later knows what is over.
+  // The first job takes far longer than predicted; a job that comes meanwhile believes that it ends any
+  // moment, one that comes later knows what is over.
   Problem problem =
       two_devices({job_of("a", {100, 50}), job_of("b", {100, 60}, 60), job_of("c", {100, 60}, 500)});
   problem.jobs[0].options[1].true_seconds = 300;

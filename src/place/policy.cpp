@@ -60,7 +60,7 @@ Choice choose_by_chance(const State& state, const Job& job) {
 
 namespace {
 
-// Of several slots that cost the same the one where the job ends first.
+// Among slots of equal cost, takes the one where the job ends first.
 std::size_t least_rate(const State& state, const Job& job, double predict::Device::*rate) {
   double least = 0;
   bool any = false;
@@ -115,7 +115,7 @@ Choice choose_earliest_finish(const State& state, const Job& job) {
   return {slot, fmt::format("ends first: waits {}, runs {}", format_seconds(wait), runs)};
 }
 
-// Of several devices that are as fast the one that is free first.
+// Among equally fast devices, takes the one that is free first.
 Choice choose_fastest(const State& state, const Job& job) {
   const std::size_t fastest =
       least_slot(state, job, [](std::size_t, const Option& option) { return option.seconds; });

@@ -1,7 +1,5 @@
 #pragma once
 
-// The choices of policies, one a file.
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,27 +10,15 @@
 
 namespace trainyard::place {
 
-Choice choose_first_free(const State& state, const Job& job);
-Choice choose_earliest_finish(const State& state, const Job& job);
-Choice choose_fastest(const State& state, const Job& job);
-Choice choose_by_chance(const State& state, const Job& job);
-Choice choose_cheapest(const State& state, const Job& job);
-Choice choose_least_energy(const State& state, const Job& job);
-// GPUAlloc's scores, as its script computes them and as it means them.
-Choice choose_legacy_time(const State& state, const Job& job);
-Choice choose_legacy_time_fixed(const State& state, const Job& job);
-Choice choose_legacy_efficiency(const State& state, const Job& job);
-Choice choose_legacy_efficiency_scaled(const State& state, const Job& job);
-
-// In which order jobs that have arrived are placed.
+// The order in which jobs that have arrived are placed.
 enum class Order { arrival, shortest, longest };
 
-// What a choice may go by: when each slot is expected to be free.
+// The information that a choice may use: when each slot is expected to be free.
 struct State {
   const Problem& problem;
   double now = 0;
   std::vector<double> free_seconds;  // of each slot, not before now
-  std::uint64_t draw = 0;            // for choices by chance: another one for each job
+  std::uint64_t draw = 0;            // for random choices: another one for each job
 };
 
 struct Choice {
@@ -67,5 +53,18 @@ std::size_t least_slot(const State& state, const Job& job, const Value& value_of
   }
   return *best;
 }
+
+// The choices of policies.
+Choice choose_first_free(const State& state, const Job& job);
+Choice choose_earliest_finish(const State& state, const Job& job);
+Choice choose_fastest(const State& state, const Job& job);
+Choice choose_by_chance(const State& state, const Job& job);
+Choice choose_cheapest(const State& state, const Job& job);
+Choice choose_least_energy(const State& state, const Job& job);
+// GPUAlloc's scores, as its script computes them and as it means them.
+Choice choose_legacy_time(const State& state, const Job& job);
+Choice choose_legacy_time_fixed(const State& state, const Job& job);
+Choice choose_legacy_efficiency(const State& state, const Job& job);
+Choice choose_legacy_efficiency_scaled(const State& state, const Job& job);
 
 }  // namespace trainyard::place

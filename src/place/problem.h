@@ -42,10 +42,10 @@ struct Problem {
 // Seconds on the fastest kind that a job fits on.
 double shortest_seconds(const Problem& problem, const Job& job);
 
-// Jobs in another order, by chance.
+// Puts the jobs into a random order.
 void shuffle_jobs(Problem& problem, std::uint64_t seed);
 
-// Predicted times off by a factor whose logarithm has this deviation, one for each job and kind.
+// Multiplies predicted times by a factor whose logarithm has this deviation, one for each job and kind.
 void inject_error(Problem& problem, double deviation, std::uint64_t seed);
 
 }  // namespace trainyard::place

@@ -9,7 +9,7 @@
 namespace trainyard::place {
 namespace {
 
-// What runs and waits on a slot. Ends that have not come yet are expected ones.
+// The jobs that run and wait on a slot. Ends that have not come yet are expected ones.
 class SlotQueue {
  public:
   double expected_free(double now) const {
@@ -22,10 +22,10 @@ class SlotQueue {
     }
     return end;
   }
-  // As it turns out: the start.
+  // Adds a job as it turns out; returns its start.
   double add(double arrival, double expected, double really) {
     const double start = std::max(arrival, items_.empty() ? 0.0 : items_.back().end);
-    // What is over by then is of no more use.
+    // Jobs that are over by then are not needed any more.
     items_.erase(items_.begin(), std::find_if(items_.begin(), items_.end(),
                                               [&](const Item& item) { return item.end > arrival; }));
     items_.push_back({arrival, expected, start, start + really});

@@ -16,7 +16,7 @@ struct Decision {
   bool out_of_memory = false;                 // likewise
 };
 
-// What became of a queue.
+// The result of a queue.
 struct Outcome {
   std::vector<Decision> decisions;      // in the order they were made
   std::vector<std::size_t> unplaced;    // jobs that fit nowhere
@@ -27,8 +27,8 @@ struct Outcome {
   double energy_joules = 0, price = 0;  // where every device says watts, or a price; else 0
 };
 
-// Jobs are placed when they arrive and run on their slot one after the other. A choice sees the ends of jobs
-// that are over and predictions of the others. `seed` is for policies by chance.
+// Simulates a queue: jobs are placed when they arrive and run on their slot one after the other. A choice
+// sees the ends of jobs that are over and predictions of the others. `seed` is for random policies.
 Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t seed = 1);
 
 // No schedule ends before this: all work on the fastest devices, spread evenly, and the longest job.

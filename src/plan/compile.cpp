@@ -24,8 +24,8 @@ graph::Graph verified(graph::Graph graph) {
   return graph;
 }
 
-// What one node reads, or what it makes, must be in memory at once: a step that cannot fit is refused before
-// anything is measured.
+// The inputs of one node, and its outputs, must be in memory at once: a step that cannot fit is refused
+// before anything is measured.
 void check_memory(const graph::Graph& graph, const backend::Device& device) {
   const auto free_bytes = static_cast<std::int64_t>(device.free_bytes());
   if (free_bytes == 0) return;
@@ -69,7 +69,7 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
   if (options.keep_gradients) finish_gradients_early(step);
   place_buffers(step);
   if (lanes > 1) {
-    // Steps that share memory must wait for each other, so what is small has its own.
+    // Steps that share memory must wait for each other, so small buffers get memory of their own.
     constexpr std::size_t kPartOfFree = 4;
     if (step.plan.unshared_slab_bytes() <= step.device->free_bytes() / kPartOfFree)
       place_buffers(step, false);
@@ -92,7 +92,7 @@ namespace {
 using backend::Candidate;
 using backend::KernelRequest;
 
-// All that the time of a node's kernels depends on.
+// The key holds everything that the time of a node's kernels depends on.
 std::string looks_of(const std::vector<const Candidate*>& accepted, const KernelRequest& request) {
   const graph::NodeView& node = request.node;
   std::string text = node.node().op->describe == nullptr ? "" : node.node().op->describe(node);

@@ -12,8 +12,8 @@ namespace trainyard::plan {
 struct CompileOptions {
   bool fuse = true;
   backend::Precision precision = backend::Precision::f32;
-  // Somebody else wants the gradients: all of them are stored, also where an update could make its own, and
-  // each as soon as it can be.
+  // If set, another reader wants the gradients: the plan stores all of them, also where an update could make
+  // its own, and each as early as possible.
   bool keep_gradients = false;
   // Layouts that are already decided, by value name: an evaluation plan shares the trained parameters.
   std::map<std::string, Layout> pinned_layouts;
@@ -27,15 +27,15 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
 // Layouts of the values that live across steps, for the pinned_layouts of another plan.
 std::map<std::string, Layout> persistent_layouts(const StepPlan& plan);
 
-// Picks among candidates that accept a node by the time their kernels take. Reorders that one of them may
-// need are not counted.
+// Picks the fastest among candidates that accept a node, by the measured time of their kernels. Reorders that
+// a candidate may need are not counted.
 class FastestCandidate {
  public:
   // The backend must outlive this.
   explicit FastestCandidate(const backend::Backend& backend) : backend_(backend) {}
 
-  // The others are added to `declined` with their times. The first one when there is no memory to measure.
-  // REQUIRES: accepted is not empty.
+  // Adds the others to `declined` with their times. Returns the first candidate when there is no memory to
+  // measure. REQUIRES: accepted is not empty.
   const backend::Candidate* find(const std::vector<const backend::Candidate*>& accepted,
                                  const backend::KernelRequest& request, std::vector<Declined>& declined);
 

@@ -8,7 +8,8 @@
 namespace trainyard::plan {
 namespace {
 
-// Steps that write a stored gradient, and those that make what a sum or a reorder brings there.
+// Marks the steps that write a stored gradient, and the steps that produce the input of such a sum or
+// reorder.
 std::vector<bool> finishing_steps(const CompiledStep& compiled) {
   const StepPlan& plan = compiled.plan;
   std::set<int> changed, wanted;  // buffers
@@ -22,7 +23,7 @@ std::vector<bool> finishing_steps(const CompiledStep& compiled) {
     const bool writes = std::any_of(step.outputs.begin(), step.outputs.end(), [&](int id) {
       return plan.buffers[static_cast<std::size_t>(id)].region == Region::gradients || wanted.contains(id);
     });
-    // What it reads must be the same earlier.
+    // A step may run earlier only if its inputs have the same content then.
     finishing[s] = writes && std::none_of(step.inputs.begin(), step.inputs.end(),
                                           [&](int id) { return changed.contains(id); });
     if (finishing[s] && (step.is_reorder() || step.op == ops::add_op.name))
@@ -31,7 +32,7 @@ std::vector<bool> finishing_steps(const CompiledStep& compiled) {
   return finishing;
 }
 
-// Each of the finishing steps follows the last one that makes what it reads.
+// Each finishing step follows the last step that makes one of its inputs.
 std::vector<std::size_t> early_order(const StepPlan& plan, const std::vector<bool>& finishing) {
   std::vector<bool> made(plan.buffers.size(), true);
   for (const Step& step : plan.steps)

@@ -43,7 +43,7 @@ class Fuser {
  private:
   static std::size_t index(int id) { return static_cast<std::size_t>(id); }
 
-  // Visits the nodes of one op; who reads and makes what is noted anew, since earlier visits changed it.
+  // Visits the nodes of one op; readers and producers are listed anew, since earlier visits changed them.
   template <typename Visit>
   void each(const graph::OpDef& op, const Visit& visit) {
     read_by_.assign(graph_.values().size(), {});
@@ -134,7 +134,8 @@ class Fuser {
     node = {};
   }
 
-  // The last layer with its loss, forward and back; small, so that what it costs is to start each part.
+  // Joins the last layer with its loss, forward and back; the parts are small, so their cost is the start of
+  // each kernel.
   void join_classifier(NodeId id) {
     Node& d_src = nodes_[index(id)];
     Node* loss = producer(d_src.inputs[0]);

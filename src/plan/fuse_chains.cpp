@@ -190,7 +190,7 @@ class ChainFuser {
     return node;
   }
 
-  // Stands where the first layer's was, behind all the others.
+  // The node takes the place of the first layer's node, behind all the others.
   Node d_weight_node(const std::vector<Link>& chain) const {
     Node node = at(chain.front().d_weight);
     node.op = &ops::dense_chain_d_weight_op;

@@ -13,7 +13,7 @@ namespace {
 using graph::Node;
 using graph::ValueId;
 
-// Below this a kernel of its own costs more than a gradient that is stored.
+// Below this size a kernel of its own costs more than a stored gradient.
 constexpr std::int64_t kLeastFused = std::int64_t{1} << 20;
 
 class UpdateFuser {
@@ -70,7 +70,7 @@ class UpdateFuser {
     d_weight = {};
   }
 
-  // Each of the joined follows the last node that reads its weights.
+  // Each of the joined nodes follows the last node that reads its weights.
   graph::Graph rebuilt(Node& update) {
     if (joined_.empty()) return graph_;
     std::vector<std::vector<Node>> behind(nodes_.size());
@@ -96,7 +96,7 @@ class UpdateFuser {
     ValueId weight, copy;
   };
 
-  // Or the last that makes what it needs; `update` itself stands behind them all.
+  // Also counts the last node that makes an input of the joined node; `update` itself stands behind them all.
   std::size_t last_reader(const Joined& joined) const {
     std::size_t last = 0;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
@@ -128,9 +128,6 @@ graph::Graph fuse_updates(const graph::Graph& graph, const backend::Backend& bac
 }
 
 namespace {
-
-using graph::Node;
-using graph::ValueId;
 
 // A part below this is not worth a kernel of its own.
 constexpr std::int64_t kLeastInPart = std::int64_t{1} << 20;

@@ -45,7 +45,7 @@ bool conflict(const Touched& earlier, const Touched& later) {
          overlap(earlier.read, later.written);
 }
 
-// For every step those that it must wait for; what follows from others is left out.
+// Lists for every step the steps that it must wait for, without those that follow from others.
 std::vector<std::vector<int>> dependencies_of(const std::vector<Touched>& touched) {
   std::vector<std::vector<int>> direct(touched.size());
   std::vector<std::set<int>> all(touched.size());
@@ -60,7 +60,8 @@ std::vector<std::vector<int>> dependencies_of(const std::vector<Touched>& touche
   return direct;
 }
 
-// How many steps wait for one another behind each: the longest such chain decides how long it all takes.
+// Returns the length of the chain of waiting steps behind each step: the longest chain decides the total
+// time.
 std::vector<int> chains_behind(const std::vector<std::vector<int>>& waits_for) {
   std::vector<int> length(waits_for.size(), 0);
   for (std::size_t s = waits_for.size(); s-- > 0;)
@@ -69,13 +70,13 @@ std::vector<int> chains_behind(const std::vector<std::vector<int>>& waits_for) {
   return length;
 }
 
-// Beside a kernel that fills the device by itself another one only takes away its cache.
+// A second kernel beside one that fills the device only takes away its cache.
 bool fills_device(const Step& step) {
   constexpr std::int64_t kFlops = 20'000'000'000, kBytes = std::int64_t{256} << 20;
   return step.cost.flops > kFlops || step.cost.bytes_moved > kBytes;
 }
 
-// The longest chain, and what fills the device.
+// Marks the steps of the longest chain, and those that fill the device.
 std::vector<bool> urgent_steps(const std::vector<Step>& steps,
                                const std::vector<std::vector<int>>& waits_for) {
   const std::vector<int> length = chains_behind(waits_for);
@@ -117,7 +118,8 @@ void wait_for_late_steps(std::vector<Step>& steps, const std::vector<Touched>& t
 
 }  // namespace
 
-// Lane 0 has what is urgent, the last one what is late, and those between what can run beside.
+// Lane 0 takes the urgent steps, the last lane the late ones, and the lanes between those that can run
+// beside.
 void assign_lanes(CompiledStep& compiled, int lanes) {
   std::vector<Step>& steps = compiled.plan.steps;
   std::vector<Touched> touched;
@@ -132,7 +134,7 @@ void assign_lanes(CompiledStep& compiled, int lanes) {
     if (steps[s].late) {
       lane = last.end() - 1;
     } else if (!urgent[s]) {
-      // Behind something that it waits for anyhow, or else where nothing was started for longest.
+      // The step goes behind a step that it waits for anyway, or else to the lane that was idle longest.
       lane = std::find_if(side, end,
                           [&](int t) { return std::count(waits_for[s].begin(), waits_for[s].end(), t) > 0; });
       if (lane == end) lane = std::min_element(side, end);

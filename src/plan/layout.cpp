@@ -56,7 +56,7 @@ class LayoutPass {
     }
     for (std::size_t n = 0; n < graph_.nodes().size(); ++n) plan_node(static_cast<graph::NodeId>(n));
     for (const ValueId output : graph_.outputs()) plan_output(output);
-    // State that no kernel of this plan touches still has its place.
+    // State that no kernel of this plan touches still needs a buffer.
     for (std::size_t v = 0; v < graph_.values().size(); ++v)
       if (graph_.values()[v].role != graph::Role::intermediate && buffers_of_[v].empty())
         add_buffer(static_cast<ValueId>(v), {});
@@ -193,7 +193,7 @@ class LayoutPass {
     add_step(std::move(step), std::move(kernel));
   }
 
-  // What an update reads as gradients lies in the gradient arena, in the order of the parameters.
+  // The gradients that an update reads lie in the gradient arena, in the order of the parameters.
   void mark_gradients(const Step& update) {
     for (const int id : update.inputs) {
       Buffer& buffer = plan_.buffers[static_cast<std::size_t>(id)];

@@ -4,7 +4,7 @@
 #include "plan/compile.h"
 #include "plan/step_plan.h"
 
-// The passes of compile(), in order; each stands in the file of its name.
+// The passes of compile(), in order; each comment begins with the file that holds the pass.
 namespace trainyard::plan {
 
 // precision.cpp: activations, their gradients and what is multiplied with them become bf16.
@@ -24,22 +24,23 @@ graph::Graph fuse_chains(const graph::Graph& graph, const backend::Backend& back
 graph::Graph fuse_updates(const graph::Graph& graph, const backend::Backend& backend,
                           std::vector<std::string>& notes);
 
-// declined.cpp: why no kernel of the backend, short of its plain loops, takes the node; empty: one does.
+// compile.cpp: says why no kernel of the backend, except its plain loops, takes the node; empty when one
+// does.
 std::string declined(const graph::Graph& graph, const graph::Node& node, const backend::Backend& backend);
 
-// order.cpp: drops nodes whose results nobody needs; keeps the given order.
+// compile.cpp: drops nodes whose results no node needs; keeps the given order.
 graph::Graph live_nodes(const graph::Graph& graph);
 
-// split_update.cpp: parts of the update that run as soon as nobody needs their parameters any more, beside
-// what is left of the backward pass.
+// fuse_updates.cpp: splits the update into parts that run as soon as no node needs their parameters any more,
+// beside the rest of the backward pass.
 graph::Graph split_update(const graph::Graph& graph);
 
 // layout.cpp: picks the first accepting candidate of each node, or the fastest where the backend measures,
 // and inserts reorders where layouts differ. REQUIRES: step.graph is set.
 void choose_kernels(CompiledStep& step, const backend::Backend& backend, const CompileOptions& options);
 
-// early_gradients.cpp: what finishes a gradient follows at once what it needs, not the whole backward pass.
-// REQUIRES: chosen kernels, no placed buffers.
+// early_gradients.cpp: moves the steps that finish a gradient directly behind their inputs, before the rest
+// of the backward pass. REQUIRES: chosen kernels, no placed buffers.
 void finish_gradients_early(CompiledStep& step);
 
 // lanes.cpp: steps that touch no memory of each other go to different lanes, and some may run on beside the

@@ -14,8 +14,8 @@ using graph::ValueId;
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
 
-// Builds the graph again. What lives across steps keeps its type; what a step makes follows from the types
-// that ops are given. Names stay as they were.
+// Builds the graph again. Values that live across steps keep their type; the types of values inside a step
+// follow from the inputs of their ops. Names do not change.
 class Lowerer {
  public:
   explicit Lowerer(const graph::Graph& old) : old_(old), home_(old.values().size(), graph::kNone) {}
@@ -50,7 +50,7 @@ class Lowerer {
   // One node for all weights that are multiplied: one pass over the arena.
   void round_weights() {
     std::vector<ValueId> weights, sources;
-    // An update keeps copies of all weights, so that no step begins with making them.
+    // An update keeps copies of all weights, so that no step begins by making them.
     for (const Node& node : old_.nodes())
       for (const ValueId input : node.inputs)
         if ((trains_ ? node.op == &ops::update_op : takes_rounded(node)) && is_weight(input) &&

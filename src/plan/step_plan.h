@@ -13,9 +13,9 @@
 
 namespace trainyard::plan {
 
-// Flat arrays that live as long as the plan. The first four outlive a step; a slice of them is a server
-// shard, an all-reduce bucket, a piece of a checkpoint. The slab holds what lives inside one step, shared by
-// lifetime.
+// Regions are flat arrays that live as long as the plan. The first four outlive a step; a slice of them is a
+// server shard, an all-reduce bucket, a piece of a checkpoint. The slab holds the values that live inside one
+// step, shared by lifetime.
 enum class Region : std::uint8_t {
   parameters,
   gradients,
@@ -44,7 +44,7 @@ struct Buffer {
   int first_step = -1, last_step = -1;  // steps that touch it
 };
 
-// Who did not run the node: it declined, or was slower than who did.
+// Names a candidate that did not run the node: it declined, or was slower than the chosen one.
 struct Declined {
   std::string candidate, reason;
 };
@@ -63,12 +63,13 @@ struct Step {
   std::vector<Declined> declined;
   int lane = 0;                // where it runs beside others, on devices that have lanes
   std::vector<int> waits_for;  // steps of other lanes
-  // Nothing waits for it before the next training step, and it may still run beside that.
+  // If set, no step waits for it before the next training step, and it may still run beside that.
   bool late = false;
   int waits_for_late = -1;  // the last such of the training step before that it must not overtake
 
   bool is_reorder() const { return node == graph::kNone; }
-  // Part of the optimizer: not what brings a gradient to where it is stored.
+  // Returns whether the step is part of the optimizer. A reorder that brings a gradient to its stored place
+  // is not.
   bool is_update() const { return phase == graph::Phase::update && !is_reorder(); }
 };
 
@@ -90,7 +91,7 @@ struct StepPlan {
   int find_buffer(const std::string& value_name) const;
 };
 
-// The plan with what executes it.
+// Holds the plan with the kernels and the device that execute it.
 struct CompiledStep {
   std::shared_ptr<backend::Device> device;
   std::unique_ptr<const graph::Graph> graph;  // after fusion; kernels refer to it
@@ -111,8 +112,8 @@ struct UpdatedParameter {
 // REQUIRES: a node of update_op.
 std::vector<UpdatedParameter> parameters_of(const graph::Graph& graph, const graph::Node& update);
 
-// Adds the inputs of an update, or of a dense_update, of these to those that it has.
-// REQUIRES: there is one at least.
+// Appends the inputs of these parameters to those of an update or a dense_update. REQUIRES: at least one
+// parameter.
 void add_parameters(graph::Node& update, const std::vector<UpdatedParameter>& parameters);
 
 }  // namespace trainyard::plan

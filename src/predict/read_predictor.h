@@ -7,8 +7,8 @@
 
 namespace trainyard::predict {
 
-// A model of any kind, by the schema of its file. Error (config) where it is no model, or of a kind that
-// nothing here predicts with.
+// Reads a model of any kind, by the schema of its file. Throws Error (config) where it is no model, or of a
+// kind without a predictor.
 std::unique_ptr<Predictor> read_predictor(const std::filesystem::path& path);
 
 }  // namespace trainyard::predict

@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// For a forked copy of this process that gives back the memory it was copied with. After that nothing is left
-// but its code, its stack and what it keeps, so that it may call only functions of this file: libraries have
-// lost their data. Everything here is inline and makes system calls by itself.
+// These functions serve a forked copy of this process that gives back the memory it was copied with.
+// Afterwards only its code, its stack and the kept bytes are left, so it may call only functions of this
+// file: libraries have lost their data. Every function here is inline and makes system calls directly.
 namespace trainyard::process::bare {
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -32,7 +32,7 @@ inline const void* thread_pointer() {
   return pointer;
 }
 #else
-// Sanitizers call into their libraries everywhere; other processors have other ways to call the system.
+// Sanitizers call into their libraries everywhere, and other processors have other system call conventions.
 inline constexpr bool kCanDropMemory = false;
 
 inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
@@ -92,9 +92,9 @@ inline Range pages_around(const void* pointer, std::uintptr_t before, std::uintp
   return {(place - before) / kPage * kPage, (place + after + kPage - 1) / kPage * kPage};
 }
 
-// Gives back all memory but the end of the stack, the thread's own data (the kernel writes there) and the
-// bytes that are kept, and has the kernel forget that there was more: getrusage tells the peak of a process
-// over all programs that it ran, and begins with what the fork copied.
+// Gives back all memory except the end of the stack, the thread's own data (the kernel writes there) and the
+// kept bytes. It also makes the kernel forget the former peak: getrusage reports the peak of a process over
+// all programs that it ran, which includes the memory that the fork copied.
 inline void drop_memory(const void* kept, std::size_t kept_bytes) {
   if constexpr (kCanDropMemory) {
     const char here = 0;

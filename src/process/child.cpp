@@ -37,12 +37,13 @@ std::vector<std::string> environment_of(const ChildOptions& options, const std::
   return variables;
 }
 
-// What execve takes, in a mapping of its own, which outlives the memory of the process.
+// Holds the arguments of execve in a mapping of its own, which outlives the memory of the process.
 class Program {
  public:
   Program(const std::string& file, const std::vector<std::string>& command,
           const std::vector<std::string>& environment) {
-    // Before the words there is room for a shell: a file without an interpreter's line is its script.
+    // The array leaves room before the words for a shell: a file without an interpreter line is a shell
+    // script.
     std::size_t pointers = 1 + command.size() + 1 + environment.size() + 1, text = file.size() + 1;
     for (const auto* const list : {&command, &environment})
       for (const std::string& word : *list) text += word.size() + 1;
@@ -66,7 +67,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Only in a forked copy. Returns errno.
+  // Only a forked copy calls this. Returns errno.
   int exec() const {
     bare::drop_memory(words_, bytes_);
     const auto run = [&](const char* file, char** words) {
@@ -95,7 +96,7 @@ void redirect(int from, int to) {
     ::dup2(from, to);
 }
 
-// Between fork and exec: nothing but calls that are safe there.
+// This function runs between fork and exec, so it makes only calls that are safe there.
 [[noreturn]] void become(const ChildOptions& options, const Program& program, const cpu_set_t* cores,
                          pid_t parent, int error_pipe) {
   if (options.own_group) ::setpgid(0, 0);
@@ -107,7 +108,7 @@ void redirect(int from, int to) {
   if (options.default_signals)
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
   if (options.signal_mask != nullptr) ::sigprocmask(SIG_SETMASK, options.signal_mask, nullptr);
-  // A descriptor that stands where another one goes is moved away first.
+  // A descriptor whose number another one will take is moved away first.
   const int output =
       options.output >= 0 && options.output < STDOUT_FILENO ? ::dup(options.output) : options.output;
   int error = options.error;

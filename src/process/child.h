@@ -35,22 +35,22 @@ struct Child {
   std::string mark;     // of it and all that it starts; see family.h
 };
 
-// Starts it and returns once it runs, or could not be started. It is this process's child: wait for it. When
-// the calling thread or this process ends, it gets its death signal at once; what it started itself, and what
-// does not heed the signal, is killed some seconds later. The peak of memory that wait4 tells of it is its
-// own, without what fork copied.
+// Starts the program and returns once it runs, or could not be started. The program is a child of this
+// process, which must wait for it. When the calling thread or this process ends, the child gets its death
+// signal at once; its descendants, and processes that ignore the signal, are killed some seconds later. wait4
+// reports the peak of memory of the program itself, without the memory that fork copied.
 Child start(const ChildOptions& options);
 
-// The file that a command's first word names, as execvp finds it; one with a slash is itself. "": there is
-// none, and errno says why.
+// Returns the file that a command's first word names, as execvp finds it; a word with a slash is returned as
+// it is. "" means that there is none, and errno says why.
 std::string find_program(const std::string& name);
 
-// As shells count: the exit code, or 128 + the signal that ended it.
+// Returns the exit code as shells count it: the code itself, or 128 + the signal that ended the process.
 int exit_code_of(int wait_status);
 
-// Runs `body` in a forked copy of this process, which prints nothing and leaves no core. Returns what `body`
-// did, or 128 + the signal that ended the copy; after `seconds` that is SIGALRM. `body` must not use locks
-// that other threads may hold.
+// Runs `body` in a forked copy of this process, which prints nothing and leaves no core. Returns the result
+// of `body`, or 128 + the signal that ended the copy; after `seconds` that is SIGALRM. `body` must not use
+// locks that other threads may hold.
 int run_in_copy(const std::function<int()>& body, unsigned seconds);
 
 }  // namespace trainyard::process

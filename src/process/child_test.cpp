@@ -47,8 +47,8 @@ pid_t number_in(const std::filesystem::path& file) {
   return number;
 }
 
-// Of the guard of this process, which is in the session of a process that was started after it; 0: there is
-// none.
+// Returns the memory of this process's guard, which is in the session of a process that was started after it;
+// 0 means that there is no guard.
 std::int64_t guard_memory(pid_t watched) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream file(entry.path() / "stat");
@@ -116,7 +116,7 @@ TEST(Child, ItsPeakOfMemoryIsItsOwn) {
 TEST(Child, DiesWithItsParentAndAllThatItStartedToo) {
   const TestFolder folder;
   const std::filesystem::path direct = folder.path() / "direct", away = folder.path() / "away";
-  // In a session of its own, deaf to SIGTERM, and an orphan.
+  // The process runs in a session of its own, ignores SIGTERM, and is an orphan.
   const std::string script = fmt::format(
       "(setsid sh -c 'trap \"\" TERM; echo $$ > {}; while :; do sleep 1; done' &) ; echo $$ > {}; sleep 1000",
       away.string(), direct.string());

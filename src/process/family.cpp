@@ -29,7 +29,8 @@ struct DirectoryEntry {  // as getdents64 fills it
   char name[1];
 };
 
-// "NAME=mark" as an environment holds it; a mark of all children of a process is the beginning of theirs.
+// A mark has the form "NAME=mark", as in an environment; the mark of all children of a process is a prefix of
+// each child's mark.
 struct Mark {
   char text[96];
   int length = 0;
@@ -74,7 +75,7 @@ bool carries(int process, const Mark& mark) {
   return found;
 }
 
-// Sends it to all that carry the mark; how many there are.
+// Sends the signal to all processes that carry the mark and returns their number.
 int signal_marked(const Mark& mark, int signal) {
   alignas(DirectoryEntry) char entries[4096];
   const int self = static_cast<int>(bare::call(SYS_getpid));
@@ -106,8 +107,7 @@ void end_all(const Mark& mark) {
   }
 }
 
-// The guard itself: `pipe` ends when nobody holds its other end any more, which only the process that is
-// watched does.
+// The guard reads `pipe`, which ends when nobody holds its other end; only the watched process holds it.
 [[noreturn]] void guard(int pipe, const Mark& mark) {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
@@ -135,8 +135,8 @@ std::string random_mark() {
   return fmt::format("{:016x}.", bits);
 }
 
-// A grandchild, so that nobody who waits for children gets the guard's end. Returns the end of the pipe that
-// this process keeps open for as long as it lives.
+// The guard is a grandchild, so that a wait for any child does not report its end. Returns the end of the
+// pipe that this process keeps open for as long as it lives.
 int fork_guard(const Mark& mark) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
@@ -160,7 +160,7 @@ int fork_guard(const Mark& mark) {
        std::strerror(between < 0 ? error : EAGAIN));
 }
 
-// Of this process; a forked copy of it has none of it.
+// This state belongs to this process; a forked copy inherits none of it.
 struct Family {
   std::mutex mutex;
   pid_t owner = 0;

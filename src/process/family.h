@@ -4,18 +4,17 @@
 
 namespace trainyard::process {
 
-// What this process starts carries a mark in its environment, and so does what that starts in turn, whatever
-// process group or session it makes for itself. A guard, which is a small process beside this one, waits for
-// this one to end, however it does, and then ends all that carry the mark: by SIGTERM, and after
-// kSecondsToEnd by SIGKILL.
+// Every process that this one starts, directly or indirectly, carries a mark in its environment, whatever
+// process group or session it creates. A guard, a small process beside this one, waits for this one to end in
+// any way, and then ends all processes that carry the mark: by SIGTERM, and after kSecondsToEnd by SIGKILL.
 inline constexpr const char* kMarkVariable = "TRAINYARD_INTERNAL_FAMILY";
 inline constexpr int kSecondsToEnd = 4;  // mpirun gives its ranks one, and then removes what they left
 
-// Starts the guard if there is none yet. start() does so; whoever counts children calls it earlier, because
-// the guard is a child for a moment.
+// Starts the guard if there is none yet. start() does so; callers that count children call it earlier,
+// because the guard is a child for a moment.
 void start_guard();
 
-// A mark for one more child, for which there is a guard then.
+// Returns a mark for one more child and starts the guard if there is none yet.
 std::string next_mark();
 
 // Ends all processes that carry this mark, as the guard does, and returns when there are none.

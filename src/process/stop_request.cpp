@@ -17,8 +17,8 @@ std::atomic<bool> stop_asked{false};  // lock-free, so that a handler may touch 
 std::atomic<double> first_asked_seconds{0};
 std::atomic<int> living{0};
 
-// timeout(1) signals the process and then its group, clusters signal every process of a job: one request may
-// come several times.
+// One request may arrive several times: timeout(1) signals the process and then its group, and clusters
+// signal every process of a job.
 constexpr double kSameRequestSeconds = 0.5;
 
 void ask_to_stop(int) {

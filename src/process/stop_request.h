@@ -5,11 +5,11 @@
 
 namespace trainyard::process {
 
-// The one way in which long work hears of Ctrl-C. While it lives, the first SIGINT, SIGTERM, SIGHUP or
-// SIGUSR1 (which mpirun passes on to its ranks) only asks to stop, so that what was done can be kept and what
-// was written aside removed; one that comes half a second later, or more, ends the process at once with exit
-// code 130. The destructor puts the former handlers back, and forgets what was asked. While one lives,
-// further ones do nothing. Signals that were ignored when it began (nohup) stay so.
+// Long work learns of Ctrl-C through this class alone. While an object lives, the first SIGINT, SIGTERM,
+// SIGHUP or SIGUSR1 (which mpirun passes on to its ranks) only requests a stop, so that results can be kept
+// and temporary files removed; a signal that arrives half a second later, or more, ends the process at once
+// with exit code 130. The destructor restores the former handlers and forgets the request. While one object
+// lives, further ones do nothing. Signals that were ignored at construction (nohup) stay ignored.
 class StopRequest {
  public:
   StopRequest();
@@ -19,7 +19,7 @@ class StopRequest {
 
   static bool asked();  // thread-safe
   static void check();  // Error (interrupted) once asked
-  // As the first signal does; for a part of the run whose failure shall end the others.
+  // Requests a stop as the first signal does, for a part of the run whose failure must end the others.
   static void ask();
 
  private:

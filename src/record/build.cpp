@@ -36,7 +36,7 @@ std::string single_spaced(const std::string& text) {
 
 std::string processor_of(const RunRecord& run) {
   if (std::string model = single_spaced(cpu_fact_text(run, "model")); !model.empty()) return model;
-  // ARM servers say who made the design and not what it is called.
+  // ARM servers report the vendor of the design but not its name.
   const std::string vendor = single_spaced(cpu_fact_text(run, "vendor"));
   return vendor.empty() ? "" : "processor of " + vendor;
 }
@@ -51,7 +51,7 @@ double cores_of(const RunRecord& run) {
   return allowed > 0 && quota > 0 ? std::min(allowed, quota) : std::max(allowed, quota);
 }
 
-// "NVIDIA H200 x8", by name.
+// Formats "NVIDIA H200 x8", by name.
 std::vector<std::string> gpus_of(const RunRecord& run) {
   std::map<std::string, int> count;
   for (const Fact& fact : run.provenance) {
@@ -79,9 +79,9 @@ std::string machine_of(const RunRecord& run) {
 
 namespace {
 
-// What git shows of a commit at least.
+// Git shows at least this many digits of a commit.
 constexpr std::size_t kShortestName = 7;
-// Enough to be the only one in any repository.
+// So many digits are unique in any repository.
 constexpr std::size_t kCommitDigits = 12;
 
 std::string fact_text(const RunRecord& run, const char* key) {
@@ -95,11 +95,11 @@ bool is_hexadecimal(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <=
 
 std::string build_of(const RunRecord& run) {
   if (const auto named = run.words.find("build"); named != run.words.end()) return named->second;
-  // A record that a foreign program left may tell of the trainyard that it used, which is not what is
-  // measured.
+  // A record that a foreign program left may describe the trainyard that it used, which is not the measured
+  // program.
   if (run.command == "program") return "";
   if (std::string id = fact_text(run, "id"); !id.empty()) return id;
-  // Records of programs that had no identity yet.
+  // These records come from programs that had no identity yet.
   const std::string commit = fact_text(run, "commit").substr(0, kCommitDigits);
   const bool changed = fact_text(run, "uncommitted_changes") == "true";
   return commit.empty() || !changed ? commit : commit + "+changed";

@@ -19,7 +19,7 @@ struct Sample {
   double log_value;
 };
 
-// Cells on one node alone say nothing of nodes.
+// Cells that ran on one node alone tell nothing about nodes.
 std::vector<Sample> samples_of(std::span<const std::vector<MeasuredRun>> cells) {
   std::vector<Sample> samples;
   for (std::size_t cell = 0; cell < cells.size(); ++cell) {
@@ -31,8 +31,8 @@ std::vector<Sample> samples_of(std::span<const std::vector<MeasuredRun>> cells) 
   return samples;
 }
 
-// Least squares for a table with gaps: levels of cells and of nodes are brought to the mean of what the other
-// leaves, in turns, until nothing moves.
+// Fit is least squares for a table with gaps: it sets levels of cells and of nodes in turn to the mean of the
+// other's residuals, until nothing moves.
 struct Fit {
   std::map<std::size_t, double> cells;
   std::map<std::string, double> nodes;
@@ -115,10 +115,10 @@ NodeEffects find_node_effects(std::span<const std::vector<MeasuredRun>> cells) {
 
 namespace {
 
-// Logarithms by node: speeds are ratios, and no interval of theirs reaches below zero.
+// Nodes holds logarithms by node: speeds are ratios, and no interval of theirs reaches below zero.
 using Nodes = std::map<std::string, std::vector<double>>;
 
-// Squares within nodes and between them, with their degrees of freedom.
+// Variances holds squares within nodes and between them, with their degrees of freedom.
 struct Variances {
   double within = 0, within_freedom = 0, between = 0, between_freedom = 0;
 };
@@ -136,7 +136,7 @@ Variances variances_of(const Nodes& nodes, double level) {
   return result;
 }
 
-// True when chance within nodes would hardly part them so far (the F test at 5 %).
+// Returns true when random variation within nodes would hardly separate them so far (the F test at 5 %).
 bool nodes_differ(const Variances& v) {
   if (v.between_freedom < 1 || v.within_freedom < 1) return false;
   if (v.within == 0) return v.between > 0;

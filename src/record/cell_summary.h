@@ -8,8 +8,8 @@
 
 namespace trainyard::record {
 
-// How much of the spread between runs of one cell is that of the nodes they were on: a fit of
-// log value = cell + node over all runs. Nodes are compared only through cells that ran on several of them.
+// NodeEffects tells how much of the spread between runs of one cell comes from their nodes: a fit of log
+// value = cell + node over all runs. Nodes are compared only through cells that ran on several of them.
 struct NodeEffects {
   struct Node {
     std::string name;
@@ -23,10 +23,7 @@ struct NodeEffects {
   bool differ = false;      // by more than runs on one node let expect (F test, 5 %)
 };
 
-// One element of `cells` is the runs of one cell.
-NodeEffects find_node_effects(std::span<const std::vector<MeasuredRun>> cells);
-
-// A run as summaries and comparisons see it: where it ran, and one figure that it came to.
+// MeasuredRun is a run as summaries and comparisons use it: its node, and one figure.
 struct MeasuredRun {
   std::string node;           // empty: not known, taken as one and the same
   double value = 0;           // REQUIRES: positive and finite
@@ -36,11 +33,15 @@ struct MeasuredRun {
   double core_distance = 0;
 };
 
+// Each element of `cells` holds the runs of one cell.
+NodeEffects find_node_effects(std::span<const std::vector<MeasuredRun>> cells);
+
 // Distances of one placement of the cores agree to a few per cent; those of two placements differ by more.
 inline constexpr double kDistanceGap = 0.25;
 
-// What the runs of one cell say. Machines are busy now and then, and a run that was held up says nothing of
-// the others: the centre is a median, and its interval asks nothing of the distribution of runs.
+// CellSummary summarises the runs of one cell. Machines are busy now and then, and a run that was delayed
+// tells nothing about the others. So the centre is a median, and its interval assumes nothing about the
+// distribution of runs.
 struct CellSummary {
   int runs = 0, nodes = 0;
   double median = 0;         // over runs; over the medians of nodes where `by_node`

@@ -15,7 +15,7 @@ namespace {
 
 using Cells = std::vector<std::vector<MeasuredRun>>;
 
-// Three nodes of 0.8, 1 and 1.25, unevenly used: every cell has runs on two of them.
+// Makes three nodes of 0.8, 1 and 1.25, unevenly used: every cell has runs on two of them.
 Cells made_up_cells(stats::TestNoise& noise, double node_reach, double spread) {
   const double ratios[] = {1 - 0.2 * node_reach, 1, 1 + 0.25 * node_reach};
   Cells cells;
@@ -100,7 +100,7 @@ TEST(CellSummary, NodesThatDifferAreTheUnit) {
   EXPECT_GT(summary.run_spread, 0.15);
   EXPECT_NEAR(summary.node_spread, 0.009, 0.004);
   EXPECT_NEAR(summary.median, 100, 2);
-  // Five nodes say less than twenty runs on one of them would.
+  // Five nodes tell less than twenty runs on one of them would.
   EXPECT_LT(summary.interval.low, 72);
   EXPECT_GT(summary.interval.high, 128);
 }

@@ -35,7 +35,7 @@ Cells cells_of(std::span<const RunRecord> runs, const Metric& metric, int& witho
   return cells;
 }
 
-// Why the cell does not count as trained; "" where it does, or nobody asked.
+// Returns why the cell does not count as trained; "" where it does, or nobody asked.
 std::string missed_accuracy(const Cell& cell, const Metric& metric) {
   if (!metric.accuracy) return "";
   if (cell.accuracies.empty()) return "no test accuracy is known";
@@ -44,8 +44,8 @@ std::string missed_accuracy(const Cell& cell, const Metric& metric) {
                      stats::median(cell.accuracies), *metric.accuracy);
 }
 
-// Steps that are as fast as ever, with more pauses between or in some of them, are a loss all the same. Most
-// pauses are the machine's, so that this question gets a fifth of the level on top, and little is a note.
+// Equally fast steps with more pauses between or in some of them are still a loss. Most pauses come from the
+// machine, so this test gets an additional fifth of the level, and a small effect is only a note.
 constexpr double kShareOfStalls = 0.2;
 
 void judge_stalls(Verdict& verdict, const Cell& a, const Cell& b, const VerdictOptions& options) {
@@ -70,7 +70,7 @@ Verdict compare(const Cell& a, const Cell& b, const Metric& metric, VerdictOptio
   if (!a.runs.empty() && !b.runs.empty()) verdict = compare_runs(a.runs, b.runs, options);
   const std::string missed_a = missed_accuracy(a, metric), missed_b = missed_accuracy(b, metric);
   if (!missed_b.empty() && missed_a.empty()) {
-    // Not a matter of chance among many cells: the p-value is that of a certain claim.
+    // The result is not random among many cells, so it gets the p-value of a certain claim.
     verdict.outcome = Outcome::worse;
     verdict.p_value = 0;
     verdict.note = "B: " + missed_b;
@@ -85,7 +85,8 @@ Verdict compare(const Cell& a, const Cell& b, const Metric& metric, VerdictOptio
   return verdict;
 }
 
-// What has to agree, as text: 2 and 2.0 are alike, and so are a setting that is absent and an empty one.
+// Returns the settings that have to agree, as text: 2 and 2.0 are equal, and so are an absent setting and an
+// empty one.
 std::map<std::string, std::string> agreeing(const Settings& envelope, const std::set<std::string>& across) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : envelope)
@@ -106,8 +107,8 @@ UnmatchedCell unmatched(const Settings& envelope, const Cells& others, bool only
   return result;
 }
 
-// Holm: the smallest p-value must hold against the level over the number of tests, the next one against the
-// level over one test less, and so on; after the first that does not, none does.
+// Applies Holm's method: the smallest p-value must hold against the level over the number of tests, the next
+// one against the level over one test less, and so on; after the first that does not, none does.
 void allow_for_many(std::vector<ComparedCell>& cells) {
   std::vector<Verdict*> by_p;
   for (ComparedCell& cell : cells) by_p.push_back(&cell.verdict);

@@ -11,13 +11,13 @@
 
 namespace trainyard::record {
 
-// Runs of one envelope.
+// ComparedCell holds the runs of one envelope.
 struct ComparedCell {
   Settings a, b;  // envelopes; they differ at most in what is compared across
   Verdict verdict;
 };
 
-// A cell that the other side does not have.
+// UnmatchedCell is a cell that the other side does not have.
 struct UnmatchedCell {
   Settings envelope;
   bool only_in_a = false;
@@ -32,10 +32,10 @@ struct Comparison {
   int count(Outcome outcome) const;
 };
 
-// Compares every cell of A with those of B that agree in all settings but the build and those named in
-// `across`. Among many
-// cells chance makes some look different, so that claims then need more evidence (Holm 1979). Where the
-// metric asks for an accuracy, a cell of B whose runs miss it in the median is worse, however fast it is.
+// Compares every cell of A with those of B that agree in all settings except the build and those named in
+// `across`. Among many cells random variation makes some look different, so claims then need more evidence
+// (Holm 1979). Where the metric asks for an accuracy, a cell of B whose runs miss it in the median is worse,
+// however fast it is.
 Comparison compare_cells(std::span<const RunRecord> a, std::span<const RunRecord> b,
                          const std::set<std::string>& across, const Metric& metric,
                          const VerdictOptions& options = {});

@@ -72,7 +72,7 @@ TEST(Comparison, ACellThatMissesTheAccuracyIsWorseHoweverFast) {
   EXPECT_NE(verdict.note.find("0.6"), std::string::npos) << verdict.note;
   for (RunRecord& run : b) run.figures["test_accuracy"] = 0.98;
   EXPECT_EQ(compare_cells(a, b, {}, gated).cells[0].verdict.outcome, Outcome::better);
-  // Nobody reached it, so that there is no time to it: still a row.
+  // No run reached it, so there is no time to it, but the result is still a row.
   const Comparison times = compare_cells(a, b, {}, {"seconds_to_accuracy", false, 0.99});
   ASSERT_EQ(times.cells.size(), 1u);
   EXPECT_EQ(times.cells[0].verdict.outcome, Outcome::unclear);

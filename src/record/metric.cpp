@@ -36,7 +36,7 @@ bool is_time(std::string_view name) {
 }
 bool is_speed(std::string_view name) { return name.find("_per_second") != std::string_view::npos; }
 
-// Losses, and what a run takes of the machine; everything else that runs report is a yield.
+// Losses and costs of the machine are better when less; every other figure of runs is a yield.
 bool less_is_better(std::string_view name) {
   constexpr std::array kCosts = {"_bytes",         "_joules",   "_watts",   "_loss",
                                  "_wait_fraction", "_per_step", "staleness"};
@@ -47,7 +47,7 @@ bool less_is_better(std::string_view name) {
 double value_or_nan(const RunRecord& run, const Metric& metric) {
   const double none = std::nan("");
   if (metric.name == "images_per_second") return run.images_per_second.value_or(none);
-  // References hold the figure without its steps; what others published has one speed only.
+  // References hold the figure without its steps, and published runs have one speed only.
   const bool is_speed_of_steps = metric.name == kMedianSpeed || metric.name == kQuietSpeed;
   if (is_speed_of_steps && run.statistics.steps == 0)
     return run.figure_or(metric.name, run.images_per_second.value_or(none));
@@ -59,7 +59,7 @@ double value_or_nan(const RunRecord& run, const Metric& metric) {
   return run.figure_or(metric.name, none);
 }
 
-// Within the run, by its steps: of metrics that are about its steps.
+// Returns the error within the run from its steps, for metrics that are about steps.
 double relative_error(const RunRecord& run, const Metric& metric) {
   const StepStatistics& steps = run.statistics;
   if (steps.steps == 0) return 0;

@@ -11,8 +11,8 @@
 
 namespace trainyard::record {
 
-// Speed from images that were counted as they were consumed, on all devices together: what the steps were
-// meant to consume plays no part.
+// Throughput is a speed from images that were counted as they were consumed, on all devices together. The
+// number that the steps were meant to consume plays no part.
 struct Throughput {
   std::int64_t images_consumed = 0, steps = 0;
   int devices = 1;
@@ -26,37 +26,39 @@ struct Throughput {
   }
 };
 
-// A figure of runs that summaries and verdicts are about.
+// Metric is a figure of runs that summaries and verdicts are about.
 struct Metric {
   std::string name = "images_per_second";
   bool more_is_better = true;
-  // Test accuracy that a run must reach, 0 to 1. seconds_to_accuracy is the time that this took.
+  // Test accuracy that a run must reach, 0 to 1. seconds_to_accuracy is the time to it.
   std::optional<double> accuracy;
 
   bool is_pace() const;  // a speed or a time: what disturbs a run only ever slows it
-  // "FASTER" for a pace, "BETTER" for everything else; and their opposites.
+  // Returns "FASTER" for a pace, "BETTER" for every other metric; worse() returns the opposites.
   const char* better() const;
   const char* worse() const;
 };
 
-// The speed that verdicts go by: images over the 5th percentile of the steady steps. A machine that is busy
-// beside the run slows steps and never speeds them up, so that the faster steps tell of the program.
+// Verdicts use this speed: images over the 5th percentile of the steady steps. Other load on the machine
+// slows steps and never speeds them up, so the faster steps show the program's speed.
 inline constexpr const char* kQuietSpeed = "quiet_images_per_second";
 
-// Figures of how far apart the run's cores were right before and right after its steps (meter::CoreDistance).
+// These figures tell how far apart the run's cores were right before and right after its steps
+// (meter::CoreDistance).
 inline constexpr const char* kHandoffBefore = "handoff_before_seconds";
 inline constexpr const char* kHandoffAfter = "handoff_after_seconds";
 
-// By name: images_per_second, median_images_per_second, quiet_images_per_second, mean_, median_, p95_ and
-// p99_step_seconds, wall_seconds, seconds_to_accuracy, or any figure of a record, such as peak_memory_bytes
-// or energy_joules. Whether more or less of it is better follows from its unit, the end of its name. Error
-// (usage) with the names there are when no run has it, or when accuracy is missing or no share.
+// Finds a metric by name: images_per_second, median_images_per_second, quiet_images_per_second, mean_,
+// median_, p95_ and p99_step_seconds, wall_seconds, seconds_to_accuracy, or any figure of a record, such as
+// peak_memory_bytes or energy_joules. The unit at the end of its name decides whether more or less is better.
+// Throws Error (usage) with the known names when no run has it, or when accuracy is missing or no share.
 Metric find_metric(const std::string& name, std::optional<double> accuracy, std::span<const RunRecord> runs);
 
-// The run's value; nothing where the run failed, does not have it, or has one that is not positive.
+// Returns the run's value; nothing where the run failed, does not have it, or has one that is not positive.
 std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric);
 
-// Seconds from the first step to the first evaluation that found this accuracy; nothing where none did.
+// Returns seconds from the first step to the first evaluation with this accuracy; nothing where none reached
+// it.
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy);
 
 }  // namespace trainyard::record

@@ -81,7 +81,7 @@ TEST(Metric, RefusesWhatNoRunHas) {
   EXPECT_FALSE(measure(failed, Metric()));
 }
 
-// A process that was stopped for 0.1 s of every 0.25 s does two fifths less, whatever its median step says.
+// A process that was suspended for 0.1 s of every 0.25 s does two fifths less, whatever its median step says.
 TEST(Metric, HeadlineSpeedCountsStalls) {
   RunRecord run;
   run.images_per_step = 1;
@@ -99,6 +99,22 @@ TEST(Metric, CoresThatMovedDuringARunHaveNoDistance) {
   EXPECT_NEAR(measure(run, Metric())->core_distance, 27e-9, 1e-9);
   run.figures[kHandoffAfter] = 150e-9;
   EXPECT_EQ(measure(run, Metric())->core_distance, 0);
+}
+
+// Golden vector of specs/benchmarking.md, section 2: batch 8, steps of 1, 2 and 4 seconds.
+TEST(LegacyMetrics, AreThoseOfTheSeed) {
+  const LegacyMetrics legacy = legacy_metrics(std::vector<double>{1, 2, 4}, 8);
+  EXPECT_NEAR(legacy.mean_seconds, 2.333333, 5e-7);
+  EXPECT_NEAR(legacy.mean_speed, 3.428571, 5e-7);
+  EXPECT_NEAR(legacy.speed_uncertainty, 1.440165, 5e-7);
+  EXPECT_NEAR(legacy.speed_jitter, 2.9652, 5e-7);
+}
+
+TEST(LegacyMetrics, TakeTheMiddleOfAnEvenCountAsNumpyDoes) {
+  // Speeds 1, 2, 4, 8: median 3, distances 2, 1, 1, 5, their median 1.5.
+  const LegacyMetrics legacy = legacy_metrics(std::vector<double>{8, 4, 2, 1}, 8);
+  EXPECT_DOUBLE_EQ(legacy.speed_jitter, 1.4826 * 1.5);
+  EXPECT_EQ(legacy_metrics({}, 8).mean_speed, 0);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ struct RangeRow {
   NumberRange range;
 };
 
-// What a name means for several commands has one row here; where a command means something else by it, that
-// command says its range.
+// A name with one meaning for several commands has one row here. A command that gives it another meaning
+// defines its own range.
 const RangeRow kRanges[] = {
     // A step
     {"batch", NumberRange::whole(1, std::uint64_t{1} << 30)},

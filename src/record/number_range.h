@@ -9,16 +9,16 @@
 
 namespace trainyard::record {
 
-// The numbers that an option of a command, a setting of a study or a key of another YAML file may have. What
-// is no number from its first character to its last, is not finite, or lies outside, all of them refuse in
-// the same words.
+// NumberRange is the set of numbers that an option of a command, a setting of a study or a key of another
+// YAML file may have. All of them refuse, in the same words, text that is not entirely a number, a number
+// that is not finite, and one outside the range.
 class NumberRange {
  public:
-  // Limits that only keep arithmetic from overflowing; who stays below never hears of them.
+  // These limits only keep arithmetic from overflowing; users below them never see them.
   static constexpr std::uint64_t kMostWhole = std::uint64_t{1} << 50;
   static constexpr double kMostReal = 1e38;
 
-  // An end counts unless its name says otherwise.
+  // Both ends are included unless the name says otherwise.
   static NumberRange whole(std::uint64_t least, std::uint64_t most = kMostWhole);
   static NumberRange real(double least, double most = kMostReal);
   static NumberRange above(double least, double most = kMostReal);
@@ -26,10 +26,10 @@ class NumberRange {
   static NumberRange between(double least, double most);  // neither end
 
   bool is_whole() const { return whole_; }
-  // The number in the one way in which all parsers understand it (no zeros in front); nothing where the range
-  // has no such number.
+  // Returns the number in the one form that all parsers understand (no leading zeros); nothing where the
+  // range has no such number.
   std::optional<std::string> read(std::string_view text) const;
-  // A whole number is one of the reals, too; words and truth values are no numbers.
+  // A whole number is also a real one; words and truth values are no numbers.
   bool contains(const Value& value) const;
 
   std::string describe() const;                         // "a whole number from 1 to 1000", "a number above 0"
@@ -45,8 +45,8 @@ class NumberRange {
   bool least_counts_ = true, most_counts_ = true;
 };
 
-// Of a setting, by its name in studies (the option's, with '_' for '-'). Null: it is no number, or a
-// parameter of generated networks, whose tables say it.
+// Returns the range of a setting, by its name in studies (the option's, with '_' for '-'). Null: it is no
+// number, or a parameter of generated networks, whose tables define it.
 const NumberRange* find_range(std::string_view setting);
 // REQUIRES: there is one.
 const NumberRange& range_of(std::string_view setting);

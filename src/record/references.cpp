@@ -17,12 +17,12 @@ namespace {
 
 constexpr const char* kSecondsToAccuracy = "seconds_to_accuracy";
 
-// What a gate may be asked for later: speed with and without stalls, their steps, and what runs cost.
+// A gate may ask for these metrics later: speed with and without stalls, step times, and the cost of runs.
 constexpr std::array kKeptMetrics = {kQuietSpeed,        "images_per_second", "median_step_seconds",
                                      "p95_step_seconds", "wall_seconds",      "peak_memory_bytes",
                                      "energy_joules",    "test_accuracy"};
 
-// The metric that the name in a file stands for.
+// Returns the metric that a name in a file stands for.
 Metric metric_named(const std::string& name) {
   Metric metric{.name = name};
   if (const auto at = name.find('('); name.starts_with(kSecondsToAccuracy) && at != std::string::npos) {
@@ -65,7 +65,7 @@ MachineReferences& machine_row(References& references, const std::string& machin
   return references.machines.back();
 }
 
-// As comparisons see it: 2 and 2.0 are alike.
+// Compares as comparisons do: 2 and 2.0 are equal.
 ReferenceCell* find_cell(MachineReferences& references, const Settings& settings) {
   const auto found =
       std::find_if(references.cells.begin(), references.cells.end(),
@@ -103,7 +103,7 @@ ReferenceUpdate update_machine(MachineReferences& references, std::span<const Ru
   return update;
 }
 
-// Where measure() looks for the metric in a run that has no steps.
+// Puts the value into the field where measure() looks for the metric in a run without steps.
 void put_value(RunRecord& run, const std::string& name, double value) {
   const Metric metric = metric_named(name);
   if (name == "images_per_second")
@@ -162,7 +162,7 @@ std::vector<RunRecord> reference_runs(const MachineReferences& references, const
       RunRecord run;
       run.asked = cell.settings;
       run.node = references.machine;
-      // Comparisons also look at stalls and at what was learnt.
+      // Comparisons also use stalls and the accuracy.
       for (const std::string& name : std::set<std::string>{wanted, "images_per_second", "test_accuracy"})
         if (const auto values = cell.values.find(name); values != cell.values.end())
           if (std::isfinite(values->second[i])) put_value(run, name, values->second[i]);

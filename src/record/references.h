@@ -13,14 +13,15 @@
 
 namespace trainyard::record {
 
-// What runs of one cell came to when somebody accepted it.
+// ReferenceCell holds the values of one cell's runs when a user accepted them.
 struct ReferenceCell {
   Settings settings;  // the envelope without the build
-  // By name of the metric: a value a run, in the same order of runs in every list. NaN: that run has none.
+  // By name of the metric: one value per run, in the same order of runs in every list. NaN: that run has
+  // none.
   std::map<std::string, std::vector<double>> values;
 };
 
-// References that were measured on one kind of machine (machine.h).
+// MachineReferences holds references that were measured on one kind of machine (machine_of() in build.h).
 struct MachineReferences {
   std::string machine;
   std::string build, measured;  // of the last update: the build, and the day as 2026-11-18; "": not known
@@ -29,14 +30,14 @@ struct MachineReferences {
   std::set<std::string> metrics() const;  // that any cell has
 };
 
-// A file of references: docs/formats/references.md.
+// References is a file of references: docs/formats/references.md.
 struct References {
   std::vector<MachineReferences> machines;
 
   const MachineReferences* find(const std::string& machine) const;  // null: there are none
 };
 
-// The name that references have for the metric. A time to an accuracy is another one for every accuracy.
+// Returns the name of the metric in references. A time to an accuracy has another name for every accuracy.
 std::string reference_name(const Metric& metric);
 
 struct ReferenceUpdate {
@@ -45,23 +46,24 @@ struct ReferenceUpdate {
   int runs = 0;                 // in them
 };
 
-// Puts the values of all good runs that say their machine into the references, a row of the result for each
-// machine: for the metrics that gates commonly want, `metric`, and what the machine's references had before.
-// Cells and machines that no good run is of stay as they are.
+// Puts the values of all good runs that name their machine into the references, and returns a row for each
+// machine. It stores the metrics that gates commonly need, `metric`, and those that the machine's references
+// had before. Cells and machines without a good run stay as they are.
 std::vector<ReferenceUpdate> update_references(References& references, std::span<const RunRecord> runs,
                                                const Metric& metric);
 
-// The references as runs that compare_cells() takes: those of cells that have the metric. Their node is the
-// machine, as all hosts of one kind count for one node.
+// Returns the references as runs that compare_cells() takes: those of cells that have the metric. Their node
+// is the machine, because all hosts of one kind count as one node.
 std::vector<RunRecord> reference_runs(const MachineReferences& references, const Metric& metric);
 
-// In an order that does not depend on the order of updates, and with a line for a list: so a version control
-// shows what changed.
+// Writes in an order independent of the order of updates, with a line for each list, so that version control
+// shows the changes.
 std::string to_json(const References& references);
-// Error (config) in one line when it is no such file, is damaged, of a newer schema or beyond the limits.
+// Throws Error (config) in one line for text that is no such file, is damaged, has a newer schema or exceeds
+// the limits.
 References references_from_json(std::string_view text);
 
-// Errors name the file. Written whole or not at all; Error (config) where the limits would be exceeded.
+// Errors name the file. It is written whole or not at all; Error (config) where the limits would be exceeded.
 References read_references(const std::filesystem::path& path);
 void write_references(const References& references, const std::filesystem::path& path);
 

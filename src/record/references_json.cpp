@@ -12,7 +12,7 @@
 namespace trainyard::record {
 namespace {
 
-// Not the ordered kind: that one looks for a key among all others, which takes hours for a hostile object.
+// This is not the ordered type, whose linear search for keys takes hours on a hostile object.
 using ReferenceJson = nlohmann::json;
 
 constexpr int kReferencesSchema = 1;
@@ -39,7 +39,7 @@ std::string text_of(const ReferenceJson& object, const char* key, const std::str
   return text.get<std::string>();
 }
 
-// An array or an object.
+// Checks the size of an array or an object.
 const ReferenceJson& limited(const ReferenceJson& json, bool array, std::size_t most,
                              const std::string& where) {
   if ((array ? !json.is_array() : !json.is_object()) || json.size() > most)

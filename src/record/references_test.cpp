@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kSmallMachine = "AMD EPYC 9R14, 2 cores";
 
-// Four runs of a cell, on hosts that are called differently.
+// Makes four runs of a cell, on hosts with different names.
 std::vector<RunRecord> measured_cell(std::int64_t batch, double seconds,
                                      const std::string& model = "AMD EPYC 9R14") {
   std::vector<RunRecord> runs;
@@ -198,7 +198,7 @@ TEST(References, NoDamageGetsThrough) {
   const std::string good = to_json(references);
   for (std::size_t length = 0; length + 2 < good.size(); ++length)
     EXPECT_NE(refusal_of(good.substr(0, length)), "") << length;
-  // Whatever is read all the same can be compared.
+  // A damaged file that still parses must be comparable.
   for (std::size_t at = 0; at < good.size(); ++at)
     for (const char other : {'9', '"', ']', '\xff'}) {
       std::string changed = good;

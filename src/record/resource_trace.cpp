@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kFirstLine = "# trainyard-profile 1";
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
-// What the seed's sampler wrote, in its order, and what one of its units is here.
+// SeedColumn describes a column of the seed's sampler, in its order, and the factor from its unit to ours.
 struct SeedColumn {
   const char* name;
   double unit;
@@ -43,7 +43,7 @@ std::string_view trimmed(std::string_view text) {
   return from == std::string_view::npos ? "" : text.substr(from, text.find_last_not_of(" \t\r\"") - from + 1);
 }
 
-// The number that the text is, with perhaps a unit behind it.
+// Returns the number in the text, optionally followed by a unit.
 std::optional<double> number_in(std::string_view text, bool with_unit = false) {
   double number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -51,7 +51,7 @@ std::optional<double> number_in(std::string_view text, bool with_unit = false) {
   return number;
 }
 
-// Lines of a file, with what an error says of them.
+// Lines holds the lines of a file, with their position for errors.
 class Lines {
  public:
   Lines(std::string_view text, const std::filesystem::path& path) : rest_(text), path_(path) {}
@@ -171,7 +171,7 @@ std::string to_csv(const ResourceTrace& trace) {
     for (const TraceColumn& column : trace.columns) {
       const double value = column.values[row];
       const bool known = std::isfinite(value);
-      // What stays as it was is left empty: most of a trace does.
+      // An unchanged value is left empty, because most values of a trace do not change.
       const bool same =
           row > 0 && (value == column.values[row - 1] || (!known && !std::isfinite(column.values[row - 1])));
       text += ',';

@@ -19,7 +19,8 @@ struct TraceColumn {
   std::vector<double> values;      // NaN: not known
 };
 
-// What a command used, sample by sample. Its file is docs/formats/profile.md.
+// ResourceTrace is the resource use of a command, sample by sample. docs/formats/profile.md describes its
+// file.
 struct ResourceTrace {
   std::vector<double> seconds;  // since the command began, ascending
   std::vector<TraceColumn> columns;
@@ -29,11 +30,11 @@ struct ResourceTrace {
 
 std::string to_csv(const ResourceTrace& trace);
 
-// A trace of ours, or one of GPUAlloc's and Driple's sampler: six columns without time stamps, of which there
-// were `seed_hz` a second. Error (config) names file and line.
+// Reads a trace of ours, or one of GPUAlloc's and Driple's sampler: six columns without time stamps, sampled
+// at `seed_hz`. Throws Error (config) naming file and line.
 ResourceTrace read_resource_trace(const std::filesystem::path& path, double seed_hz);
 
-// Written whole or not at all.
+// Writes the file whole or not at all.
 void write_resource_trace(const ResourceTrace& trace, const std::filesystem::path& path);
 
 }  // namespace trainyard::record

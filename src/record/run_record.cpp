@@ -76,7 +76,7 @@ constexpr std::array kNoPart = {"account",    "constraint",     "epochs",  "from
                                 "memory_mib", "no_eval",        "no_peak", "ops",         "partition",
                                 "seed",       "staging_folder", "steps",   "until_width", "warmup"};
 
-// Settings that a record also has as results: what really ran.
+// A record has these settings also as results, which tell what really ran.
 constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device",  "devices",
                                  "network", "optimizer", "precision", "read",    "scaling",
                                  "servers", "staging",   "strategy",  "threads", "transport"};

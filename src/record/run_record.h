@@ -13,7 +13,7 @@
 
 namespace trainyard::record {
 
-// One fact that the program found out by itself: {"cpu", "model", "Intel(R) Xeon(R) ..."}.
+// Fact is one property that the program found by itself: {"cpu", "model", "Intel(R) Xeon(R) ..."}.
 struct Fact {
   std::string section, key;
   Value value;
@@ -21,16 +21,16 @@ struct Fact {
 
 using Provenance = std::vector<Fact>;
 
-// Something that makes a measurement less trustworthy; the run still counts.
+// Warning reports something that makes a measurement less trustworthy; the run still counts.
 struct Warning {
   std::string kind;  // load, steal, frequency, throttle, cores, clock, ...
   std::string text;  // one line for people
 };
 
-// The fact, or null.
+// Returns the fact, or null.
 const Value* find_fact(const Provenance& facts, const std::string& section, const std::string& key);
 
-// How a run ended. Everything but `ok` has a reason, and none is ever dropped.
+// Status tells how a run ended. Every status except `ok` has a reason, and no run is ever dropped.
 enum class Status {
   ok,
   failed,       // the program reported an error (exit code)
@@ -47,7 +47,7 @@ enum class Status {
 const char* name(Status status);
 std::optional<Status> find_status(std::string_view name);
 
-// One measured execution. Its JSON form is docs/formats/run-record.md.
+// RunRecord is one measured execution. docs/formats/run-record.md describes its JSON form.
 struct RunRecord {
   std::string id;     // unique among all runs; in a study CELL-rREPLICATE-aATTEMPT
   std::string study;  // name; empty outside of one
@@ -68,8 +68,8 @@ struct RunRecord {
   std::vector<double> step_seconds;         // timed steps in order
   double images_per_step = 0;               // over all devices, counted from data consumed
   StepStatistics statistics;                // of step_seconds; steps = 0: none
-  // Images over the time that the steady steps really took, stalls included; absent without steps. The figure
-  // median_images_per_second, images over the median step, leaves out what disturbed single steps.
+  // Images over the real time of the steady steps, stalls included; absent without steps. The figure
+  // median_images_per_second, images over the median step, leaves out disturbances of single steps.
   std::optional<double> images_per_second;
 
   // Results by name, units in the names: parameters, flops_per_step, cpu_seconds, cores_used,
@@ -86,36 +86,36 @@ struct RunRecord {
   double figure_or(const std::string& name, double otherwise) const;
 };
 
-// The most memory that a run had, for people: "1.2 GiB", or of a run on a GPU "9 GiB of the GPU, 1.2 GiB of
-// the host".
+// Formats the peak memory of a run: "1.2 GiB", or for a run on a GPU "9 GiB of the GPU, 1.2 GiB of the host".
 std::string peak_memory_text(const RunRecord& run);
 
 // Fills in the statistics and speeds from step_seconds and images_per_step. Without steps nothing changes.
 void summarise_steps(RunRecord& run);
 
-// One JSON object; doubles survive the round trip exactly, numbers that are not finite become null.
+// Writes one JSON object; doubles survive the round trip exactly, numbers that are not finite become null.
 std::string to_json(const RunRecord& record);
-// Error (config) when it is no record, or one of a newer schema. Unknown keys are ignored.
+// Throws Error (config) for text that is no record, or one of a newer schema. Unknown keys are ignored.
 RunRecord run_record_from_json(std::string_view text);
 
-// A record file; errors name it. Written whole or not at all.
+// Both access a record file; errors name it. It is written whole or not at all.
 RunRecord read_run_record(const std::filesystem::path& path);
 void write_run_record(const RunRecord& record, const std::filesystem::path& path);
 
-// Everything about a run that must agree for its speed to be compared with another's: what was asked, where
-// known as it really ran (backend auto becomes onednn), and the build that ran. How long it was measured, its
-// seed and its place in a queue are no part of it.
+// Returns everything that must agree for two runs' speeds to be comparable: the request, where known as it
+// really ran (backend auto becomes onednn), and the build. The length of the measurement, the seed and the
+// place in a queue are not part of it.
 Settings envelope(const RunRecord& run);
 
 struct SettingDifference {
   std::string name, a, b;  // "" where a side does not have the setting
 };
 
-// In alphabetical order of the names.
+// Returns differences in alphabetical order of the names.
 std::vector<SettingDifference> differences(const Settings& a, const Settings& b);
 
-// Facts about the machine and the software that any two of the runs differ in, of those that explain a
-// difference in speed: models, compiler, commit, library versions. `a` and `b` list the values of each side.
+// Returns facts about the machine and the software in which any two of the runs differ, among those that
+// explain a difference in speed: models, compiler, commit, library versions. `a` and `b` list the values of
+// each side.
 std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b);
 
 }  // namespace trainyard::record

@@ -28,7 +28,7 @@ Json json_of(const std::vector<double>& numbers) {
   return array;
 }
 
-// Without steps nothing is known.
+// Without steps all values are unknown.
 Json json_of(const StepStatistics& s) {
   const auto number = [&](double value) { return s.steps > 0 ? json_of(value) : Json(nullptr); };
   return {{"mean", number(s.mean)},
@@ -70,7 +70,7 @@ Json json_of(const std::vector<Warning>& warnings) {
   return array;
 }
 
-// ---- reading. A null number is one that is not known.
+// ---- reading. A null number means that it is not known.
 
 double number_of(const Json& json) {
   if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
@@ -130,7 +130,7 @@ Provenance provenance_of(const Json& json) {
   return facts;
 }
 
-// Keys with a field of their own; every other number is a figure, text a word, list or table a detail.
+// These keys have a field of their own. Every other number is a figure, text a word, list or table a detail.
 const std::set<std::string> kFields = {"schema",
                                        "id",
                                        "study",
@@ -173,7 +173,7 @@ void read_steps(const Json& json, RunRecord& run) {
     run.images_per_second = json["images_per_second"].get<double>();
 }
 
-// Before schema 2 the headline was images over the median step, in which stalls do not show.
+// Before schema 2 the headline was images over the median step, which does not show stalls.
 void take_mean_speed(RunRecord& run) {
   if (!run.images_per_second || run.statistics.steps == 0 || !(run.statistics.mean > 0)) return;
   const double slower = run.statistics.median / run.statistics.mean;

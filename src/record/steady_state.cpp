@@ -1,5 +1,5 @@
-// Change points of the mean, then a comparison of the levels with what follows, as Barrett et al. (Virtual
-// machine warmup blows hot and cold, OOPSLA 2017) do: rules that wait for k quiet steps are fooled by
+// The method finds change points of the mean, then compares the levels with those that follow, as Barrett et
+// al. (Virtual machine warmup blows hot and cold, OOPSLA 2017) do. Rules that wait for k quiet steps fail on
 // plateaus.
 
 #include "record/steady_state.h"
@@ -23,7 +23,7 @@ constexpr double kMaterial = 0.005;        // smaller changes of level are not w
 constexpr double kFewestKept = 0.25;       // of all steps, to call it settled (Barrett et al.)
 constexpr double kDrift = 4, kTail = 2.5;  // significant drifts of the kept part, in standard errors
 
-// The first segment from which on every level comes back later, or is the last one.
+// Returns the first segment from which on every level comes back later, or is the last one.
 std::size_t first_lasting(std::span<const stats::Segment> segments, double noise) {
   std::size_t first = 0;
   for (; first + 1 < segments.size(); ++first) {
@@ -51,7 +51,8 @@ std::size_t skip_slow_start(std::span<const double> seconds, std::size_t from) {
   return from;
 }
 
-// Change along a straight line through the series, in its standard errors; 0 when it is immaterial.
+// Returns the change along a straight line through the series, in its standard errors; 0 when it is
+// immaterial.
 double drift(std::span<const double> smooth, double noise) {
   const auto n = static_cast<double>(smooth.size());
   const double level = stats::mean(smooth), middle = (n - 1) / 2;
@@ -112,7 +113,7 @@ StepStatistics describe_steps(std::span<const double> step_seconds, double image
   result.effective_samples = error.effective_samples;
   result.block_steps = error.block_steps;
   result.mean_interval = stats::mean_interval(kept);
-  // Few steps and one long stall would put its lower end below zero, where no step is.
+  // With few steps and one long stall the lower end would fall below zero, where no step can be.
   result.mean_interval.low = std::max(result.mean_interval.low, result.min);
   result.median_interval = stats::median_interval(kept);
   result.outliers = stats::find_outliers(kept);

@@ -14,13 +14,14 @@ struct SteadyState {
   bool steady = true;               // false: never settled; then nothing is to be left out
 };
 
-// Where the warm-up of a series of step seconds ends. The series is cut into levels, and those levels at its
-// start that never come back are warm-up: a decay, a first slow step, but also a plateau as stable as what
-// comes after it. Single slow steps and a disturbance that passes are none. Nothing is left out of fewer
-// than eight steps.
+// Finds the end of the warm-up in a series of step seconds. The series is cut into levels, and those levels
+// at its start that never come back are warm-up: a decay, a first slow step, but also a plateau as stable as
+// the levels after it. Single slow steps and a temporary disturbance are not. Series of fewer than eight
+// steps keep all of them.
 SteadyState find_steady_state(std::span<const double> step_seconds);
 
-// PSC's four figures (specs: images per step B, step seconds t, speeds s = B / t), over every timed step.
+// LegacyMetrics holds PSC's four figures (specs: images per step B, step seconds t, speeds s = B / t), over
+// every timed step.
 struct LegacyMetrics {
   double mean_seconds = 0;       // mean(t)
   double mean_speed = 0;         // B / mean(t)
@@ -30,7 +31,8 @@ struct LegacyMetrics {
 
 LegacyMetrics legacy_metrics(std::span<const double> step_seconds, double images_per_step);
 
-// What the timed steps of one run say. All but `legacy` leave out the prefix before the steady state.
+// StepStatistics summarises the timed steps of one run. All fields except `legacy` leave out the prefix
+// before the steady state.
 struct StepStatistics {
   std::int64_t steps = 0;           // timed steps given
   std::int64_t unsteady_steps = 0;  // of these, the prefix left out
@@ -44,7 +46,7 @@ struct StepStatistics {
   LegacyMetrics legacy;
 };
 
-// No steps: all zero.
+// Without steps all fields are zero.
 StepStatistics describe_steps(std::span<const double> step_seconds, double images_per_step);
 
 struct StoppingLimits {
@@ -64,19 +66,19 @@ enum class Stopping {
 
 const char* name(Stopping state);
 
-// Tells after every step whether to time another one. The interval is looked at on a growing schedule, each
-// time after a quarter more steps: a step costs some microseconds on average, and few looks keep the chance
-// small that one of them is narrow by luck.
+// StoppingRule tells after every step whether to time another one. It looks at the interval on a growing
+// schedule, each time after a quarter more steps: a step costs some microseconds on average, and few looks
+// keep the probability small that one of them is narrow by luck.
 class StoppingRule {
  public:
   explicit StoppingRule(const StoppingLimits& limits) : limits_(limits) {}
 
-  // True: stop, and state() says why.
+  // Returns true to stop; state() then gives the reason.
   bool add(double step_seconds);
 
   Stopping state() const { return state_; }
 
-  // Of the last look at the interval; infinity before the first.
+  // Returns the value of the last look at the interval; infinity before the first.
   double relative_half_width() const { return relative_half_width_; }
 
  private:

@@ -23,7 +23,7 @@ std::vector<double> series(int steps, const Level& level, double spread, double 
   return result;
 }
 
-// What was found in 200 series of the same kind.
+// Found counts the results in 200 series of the same kind.
 struct Found {
   std::vector<double> prefixes;  // of those with a steady state
   int steady = 0, discarding = 0;
@@ -170,7 +170,7 @@ TEST(StepStatistics, OfNoStepsAndOfOne) {
   EXPECT_DOUBLE_EQ(one.effective_samples, 1);
 }
 
-// Steps until it says stop.
+// Returns the number of steps until the rule stops.
 int feed(StoppingRule& rule, const std::vector<double>& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (rule.add(steps[i])) return static_cast<int>(i) + 1;

@@ -4,8 +4,8 @@
 
 namespace trainyard::record {
 
-// One row of the published PSC runs with batch 50 (specs/benchmarking.md, 4.1): images per second with the
-// data on the node's disk, and on the shared file system.
+// PscRow is one row of the published PSC runs with batch 50 (specs/benchmarking.md, 4.1): images per second
+// with the data on the node's disk, and on the shared file system.
 struct PscRow {
   const char *date, *gpu;
   int gpus;

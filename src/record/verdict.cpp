@@ -18,15 +18,17 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Two tests share the level (weighted Bonferroni). Of few runs the permutation test gets nearly all of it:
-// one run of five that was held up leaves p = 12 / 252 = 0.0476. Of many runs Student's test, which takes all
-// of them into account and not the best alone, gets half.
+// Two tests share the level (weighted Bonferroni). With few runs the permutation test gets nearly all of it:
+// one delayed run of five leaves p = 12 / 252 = 0.0476. With many runs Student's test, which uses all of them
+// and not the best alone, gets half.
 constexpr double kShareOfPermutations = 0.96, kShareOfPermutationsOfMany = 0.5;
 constexpr double kFewLabellings = 0.002;  // smallest p-value; seven runs against seven have 0.0006
-// Below four runs a side labels cannot claim anything. Speeds are not quite normal: Student alone gets less.
+// Below four runs a side permuted labels cannot claim anything. Speeds are not quite normal, so Student alone
+// gets less.
 constexpr double kShareOfStudentAlone = 0.8;
 
-// Logarithms of the values on one node: ratios become differences, whatever the level of the node.
+// Nodes holds logarithms of the values on one node: ratios become differences, whatever the level of the
+// node.
 using Nodes = std::map<std::string, stats::Stratum>;
 
 Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
@@ -36,10 +38,10 @@ Nodes by_node(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
   return nodes;
 }
 
-// As by_node, with a stratum for each placement of a node's cores, without runs whose placement is not known.
-// Where a hypervisor moves the cores of a virtual machine, they share a cache at times (a hand-off takes some
-// 25 ns) and do not at others (some 150 ns), which makes small networks slower by a factor up to two, for
-// tens of seconds.
+// NodePlacements is as by_node, with a stratum for each placement of a node's cores, without runs of unknown
+// placement. A hypervisor that moves the cores of a virtual machine lets them share a cache at times (a
+// hand-off takes some 25 ns) and not at others (some 150 ns), which makes small networks slower by a factor
+// up to two, for tens of seconds.
 using NodePlacements = std::map<std::pair<std::string, int>, stats::Stratum>;
 
 NodePlacements by_placement(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b) {
@@ -79,7 +81,7 @@ std::vector<stats::Stratum> common(const Strata& strata) {
   return of_both;
 }
 
-// Whether there are runs whose placement is not known.
+// Tells whether there are runs whose placement is not known.
 bool leaves_out(const NodePlacements& placements, std::span<const MeasuredRun> a,
                 std::span<const MeasuredRun> b) {
   std::size_t placed = 0;
@@ -87,7 +89,7 @@ bool leaves_out(const NodePlacements& placements, std::span<const MeasuredRun> a
   return placed < a.size() + b.size();
 }
 
-// Nodes that have a stratum with runs of both sides.
+// Counts the nodes that have a stratum with runs of both sides.
 int count_nodes(const NodePlacements& strata) {
   std::set<std::string> nodes;
   for (const auto& [key, stratum] : strata)
@@ -95,7 +97,7 @@ int count_nodes(const NodePlacements& strata) {
   return static_cast<int>(nodes.size());
 }
 
-// Every node one figure.
+// Reduces every node to one figure.
 stats::Stratum node_levels(const Nodes& nodes, stats::Centre centre) {
   stats::Stratum levels;
   for (const auto& [name, node] : nodes) {
@@ -109,7 +111,7 @@ double squares(std::span<const double> samples) {
   return stats::population_variance(samples) * static_cast<double>(samples.size());
 }
 
-// log(B / A) by Student's test; freedom 0: it cannot tell.
+// Difference is log(B / A) by Student's test; freedom 0: the test cannot tell.
 struct Difference {
   double value = 0, standard_error = kInfinity, freedom = 0;
 
@@ -123,8 +125,8 @@ struct Difference {
   }
 };
 
-// Least squares for log value = stratum + side: a paired test when each side ran once in each stratum, the
-// pooled two-sample test when there is one.
+// Solves least squares for log value = stratum + side: a paired test when each side ran once in each stratum,
+// the pooled two-sample test when there is one.
 Difference within_strata(std::span<const stats::Stratum> strata) {
   double weights = 0, weighted = 0, rest = 0, freedom = -1;
   for (const stats::Stratum& stratum : strata) {
@@ -157,7 +159,7 @@ void judge(Verdict& verdict, const VerdictOptions& options) {
     verdict.outcome = Outcome::unclear;
 }
 
-// REQUIRES: what is enough stays enough.
+// REQUIRES: `enough` is monotonic: a number above one that is enough is enough too.
 template <typename Enough>
 int fewest_runs(const Enough& enough) {
   constexpr int kMostRuns = 100'000;  // more than anybody will make
@@ -173,7 +175,8 @@ int fewest_runs(const Enough& enough) {
   return high;
 }
 
-// Runs a side after which the interval, about the ratio of now, would lie on one side of what matters.
+// Returns the runs a side after which the interval, around the current ratio, would lie on one side of the
+// minimum effect.
 int runs_to_settle(const Verdict& verdict, double spread, double minimum_effect) {
   const double change = std::abs(std::log(verdict.ratio)), least = std::log1p(minimum_effect);
   const double room = change >= least ? change : std::max(least - change, least / 4);
@@ -183,7 +186,7 @@ int runs_to_settle(const Verdict& verdict, double spread, double minimum_effect)
   return std::max({runs, verdict.runs_a + 1, verdict.runs_b + 1});
 }
 
-// Why it is unclear.
+// Explains why the verdict is unclear.
 std::string explain(const Verdict& verdict, const Difference& difference, double minimum_effect) {
   const double percent = 100 * minimum_effect;
   if (difference.freedom == 0) return "too few runs on nodes that both sides ran on";
@@ -293,7 +296,7 @@ Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun
     verdict.runs_a = static_cast<int>(a.size());
     verdict.runs_b = static_cast<int>(b.size());
   }
-  // One node on a side, and others on the other side: node and side cannot be told apart.
+  // With one node on a side and other nodes on the other side, node and side cannot be told apart.
   if (same_node.empty() && (levels.a.size() < 2 || levels.b.size() < 2)) {
     verdict.outcome = Outcome::unclear;
     verdict.note = "the sides ran on different nodes: this may be the nodes' difference";

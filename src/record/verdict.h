@@ -36,13 +36,13 @@ struct VerdictOptions {
   bool noise_worsens = true;   // what disturbs a run makes it worse and never better: speeds and times
 };
 
-// What the runs of a side come to.
+// Returns the centre that represents the runs of a side.
 stats::Centre centre_for(const VerdictOptions& options);
 
 struct Verdict {
   Outcome outcome = Outcome::unclear;
-  // Centres of the runs that are compared, and B over A. Where noise worsens, the best third of the runs is
-  // the centre, else the median; of several nodes it is a mean over nodes.
+  // Centres of the compared runs, and B over A. Where noise worsens a metric, the centre is the best third of
+  // the runs, else the median; over several nodes it is a mean over nodes.
   double value_a = 0, value_b = 0, ratio = 1;
   stats::Interval interval;  // 95 %, of the ratio
   double p_value = 1;
@@ -52,16 +52,15 @@ struct Verdict {
   std::string note;  // one line; why it is unclear, or what it rests on; may be empty
 };
 
-// Compares B with A. The runs are the unit, however many steps they have. Their labels are permuted, which
-// holds whatever disturbed single runs; a test of Student's on logarithms stands beside it, because few runs
-// that lie close together say more than labels can. Runs on nodes that only one side ran on are left out
-// where nodes pair, and so are runs at a distance of the cores that only one side had, or
-// whose cores moved. REQUIRES: a run on
-// each side.
+// Compares B with A. Runs are the unit, however many steps they have. The main test permutes their labels,
+// which is valid whatever disturbed single runs. A test of Student's on logarithms complements it, because
+// few runs that lie close together tell more than labels can. Runs on nodes that only one side ran on are
+// left out where nodes pair, and so are runs at a distance of the cores that only one side had, or whose
+// cores moved. REQUIRES: a run on each side.
 Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun> b,
                      const VerdictOptions& options = {});
 
-// Significance at which a difference is claimed.
+// A difference is claimed at this significance.
 inline constexpr double kAlarmLevel = 0.05;
 
 }  // namespace trainyard::record

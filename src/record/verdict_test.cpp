@@ -15,14 +15,14 @@ namespace {
 
 using Runs = std::vector<MeasuredRun>;
 
-// Runs whose levels spread by `spread`.
+// Makes runs whose levels spread by `spread`.
 Runs made_up_runs(stats::TestNoise& noise, int runs, double speed, double spread) {
   Runs result;
   for (int i = 0; i < runs; ++i) result.push_back({"here", speed * std::exp(spread * noise.normal())});
   return result;
 }
 
-// On a busy machine: most runs are near the level, and one in six is held up, some of them badly.
+// Makes runs on a busy machine: most are near the level, and one in six is delayed, some of them badly.
 Runs busy_runs(stats::TestNoise& noise, int runs, double speed) {
   Runs result = made_up_runs(noise, runs, speed, 0.02);
   for (MeasuredRun& run : result)
@@ -172,7 +172,7 @@ TEST(Verdict, OfManyNodesOnEitherSideComparesNodes) {
   stats::TestNoise noise(4);
   Runs a, b;
   for (int i = 0; i < 8; ++i) {
-    // Two runs on a node are one figure: they share its level.
+    // Two runs on a node count as one figure, because they share its level.
     const double level_a = 1000 * (1 + 0.02 * noise.normal()), level_b = 800 * (1 + 0.02 * noise.normal());
     for (int run = 0; run < 2; ++run) {
       a.push_back({"a" + std::to_string(i), level_a});
@@ -220,7 +220,8 @@ TEST(Verdict, ASmallButCertainDifferenceIsNoAlarm) {
   EXPECT_EQ(compare_runs(a, b, {.minimum_effect = 0.01}).outcome, Outcome::worse);
 }
 
-// A virtual machine whose cores are near each other at times and far apart at others, whatever the side.
+// Makes runs on a virtual machine whose cores are near each other at times and far apart at others, on either
+// side.
 Runs moved_runs(stats::TestNoise& noise, int runs, double speed) {
   Runs result = made_up_runs(noise, runs, speed, 0.02);
   for (MeasuredRun& run : result) {

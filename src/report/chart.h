@@ -14,7 +14,7 @@ struct Chart {
   std::string explanation;  // one line: what is shown
   std::string spec;         // Vega-Lite, with its data; empty: left out
   std::string left_out;     // why it is left out, for people
-  bool folded = false;      // to be opened by who wants to see it
+  bool folded = false;      // shown closed; a reader can open it
 };
 
 // More cells cannot be told apart one by one; published sweeps have thousands.
@@ -34,12 +34,13 @@ Chart make_steps_chart(const StudyView& view);
 Chart make_cores_chart(const StudyView& view);
 // Seconds that staging the data took, apart from the run.
 Chart make_staging_chart(const StudyView& view);
-// What profiled commands used over time, with bursts shaded.
+// Draws the resource use of profiled commands over time, with bursts shaded.
 Chart make_profile_chart(const StudyView& view);
 
-// What the points of a sweep over networks say (analyze/analysis.h).
-// Utilisation, or the metric where no roof is known: a cell a point, those out of memory marked.
-// A chart for each family of networks, whose settings are their own.
+// The next functions draw the points of a sweep over networks (analyze/analysis.h).
+//
+// Draws utilisation, or the metric if no roof is known: a cell a point, those out of memory marked. Each
+// family of networks has a chart of its own, because its settings are its own.
 std::vector<Chart> make_heat_map_charts(const analyze::Analysis& analysis);
 // Standardised weights of the settings, of order one and two.
 Chart make_weights_chart(const analyze::Analysis& analysis);
@@ -47,13 +48,15 @@ Chart make_weights_chart(const analyze::Analysis& analysis);
 std::vector<Chart> make_roofline_charts(const analyze::Analysis& analysis);
 // The share of time of each kind of op, in every point.
 Chart make_ops_chart(const analyze::Analysis& analysis);
-// What limits each point: where it lies, and the parts of its step.
+// Draws the limit of each point: its position, and the parts of its step.
 Chart make_limits_chart(const analyze::Analysis& analysis);
 // One system over the other, where the study has two: by dimension, and against parameters.
 std::vector<Chart> make_speedup_charts(const StudyView& view);
 
-// Of studies that run ensembles.
-// A member's pace, and the CPU that sharing saves with the model's curve, against the number of members.
+// The next functions draw studies that run ensembles.
+//
+// Draws a member's pace, and the CPU that sharing saves with the model's curve, against the number of
+// members.
 Chart make_ensemble_peak_chart(const std::vector<analyze::EnsembleRun>& runs);
 Chart make_ensemble_reduction_chart(const std::vector<analyze::EnsembleRun>& runs);
 // How much faster members are that share, against cores.

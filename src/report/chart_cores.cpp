@@ -44,7 +44,7 @@ constexpr const char* kCoresView = R"json({
   ]
 })json";
 
-// As the run understood it; else as it was asked.
+// Returns the cores as the run understood the setting; otherwise as it was asked.
 double cores_asked(const Cell& cell, const record::RunRecord& run) {
   for (const char* setting : {"threads", "tasks_per_node"})
     if (const double asked = record::number_or(cell.setting(setting), 0); asked > 0)

@@ -116,7 +116,7 @@ constexpr const char* kEnsembleQueuesView = R"json({
   ]
 })json";
 
-// What one run's processes noted of their queues: of each kind the mean over processes.
+// Adds the queue fills that one run's processes noted: for each kind of queue the mean over processes.
 void add_queues(const record::RunRecord& run, const std::string& panel, std::vector<Row>& rows) {
   const auto found = run.details.find("members");
   if (found == run.details.end()) return;
@@ -149,7 +149,7 @@ Chart make_ensemble_queues_chart(const StudyView& view) {
               "", ""};
   std::vector<Row> rows;
   std::vector<std::string> panels;
-  // Some of all cells, evenly.
+  // An evenly spaced selection of all cells is shown.
   const std::size_t step = (view.cells.size() + kMostQueuePanels - 1) / kMostQueuePanels;
   for (std::size_t i = 0; i < view.cells.size(); i += step) {
     const Cell& cell = view.cells[i];
@@ -165,7 +165,8 @@ Chart make_ensemble_queues_chart(const StudyView& view) {
   return chart;
 }
 
-// What sharing saves as an ensemble grows: the pace of a member, and the CPU against the model.
+// This chart shows what sharing saves as an ensemble grows: the pace of a member, and the CPU against the
+// model.
 
 namespace {
 

@@ -120,7 +120,7 @@ Chart make_heat_map(const analyze::Analysis& analysis, const analyze::Part& part
   if (!map.merged.empty()) chart.explanation += fmt::format(" Medians over {}.", fmt::join(map.merged, ", "));
   Panels panels;
   if (!map.panel.empty()) {
-    // Of many values of the third setting some, evenly.
+    // If the third setting has many values, an evenly spaced selection is shown.
     const std::size_t step = (map.panels.size() + kMostHeatPanels - 1) / kMostHeatPanels;
     panels = {"panel", {}, {"x", "y"}};
     for (std::size_t i = 0; i < map.panels.size(); i += step)

@@ -40,7 +40,7 @@ constexpr const char* kProfileView = R"json({
   ]
 })json";
 
-// What people look for first: a signal's name ends so, or begins so.
+// The signals that people look for first, by the end or the beginning of their names.
 constexpr const char* kOrder[] = {"gpu0_busy", "cpu_cores",        "gpu0_memory_busy", "gpu0_power",
                                   "resident",  "gpu0_memory_used", "network_received", "network_sent",
                                   "disk_read", "disk_written"};

@@ -79,7 +79,7 @@ std::string kind_of_scaling(const Series& series, const Cells& cells, const std:
               : "strong and weak scaling mixed (the images of a step vary in their own way)";
 }
 
-// Of all panels, or of each where they differ.
+// Returns the kind of scaling of all panels, or of each if they differ.
 std::string kinds_of_scaling(const Series& series, const std::string& axis) {
   std::map<std::string, Cells> by_panel;
   for (const Cell* cell : series.cells()) by_panel[series.panel(*cell)].push_back(cell);
@@ -171,7 +171,7 @@ class ScalingRows {
   double low_ = INFINITY, high_ = 0;
 };
 
-// What an axis counts, one of it.
+// The singular name of what an axis counts.
 constexpr std::pair<const char*, const char*> kCounts[] = {
     {"threads", "thread"}, {"devices", "device"},      {"gpus", "GPU"},
     {"workers", "worker"}, {"tasks_per_node", "task"}, {"nodes", "node"}};

@@ -88,7 +88,8 @@ bool has_steps(const Cell& cell) {
                      [](const record::RunRecord* run) { return !run->step_seconds.empty(); });
 }
 
-// Where there are too many, those whose runs, and then whose steps, agree least: there is something to see.
+// If there are too many cells, chooses those whose runs, and then whose steps, agree least, because they show
+// the most.
 std::vector<const Cell*> chosen(const StudyView& view) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : view.cells)

@@ -17,7 +17,7 @@ std::vector<Value> numbers(std::initializer_list<std::int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-// The chart's data rows of a kind.
+// Returns the chart's data rows of a kind.
 std::vector<json> rows(const Chart& chart, const std::string& kind) {
   std::vector<json> found;
   const json spec = json::parse(chart.spec);

@@ -69,17 +69,16 @@ std::optional<Library> find(const PinnedLibrary& wanted, const std::filesystem::
   return library;
 }
 
-void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted, bool quiet) {
+void fetch_into(const std::filesystem::path& place, const PinnedLibrary& wanted, ProgressListener* progress) {
   const std::filesystem::path libraries = place.parent_path();
   const process::StopRequest guard;
   const data::ScratchFolder scratch(libraries, ".partial-");
   const std::filesystem::path ready = scratch.make("ready");
-  data::fetch_npm_package(
-      wanted.package, scratch.path(), ready,
-      {"report",
-       fmt::format("or copy '{}' from a machine where 'trainyard report --get-libraries' ran",
-                   libraries.string()),
-       quiet, process::StopRequest::check});
+  data::fetch_npm_package(wanted.package, scratch.path(), ready,
+                          {"report",
+                           fmt::format("or copy '{}' from a machine where 'trainyard report {}' ran",
+                                       libraries.string(), Setting{"get_libraries"}),
+                           progress, process::StopRequest::check});
   process::StopRequest::check();
   scratch.publish(ready, place);
 }
@@ -92,7 +91,7 @@ std::vector<Library> get(const LibraryOptions& options) {
         cache / "libraries" / fmt::format("{}-{}", wanted.package.name, wanted.package.version);
     std::optional<Library> library = find(wanted, place);
     if (!library) {
-      fetch_into(place, wanted, options.quiet);
+      fetch_into(place, wanted, options.progress);
       library = find(wanted, place);
     }
     if (!library)

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
+
 namespace trainyard::report {
 
 // A script that the page carries inside itself, as it came from its package.
@@ -15,7 +17,7 @@ struct Library {
 
 struct LibraryOptions {
   std::filesystem::path cache;  // empty: default_cache_folder()
-  bool quiet = false;
+  ProgressListener* progress = nullptr;
 };
 
 // Vega, Vega-Lite and Vega-Embed, in the order in which they must be loaded. Those that are not in the cache,

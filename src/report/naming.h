@@ -6,7 +6,7 @@
 
 #include "report/study_view.h"
 
-// Which settings tell cells apart, and which cells can share the scale of a chart.
+// These functions find which settings tell cells apart, and which cells can share the scale of a chart.
 namespace trainyard::report {
 
 using Cells = std::vector<const Cell*>;
@@ -20,7 +20,7 @@ std::vector<Axis> varying_axes(const Cells& cells, const std::vector<Axis>& axes
 // word implies them ("cuda" beside "k80"), and without them two cells would have one name.
 std::vector<Axis> naming_axes(const Cells& cells, const std::vector<Axis>& axes);
 
-// What all of these cells agree in: "cpu, RM, batch 50".
+// Returns the label of the settings in which all of these cells agree: "cpu, RM, batch 50".
 std::string shared_label(const Cells& cells, const std::vector<Axis>& axes);
 
 // Cells whose speeds can be read on one scale.

@@ -20,7 +20,7 @@ std::string fit_script();
 // For Node: draws charts, WIDTH VEGA VEGA_LITE ID..., from ID.json to ID.svg; needs fit_script.
 extern const char* const kNodeScript;
 
-// What every page has, whatever it reports on.
+// These parts are common to all pages.
 
 // A whole HTML file that loads nothing, and whose policy forbids it to: `header`, then `sections`, then the
 // scripts that draw charts. Both are HTML already, the title is not.

@@ -14,7 +14,7 @@
 namespace trainyard::report {
 namespace {
 
-// What all runs say about one fact.
+// The values that all runs state for one fact.
 struct Found {
   std::map<std::string, std::set<std::string>> nodes_by_value;
   std::map<std::string, std::set<std::string>> values_by_node;

@@ -43,7 +43,7 @@ std::string axis_heads(const std::vector<Axis>& axes) {
   return html;
 }
 
-// Where nodes differ, what is left of the spread on one of them says whether runs can be trusted.
+// If nodes differ, the spread that remains on one of them says whether runs can be trusted.
 std::string spread_text(const Throughput& speed) {
   std::string text = percent_text(speed.run_to_run);
   if (speed.by_node)
@@ -90,7 +90,7 @@ std::string results_section(const StudyView& view) {
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results of every cell\">\n<table "
       "id=\"cells\" class=\"sortable\">\n<thead><tr>";
   if (view.axes.empty()) html += "<th>cell</th>";
-  // What names a cell stands before its figures, what follows from that behind them.
+  // The settings that name a cell stand before its figures; the settings that follow from those stand behind.
   const std::vector<Axis> naming = naming_axes(all_cells(view), view.axes);
   std::vector<Axis> others;
   std::copy_if(view.axes.begin(), view.axes.end(), std::back_inserter(others), [&](const Axis& axis) {

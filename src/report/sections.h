@@ -26,9 +26,10 @@ std::string method_section();
 
 // Cells of tables on a page.
 
-// What people read, and the number itself for sorting and for whoever reads the page by program.
+// Makes a cell with the text that people read, and the exact number for sorting and for programs that read
+// the page.
 std::string number_cell(const char* figure, double exact, const std::string& text);
-// Of a figure that is not known.
+// Makes the cell of a figure that is not known.
 std::string empty_cell(const char* figure);
 // Links to what these runs left, or their ids where nothing lies beside the page; of many the first few.
 std::string run_links(const std::vector<const record::RunRecord*>& runs, const FileLinks& links);

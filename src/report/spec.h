@@ -49,8 +49,8 @@ struct Panels {
   std::vector<std::string> own_scales;
 };
 
-// A whole spec from one view: schema, theme, data (the rows that the view's layers filter), fit. It is plain
-// Vega-Lite; fit_spec (page_parts.h) makes of it what fits a width and a mode.
+// Makes a whole spec from one view: schema, theme, data (the rows that the view's layers filter), fit. It is
+// plain Vega-Lite; fit_spec (page.h) makes of it what fits a width and a mode.
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit);
 

@@ -5,7 +5,10 @@
 #include <set>
 #include <utility>
 
+#include <cmath>
+#include <vector>
 #include "record/build.h"
+#include "record/cell_summary.h"
 #include "record/value.h"
 #include "report/naming.h"
 #include "report/text.h"
@@ -22,7 +25,7 @@ bool is_number(const Value& value) {
 
 const Value kAbsent = std::string("-");
 
-// Of a number among others; what is absent comes first.
+// Returns the sort key of a number; absent values come first.
 double rank(const Value& value) { return record::number_or(value, -std::numeric_limits<double>::infinity()); }
 
 // Cells in the order of the plan, then those that only runs know; and the replicates expected of each.
@@ -153,6 +156,35 @@ StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>
     cell.throughput = summarise_throughput(cell.done);
   }
   return view;
+}
+
+Throughput summarise_throughput(std::span<const record::RunRecord* const> runs) {
+  Throughput result;
+  std::vector<record::MeasuredRun> speeds;
+  double jitter = 0;
+  for (const record::RunRecord* run : runs) {
+    if (!run->images_per_second || !std::isfinite(*run->images_per_second)) continue;
+    if (!(*run->images_per_second > 0)) continue;
+    speeds.push_back({run->node, *run->images_per_second});
+    result.max = std::max(result.max, *run->images_per_second);
+    const record::LegacyMetrics& legacy = run->statistics.legacy;
+    if (legacy.mean_speed > 0) jitter += legacy.speed_jitter / legacy.mean_speed;
+    result.steps += run->statistics.steps;
+    result.unsteady_steps += run->statistics.unsteady_steps;
+    result.never_steady += run->statistics.steady ? 0 : 1;
+  }
+  if (speeds.empty()) return result;
+  const record::CellSummary summary = record::describe_cell(speeds);
+  result.runs = summary.runs;
+  result.median = summary.median;
+  result.mean = summary.mean;
+  result.interval = summary.interval;
+  result.run_to_run = summary.run_spread;
+  result.nodes = summary.nodes;
+  result.within_nodes = summary.node_spread;
+  result.by_node = summary.by_node;
+  result.jitter = jitter / summary.runs;
+  return result;
 }
 
 }  // namespace trainyard::report

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
+#include <cstdint>
+#include <span>
 #include "record/run_record.h"
-#include "report/series.h"
 #include "store/store.h"
 
 namespace trainyard::report {
@@ -20,7 +21,27 @@ struct Axis {
 // The value of a setting that a cell lacks: text "-".
 bool is_absent(const record::Value& value);
 
-// One point of the matrix, and what became of its runs; record/attempts.h says which attempt speaks for one.
+// Images per second of one cell, over its runs. A run counts once, whatever its number of steps.
+struct Throughput {
+  int runs = 0;                     // that have a throughput
+  double median = 0;                // of runs, or of nodes where they differ: the headline
+  double mean = 0, max = 0;         // of runs
+  stats::Interval interval;         // 95 % of the median, above zero; only with two runs or more
+  double run_to_run = 0;            // standard deviation between runs / mean; only with two runs or more
+  int nodes = 0;                    // that the runs were on
+  double within_nodes = 0;          // as run_to_run, within nodes; equal where there is one node
+  bool by_node = false;             // nodes differ by more than their runs explain
+  double jitter = 0;                // mean over runs of speed jitter / mean speed: between the steps of a run
+  std::int64_t steps = 0;           // timed, over all runs
+  std::int64_t unsteady_steps = 0;  // of these, left out as not yet steady
+  int never_steady = 0;             // runs that did not settle
+
+  // Returns the value that charts and sentences show for the cell.
+  double centre() const { return median; }
+  bool has_interval() const { return runs > 1; }
+};
+
+// One point of the matrix, and the outcome of its runs; record/build.h says which attempt speaks for one.
 struct Cell {
   std::string id;
   std::string label;  // the settings that tell it from all others: "lenet, batch 64, threads 2"
@@ -63,5 +84,7 @@ StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>
 
 // "lenet, batch 64": the values of these axes, words alone and numbers with their name.
 std::string label(const Cell& cell, const std::vector<Axis>& axes);
+
+Throughput summarise_throughput(std::span<const record::RunRecord* const> runs);
 
 }  // namespace trainyard::report

@@ -28,8 +28,8 @@ using TestAxes = std::vector<std::pair<std::string, std::vector<record::Value>>>
 // warm-up, an unsteady prefix, noise, outliers.
 TestStudy make_test_study(const std::string& name, const TestAxes& axes, int replicates);
 
-// What a step of a fully connected network of its layers and width does, on a device with roofs of 10 Tflop/s
-// and 100 GB/s, in memory; half of its time products, half elementwise ops.
+// Describes the work of a step of a fully connected network of its layers and width, on a device with roofs
+// of 10 Tflop/s and 100 GB/s, in memory; half of its time is products, half elementwise ops.
 void describe_network(record::RunRecord& run);
 
 // Gives a run the profile of a command that was busy twice, on the CPU and on a GPU.

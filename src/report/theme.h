@@ -7,7 +7,7 @@ namespace trainyard::report {
 
 // The house style as a Vega-Lite config object: fonts, greys, and a palette whose hues colour-blind people
 // can tell apart (after Okabe and Ito, 2008). Its colours are names, "@ink": a chart is drawn in light and in
-// dark, and fit_spec puts in the colours of the mode (page_parts.h).
+// dark, and fit_spec puts in the colours of the mode (page.h).
 std::string theme();
 
 // {"light": {"ink": "#1c2430", ...}, "dark": {...}}: the only place that knows colours. Text has a contrast

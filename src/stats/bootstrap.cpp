@@ -16,7 +16,7 @@ namespace {
 constexpr double kMostPersistent = 0.97;
 using Lags = std::array<double, Autoregression::kMaxOrder + 1>;
 
-// Levinson's recursion: one order more a call. Keeps the variance of the innovations.
+// Levinson's recursion raises the order by one per call and keeps the variance of the innovations.
 struct Levinson {
   std::array<double, Autoregression::kMaxOrder> coefficients{};
   int order = 0;
@@ -40,7 +40,7 @@ struct Levinson {
 void autocovariances(std::span<const double> centred, std::span<double> by_lag) {
   const std::size_t n = centred.size();
   for (std::size_t lag = 0; lag < by_lag.size(); ++lag) {
-    // Four sums at once: additions of doubles may not be reordered by the compiler.
+    // The loop keeps four sums, because the compiler may not reorder additions of doubles.
     std::array<double, 4> sums{};
     std::size_t i = lag;
     for (; i + 3 < n; i += 4)
@@ -114,7 +114,8 @@ void Autoregression::innovations(std::span<const double> centred, std::span<doub
 
 namespace {
 
-// The last lag before `quiet` insignificant ones in a row; where there are no such, the last significant one.
+// Returns the last lag before `quiet` insignificant lags in a row, or the last significant lag where there is
+// no such row.
 std::size_t last_significant_lag(std::span<const double> correlation, std::size_t quiet, double significant) {
   std::size_t insignificant = 0, last = 0;
   for (std::size_t lag = 1; lag < correlation.size(); ++lag) {
@@ -188,8 +189,8 @@ std::vector<double> centre(std::span<const double> samples, double level) {
   return centred;
 }
 
-// Standard error of a centred series' mean: means of blocks of innovations, coloured (Andrews & Monahan
-// 1992).
+// Returns the standard error of a centred series' mean, from means of blocks of innovations, coloured
+// (Andrews & Monahan 1992).
 double standard_error(std::span<const double> centred, const Autoregression& model, std::size_t block,
                       std::vector<double>& innovations) {
   innovations.resize(centred.size() - static_cast<std::size_t>(model.order()));
@@ -260,11 +261,11 @@ struct Whitened {
     innovations = centre(innovations, mean(innovations));
     block = static_cast<std::size_t>(block_length(innovations));
     std::vector<double> workspace;
-    standard_error = record::standard_error(centred, model, block, workspace);
+    standard_error = stats::standard_error(centred, model, block, workspace);
   }
 };
 
-// Too few to tell their dependence, or constant.
+// Returns true for samples that are constant, or too few to show their dependence.
 bool plain(std::span<const double> samples) {
   return samples.size() < kFewestSamples || !(sample_variance(samples) > 0);
 }

@@ -12,28 +12,28 @@ namespace trainyard::stats {
 // Sums of products at distance 0..max_lag, over n. The series is taken as centred on zero.
 void autocovariances(std::span<const double> centred, std::span<double> by_lag);
 
-// Of the first lag, about the samples' mean; 0 for constant or fewer than three samples.
+// Returns the autocorrelation at lag one about the samples' mean; 0 for constant or fewer than three samples.
 double lag1_autocorrelation(std::span<const double> samples);
 
-// x[t] = sum of coefficient[k] * x[t - 1 - k] + innovation: what one step of a centred series tells about the
-// next ones.
+// The model is x[t] = sum of coefficient[k] * x[t - 1 - k] + innovation: one step of a centred series
+// predicts the next ones.
 class Autoregression {
  public:
   static constexpr int kMaxOrder = 8;
 
-  // Yule-Walker. For order one Kendall's bias of the coefficient, (1 + 3 r) / n, is taken back; the sum of
-  // the coefficients stays below 0.97, so that the gain is finite.
+  // Fits by Yule-Walker. For order one the fit removes Kendall's bias of the coefficient, (1 + 3 r) / n; the
+  // sum of the coefficients stays below 0.97, so that the gain is finite.
   static Autoregression fit(std::span<const double> centred, int order);
 
-  // The order from one up that Akaike's criterion, corrected for few samples, prefers.
+  // Returns the order, from one up, that Akaike's criterion, corrected for few samples, prefers.
   static int choose_order(std::span<const double> centred);
 
   int order() const { return order_; }
 
-  // What a lasting innovation of one changes the level by.
+  // Returns the change of level that a lasting innovation of one causes.
   double gain() const;
 
-  // Of every step that has `order` ones before it: n - order values.
+  // Computes the innovation of every step that has `order` steps before it: n - order values.
   void innovations(std::span<const double> centred, std::span<double> result) const;
 
   // The series from its innovations: reads series[0..order), writes the rest.
@@ -53,7 +53,7 @@ class Autoregression {
 // dependence is there that correlation does not show. REQUIRES: a series centred on zero.
 std::int64_t block_length(std::span<const double> centred);
 
-// What a series of autocorrelated samples tells about its mean.
+// Holds the information that a series of autocorrelated samples gives about its mean.
 struct MeanError {
   double standard_error = 0;
   double effective_samples = 0;  // independent samples that would tell as much, 1..n
@@ -63,11 +63,10 @@ struct MeanError {
 // REQUIRES: at least one sample.
 MeanError mean_error(std::span<const double> samples);
 
-// The 95 % interval of the mean, by a studentised block bootstrap: the series is whitened by an
-// autoregression, blocks of its innovations are drawn and coloured again, and the mean of every such series
-// is divided by the standard error that it itself shows. It covers where sd / sqrt(n) does not;
-// block_bootstrap_test.cpp has the table. The same samples give the same interval everywhere.
-// REQUIRES: at least one sample.
+// Returns the 95 % interval of the mean, by a studentised block bootstrap: an autoregression whitens the
+// series, blocks of its innovations are drawn and coloured again, and the mean of every such series is
+// divided by its own standard error. The interval covers where sd / sqrt(n) does not; bootstrap_test.cpp
+// measures the coverage. The same samples give the same interval everywhere. REQUIRES: at least one sample.
 Interval mean_interval(std::span<const double> samples);
 
 // The 95 % interval of the median: the quantiles at the ends of the interval of the share of samples below it

@@ -18,7 +18,7 @@ constexpr std::size_t kMostGroups = 400;  // bounds the quadratic search
 constexpr std::size_t kShortest = 3;      // groups in a segment
 constexpr double kFewSteps = 30;
 
-// Spread of the changes over so many steps; a steady drift is none.
+// Returns the spread of the changes over `distance` steps; a steady drift does not count as spread.
 double spread_of_changes(std::span<const double> series, std::size_t distance) {
   std::vector<double> changes;
   for (std::size_t i = distance; i < series.size(); ++i) changes.push_back(series[i] - series[i - distance]);
@@ -48,7 +48,8 @@ double lasting_noise(std::span<const double> series) {
   // of changes over two steps and over one are as 1 + rho to 1; medians of them do not mind changes of level.
   const double over_one = spread_of_changes(series, 1), over_two = spread_of_changes(series, 2);
   const double ratio = over_one > 0 ? over_two / over_one : 1;
-  // Few steps cannot show much persistence; without this bound chance alone hides clear changes in them.
+  // Few steps cannot show much persistence; without this bound random variation alone hides clear changes in
+  // them.
   const auto n = static_cast<double>(series.size());
   const double rho = std::clamp(ratio * ratio - 1, 0.0, 0.95 * n / (n + kFewSteps));
   const double deviation = over_one / std::sqrt(2 * (1 - rho));
@@ -121,7 +122,8 @@ class Random {
   std::uint64_t drawn_ = 0;
 };
 
-// A stretch of builds that lies apart from the rest of its segment; it reaches one end of it, or neither.
+// An arc is a stretch of builds that differs from the rest of its segment; it reaches one end of it, or
+// neither.
 struct Arc {
   std::size_t begin = 0, end = 0;
   double score = 0;  // squared distance of the levels, weighted: what two levels explain more than one
@@ -144,7 +146,8 @@ Arc best_arc(std::span<const double> levels) {
   return best;
 }
 
-// Standard deviation of builds about their level, by the steps between neighbours: few changes do not count.
+// Returns the standard deviation of builds about their level, from the steps between neighbours, so that few
+// changes of level do not count.
 double wobble_of(std::span<const double> levels) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < levels.size(); ++i) steps.push_back(std::abs(levels[i] - levels[i - 1]));
@@ -152,8 +155,8 @@ double wobble_of(std::span<const double> levels) {
   return steps.empty() ? 0 : kMadToDeviation * median(steps) / std::numbers::sqrt2;
 }
 
-// Share of draws that reach the observed value, the observation among them. Stops as soon as it is above the
-// level for certain.
+// Returns the share of draws that reach the observed value, the observation among them. The loop stops as
+// soon as the share is above the level for certain.
 double p_value_by(double observed, double level, const std::function<double()>& draw) {
   const int draws = std::clamp(static_cast<int>(20 / level), kFewestDraws, kMostDraws);
   const double too_many = level * (draws + 1);
@@ -194,7 +197,7 @@ class Segmentation {
     return std::span(levels_).subspan(begin, end - begin);
   }
 
-  // Chance among runs: they are dealt anew to the builds of the segment.
+  // Tests for random differences among runs: runs are dealt anew to the builds of the segment.
   double p_value_of_runs(std::size_t begin, std::size_t end, double score) {
     std::vector<double> pool;
     for (std::size_t build = begin; build < end; ++build)
@@ -209,12 +212,12 @@ class Segmentation {
         dealt[build - begin] = centre_of(std::span(pool).subspan(next, runs), options_.centre);
         next += runs;
       }
-      // Rounding must not tell equal arrangements apart.
+      // The factor keeps rounding from separating equal arrangements.
       return best_arc(dealt).score * (1 + 1e-9);
     });
   }
 
-  // Wobble from build to build: as many normal numbers as there are builds, in as long a segment.
+  // Tests against wobble from build to build: it draws as many normal numbers as the segment has builds.
   double p_value_of_wobble(std::size_t begin, std::size_t end, double score) {
     if (levels_.size() < kBuildsThatShowWobble) return 0;
     if (wobble_ == 0) return 0;
@@ -259,7 +262,7 @@ class Segmentation {
     }
   }
 
-  // Variance of a build's level: by the wobble, and at least what its runs let expect.
+  // Returns the variance of a build's level: by the wobble, and at least the variance that its runs imply.
   double variance() const {
     double squares = 0, freedom = 0, runs = 0;
     for (const std::vector<double>& logs : logs_) {

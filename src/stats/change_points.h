@@ -26,7 +26,7 @@ double lasting_noise(std::span<const double> series);
 // Cuts the series at its changes of level; one segment when there are none. REQUIRES: at least eight steps.
 std::vector<Segment> level_segments(std::span<const double> series, double noise);
 
-// A figure that was measured again and again, at one build after the other, several runs each.
+// A figure is measured repeatedly, at one build after the other, several runs each.
 using BuildRuns = std::vector<double>;  // positive values; at least one
 
 struct ChangeOptions {
@@ -46,14 +46,15 @@ struct Change {
   double ratio() const { return after / before; }
 };
 
-// Step changes of the level, in the order of the builds, found by circular binary segmentation (Olshen et
-// al., Biostatistics 2004), which also sees a change that is undone. A change must hold against two doubts.
-// Chance among runs: their order over the builds is permuted. The machine's wobble from build to build, which
-// runs of one day have in common: the step is measured in steps between neighbouring builds, with a simulated
-// null distribution; fewer than six builds cannot show their wobble, and then runs alone decide.
+// Finds step changes of the level, in the order of the builds, by circular binary segmentation (Olshen et
+// al., Biostatistics 2004), which also sees a change that is undone. A change must pass two tests. The first
+// permutes the runs over the builds, against random differences among runs. The second is against the
+// machine's wobble from build to build, which runs of one day share: it measures the change in steps between
+// neighbouring builds, with a simulated null distribution. Fewer than six builds cannot show their wobble,
+// and then runs alone decide.
 std::vector<Change> find_changes(std::span<const BuildRuns> builds, const ChangeOptions& options = {});
 
-// Builds from which on their wobble counts.
+// The wobble counts from this number of builds on.
 inline constexpr std::size_t kBuildsThatShowWobble = 6;
 
 }  // namespace trainyard::stats

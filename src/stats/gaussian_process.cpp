@@ -9,7 +9,7 @@ namespace {
 
 std::size_t row_begin(std::size_t row) { return row * (row + 1) / 2; }
 
-// In several sums that do not wait for each other: most of the time of a factor.
+// The loop keeps several independent sums, because this function takes most of the time of a factorisation.
 double dot(const double* a, const double* b, std::size_t count) {
   constexpr std::size_t kSums = 8;
   double sums[kSums] = {};

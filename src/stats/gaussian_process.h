@@ -7,10 +7,10 @@
 
 namespace trainyard::stats {
 
-// What two places have in common: exp(-|a - b|^2 / 2). REQUIRES: of one length.
+// Returns the covariance of two places: exp(-|a - b|^2 / 2). REQUIRES: both have the same length.
 double similarity(std::span<const double> a, std::span<const double> b);
 
-// A covariance of `count` samples, taken apart after Cholesky.
+// Holds the Cholesky factor of a covariance of `count` samples.
 class CovarianceFactor {
  public:
   CovarianceFactor() = default;

@@ -11,7 +11,7 @@ namespace trainyard::stats {
 
 namespace {
 
-// What is left of a column below this share of the longest is rounding.
+// A remainder of a column below this share of the longest column is rounding.
 constexpr double kDependent = 1e-11;
 
 double norm_below(const Matrix& a, std::size_t column, std::size_t row) {
@@ -24,7 +24,7 @@ void exchange(Matrix& a, std::size_t first, std::size_t second) {
   for (std::size_t i = 0; i < a.rows(); ++i) std::swap(a(i, first), a(i, second));
 }
 
-// Reflects what is below `pivot` of its column onto the diagonal, in all columns to the right and in b.
+// Reflects the entries below `pivot` of its column onto the diagonal, in all columns to the right and in b.
 void reflect(Matrix& a, std::vector<double>& b, std::size_t pivot, double norm) {
   const double diagonal = a(pivot, pivot) > 0 ? -norm : norm;
   std::vector<double> v(a.rows() - pivot);

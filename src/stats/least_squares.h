@@ -8,7 +8,7 @@
 
 namespace trainyard::stats {
 
-// Dense, a row an observation.
+// A dense matrix with one observation per row.
 class Matrix {
  public:
   Matrix(std::size_t rows, std::size_t columns) : rows_(rows), columns_(columns), cells_(rows * columns) {}
@@ -45,11 +45,11 @@ RobustFit fit_robustly(std::vector<double> start, double tolerated,
                                                 std::vector<double>& residuals)>& residuals_of,
                        int most_rounds = 200);
 
-// Which of `folds` each of `count` things belongs to, for cross-validation: sizes differ by at most one, and
-// the same seed always gives the same.
+// Returns the fold, of `folds`, of each of `count` items, for cross-validation: sizes differ by at most one,
+// and the same seed always gives the same folds.
 std::vector<int> assign_folds(std::size_t count, int folds, std::uint64_t seed);
 
-// The same for things in groups that have to stay together; `groups` has the group's number of each.
+// Does the same for items in groups that have to stay together; `groups` holds the group number of each item.
 std::vector<int> assign_group_folds(const std::vector<std::size_t>& groups, int folds, std::uint64_t seed);
 
 }  // namespace trainyard::stats

@@ -116,7 +116,7 @@ class DrawnLabels {
   std::vector<int> is_a_;
 };
 
-// The share of labellings whose difference is at least `observed`, which rounding must not take out of it.
+// Returns the share of labellings whose difference is at least `observed`, with a margin for rounding.
 double counted_share(std::span<const Stratum> strata, Centre centre, double sum_of_weights, double observed) {
   std::vector<std::vector<double>> differences;
   for (const Stratum& stratum : strata)

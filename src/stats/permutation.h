@@ -13,7 +13,7 @@ struct Stratum {
   std::vector<double> a, b;
 };
 
-// Where samples lie.
+// A centre says how the location of samples is measured.
 enum class Centre {
   highest_third,  // the mean of the highest third: where disturbances only ever lower a sample
   lowest_third,   // of the lowest third: where they only ever raise it
@@ -22,8 +22,8 @@ enum class Centre {
 
 double centre_of(std::span<const double> samples, Centre centre);
 
-// Means over the strata of the centres of either side, weighted by what a stratum can tell of their
-// difference. REQUIRES: both sides in every stratum.
+// Holds the means over the strata of the centres of either side, weighted by the information of a stratum
+// about their difference. REQUIRES: both sides in every stratum.
 struct Centres {
   double a = 0, b = 0;
 
@@ -32,17 +32,17 @@ struct Centres {
 
 Centres centres_of(std::span<const Stratum> strata, Centre centre);
 
-// Two-sided p-value of the hypothesis that in every stratum both sides come from one distribution: the share
-// of all ways to label the samples that part the centres at least as far as the true labels do (Fisher,
-// Pitman). It is exact whatever the distribution, for as many labellings as can be counted; of more a fixed
-// sample is drawn.
+// Returns the two-sided p-value of the hypothesis that in every stratum both sides come from one
+// distribution: the share of all labellings of the samples that separate the centres at least as far as the
+// true labels do (Fisher, Pitman). The value is exact for any distribution as long as all labellings can be
+// counted; beyond that a fixed sample of labellings is drawn.
 double permutation_p_value(std::span<const Stratum> strata, Centre centre);
 
 // The smallest p-value that samples of these numbers can have.
 double smallest_p_value(std::span<const Stratum> strata);
 
-// The differences b - a that the same test accepts at the 5 % level: a 95 % interval. Nothing where so few
-// samples could not reject any.
+// Returns the differences b - a that the same test accepts at the 5 % level: a 95 % interval. Returns nothing
+// where the samples are too few to reject any difference.
 std::optional<Interval> permutation_interval(std::span<const Stratum> strata, Centre centre);
 
 }  // namespace trainyard::stats

@@ -22,7 +22,8 @@ TEST(PermutationTest, CentresAreMeansOfThirdsOrMedians) {
   EXPECT_DOUBLE_EQ(centre_of(samples, Centre::median), 3);
 }
 
-// Of C(8, 4) = 70 and C(10, 5) = 252 labellings two part sides as far as sides that do not overlap.
+// Two of C(8, 4) = 70 and of C(10, 5) = 252 labellings separate the sides as far as sides that do not
+// overlap.
 TEST(PermutationTest, CountsLabellings) {
   EXPECT_NEAR(permutation_p_value(one({1, 2, 3, 4}, {15, 16, 17, 18}), Centre::highest_third), 2.0 / 70,
               1e-12);

@@ -147,8 +147,8 @@ Interval order_interval(std::span<const double> samples) {
   constexpr double kOutside = 0.05;
   const std::vector<double> sorted = sorted_copy(samples);
   const std::size_t n = sorted.size();
-  // By how much of the range between the extremes 2, 3, 4 or 5 normal samples must be widened on either side
-  // for 95 %.
+  // The range between the extremes of 2, 3, 4 or 5 normal samples must be widened by this share on either
+  // side for 95 %.
   constexpr std::array kWidening = {5.8425, 0.8127, 0.2400, 0.0384};
   if (n - 2 < kWidening.size()) {
     const double reach = kWidening[n - 2] * (sorted.back() - sorted.front());

@@ -12,7 +12,8 @@ struct Interval {
   double half_width() const { return (high - low) / 2; }
 };
 
-// Student's distribution; `freedom` > 0 may be fractional (Welch), and infinity gives the normal one.
+// The next two functions use Student's distribution; `freedom` > 0 may be fractional (Welch), and infinity
+// gives the normal one.
 
 // P(|T| >= |t|).
 double two_sided_p(double t, double freedom);
@@ -27,7 +28,7 @@ struct Summary {
   double mean = 0, median = 0, min = 0, p95 = 0;
 };
 
-// All of these REQUIRE at least one sample.
+// All of the following functions REQUIRE at least one sample.
 Summary summarise(std::span<const double> samples);
 
 double mean(std::span<const double> samples);
@@ -46,13 +47,13 @@ double sample_variance(std::span<const double> samples);
 // outliers do.
 double scaled_mad(std::span<const double> samples);
 
-// Positions of the samples beyond Tukey's far fences, Q1 - 3 IQR and Q3 + 3 IQR. They are to be shown, not
-// deleted.
+// Returns the positions of the samples beyond Tukey's far fences, Q1 - 3 IQR and Q3 + 3 IQR. Reports show
+// them and do not delete them.
 std::vector<std::int64_t> find_outliers(std::span<const double> samples);
 
-// The 95 % interval of the median of the distribution that the samples come from, by order statistics with
-// interpolation (Hettmansperger & Sheather 1986): it asks nothing of the distribution. Up to five samples
-// cannot tell so much by their order alone; their range is widened by what normal samples would need.
+// Returns the 95 % interval of the median of the distribution that the samples come from, by order statistics
+// with interpolation (Hettmansperger & Sheather 1986), which assumes nothing about the distribution. Up to
+// five samples do not reach 95 % by their order alone; their range is widened as normal samples would need.
 // REQUIRES: two samples.
 Interval order_interval(std::span<const double> samples);
 

@@ -39,22 +39,6 @@ TEST(Statistics, OutliersAreBeyondTheFarFences) {
   EXPECT_EQ(find_outliers(samples), (std::vector<std::int64_t>{17, 40}));
 }
 
-// Golden vector of specs/benchmarking.md, section 2: batch 8, steps of 1, 2 and 4 seconds.
-TEST(LegacyMetrics, AreThoseOfTheSeed) {
-  const LegacyMetrics legacy = legacy_metrics(std::vector<double>{1, 2, 4}, 8);
-  EXPECT_NEAR(legacy.mean_seconds, 2.333333, 5e-7);
-  EXPECT_NEAR(legacy.mean_speed, 3.428571, 5e-7);
-  EXPECT_NEAR(legacy.speed_uncertainty, 1.440165, 5e-7);
-  EXPECT_NEAR(legacy.speed_jitter, 2.9652, 5e-7);
-}
-
-TEST(LegacyMetrics, TakeTheMiddleOfAnEvenCountAsNumpyDoes) {
-  // Speeds 1, 2, 4, 8: median 3, distances 2, 1, 1, 5, their median 1.5.
-  const LegacyMetrics legacy = legacy_metrics(std::vector<double>{8, 4, 2, 1}, 8);
-  EXPECT_DOUBLE_EQ(legacy.speed_jitter, 1.4826 * 1.5);
-  EXPECT_EQ(legacy_metrics({}, 8).mean_speed, 0);
-}
-
 // Tables of Student's distribution, e.g. NIST/SEMATECH e-Handbook 1.3.6.7.2.
 TEST(StudentT, HasTheTabledQuantiles) {
   EXPECT_NEAR(t_quantile(0.975, 1), 12.7062, 5e-5);
@@ -74,8 +58,8 @@ TEST(StudentT, ProbabilityAndQuantileAreInverse) {
   EXPECT_DOUBLE_EQ(two_sided_p(INFINITY, 5), 0);
 }
 
-// Normal, skewed, of two levels, and with rare long stalls: whatever the distribution, of six runs and more
-// the median is covered as promised. Two to five are widened by what normal runs need.
+// The distributions are normal, skewed, of two levels, and with rare long stalls: from six runs on the
+// interval covers the median of each as promised. Two to five runs are widened as normal runs need.
 TEST(OrderInterval, CoversTheMedianOfAnyDistribution) {
   TestNoise noise(2);
   using Draw = double (*)(TestNoise&);

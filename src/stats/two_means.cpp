@@ -16,7 +16,7 @@ std::optional<TwoMeans> two_means(std::span<const double> values, std::span<cons
   std::sort(sorted.begin(), sorted.end());
   if (sorted.empty() || sorted.front().first == sorted.back().first) return std::nullopt;
 
-  // Sums of what lies about the mean keep their digits, where values are large and near each other.
+  // Sums of deviations from the mean keep their digits where values are large and close to each other.
   double weight = 0, mean = 0, variance = 0, left_over = 0;
   for (const auto& [value, w] : sorted) weight += w;
   for (const auto& [value, w] : sorted) mean += w / weight * (value - sorted.front().first);

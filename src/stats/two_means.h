@@ -13,8 +13,8 @@ struct TwoMeans {
   double boundary() const { return (low + high) / 2; }  // what lies above belongs to the higher level
 };
 
-// The best of all splits, found by sorting: it depends on no start and on no order of the values, and levels
-// are ordered, so that none is ever taken for the other. Absent: all values are equal.
+// Returns the best of all splits, found by sorting: it depends on no start and on no order of the values, and
+// the levels are ordered, so that they are never exchanged. Returns nothing when all values are equal.
 // REQUIRES: as many weights as values; finite values, weights above 0.
 std::optional<TwoMeans> two_means(std::span<const double> values, std::span<const double> weights);
 

@@ -1,5 +1,5 @@
-// Without SQLite a store is a file of JSON lines, one a plan or a run, appended under a lock. The last plan
-// counts. A line cut short by a crash is dropped by the next writer.
+// Without SQLite a store is a file of JSON lines, one for each plan or run, appended under a lock. The last
+// plan counts. The next writer drops a line that a crash cut short.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ struct Store::Content {
   std::filesystem::path file;
   Access access;
 
-  // Every whole line; `whole` gets the bytes they take.
+  // Returns every whole line; `whole` receives the bytes they take.
   std::vector<Json> lines(std::uintmax_t* whole = nullptr) const {
     std::ifstream input(file, std::ios::binary);
     std::vector<Json> found;
@@ -38,7 +38,7 @@ struct Store::Content {
     return found;
   }
 
-  // Appends the lines that `make` gives from those before, with nobody else writing; returns how many.
+  // Appends, under the lock, the lines that `make` derives from the existing ones; returns how many.
   template <typename Make>
   int append(const Make& make) const {
     const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);

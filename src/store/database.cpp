@@ -12,7 +12,7 @@ namespace trainyard::store {
 
 namespace {
 
-// Another process holds the lock for milliseconds; a node that hangs should not stop the study for ever.
+// Another process holds the lock for milliseconds, but a node that hangs should not stop the study for ever.
 constexpr int kLockMilliseconds = 30'000;
 
 }  // namespace
@@ -119,9 +119,9 @@ void Transaction::commit() {
 
 namespace {
 
-// Entry i leads from version i to i + 1. Entries are only ever added: files of every version are about.
+// Entry i leads from version i to i + 1. Entries are only ever added, because files of every version exist.
 constexpr const char* kMigrations[] = {
-    // 1: a run is its record; the columns beside it are what most questions ask for.
+    // 1: a run is its record; the other columns serve the most frequent queries.
     R"(CREATE TABLE study (name TEXT NOT NULL);
        CREATE TABLE planned (
          position INTEGER PRIMARY KEY,
@@ -142,7 +142,7 @@ constexpr const char* kMigrations[] = {
          BEGIN SELECT RAISE(ABORT, 'runs are never changed'); END;
        CREATE TRIGGER run_remains BEFORE DELETE ON run
          BEGIN SELECT RAISE(ABORT, 'runs are never removed'); END;)",
-    // 2: speed and place as columns, for people who ask in SQL.
+    // 2: speed and node as columns, for users of SQL.
     R"(ALTER TABLE run ADD COLUMN images_per_second REAL;
        ALTER TABLE run ADD COLUMN median_step_seconds REAL;
        ALTER TABLE run ADD COLUMN node TEXT;
@@ -150,15 +150,14 @@ constexpr const char* kMigrations[] = {
                       median_step_seconds = json_extract(record, '$.step_seconds.median'),
                       node = json_extract(record, '$.node');
        CREATE INDEX run_by_cell ON run (cell, replicate);)",
-    // 3: images_per_second counts stalls; what it was before stands beside it (run records, schema 2).
+    // 3: images_per_second counts stalls; its former value stands beside it (run records, schema 2).
     R"(ALTER TABLE run ADD COLUMN median_images_per_second REAL;
        UPDATE run SET median_images_per_second = images_per_second,
                       images_per_second = images_per_second * median_step_seconds
                                           / json_extract(record, '$.step_seconds.mean')
          WHERE json_extract(record, '$.command') IN ('bench', 'train')
            AND json_extract(record, '$.step_seconds.mean') > 0 AND median_step_seconds > 0;)",
-    // 4: the build that was measured; of records that do not name it the commit, as record/build.cpp reads
-    // them.
+    // 4: the measured build; for records that do not name it the commit, as record/build.cpp reads them.
     R"(ALTER TABLE run ADD COLUMN build TEXT;
        UPDATE run SET build = COALESCE(
          json_extract(record, '$.build'), json_extract(record, '$.provenance.build.id'),

@@ -10,7 +10,8 @@ struct sqlite3_stmt;
 
 namespace trainyard::store {
 
-// An open SQLite file. Errors are of kind config when the file is no sound database, else io, and name it.
+// Database is an open SQLite file. Errors are of kind config when the file is no sound database, else io, and
+// name it.
 class Database {
  public:
   enum class Mode { read, write };  // write: made when it is missing
@@ -33,7 +34,7 @@ class Database {
   sqlite3* handle_ = nullptr;
 };
 
-// One prepared statement, values numbered from 1, columns from 0.
+// Statement is one prepared statement, with values numbered from 1 and columns from 0.
 class Statement {
  public:
   Statement(Database& database, const char* sql);
@@ -55,7 +56,8 @@ class Statement {
   sqlite3_stmt* handle_ = nullptr;
 };
 
-// All or nothing. Takes the write lock at once, so that two writers wait for each other instead of failing.
+// Transaction commits all or nothing. It takes the write lock at once, so that two writers wait for each
+// other instead of failing.
 class Transaction {
  public:
   explicit Transaction(Database& database);
@@ -70,13 +72,14 @@ class Transaction {
   bool open_ = true;
 };
 
-// Version of the schema that this program writes.
+// Returns the version of the schema that this program writes.
 int newest_schema();
 
-// Brings a file of any older version, or an empty one, to the newest. Error (config) when it is newer.
+// Migrates a file of any older version, or an empty one, to the newest. Throws Error (config) when it is
+// newer.
 void migrate(Database& database);
 
-// Error (config) when the file is newer, or is a database of something else.
+// Throws Error (config) when the file is newer, or is a database of another program.
 void check_readable(Database& database);
 
 }  // namespace trainyard::store

@@ -11,7 +11,7 @@
 
 namespace trainyard::store {
 
-// One run that a study expects: a cell of its matrix, once per replicate.
+// PlannedRun is one run that a study expects: a cell of its matrix, once per replicate.
 struct PlannedRun {
   std::int64_t position = 0;  // in the order of the plan
   std::string cell;
@@ -19,8 +19,8 @@ struct PlannedRun {
   record::Settings settings;
 };
 
-// All runs of a study, in one SQLite file (JSON lines in a build without SQLite). Any number of processes may
-// have it open and write; a run, once added, is never changed or removed.
+// Store holds all runs of a study, in one SQLite file (JSON lines in a build without SQLite). Any number of
+// processes may have it open and write; a run, once added, is never changed or removed.
 class Store {
  public:
   enum class Access { read, write };
@@ -32,24 +32,24 @@ class Store {
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
 
-  // Names the study and what it expects now, instead of what an earlier version of its file expected.
+  // Sets the study's name and the expected runs, in place of those of an earlier version of its file. Throws
   // Error (usage) when the store belongs to a study of another name.
   void plan(const std::string& study, const std::vector<PlannedRun>& expected);
   std::string study() const;
   std::vector<PlannedRun> planned() const;  // in the order of the plan
 
-  // False when a run of that id is there already; then nothing changes.
+  // Returns false when a run of that id exists already; then nothing changes.
   bool add(const record::RunRecord& run);
-  // All of them at once, which for many is far faster than one by one; in their order. Returns how many were
-  // not there yet.
+  // Adds all runs at once, in their order, which for many is far faster than one by one. Returns the number
+  // of new ones.
   int add(std::span<const record::RunRecord> runs);
   bool contains(const std::string& run_id) const;
   std::vector<record::RunRecord> runs() const;  // in the order they were added
 
-  // "" when SQLite finds the file sound, else its first complaint.
+  // Returns "" when SQLite finds the file sound, else its first complaint.
   std::string integrity() const;
 
-  // What the file is called in a study's folder.
+  // Returns the name of the file in a study's folder.
   static const char* file_name();
   static std::string library();  // "SQLite 3.40.1"
 

@@ -7,34 +7,36 @@
 
 namespace trainyard {
 
-// How bytes of an image become floats, as plain numbers: for the CPU and for a GPU.
+// A pixel map says how bytes of an image become floats, as plain numbers, for the CPU and for a GPU.
 struct PixelMap {
-  // (x - centre of the channel) * scale.
+  // The map computes (x - centre of the channel) * scale.
   float centre[3] = {0, 0, 0};
   float scale = 1;
-  // Instead of these: (x - mean) / max(deviation, 1 / sqrt(n)) over all n values of the image.
+  // If set, the map computes (x - mean) / max(deviation, 1 / sqrt(n)) over all n values of the image instead.
   bool standardise = false;
 };
 
-// How an image of bytes becomes the floats of a network's input, as plain numbers, and the arithmetic of it:
-// once for the CPU, which goes image by image, and for a GPU, which makes a batch of a resident data set.
+// A recipe says how an image of bytes becomes the floats of a network's input, as plain numbers with their
+// arithmetic. The CPU applies it image by image, and a GPU makes whole batches of a resident data set.
 struct ImageRecipe {
-  // In training; an evaluation always takes the centre, unflipped, at contrast 1.
+  // This applies to training; an evaluation always takes the centre, unflipped, at contrast 1.
   enum class Place : std::uint8_t {
     centre,  // crops, or pads with zeros
     random,  // uniform within the image padded by `padding` zeros on all sides; flipped half the time
   };
   Place place = Place::centre;
   std::int32_t padding = 0;
-  // Contrast, then (x - mean) / max(std, 1 / sqrt(n)) over the n values of all channels.
+  // If set, the recipe applies contrast, then (x - mean) / max(std, 1 / sqrt(n)) over the n values of all
+  // channels.
   bool standardise = false;
   bool random_contrast = false;  // U(0.2, 1.8), as in TensorFlow's CIFAR-10 tutorial
-  // Else (x - centre) * scale.
+  // Otherwise the recipe computes (x - centre) * scale.
   float centre = 0, scale = 1;
 };
 
-// Which word of a sample's draws decides what. Brightness has a word of its own though no recipe computes it
-// (see StandardMap): then a recipe that clips could be added without changing the others.
+// Each constant names the word of a sample's draws that decides one choice. Brightness has a word of its own
+// though no recipe computes it (see StandardMap): a recipe that clips could be added without changing the
+// others.
 enum Draw { kDrawTop, kDrawLeft, kDrawFlipAndBrightness, kDrawContrast };
 
 // The four random words of the sample at a position of the run: the same for any thread, after any resume.
@@ -47,13 +49,13 @@ struct PlaneSize {
   std::int64_t height = 0, width = 0;
 };
 
-// Where the output's first pixel lies on the image; negative: in the padding.
+// The place of the output's first pixel on the image; a negative coordinate lies in the padding.
 struct ImagePlace {
   std::int64_t top = 0, left = 0;
   bool flip = false;  // mirror left and right
 };
 
-// Rounded down also when negative: what TensorFlow's crop-or-pad does.
+// The result is rounded down also when negative, as TensorFlow's crop-or-pad does.
 constexpr std::int64_t centred(std::int64_t outer, std::int64_t inner) {
   return outer >= inner ? (outer - inner) / 2 : -((inner - outer) / 2);
 }

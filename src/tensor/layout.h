@@ -10,8 +10,8 @@
 
 namespace trainyard {
 
-// How the elements of a tensor lie in memory: an order of axes, some of them cut into inner blocks.
-// Written as oneDNN writes it: "abcd" is plain, "acdb" channels last, "aBcd16b" has the channel axis in
+// A layout says how the elements of a tensor lie in memory: an order of axes, some of them cut into inner
+// blocks. The notation is oneDNN's: "abcd" is plain, "acdb" channels last, "aBcd16b" has the channel axis in
 // blocks of 16, which are innermost. A blocked axis is padded up to its block, and the padding holds zeros.
 class Layout {
  public:

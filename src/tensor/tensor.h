@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -11,55 +10,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "tensor/dtype.h"
 
 namespace trainyard {
-
-// f64 exists for numeric gradient checks on the reference backend, bf16 for activations on devices that have
-// it.
-enum class DType : std::uint8_t { f32, f64, i32, u8, bf16 };
-
-std::size_t size_of(DType dtype);
-const char* name(DType dtype);
-
-// The type in which sums over tensors of this type are kept.
-constexpr DType sum_type(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
-
-template <typename T>
-struct DTypeOf;  // BFloat16: tensor/bfloat16.h
-template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::f32;
-};
-template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::f64;
-};
-template <>
-struct DTypeOf<std::int32_t> {
-  static constexpr DType value = DType::i32;
-};
-template <>
-struct DTypeOf<std::uint8_t> {
-  static constexpr DType value = DType::u8;
-};
-
-// The upper half of an f32. Rounds to nearest, ties to even, as devices do.
-struct BFloat16 {
-  std::uint16_t bits = 0;
-
-  BFloat16() = default;
-  explicit BFloat16(float value) {
-    const auto word = std::bit_cast<std::uint32_t>(value);
-    const bool nan = (word & 0x7FFFFFFFu) > 0x7F800000u;
-    bits = static_cast<std::uint16_t>(nan ? word >> 16 | 0x40u : (word + 0x7FFFu + (word >> 16 & 1u)) >> 16);
-  }
-  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-};
-
-template <>
-struct DTypeOf<BFloat16> {
-  static constexpr DType value = DType::bf16;
-};
 
 // Dimensions in logical order: images are (batch, channel, row, column), convolution weights (output channel,
 // input channel of the group, row, column). The physical order is a Layout's business.
@@ -69,7 +22,7 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims);
-  // What to_string() made. Error (config).
+  // Parses the text that to_string() makes. Error (config).
   static Shape parse(std::string_view text);
 
   int rank() const { return rank_; }
@@ -88,12 +41,6 @@ class Shape {
   std::array<std::int64_t, kMaxRank> dims_{};
   int rank_ = 0;
 };
-
-constexpr std::size_t kBufferAlignment = 64;
-
-inline std::size_t align_up(std::size_t bytes, std::size_t alignment = kBufferAlignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 // Uninitialised host memory aligned to kBufferAlignment.
 class AlignedBuffer {

@@ -8,7 +8,8 @@
 
 namespace trainyard::trace {
 
-// What a file may have at most. Real traces have far less; damaged and hostile ones are refused in time.
+// Upper limits for a file that is read. Real traces stay far below them; damaged and hostile files are
+// refused early.
 struct ReadLimits {
   std::int64_t file_bytes = std::int64_t{4} << 30;
   std::int64_t spans = 5'000'000;
@@ -21,7 +22,7 @@ struct ReadLimits {
 // Error (config) says at which event or byte something is wrong.
 Trace read_chrome_json(std::istream& file, const ReadLimits& limits = {});
 
-// Of a file; errors name it.
+// Reads a file; errors name it.
 Trace read_chrome_file(const std::filesystem::path& path, const ReadLimits& limits = {});
 
 // The trace as Chrome's JSON, which Perfetto opens (docs/formats/trace.md): names of processes and threads

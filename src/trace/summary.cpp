@@ -51,7 +51,7 @@ class Summariser {
     roles_.reserve(trace.spans.size());
     for (const Span& span : trace.spans) roles_.push_back(role_of(span));
     has_kernels_ = std::find(roles_.begin(), roles_.end(), Role::kernel) != roles_.end();
-    // Where everything runs on the host its operators are what computes.
+    // If everything runs on the host, its operators are the computation.
     if (!has_kernels_) std::replace(roles_.begin(), roles_.end(), Role::host_op, Role::kernel);
     for (std::size_t i = 0; i < roles_.size(); ++i)
       if (roles_[i] == Role::kernel) devices_.insert(process_of(trace_.spans[i]));
@@ -107,7 +107,7 @@ class Summariser {
                        [&](const Window& window) { return window.process == device; });
   }
 
-  // What other processes do explains idle time only where it is a host's or nobody's: not another device's.
+  // The work of other processes explains idle time only if it is a host's or nobody's, not another device's.
   std::vector<Claim> claims_of(int device) const {
     std::vector<Claim> claims;
     for (std::size_t i = 0; i < roles_.size(); ++i) {
@@ -179,7 +179,7 @@ class Summariser {
     credit(time, nullptr, window.ended - at);
   }
 
-  // The first that does not end, with all before it, until then.
+  // Returns the index of the first claim such that it, or one before it, ends at `moment` or later.
   static std::size_t first_after(const std::vector<Claim>& claims, double moment) {
     const auto found = std::partition_point(claims.begin(), claims.end(),
                                             [&](const Claim& claim) { return claim.latest_end < moment; });

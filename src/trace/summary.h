@@ -8,7 +8,7 @@
 
 namespace trainyard::trace {
 
-// Where the time of a step, or of all, went. Every moment of it is in exactly one category.
+// Divides the time of a step, or of all steps. Every moment is in exactly one category.
 struct TimeShares {
   double seconds = 0;  // of wall-clock
   // gemm, conv, rnn, elementwise, norm, pool, loss, optimizer, copy, communication, wait, idle
@@ -35,7 +35,7 @@ struct OpTime {
   std::int64_t flops = 0, bytes = 0;
 };
 
-// What of several devices is theirs on average, and only one of them has what it did alone.
+// With several devices, figures are means over them; only one of them has the work it did alone.
 struct Summary {
   int devices = 0;
   std::vector<StepTime> steps;             // in order; one "all" where the trace tells of no steps
@@ -49,7 +49,7 @@ struct Summary {
 
 // Error (config) when nothing computes in it.
 Summary summarise(const Trace& trace);
-// The same; errors name the file.
+// Does the same; errors name the file.
 Summary summarise(const Trace& trace, const std::string& file);
 
 }  // namespace trainyard::trace

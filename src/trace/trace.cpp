@@ -51,7 +51,7 @@ struct Guess {
   const char *part, *category;
 };
 
-// The first that fits: what is more telling comes first.
+// The first guess that fits is used, so more specific words come first.
 constexpr Guess kGuesses[] = {
     {"lstm", "rnn"},
     {"gru_", "rnn"},

@@ -49,7 +49,7 @@ struct Trace {
   int track(const Track& wanted);
 };
 
-// What a span tells about the time it covers.
+// Says what a span tells about the time it covers.
 enum class Role {
   step,           // a training step: what is summarised
   plain_step,     // one that was not traced, to compare with
@@ -61,7 +61,7 @@ enum class Role {
   other,          // a part of a step, a call of a library, ...
 };
 
-// What a span is by its category and name: in our files, and in those of PyTorch's profiler.
+// Classifies a span by its category and name, in our files and in those of PyTorch's profiler.
 Role role_of(const Span& span);
 
 // gemm, conv, rnn, elementwise, norm, pool, loss, optimizer or copy. Ours say it; of others it is guessed by

@@ -68,13 +68,15 @@ std::int64_t Deployment::global_batch(std::int64_t batch) const { return batch_p
 std::vector<std::vector<int>> share_cores(int threads, int devices) {
   const auto most = static_cast<int>(process_cores().size());
   if (devices > most)
-    fail(ErrorKind::usage, "--devices {}: each wants a core of its own, this process may use {}", devices,
-         most);
+    fail(ErrorKind::usage, "{} {}: each wants a core of its own, this process may use {}", Setting{"devices"},
+         devices, most);
   if (threads % devices != 0)
-    fail(ErrorKind::usage, "--threads {}: cannot be shared equally by {} devices", threads, devices);
+    fail(ErrorKind::usage, "{} {}: cannot be shared equally by {} devices", Setting{"threads"}, threads,
+         devices);
   const int each = threads == 0 ? pool_limit(most / devices) : threads / devices;
   if (threads > most || threads < 0) cores_for(threads);  // refuses
-  if (each > pool_limit(most)) fail(ErrorKind::usage, "--threads {}: built without OpenMP", threads);
+  if (each > pool_limit(most))
+    fail(ErrorKind::usage, "{} {}: built without OpenMP", Setting{"threads"}, threads);
   std::vector<std::vector<int>> shares;
   for (int device = 0; device < devices; ++device) {
     const auto first = process_cores().begin() + device * each;
@@ -124,7 +126,8 @@ std::vector<std::string> nodes_of(Collective& ranks) {
 
 RankPlace find_place(Collective& ranks, int threads) {
   if (threads % ranks.size() != 0)
-    fail(ErrorKind::usage, "--threads {}: cannot be shared equally by {} workers", threads, ranks.size());
+    fail(ErrorKind::usage, "{} {}: cannot be shared equally by {} workers", Setting{"threads"}, threads,
+         ranks.size());
   const Address own = address_of(process_cores());
   RankPlace place;
   place.nodes = nodes_of(ranks);
@@ -142,7 +145,8 @@ RankPlace find_place(Collective& ranks, int threads) {
     return place;
   }
   if (threads > ranks.size())
-    fail(ErrorKind::usage, "--threads {}: {} workers share {} cores", threads, sharers, cores.size());
+    fail(ErrorKind::usage, "{} {}: {} workers share {} cores", Setting{"threads"}, threads, sharers,
+         cores.size());
   place.cores = {cores[static_cast<std::size_t>(before) % cores.size()]};
   return place;
 }

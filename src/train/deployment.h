@@ -21,7 +21,7 @@ enum class Strategy {
   servers,        // devices are processes that exchange through parameter servers, by some mode
 };
 
-// What happens to the batch when devices are added: each gets a whole one, or its share of one.
+// Says how the batch changes when devices are added: each gets a whole batch, or its share of one.
 enum class Scaling { weak, strong };
 
 const char* name(Strategy strategy);
@@ -36,9 +36,9 @@ struct Deployment {
   Scaling scaling = Scaling::weak;
   std::string mode = {};  // of servers, as ps::ModeName writes it
 
-  // As a user says it: with servers the mode.
+  // Returns the strategy as a user names it: with servers, the mode.
   std::string strategy_name() const { return strategy == Strategy::servers ? mode : name(strategy); }
-  // Of the batch that was asked for. REQUIRES: `devices` divides it when scaling is strong.
+  // Returns each device's part of the requested batch. REQUIRES: `devices` divides it when scaling is strong.
   std::int64_t batch_per_device(std::int64_t batch) const;
   std::int64_t global_batch(std::int64_t batch) const;
 };
@@ -50,7 +50,7 @@ std::vector<std::vector<int>> share_cores(int threads, int devices);
 // Device 0 draws what a single device draws; every other has random numbers of its own.
 std::uint64_t device_seed(std::uint64_t seed, int device);
 
-// Where one of several processes that train together computes.
+// The machine and cores on which one of several processes that train together computes.
 struct RankPlace {
   std::vector<int> cores;
   int on_machine = 0;              // its number among the ranks of its machine
@@ -58,11 +58,12 @@ struct RankPlace {
 };
 
 // `threads`: of all ranks together, 0 meaning as many as can be shared equally. Ranks that may use the same
-// cores of a machine share them; who was given cores of its own keeps those. Where ranks are more than cores,
-// several have the same one. All ranks call it together. Error (usage) when the threads cannot be shared.
+// cores of a machine share them; a rank that was given cores of its own keeps those. If there are more ranks
+// than cores, several have the same one. All ranks call it together. Error (usage) when the threads cannot be
+// shared.
 RankPlace find_place(comm::collective::Collective& ranks, int threads);
 
-// What all ranks used together. All of them call it.
+// The resources that all ranks used together. All of them call it.
 struct RanksUse {
   double user_seconds = 0, system_seconds = 0;
   double beside_seconds = 0;      // CPU time of the other ranks on this machine

@@ -11,7 +11,7 @@ namespace trainyard::train {
 
 namespace {
 
-// All but the time from each step's batch being there to its end.
+// Returns the time that is not between the arrival of each step's batch and the step's end.
 double waited(double event_seconds, const std::vector<std::int64_t>& begins,
               const std::vector<backend::StepMark>& ends) {
   double busy = 0;
@@ -46,7 +46,8 @@ DeviceLoop::Done DeviceLoop::run(std::int64_t first, std::int64_t count) {
     if (i > 0)
       done.seconds.push_back(1e-9 * static_cast<double>(marks[i].nanoseconds - marks[i - 1].nanoseconds));
   }
-  // The first has no mark before it that the host did not come between: it has what the events leave over.
+  // The first step has no mark before it without the host in between, so it gets the remaining time of the
+  // events.
   const double others = std::accumulate(done.seconds.begin(), done.seconds.end(), 0.0);
   done.seconds.insert(done.seconds.begin(), std::max(done.event_seconds - others, 0.0));
   step_seconds_ = done.event_seconds / static_cast<double>(count);
@@ -110,7 +111,7 @@ std::vector<TrainResult> run_independent(const SessionOptions& options, const De
     own.cores = cores[index];
     own.seed = device_seed(options.seed, device);
     TrainOptions loop = train;
-    loop.quiet = train.quiet || device > 0;
+    if (device > 0) loop.progress = nullptr;
     const RunFolder* folder = folders.empty() ? nullptr : folders[index].get();
     loop.resume = train.resume && folder != nullptr && engine::latest_checkpoint(folder->path());
     try {

@@ -33,7 +33,7 @@ class DeviceLoop {
   // One step that a tracer notes, as it chose: as a whole, or kernel by kernel.
   Done run_noted(std::int64_t step, StepTracer& tracer);
 
-  // So many that the host hears of them some times a second: `most`, or fewer.
+  // Returns how many steps to launch so that the host hears of them some times a second: `most`, or fewer.
   std::int64_t steps_at_once(std::int64_t most) const;
 
  private:
@@ -53,7 +53,7 @@ std::vector<TrainResult> run_independent(const SessionOptions& options, const De
                                          const data::Dataset& dataset, const TrainOptions& train,
                                          const std::vector<std::unique_ptr<RunFolder>>& folders);
 
-// As one result: losses and accuracy are means, images are counted together.
+// Combines the results into one: losses and accuracy are means, images are counted together.
 TrainResult combine(const std::vector<TrainResult>& devices);
 
 // Step i of replicas that ran on their own, as if of one run: images over it give the sum of the devices'

@@ -28,8 +28,9 @@ std::vector<int> cores_for(int threads) {
   const std::vector<int>& cores = process_cores();
   const auto most = static_cast<int>(cores.size());
   if (threads < 0 || threads > most)
-    fail(ErrorKind::usage, "--threads {}: this process may use 1 to {} cores", threads, most);
-  if (threads > pool_limit(most)) fail(ErrorKind::usage, "--threads {}: built without OpenMP", threads);
+    fail(ErrorKind::usage, "{} {}: this process may use 1 to {} cores", Setting{"threads"}, threads, most);
+  if (threads > pool_limit(most))
+    fail(ErrorKind::usage, "{} {}: built without OpenMP", Setting{"threads"}, threads);
   return {cores.begin(), cores.begin() + (threads == 0 ? pool_limit(most) : threads)};
 }
 
@@ -56,7 +57,7 @@ namespace {
 
 bool is_error(const std::exception_ptr& error) { return error != nullptr; }
 
-// Not merely the news that another device failed.
+// Returns whether the error is more than the news that another device failed.
 bool is_cause(const std::exception_ptr& error) {
   if (error == nullptr) return false;
   try {

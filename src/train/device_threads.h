@@ -18,7 +18,7 @@ std::vector<int> cores_for(int threads);
 // keeps the pool smaller.
 int limit_to(std::span<const int> cores);
 
-// Both at once.
+// Calls cores_for() and limit_to().
 int limit_threads(int threads);
 
 // One thread per device; device 0's is the one that owns this. The threads sleep between calls.

@@ -50,7 +50,7 @@ class LossCurve {
 
   // So many more gradients, of this mean loss; `seconds` as in Point, never less than before.
   void add(double seconds, std::int64_t gradients, double loss);
-  // Of all that was added; the last may be of fewer gradients than the others.
+  // Returns the points of all gradients added so far; the last may cover fewer gradients than the others.
   const std::vector<Point>& points() const { return points_; }
 
  private:
@@ -68,8 +68,8 @@ class LossCurve {
 // it, so that single low losses do not count. A loss that jumps and comes back before the end is none.
 bool has_diverged(double first_loss, std::span<const double> last_losses);
 
-// What the session's network says of the test images; built once, run many times. Uses the moving average of
-// the weights where the session keeps one.
+// Runs the session's network on the test images; it is built once and run many times. It uses the moving
+// average of the weights if the session keeps one.
 class Evaluator {
  public:
   // The session must outlive it. Error when there are no test images.

@@ -17,7 +17,7 @@
 namespace trainyard::train {
 namespace {
 
-using data::append_frame, put_bytes, put_key, put_raw, put_varint, Wire;
+using data::append_frame;
 
 constexpr std::size_t kFlushBytes = 32 << 10, kReservedBytes = 64 << 10;
 constexpr double kFlushSeconds = 2;

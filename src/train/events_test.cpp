@@ -90,7 +90,8 @@ TEST(Events, ReaderAgreesWithKnownVectors) {
   const unsigned char zeros[32] = {};
   EXPECT_EQ(crc32c(zeros, 32), 0x8A9136AAu);
   EXPECT_EQ(slow_masked_crc(zeros, 32), (0x8A9136AAu >> 15 | 0x8A9136AAu << 17) + 0xA282EAD8u);
-  // Of the length of a 24-byte record, which a file's first one is; computed apart from this code.
+  // The masked CRC of the length of a 24-byte record, which is the first in a file. It was computed
+  // independently of this code.
   const unsigned char length[8] = {24};
   EXPECT_EQ(slow_masked_crc(length, 8), 0x224B7FA3u);
 }

@@ -6,8 +6,8 @@ namespace {
 
 using comm::collective::Collective;
 
-// Of gradients that are sent while others are still computed: large enough that the messages cost more than
-// their number.
+// Number of gradients that are sent at once while others are still computed: large enough that the cost of a
+// message is dominated by its size.
 constexpr std::size_t kBucketElements = std::size_t{1} << 18;
 
 class AllReduce final : public Exchange {

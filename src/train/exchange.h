@@ -8,8 +8,8 @@
 
 namespace trainyard::train {
 
-// What the devices of a data-parallel run do together around the gradients of a step. All devices' threads
-// call each function at once. One file a strategy: towers.cpp, allreduce.cpp.
+// Exchanges the gradients of a step between the devices of a data-parallel run. All devices' threads call
+// each function at once. exchange.cpp has one class for each strategy.
 class Exchange {
  public:
   virtual ~Exchange() = default;

@@ -12,8 +12,8 @@ namespace {
 using comm::collective::LocalGroup;
 using comm::collective::LocalRank;
 
-// As layers end: from the last element to the first, in pieces of every size, some too small to be sent
-// alone.
+// Announces gradients as layers end: from the last element to the first, in pieces of every size, some too
+// small to be sent alone.
 void announce(Exchange& exchange, int device, std::size_t elements) {
   std::size_t piece = 1;
   for (std::size_t end = elements; end > 0; piece = piece * 3 + 1) {

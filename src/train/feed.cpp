@@ -84,7 +84,7 @@ double HostBatches::longest_wait_seconds() const {
 
 namespace {
 
-// Those made ahead, and those that may still be copied from.
+// Returns the number of batches made ahead, and of those that may still be copied from.
 std::size_t slots_of(const backend::InputRing& ring, const data::BatchStreamOptions& options) {
   return static_cast<std::size_t>(options.depth + ring.places);
 }
@@ -109,7 +109,7 @@ HostFeed::HostFeed(std::shared_ptr<backend::Device> device, const backend::Input
       made_(
           maker_->options().depth, maker_->options().threads, sent_, maker_->steps(),
           [this](std::int64_t slot, std::int64_t step) { make(slot, step); }, ring.places) {
-  // What the device still does with fresh memory comes before the first copy into it.
+  // The device's pending work on fresh memory must finish before the first copy into it.
   for (int place = 0; place < ring_.places; ++place) queue_->give_back(place);
 }
 
@@ -165,7 +165,7 @@ bool fits(const backend::Device& device, const data::SplitData& split) {
   return free == 0 || bytes + std::min(bytes, kSpareBytes) <= free;
 }
 
-// What each step reads its batch from.
+// The buffers from which each step reads its batch.
 struct FedBuffers {
   const plan::Buffer &images, &labels;
 
@@ -268,7 +268,7 @@ std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dat
       (feed == Feed::automatic && fits(session.executor().device(), dataset.split(options.split)))) {
     const backend::Decision made = feed_from_device(session, dataset, options);
     if (made.accepted()) return nullptr;
-    if (feed == Feed::device) fail(ErrorKind::usage, "--feed device: {}", made.reason);
+    if (feed == Feed::device) fail(ErrorKind::usage, "{} device: {}", Setting{"feed"}, made.reason);
   }
   return feed_from_host(session,
                         std::make_shared<data::ImageBatches>(dataset, host_options(session, options)));

@@ -61,7 +61,8 @@ class HostFeed {
   HostFeed(std::shared_ptr<backend::Device> device, const backend::InputRing& ring, const Memory& memory,
            std::shared_ptr<const data::BatchMaker> maker);
 
-  // Right before and right after a step is started. Steps go on one by one from the maker's first_step.
+  // Called right before and right after a step is started. Steps go on one by one from the maker's
+  // first_step.
   void before(std::int64_t step);
   void after(std::int64_t step) { queue_->give_back(ring_.place_of(step)); }
 
@@ -91,8 +92,8 @@ class HostFeed {
   data::PrefetchRing made_;  // last: its threads use all of the above
 };
 
-// Who makes the batches of a device that is not the host. automatic: the device, where the images are in
-// memory and fit into its own.
+// Says who makes the batches of a device that is not the host. automatic: the device makes them if the images
+// are in memory and fit into its own.
 enum class Feed { automatic, device, host };
 
 const char* name(Feed feed);  // "auto", "device", "host"

@@ -96,7 +96,7 @@ TEST(HostBatches, SequencesHaveTokensAndLengths) {
 
 }  // namespace
 
-// Whatever order a device chooses between its two queues, every step finds its batch.
+// Every step finds its batch, in whatever order a device works off its two queues.
 
 namespace {
 

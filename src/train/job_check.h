@@ -29,9 +29,9 @@ struct JobPart {
 
 // Memory of a process that trains so: its plan, and what this program takes without any.
 double worker_bytes(const SessionOptions& options);
-// Of a process that keeps the parameters for others, as one of so many.
+// Returns the memory of a process that keeps the parameters for others, as one of so many servers.
 double server_bytes(const SessionOptions& options, int servers);
-// Of one that has no network.
+// Returns the memory of a process that has no network.
 double process_bytes();
 
 // The most processes that a job may have on this machine, and why no more.

@@ -50,7 +50,7 @@ WireLayout layout_of(const Session& session, const PsOptions& options) {
   return !options.canonical && can_be_native(session) ? WireLayout::native : WireLayout::canonical;
 }
 
-// The plan that workers have: else their layouts could be others.
+// Uses the plan that workers have, because otherwise their layouts could differ.
 SessionOptions like_a_worker(SessionOptions options) {
   options.keep_gradients = true;
   return options;
@@ -68,7 +68,7 @@ class PsTrainingRun {
         session_(like_a_worker(session)),
         numbers_(session_, layout_of(session_, ps)),
         header_(run_identity(session_.options(), dataset, options.preprocess, ps.workers)),
-        bar_("train " + session.model.network, options.steps, options.quiet) {
+        bar_(options.progress, "train " + session.model.network, options.steps) {
     if (folder_ != nullptr && options_.resume) resume();
     if (options_.evaluate)
       evaluator_ = std::make_unique<Evaluator>(session_, data::batches_of(dataset), options.preprocess);
@@ -129,13 +129,14 @@ class PsTrainingRun {
       if (key == kLoose)
         for (std::string each; std::getline(list, each, ',');) start_.loose.push_back(std::stoll(each));
     }
-    // Not by steps: with workers that were lost there were more of them.
+    // The comparison is not by steps: runs that lost workers made more of them.
     if (batches_used(start_) > batches_in_all())
-      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
+      fail(ErrorKind::usage, "{}: '{}' is beyond the {} steps asked for", Setting{"resume"}, latest->string(),
            options_.steps);
     header_.reached = to_reached(start_);
     result_.resumed_from = result_.checkpoint = latest;
-    if (!options_.quiet) print_note(fmt::format("resumed from '{}'\n", latest->string()));
+    if (options_.progress != nullptr)
+      options_.progress->note(fmt::format("resumed from '{}'", latest->string()));
   }
 
   void begin() {
@@ -154,7 +155,7 @@ class PsTrainingRun {
     want_next_snapshot();
   }
 
-  // Until all that was asked for is done, saved and evaluated.
+  // Runs until all that was asked for is done, saved and evaluated.
   void follow() {
     const meter::NoiseGuard guard;
     const double children_before = children_seconds();
@@ -178,7 +179,7 @@ class PsTrainingRun {
     result_.noise = guard.finish(children_seconds() - children_before);
   }
 
-  // True: that was the last.
+  // Returns true when that was the last.
   bool take(const News& news, std::optional<Error>& failure) {
     switch (news.kind) {
       case News::Kind::ready:
@@ -204,7 +205,7 @@ class PsTrainingRun {
         return true;
       case News::Kind::lost:
         ++exchange_.lost_servers;
-        if (!options_.quiet) print_note(fmt::format("trainyard: lost {}\n", news.words));
+        if (options_.progress != nullptr) options_.progress->warn(fmt::format("lost {}", news.words));
         return false;
       case News::Kind::failed:
         failure.emplace(ErrorKind::peer, news.words);
@@ -222,7 +223,7 @@ class PsTrainingRun {
     const double when = 1e-9 * static_cast<double>(noted.nanoseconds);
     if (first_noted_ == 0) {
       first_noted_ = when;
-      // Else it would have taken no time at all.
+      // Otherwise the first update would have taken no time at all.
       began_ = when - static_cast<double>(step->input + step->forward + step->backward);
       update_ends_.push_back(began_);
     }
@@ -270,8 +271,8 @@ class PsTrainingRun {
     losses_in_update_ = 0;
   }
 
-  // Where each worker makes updates by itself, those of several come together, and the time from one to the
-  // next says nothing: it is taken over as many as there are workers.
+  // In modes where each worker makes updates by itself, the updates of several workers arrive together, and
+  // the time between two of them says nothing: it is taken over as many updates as there are workers.
   double seconds_of_update() {
     update_ends_.push_back(last_noted_);
     const std::size_t over = one_update_of_all(ps_.mode) ? 1 : static_cast<std::size_t>(ps_.workers);
@@ -344,8 +345,8 @@ class PsTrainingRun {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
       events_->add(header_.step, scalars);
     }
-    if (!options_.quiet && !finished_at_)
-      print_note(fmt::format("step {}: test accuracy {:.4f}\n", header_.step, accuracy));
+    if (options_.progress != nullptr && !finished_at_)
+      options_.progress->note(fmt::format("step {}: test accuracy {:.4f}", header_.step, accuracy));
   }
 
   const TrainOptions& options_;
@@ -356,7 +357,7 @@ class PsTrainingRun {
   SharedNumbers numbers_;
   engine::CheckpointHeader header_;
   ps::LedgerStart start_;
-  ProgressBar bar_;
+  Progress bar_;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
   std::unique_ptr<ps::Coordinator> coordinator_;

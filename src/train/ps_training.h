@@ -8,7 +8,7 @@
 
 namespace trainyard::train {
 
-// What processes of a run must be told that are started for it.
+// The connection data that processes started for a run must be given.
 struct PsMeeting {
   comm::transport::Address coordinator;
   WireLayout layout = WireLayout::native;
@@ -37,7 +37,7 @@ struct PsOptions {
   comm::transport::Address listen;  // of the coordinator
 };
 
-// What the exchange came to, for the record.
+// The result of the exchange, for the record.
 struct PsResult {
   WireLayout layout = WireLayout::native;
   std::vector<ps::ServerCounts> servers;

@@ -104,7 +104,7 @@ void ServerUpdate::apply(const From& from, const To& to, std::span<const float> 
   update_.apply(arrays, 0, parameters_, step);
   const auto first = static_cast<std::size_t>(parameters_);
   for (std::size_t i = first; i < elements; ++i) to.parameters[i] = gradient[i] / static_cast<float>(summed);
-  // What the optimizer has for statistics means nothing, but must be the same whoever looks.
+  // The optimizer's values for statistics mean nothing, but must be the same for every reader.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(slots()); ++slot)
     std::fill_n(to.slots.data() + slot * elements + first, elements - first, 0.0f);
 }
@@ -139,10 +139,10 @@ class Worker {
       options.tracer->add_device(fmt::format("worker {} ({})", options.worker, session.backend().name()),
                                  session.executor());
     if (numbers_.fingerprint() != options.fingerprint)
-      fail(ErrorKind::config,
-           "worker {}: its {} layout of parameters is not that of the job; --wire-layout canonical serves "
-           "unlike workers",
-           options.worker, name(options.layout));
+      fail(
+          ErrorKind::config,
+          "worker {}: its {} layout of parameters is not that of the job; {} canonical serves unlike workers",
+          options.worker, name(options.layout), Setting{"wire_layout"});
     client_ = ps::make_client(
         {.worker = options.worker,
          .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
@@ -170,7 +170,7 @@ class Worker {
   }
 
  private:
-  // From the end of the step before it to its own: it waits for weights first.
+  // Notes a step from the end of the step before it to its own end: it waits for weights first.
   void noted_step(std::int64_t batch, std::int64_t number, double began) {
     StepTracer& tracer = *options_.tracer;
     const StepTracer::Kind kind = tracer.kind(number);
@@ -204,7 +204,7 @@ class Worker {
     std::int64_t left = numbers_.elements();
     bool first = true;
     double backward_began = fed;
-    // What is random depends on the batch, not on who makes its gradient.
+    // Random numbers depend on the batch, not on the worker that makes its gradient.
     numbers_.run_gradients({seed_, batch}, [&](std::int64_t at, std::int64_t elements) {
       if (std::exchange(first, false)) {
         backward_began = executor.on_host() ? executor.backward_began() : fed;
@@ -217,7 +217,7 @@ class Worker {
     pushed_from_ = now_seconds();
   }
 
-  // Before the last of the gradient leaves: then it counts, note and all.
+  // The note leaves before the last of the gradient, because the gradient then counts together with its note.
   void note_step(double fed, double backward_began) {
     note_.loss = session_.loss();
     if (!std::isfinite(note_.loss))

@@ -30,9 +30,9 @@ class LeasedBatches {
     std::int64_t number = -1, valid = 0;
     HostTensor images, labels;
   };
-  // Made now unless it was made ahead. Valid until the next call.
+  // Makes the batch now unless it was made ahead. Valid until the next call.
   const Batch& get(std::int64_t number);
-  // It will be wanted next, probably.
+  // Announces the batch that will probably be requested next.
   void prepare(std::int64_t number);
 
  private:
@@ -68,11 +68,12 @@ class ServerUpdate final : public ps::Updater {
   std::int64_t parameters_ = 0;  // of the shard
 };
 
-// What one step of a worker came to; travels with its gradient to whoever makes the record. Seconds.
+// The measurements of one step of a worker. They travel with its gradient to the process that makes the
+// record. Times are in seconds.
 struct StepNote {
   float loss = 0;
   float input = 0, forward = 0, backward = 0;  // of this step
-  // Of the step before: until its gradient had left, until the server answered (it applied, and perhaps
+  // Times of the step before: until its gradient had left, until the server answered (it applied, and perhaps
   // waited for others), until all weights were here.
   float push = 0, apply = 0, pull = 0;
   float user = 0, system = 0;  // CPU time of the worker since its step before

@@ -11,7 +11,8 @@ namespace trainyard::train {
 
 namespace {
 
-// Whatever was made ahead, and whether it is then wanted: a batch is that of its number.
+// A batch always matches its number, whichever batches were made ahead and whether or not they were then
+// used.
 TEST(LeasedBatches, ABatchIsThatOfItsNumber) {
   const data::Dataset dataset = data::make_synthetic(
       {.image_shape = {1, 12, 12}, .classes = 4, .train_images = 60, .test_images = 10, .seed = 5});

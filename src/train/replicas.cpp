@@ -83,8 +83,8 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
         }
       }) {
   if (options.device != "cpu" && here() > 1)
-    fail(ErrorKind::unsupported, "--devices {}: on '{}' a process has one device so far", deployment.devices,
-         options.device);
+    fail(ErrorKind::unsupported, "{} {}: on '{}' a process has one device so far", Setting{"devices"},
+         deployment.devices, options.device);
   TRAINYARD_CHECK(ranks == nullptr ||
                   (ranks->size() == deployment.devices && deployment.strategy == Strategy::allreduce));
   SessionOptions wanted = options;
@@ -180,7 +180,8 @@ std::int64_t Replicas::step(std::int64_t step, const Feed& feed) {
   return ranks_ == nullptr ? images : agree(images);
 }
 
-// What every rank must know alike at the end of a step. Whoever was asked to stop goes on until all know.
+// Gives every rank the same values at the end of a step. A rank that was asked to stop goes on until all
+// know.
 std::int64_t Replicas::agree(std::int64_t images) {
   std::array<float, 3> means{loss_, static_cast<float>(images), process::StopRequest::asked() ? 1.0f : 0.0f};
   ranks_->all_reduce_mean(means);
@@ -202,7 +203,7 @@ void Replicas::trace(StepTracer* tracer) {
 
 namespace {
 
-// While it lives, somebody is told of an executor's kernels.
+// While it lives, a watcher is told of an executor's kernels.
 class Watched {
  public:
   Watched(engine::Executor& executor, const engine::Executor::Watch& watch) : executor_(executor) {

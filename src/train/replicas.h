@@ -14,7 +14,7 @@
 
 namespace trainyard::train {
 
-// What runs, on all devices together.
+// Facts about what runs, on all devices together.
 struct RunFacts {
   std::string backend;
   int threads = 0;
@@ -52,9 +52,10 @@ class Replicas {
   RunFacts facts() const;
 
   Session& session(int device) { return *sessions_[static_cast<std::size_t>(device)]; }
-  // Whose state is the run's; device 0's when the devices are independent. Only device 0's thread may run it.
+  // Returns the session whose state is the run's; device 0's when the devices are independent. Only device
+  // 0's thread may run it.
   Session& keeper() { return exchange_ == nullptr ? session(0) : exchange_->keeper(); }
-  // After the keeper's state was changed from outside: every device gets it; with ranks, rank 0's.
+  // Copies the keeper's state to every device, after it was changed from outside; with ranks, rank 0's.
   void spread_state();
   // Every rank gets rank 0's; nothing without ranks.
   void spread(std::span<std::byte> bytes);
@@ -71,8 +72,8 @@ class Replicas {
   // Runs body(device) in every device's thread at once.
   void run(const std::function<void(int device)>& body) { threads_.run(body); }
 
-  // Of the last step: the mean over all devices, and the first device whose loss is no number (-1: none).
-  // With ranks the device is one of this process, 0, whichever it was.
+  // The results of the last step: the mean over all devices, and the first device whose loss is no number
+  // (-1: none). With ranks this device is one of this process, always 0.
   float loss() const { return loss_; }
   int diverged_device() const;
   // Somebody asked to stop, and all ranks heard of it in the same step; without ranks: StopRequest::asked().

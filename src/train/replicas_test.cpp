@@ -31,7 +31,7 @@ SessionOptions session_of(const std::string& network, std::int64_t batch) {
 }
 
 TrainOptions loop_of(std::int64_t steps) {
-  return {.steps = steps, .preprocess = {"lenet", {1, 12, 12}}, .checkpoint_every = 2, .quiet = true};
+  return {.steps = steps, .preprocess = {"lenet", {1, 12, 12}}, .checkpoint_every = 2};
 }
 
 std::vector<float> state(Replicas& replicas, int device, Region region = Region::parameters) {

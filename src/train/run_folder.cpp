@@ -63,18 +63,18 @@ void remove_former_run(const std::filesystem::path& folder) {
 RunFolder::RunFolder(const std::filesystem::path& path, Existing existing) : path_(path) {
   const auto latest = engine::latest_checkpoint(path_);
   if (existing == Existing::refuse && latest)
-    fail(ErrorKind::usage,
-         "--out '{}' already has checkpoints ({}): give --resume, --overwrite or another folder",
-         path_.string(), latest->filename().string());
+    fail(ErrorKind::usage, "{} '{}' already has checkpoints ({}): give {}, {} or another folder",
+         Setting{"out"}, path_.string(), latest->filename().string(), Setting{"resume"},
+         Setting{"overwrite"});
   if (existing == Existing::resume && !latest)
-    fail(ErrorKind::config, "--resume: no checkpoint in '{}'; --resume=auto would begin then",
+    fail(ErrorKind::config, "{0}: no checkpoint in '{1}'; {0}=auto would begin then", Setting{"resume"},
          path_.string());
   make_folders(path_);
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail(ErrorKind::io, "cannot open folder '{}': {}", path_.string(), std::strerror(errno));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(lock_);
-    fail(ErrorKind::usage, "--out '{}' is in use by another run", path_.string());
+    fail(ErrorKind::usage, "{} '{}' is in use by another run", Setting{"out"}, path_.string());
   }
   if (existing == Existing::overwrite) remove_former_run(path_);
 }
@@ -90,9 +90,8 @@ std::vector<std::unique_ptr<RunFolder>> open_device_folders(const std::filesyste
     some = some || engine::latest_checkpoint(paths.back());
   }
   if (existing == Existing::resume && !some)
-    fail(ErrorKind::config,
-         "--resume: no checkpoint in '{}/device-0' or beside it; --resume=auto would begin then",
-         path.string());
+    fail(ErrorKind::config, "{0}: no checkpoint in '{1}/device-0' or beside it; {0}=auto would begin then",
+         Setting{"resume"}, path.string());
   std::vector<std::unique_ptr<RunFolder>> folders;
   for (const auto& each : paths) {
     const bool anew = existing == Existing::resume && !engine::latest_checkpoint(each);

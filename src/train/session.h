@@ -41,10 +41,10 @@ class Session {
   std::int64_t parameters() const { return parameters_; }
   const graph::Cost& work_per_step() const { return work_per_step_; }
 
-  // What the device has less of its memory than before this session; 0: not known.
+  // Returns by how much the session reduced the device's free memory; 0: not known.
   std::int64_t device_bytes() const;
 
-  // Of the last step; on a device, waits for it.
+  // Returns the loss of the last step; on a device, it waits for the step.
   float loss() const;
 
   // A region that outlives a step, in the memory of the device.
@@ -54,7 +54,7 @@ class Session {
   // of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
 
-  // Of what a step reads: images and labels, or tokens and lengths.
+  // The names of a step's inputs: images and labels, or tokens and lengths.
   struct InputNames {
     const char *inputs, *labels;
   };

@@ -22,7 +22,7 @@ const char* name(WireLayout layout);
 // Whether a gradient lies in the session's memory as its parameter does: in f32, in the same place.
 bool can_be_native(const Session& session);
 
-// A session's numbers as that array.
+// The numbers of a session in the layout of that array.
 class SharedNumbers {
  public:
   // REQUIRES: the session outlives this; for gradients, that it keeps them.
@@ -30,18 +30,21 @@ class SharedNumbers {
 
   std::int64_t elements() const { return parameters_count_ + statistics_count_; }
   std::int64_t parameters() const { return parameters_count_; }  // before the statistics
-  // What must be the same for two sessions to mean the same by each element.
+  // Returns a checksum of the layout; it is equal for two sessions only if each element means the same in
+  // both.
   std::uint32_t fingerprint() const { return fingerprint_; }
 
-  // Where a client puts weights and finds gradients: the session's own memory where that is the array.
+  // The arrays into which a client puts weights and from which it reads gradients: the session's own memory
+  // if that has the layout of the array.
   std::span<float> weights() const { return weights_; }
   std::span<float> gradients() const { return gradients_here_; }
-  // Weights are here.
+  // Takes the weights that have arrived in weights().
   void take_weights();
-  // The gradients of a step, and the statistics that it left; `ready` is told of stretches of gradients().
+  // Computes the gradients of a step, and the statistics that it left; `ready` is told of ranges of
+  // gradients().
   void run_gradients(const backend::StepContext& context, const engine::Executor::Ready& ready);
 
-  // All of it with the optimizer's slots.
+  // Returns all of it with the optimizer's slots.
   ps::State read_state();
   void write_state(const ps::State& state);
 
@@ -58,7 +61,8 @@ class SharedNumbers {
   engine::CanonicalArray parameters_, statistics_, gradients_;
   std::int64_t parameters_count_ = 0, statistics_count_ = 0;
   std::uint32_t fingerprint_ = 0;
-  // Where they are not: copies; in memory that copies to and from the device fastest, where it has such.
+  // Copies, used when the session's memory has another layout. They lie in memory that copies to and from the
+  // device fastest, if the device has such.
   std::vector<float> weights_copy_, gradients_copy_;
   std::unique_ptr<backend::CopyQueue> pinned_;
   std::span<float> weights_, gradients_here_;

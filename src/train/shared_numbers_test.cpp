@@ -50,7 +50,7 @@ TEST_P(Layouts, StateComesBackAndWeightsArrive) {
   ASSERT_EQ(state.arrays.size(), 3u);
   others.write_state(state);
   EXPECT_EQ(others.read_state().arrays, state.arrays);
-  // The same by the way that a worker gets weights.
+  // This gets the same numbers in the way that a worker gets weights.
   Session worker(options_of(network));
   SharedNumbers its(worker, layout);
   std::copy(state.arrays[0].begin(), state.arrays[0].end(), its.weights().begin());

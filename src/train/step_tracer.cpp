@@ -20,7 +20,8 @@ Span step_span(const std::string& name, const char* category, std::int64_t step,
   return made;
 }
 
-// Where each stretch of kernels of one phase begins and ends; none reaches into the exchange of gradients.
+// Adds a span for each run of consecutive kernels of one phase; no span reaches into the exchange of
+// gradients.
 void add_phases(const StepTracer::Notes& notes, const plan::StepPlan& plan, std::vector<Span>& spans) {
   const std::vector<StepTracer::Notes::Kernel>& kernels = notes.kernels;
   const auto phase_of = [&](const StepTracer::Notes::Kernel& kernel) {
@@ -67,7 +68,7 @@ void add_rate(const Span& kernel, std::vector<trace::Counter>& counters) {
 void StepTracer::choose(std::int64_t first, std::int64_t begin, std::int64_t end) {
   if (!steps_.first) steps_.first = std::max(begin, std::min(first, end - steps_.count));
   if (*steps_.first < begin || *steps_.first + steps_.count > end)
-    fail(ErrorKind::usage, "--trace-steps {}..{}: this run has steps {}..{}", *steps_.first,
+    fail(ErrorKind::usage, "{} {}..{}: this run has steps {}..{}", Setting{"trace_steps"}, *steps_.first,
          *steps_.first + steps_.count - 1, begin, end - 1);
 }
 

@@ -14,7 +14,7 @@
 
 namespace trainyard::train {
 
-// Which steps are traced: [first, first + count). Without a first, the run chooses one.
+// The steps that are traced: [first, first + count). Without a first, the run chooses one.
 struct TracedSteps {
   std::optional<std::int64_t> first;
   std::int64_t count = 3;
@@ -27,7 +27,7 @@ class StepTracer {
  public:
   enum class Kind { none, plain, traced };
 
-  // What one device does in a step that is traced. Used by its thread alone.
+  // The notes of one device about a step that is traced. Only its thread uses them.
   struct Notes {
     std::int64_t step = 0;
     double began = 0, fed = 0, ended = 0;
@@ -64,7 +64,7 @@ class StepTracer {
   void end(int device);  // of the step, when its notes say
   void note_plain(int device, std::int64_t step, double began, double ended);
   void note_copies(int device, const std::vector<backend::CopyQueue::Copy>& copies);
-  // In any thread.
+  // Any thread may call it.
   void note_batch(int device, std::int64_t step, double began, double ended);
 
   bool has_steps() const;

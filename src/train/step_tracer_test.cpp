@@ -121,8 +121,7 @@ TEST(StepTracer, StepsInTheMiddleAreNotAmongTheTimedOnes) {
 }
 
 TrainOptions loop_of(StepTracer* tracer) {
-  return {
-      .steps = 8, .preprocess = {"lenet", {1, 12, 12}}, .evaluate = false, .quiet = true, .tracer = tracer};
+  return {.steps = 8, .preprocess = {"lenet", {1, 12, 12}}, .evaluate = false, .tracer = tracer};
 }
 
 TEST(StepTracer, TrainingIsTheSameAndItsInputIsSeen) {

@@ -69,7 +69,7 @@ class Loop {
   std::optional<meter::NoiseGuard> guard_;
 };
 
-// Where nobody said which steps to trace. `next`: the first that is not done.
+// Traces steps when nobody chose which. `next`: the first step that is not done.
 template <typename Take>
 void trace_behind(const TimingOptions& options, std::int64_t next, const Take& take) {
   if (options.tracer == nullptr || options.tracer->is_chosen() || process::StopRequest::asked()) return;

@@ -30,8 +30,8 @@ struct TimedSteps {
   std::vector<record::Warning> noise;  // what disturbed them
   std::vector<int> cores_in_reach;     // of any thread, at their end
   meter::CoreDistance core_distance;   // where one device on the host does them
-  // Where a device did them by itself: all of them between two events of its queue, and by the host's clock.
-  // On the host there is only the clock.
+  // The time of steps that a device did by itself: all of them between two events of its queue, and by the
+  // host's clock. On the host there is only the clock.
   double event_seconds = 0, wall_seconds = 0;
   double input_wait_seconds =
       0;  // of wall_seconds, while no batch was ready; of the device that waited longest

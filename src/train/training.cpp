@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/progress.h"
 #include "data/view/batch_maker.h"
 #include "engine/checkpoint.h"
 #include "process/stop_request.h"
@@ -70,7 +69,7 @@ class TrainingRun {
   }
 
  private:
-  // Only who has the folder reads the checkpoint; the other ranks hear of it.
+  // Only the rank that has the folder reads the checkpoint; the other ranks receive it.
   void resume() {
     if (folder_ != nullptr) load();
     replicas_.spread_state();
@@ -85,22 +84,23 @@ class TrainingRun {
     if (!latest) return;  // the folder was opened to resume or begin
     const engine::CheckpointHeader found = engine::load_checkpoint(*latest, header_, session_.executor());
     if (found.step > options_.steps)
-      fail(ErrorKind::usage, "--resume: '{}' is beyond the {} steps asked for", latest->string(),
+      fail(ErrorKind::usage, "{}: '{}' is beyond the {} steps asked for", Setting{"resume"}, latest->string(),
            options_.steps);
     header_.step = found.step;
     header_.first_loss = found.first_loss;
     result_.resumed_from = result_.checkpoint = latest;
-    if (!options_.quiet) print_note(fmt::format("resumed from '{}'\n", latest->string()));
+    if (options_.progress != nullptr)
+      options_.progress->note(fmt::format("resumed from '{}'", latest->string()));
   }
 
   void train() {
     if (header_.step >= options_.steps) return;
-    // Not the very first steps, which are slower.
+    // The very first steps are left out, because they are slower.
     constexpr std::int64_t kSettled = 10;
     if (options_.tracer != nullptr)
       options_.tracer->choose(header_.step + kSettled, header_.step, options_.steps);
     start_inputs();
-    ProgressBar bar("train " + session_.options().model.network, options_.steps, options_.quiet);
+    Progress bar(options_.progress, "train " + session_.options().model.network, options_.steps);
     const meter::GpuWatch watch(session_.executor().device().pci_address());
     const bool has_all_cores = session_.executor().on_host() && replicas_.deployment().devices == 1;
     if (has_all_cores) result_.core_distance.before = meter::handoff_seconds(meter::kDistanceSeconds);
@@ -251,8 +251,8 @@ class TrainingRun {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
       events_->add(header_.step, scalars);
     }
-    if (!options_.quiet && header_.step < options_.steps)
-      print_note(fmt::format("step {}: test accuracy {:.4f}\n", header_.step, accuracy));
+    if (options_.progress != nullptr && header_.step < options_.steps)
+      options_.progress->note(fmt::format("step {}: test accuracy {:.4f}", header_.step, accuracy));
   }
 
   void save() {

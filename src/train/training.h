@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "data/recipe/augment.h"
 #include "data/source/dataset.h"
 #include "meter/gpu_watch.h"
@@ -24,7 +25,8 @@ struct TrainOptions {
   // Feeds a device that is not the host with those of `batches`, in a way of its own. Null: by their bytes.
   std::function<std::unique_ptr<HostFeed>(Session& session, const data::BatchStreamOptions& options)>
       feed_batches = nullptr;
-  // Where the batches stood after so many steps; kept in checkpoints. Null: the step says it all.
+  // Returns the position in the input after so many steps; it is kept in checkpoints. Null: the step number
+  // is sufficient.
   std::function<std::string(std::int64_t steps)> input_place = nullptr;
   data::Preprocess preprocess;
   Feed feed = Feed::automatic;  // of a device that is not the host
@@ -34,11 +36,11 @@ struct TrainOptions {
   std::int64_t checkpoint_every = 500;
   int keep = 2;
   bool resume = false;  // from the newest checkpoint of the folder, if it has one: see Existing
-  bool quiet = false;
-  StepTracer* tracer = nullptr;  // null: nobody traces
+  ProgressListener* progress = nullptr;  // null: nobody hears how far it is
+  StepTracer* tracer = nullptr;          // null: nobody traces
 };
 
-// What an evaluation found.
+// The result of an evaluation.
 struct AccuracyPoint {
   double seconds = 0;     // since the first step of this run began, until the evaluation began
   std::int64_t step = 0;  // steps that the parameters had seen
@@ -60,7 +62,7 @@ struct TrainResult {
   meter::CoreDistance core_distance;            // where one device on the host does them
   float first_loss = 0;                         // of step 0, also when resumed: before any update
   double final_loss = 0;                        // mean over the last kFinalLosses steps done here
-  bool diverged = false;                        // by these last losses (loss_curve.h)
+  bool diverged = false;                        // by these last losses (evaluate.h)
   LossCurve loss_curve;                         // of one network: empty when devices are independent
   std::optional<double> test_accuracy;
   std::vector<AccuracyPoint> accuracy_curve;  // every evaluation; empty when devices are independent

@@ -26,7 +26,7 @@ SessionOptions small_session() {
 
 struct Trial {
   SessionOptions session = small_session();
-  TrainOptions train{.steps = 6, .preprocess = {"lenet", {1, 12, 12}}, .checkpoint_every = 2, .quiet = true};
+  TrainOptions train{.steps = 6, .preprocess = {"lenet", {1, 12, 12}}, .checkpoint_every = 2};
   Existing existing = Existing::refuse;
 };
 
@@ -65,7 +65,7 @@ TEST(Training, TakesImagesFlat) {
       .network = "fc", .batch = 8, .classes = 4, .input = {144}, .parameters = {{"layers", "1"}}};
   Replicas replicas(options, {});
   const TrainResult result =
-      run_training(replicas, dataset, {.steps = 3, .preprocess = {"unit", {}}, .quiet = true}, nullptr);
+      run_training(replicas, dataset, {.steps = 3, .preprocess = {"unit", {}}}, nullptr);
   EXPECT_TRUE(std::isfinite(result.final_loss));
   EXPECT_TRUE(result.test_accuracy.has_value());
 }

@@ -13,10 +13,11 @@
 #include "data/view/batch_stream.h"
 #include "engine/canonical.h"
 #include "plan/compile.h"
+#include "predict/gnn/batch.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
-#include "train/events.h"
 #include "train/evaluate.h"
+#include "train/events.h"
 #include "train/replicas.h"
 #include "train/session.h"
 
@@ -45,7 +46,7 @@ TEST_F(Allocation, CounterSeesNewAndMalloc) {
   EXPECT_EQ(counts.library, 0);
 }
 
-// What the training loop does in each step, over the same objects.
+// Does what the training loop does in each step, over the same objects.
 void expect_steady_steps(const std::string& network, const std::string& backend, int steps) {
   const networks::NetworkInfo& info = networks::find_network(network);
   data::SyntheticOptions synthetic = train::synthetic_for(info, 0, 1);

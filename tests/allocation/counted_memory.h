@@ -4,8 +4,8 @@
 
 namespace trainyard {
 
-// What went through operator new, malloc and their kin since the program started. Calls from inside oneDNN
-// (it makes an argument map in each of its executions) are told apart by the caller's address.
+// The calls of operator new, malloc and their kin since the program started. The caller's address tells calls
+// from inside oneDNN apart (oneDNN makes an argument map in each of its executions).
 struct MemoryCounts {
   std::int64_t own = 0;         // calls from our code, or from the standard library on its behalf
   std::int64_t library = 0;     // calls from inside oneDNN or the OpenMP runtime
@@ -19,7 +19,7 @@ bool memory_is_counted();
 void start_attribution();
 MemoryCounts stop_attribution();
 
-// Where the first call counted as our own came from, for a failing test's message.
+// Returns the origin of the first call counted as our own, for a failing test's message.
 const char* first_own_caller();
 
 }  // namespace trainyard

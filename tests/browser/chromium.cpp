@@ -97,7 +97,7 @@ OpenedPage open_page(const std::filesystem::path& page, const std::filesystem::p
   std::istringstream lines(result.err);
   for (std::string line; std::getline(lines, line);)
     if (line.find(":CONSOLE") != std::string::npos) opened.console.push_back(line);
-  // One event a line. What the browser does on its own account has no origin.
+  // Each line holds one event. A request that the browser makes by itself has no origin.
   const std::regex request(R"re("initiator":"([^"]*)".*"url":"(https?://[^"]*)")re");
   std::ifstream events(net_log);
   std::smatch match;

@@ -6,10 +6,10 @@
 
 namespace trainyard::browser_test {
 
-// Where PATH has it; empty: nowhere.
+// Returns the program's path as PATH finds it; empty when it does not.
 std::filesystem::path find_program(const std::string& name);
 
-// What a page became in headless Chromium.
+// The state of a page that headless Chromium opened.
 struct OpenedPage {
   int exit_code = 0;
   std::string dom;                     // as HTML, after its scripts ran
@@ -26,8 +26,9 @@ struct Reader {
   bool prefers_dark = false;  // in the settings of the system
 };
 
-// What the body of an asynchronous function in JavaScript returns, as JSON, once the page's charts are drawn.
-// It runs in a copy of the page beside it, so that relative links stay what they are. "" without an answer.
+// Runs the body of an asynchronous function in JavaScript once the page's charts are drawn, and returns its
+// result as JSON. It runs in a copy of the page beside the page, so that relative links stay the same.
+// Returns "" without an answer.
 std::string ask_page(const std::filesystem::path& page, const std::filesystem::path& folder,
                      const Reader& reader, const std::string& function);
 

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-// What is wider than the page has room for, but for tables in a box that scrolls; panels; texts that were
-// cut.
+// The script returns the elements that are wider than the page (except tables in a box that scrolls), the
+// number of panels, and the texts that were cut.
 constexpr const char* kMeasure = R"js(
   const room = document.documentElement.clientWidth, outside = [];
   for (const element of document.querySelectorAll('body *')) {

@@ -234,7 +234,7 @@ TEST_F(ReportTest, ChartsAsSvgAreWellFormedAndComplete) {
     EXPECT_EQ(parsed.out, "{http://www.w3.org/2000/svg}svg\n") << file << parsed.err;
   }
   EXPECT_EQ(count(content("figures/throughput.svg"), "aria-roledescription=\"bar\""), 11u);
-  // Of the light palette, whatever the reader of the page prefers.
+  // The figure uses the light palette, regardless of the palette that the reader of the page prefers.
   EXPECT_NE(content("figures/throughput.svg").find("fill=\"#1c2430\""), std::string::npos);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path() / "figures"), {}), 6);
 }

@@ -32,8 +32,8 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // What the examples speak of: our studies, a published job output, a published sweep, a table of runs, jobs
-  // and a cluster, traces, images.
+  // The fixture makes the files that the examples name: our studies, a published job output, a published
+  // sweep, a table of runs, jobs and a cluster, traces, images.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");

@@ -1,4 +1,5 @@
-// Where the data of a run lies and when it is read: the same losses everywhere, and nothing left behind.
+// Tests of where the data of a run lies and when it is read: losses are the same everywhere, and no file is
+// left behind.
 
 #include <chrono>
 #include <csignal>

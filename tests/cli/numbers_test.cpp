@@ -14,8 +14,8 @@ struct NumericOption {
 
 class NumbersTest : public CliTest {
  protected:
-  // Of all commands, by their help. An option of a number has the parser's word for its type there (INT,
-  // UINT, FLOAT), SHARE or one letter; the range comes after it.
+  // Collects the numeric options of all commands from their help. A numeric option has the parser's word for
+  // its type there (INT, UINT, FLOAT), SHARE or one letter; the range comes after it.
   std::vector<NumericOption> numeric_options() const {
     std::vector<NumericOption> found;
     std::vector<std::string> commands{""};

@@ -1,5 +1,5 @@
-// Where output goes: paths that are looked at before the work, special files, a full or closed standard
-// output.
+// Tests of where output goes: paths that are checked before the work, special files, a full or closed
+// standard output.
 
 #include <sys/stat.h>
 

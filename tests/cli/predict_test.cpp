@@ -1,4 +1,4 @@
-// What the promises of every command say, for `predict` and `place`.
+// Tests that `predict` and `place` keep the promises that every command makes.
 
 #include <fstream>
 
@@ -87,7 +87,7 @@ TEST_F(PredictCliTest, PlacedJobsAreStarted) {
   EXPECT_EQ(again["submitted"], report["submitted"]);
   expect_failed(run("place jobs.yaml --cluster cluster.yaml --model model.json --submit local --json"), 1,
                 "--out 'placement': holds another placement");
-  // What ran teaches.
+  // A model can be fitted to the records of submitted jobs.
   EXPECT_EQ(report_of("predict fit placement/records --device H200 -o h.json --no-intervals --json")["runs"],
             2);
 }

@@ -1,4 +1,4 @@
-// What `probe` measures is what `predict` and `place` read.
+// `predict` and `place` read the devices that `probe` measures.
 
 #include <fstream>
 

@@ -1,4 +1,5 @@
-// What `trainyard report` says of input it can do nothing with; tests/browser has the reports themselves.
+// Tests the messages of `trainyard report` for input that it cannot use; tests/browser tests the reports
+// themselves.
 
 #include "cli/cli_fixture.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
-// What runs of a study are estimated to take, by the estimator itself and as `study plan` and `study run` say
-// it.
+// Tests the estimated times of a study's runs, both from the estimator itself and as `study plan` and `study
+// run` print them.
 
 #include "cli/study_cost.h"
 

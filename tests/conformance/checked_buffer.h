@@ -1,8 +1,8 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "tensor/tensor.h"
 #include "tensor/layout.h"
+#include "tensor/tensor.h"
 
 namespace trainyard::conformance {
 

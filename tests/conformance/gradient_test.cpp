@@ -59,7 +59,7 @@ class Differences {
     const Sum above = moved(value, direction, kStep), below = moved(value, direction, -kStep);
     const double numeric = (above.value - below.value) / (2 * kStep);
     const double scale = std::max(std::abs(numeric), std::sqrt(squares));
-    // Of the sums inside the ops; their last bits do not shrink with the step.
+    // This bounds the rounding of the sums inside the ops; their last bits do not shrink with the step.
     const double rounding = 16 * std::numeric_limits<double>::epsilon() * here_.magnitude / kStep;
     // The slopes on both sides of a kink differ; those of a smooth function differ by a step times its
     // curvature.
@@ -157,7 +157,7 @@ TEST_P(Gradient, EqualsDifferenceQuotients) {
 INSTANTIATE_TEST_SUITE_P(Ops, Gradient, testing::ValuesIn(with_gradient()),
                          [](const auto& test) { return test.param.name; });
 
-// What is not checked above is named here, so that nothing is left out in silence.
+// This test names every op that is not checked above, so that none is left out silently.
 TEST(GradientList, OpsWithoutOne) {
   std::set<std::string> none;
   for (const graph::OpDef* op : ops::all_ops())

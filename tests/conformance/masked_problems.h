@@ -6,8 +6,8 @@
 
 namespace trainyard::conformance {
 
-// What the fusion pass makes of a ReLU's gradient next to a pool, a batch norm or a sum; no case of an op
-// builds these.
+// Returns the ops that the fusion pass makes of a ReLU's gradient next to a pool, a batch norm or a sum; no
+// case of an op builds these.
 std::vector<Problem> masked_problems();
 
 }  // namespace trainyard::conformance

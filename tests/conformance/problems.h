@@ -15,14 +15,15 @@ struct Problem {
   graph::Case problem;
   bool forward_only = false;
 
-  // What GoogleTest prints of a parameter.
+  // GoogleTest calls this to print a parameter.
   friend void PrintTo(const Problem& problem, std::ostream* out) { *out << problem.name; }
 };
 
-// Every case of every op of the registry.
+// Returns every case of every op of the registry.
 const std::vector<Problem>& all_problems();
 
-// Of the few that no GPU runs yet, by name, so that nothing else is left out in silence.
+// Returns true for the few ops that no GPU runs yet; it lists them by name, so that no other op is left out
+// silently.
 bool runs_on_hosts_only(const graph::OpDef& op);
 
 // Inputs and parameters with a gradient: those of floating type.

@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "hand_example.h"
-#include "ops/elementwise.h"
-#include "ops/pool.h"
-#include "ops/norm.h"
-#include "ops/shape.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/registry.h"
+#include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+#include "ops/registry.h"
+#include "ops/shape.h"
 
 // The reference is the specification of every other backend; here its own results against numbers by hand.
 namespace trainyard::conformance {

@@ -5,13 +5,13 @@
 
 #include "base/parallel.h"
 #include "hand_example.h"
+#include "ops/loss.h"
 #include "ops/recurrent.h"
 #include "ops/registry.h"
-#include "ops/loss.h"
 #include "problems.h"
 
-// What ops on sequences mean, by hand: the recurrent numbers were worked out step by step from the formulas
-// in recurrent.h.
+// Tests ops on sequences against values computed by hand: the recurrent numbers were worked out step by step
+// from the formulas in recurrent.h.
 namespace trainyard::conformance {
 namespace {
 
@@ -107,7 +107,7 @@ TEST(Sequences, LossOfAnUnknownLabelIsNotANumber) {
   EXPECT_TRUE(std::isnan(e[loss][0]));
 }
 
-// Of problems that are worth several threads.
+// These graphs are large enough that several threads share the work.
 void add_embedding(graph::Graph& graph) {
   const ValueId table = graph.add_parameter("table", {{50, 128}, DType::f32}, graph::Initializer::normal(1));
   const ValueId ids = graph.add_input("ids", {{64, 32}, DType::i32}, graph::Initializer::integers(0, 50));

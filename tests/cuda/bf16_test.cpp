@@ -10,8 +10,8 @@
 #include "engine/executor.h"
 #include "gpu.h"
 #include "graph/graph.h"
-#include "ops/shape.h"
 #include "ops/conv2d.h"
+#include "ops/shape.h"
 #include "plan/compile.h"
 #include "tensor/tensor.h"
 
@@ -23,11 +23,12 @@ using graph::Graph;
 using graph::Role;
 using graph::ValueId;
 
-// Of the largest value. bf16 rounds by 0.4 % at most; sums are f32, so errors do not add up over one op.
+// The error is relative to the largest value. bf16 rounds by 0.4 % at most; sums are f32, so errors do not
+// add up over one op.
 constexpr double kAllowed = 2e-2;
-// What a rounded number decides can come out otherwise than in f32, and then the gradient of a pixel goes to
-// another or to none: a pool meets ties, and a ReLU or ReLU6 behind a bias numbers next to its bend. Through
-// layers and steps that are one op, roundings do add up.
+// A decision that depends on a rounded number can differ from f32, and then the gradient of a pixel goes to
+// another pixel or to none: a pool meets ties, and a ReLU or ReLU6 behind a bias meets numbers next to its
+// kink. Roundings do add up through layers and steps that are one op.
 const std::map<std::string, double> kAllowedOfGradients{{"conv2d_max_pool_d_weight", 0.4},
                                                         {"conv2d_max_pool", 0.3},
                                                         {"conv2d", 0.15},

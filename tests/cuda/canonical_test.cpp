@@ -36,7 +36,7 @@ class CanonicalOnGpu : public GpuTest {
     return content;
   }
 
-  // Of two arrays, over the length of the second.
+  // Returns the distance of two arrays relative to the length of the second.
   static double distance(const std::vector<float>& got, const std::vector<float>& want) {
     double difference = 0, length = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {

@@ -5,8 +5,8 @@
 
 #include "data/source/dataset.h"
 #include "data/source/synthetic.h"
-#include "train/feed.h"
 #include "train/evaluate.h"
+#include "train/feed.h"
 #include "train/session.h"
 
 namespace trainyard {
@@ -23,7 +23,7 @@ class Curve {
         train::Feed feed = train::Feed::automatic);
 
   train::Session& session() { return *session_; }
-  // Losses of steps [first, first + count). Where the host feeds a GPU they go on from step 0.
+  // Returns the losses of steps [first, first + count). When the host feeds a GPU, they continue from step 0.
   std::vector<float> run(std::int64_t first, std::int64_t count);
   // Values that outlive a step, in plain order: those whose names end so.
   std::vector<float> state(const std::string& ending = "") const;

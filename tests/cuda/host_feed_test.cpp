@@ -78,14 +78,9 @@ TEST_F(GpuFedByTheHost, LearnsWhatItLearnsOfDataInItsMemory) {
 TEST_F(GpuFedByTheHost, TrainsAndSaysHow) {
   const auto train = [&](Feed feed) {
     train::Replicas replicas(options("deepmnist", 16), {});
-    return train::run_training(replicas, digits_,
-                               {.steps = 60,
-                                .preprocess = {"unit", {}},
-                                .feed = feed,
-                                .evaluate = true,
-                                .eval_every = 25,
-                                .quiet = true},
-                               nullptr);
+    return train::run_training(
+        replicas, digits_,
+        {.steps = 60, .preprocess = {"unit", {}}, .feed = feed, .evaluate = true, .eval_every = 25}, nullptr);
   };
   const train::TrainResult fed = train(Feed::host), resident = train(Feed::automatic);
   EXPECT_EQ(fed.feed, Feed::host);

@@ -7,8 +7,8 @@
 #include "backend/backend.h"
 #include "backend/device.h"
 #include "base/error.h"
-#include "data/view/batch_stream.h"
 #include "data/source/synthetic.h"
+#include "data/view/batch_stream.h"
 
 namespace trainyard {
 namespace {

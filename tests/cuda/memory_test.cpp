@@ -1,4 +1,4 @@
-// What a GPU's memory is asked for, and that it comes back.
+// Tests what the program requests of a GPU's memory, and that the memory is freed.
 #include <cmath>
 
 #include "backend/device.h"

@@ -78,8 +78,8 @@ TEST_F(Parity, BatchNorm) {
   expect_same(on("cuda", options, {3, 32, 32}, 20), on("cpu", options, {3, 32, 32}, 20), 10);
 }
 
-// bf16 keeps 8 bits of what is multiplied: single steps differ by some percent, and paths part. What must
-// agree is how fast the network learns.
+// bf16 keeps 8 bits of each factor: single steps differ by some percent, and the trajectories diverge. The
+// test therefore compares how fast the network learns.
 TEST_F(Parity, Bf16LearnsAsFast) {
   constexpr std::int64_t kWindow = 25;
   const std::vector<float> want = on("cuda", deepmnist(), {1, 28, 28}, 200);

@@ -1,4 +1,4 @@
-// What `trainyard probe --device cuda` shows besides matrix products.
+// Tests the peaks that `trainyard probe --device cuda` shows besides matrix products.
 #include <map>
 #include <set>
 

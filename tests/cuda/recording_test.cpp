@@ -1,4 +1,4 @@
-// What a recording does to memory: the fills in it, and what it takes of the GPU's.
+// Tests a recording's effect on memory: the fills in it, and the GPU memory that it takes.
 #include <cstring>
 #include <iterator>
 #include <vector>

@@ -100,7 +100,7 @@ TEST_P(SampleGatherTest, EqualsTheHosts) {
     expect_hosts(output);
 }
 
-INSTANTIATE_TEST_SUITE_P(Preprocessing, SampleGatherTest, testing::ValuesIn(data::preprocess_names()),
+INSTANTIATE_TEST_SUITE_P(Preprocessing, SampleGatherTest, testing::ValuesIn(data::image_preprocess_names()),
                          [](const auto& row) { return row.param; });
 
 }  // namespace

@@ -28,14 +28,10 @@ class GpuTrace : public GpuTest {
 
   double final_loss(Feed feed, train::StepTracer* tracer) const {
     train::Replicas replicas(options(), {});
-    return train::run_training(replicas, digits_,
-                               {.steps = 40,
-                                .preprocess = {"unit", {}},
-                                .feed = feed,
-                                .evaluate = false,
-                                .quiet = true,
-                                .tracer = tracer},
-                               nullptr)
+    return train::run_training(
+               replicas, digits_,
+               {.steps = 40, .preprocess = {"unit", {}}, .feed = feed, .evaluate = false, .tracer = tracer},
+               nullptr)
         .final_loss;
   }
 

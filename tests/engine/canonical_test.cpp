@@ -176,7 +176,7 @@ TEST(CanonicalArray, IsTheSameOnAnotherDevice) {
   EXPECT_EQ(got, gathered(CanonicalArray::gradients(host)));
 }
 
-// Where activations are bf16, gradients of weights are as well.
+// With bf16 activations, the gradients of weights are bf16 as well.
 TEST(CanonicalArray, WidensRoundedGradients) {
   train::SessionOptions options = with_all_state("");
   options.model.weight_decay = 0;

@@ -1,4 +1,4 @@
-// What a server does to its part of the parameters is what an executor does to all of them, bit for bit.
+// A server updates its part of the parameters exactly as an executor updates all of them, bit for bit.
 #include "backend/flat_update.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Whatever runs beside each other, in one training step or in two that follow each other, touches no memory
-// that one of them writes. A device of four lanes notes who waits for whom while the executor starts several
+// Kernels that run concurrently, in one training step or in two consecutive ones, touch no memory that one of
+// them writes. A device of four lanes notes which lane waits for which while the executor starts several
 // steps.
 #include <cstring>
 #include <set>
@@ -59,7 +59,7 @@ class FourLanes final : public backend::Device {
   std::vector<std::set<int>> before_;  // by mark
 };
 
-// The reference's kernels on such a device. Where it `joins`, the update of a dense layer, which makes its
+// The reference's kernels on such a device. When it `joins`, the update of a dense layer, which makes its
 // gradient itself, has a name that the planner takes for a fast one.
 class OnLanes final : public backend::Backend {
  public:

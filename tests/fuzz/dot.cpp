@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
+#include "fuzz/targets.h"
 #include "interchange/graph_def.h"
 #include "interchange/test_models.h"
-#include "fuzz/targets.h"
 
 namespace trainyard::fuzz {
 
@@ -18,7 +18,7 @@ void fuzz_dot(std::string_view bytes) {
   expect_error_or_result(
       "dot",
       [](std::string_view text) {
-        // What was read is written so that it is read again.
+        // A graph that was read must be written in a form that can be read again.
         const interchange::ExchangeGraph graph = interchange::read_dot(text, "fuzz");
         const interchange::ExchangeGraph again = interchange::read_dot(interchange::to_dot(graph), "fuzz");
         if (!(interchange::totals_of(graph) == interchange::totals_of(again)))

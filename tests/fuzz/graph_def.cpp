@@ -1,7 +1,7 @@
 #include "interchange/graph_def.h"
 
-#include "interchange/test_models.h"
 #include "fuzz/targets.h"
+#include "interchange/test_models.h"
 
 namespace trainyard::fuzz {
 
@@ -18,7 +18,8 @@ std::vector<std::string> graph_def_seeds() {
 
 void fuzz_graph_def(std::string_view bytes) {
   expect_error_or_result(
-      "graph_def", [](std::string_view text) { interchange::totals_of(interchange::read_graph_def(text, "fuzz")); },
+      "graph_def",
+      [](std::string_view text) { interchange::totals_of(interchange::read_graph_def(text, "fuzz")); },
       bytes);
 }
 

@@ -31,7 +31,7 @@ predict::KernelModel small_model() {
   return model;
 }
 
-// What was read is written, and read again.
+// Writes a model that was read, and reads it again.
 void read_and_write(const ModelContainer& container) {
   const predict::KernelModel model = predict::parse_kernel_model(container, "fuzz");
   predict::parse_kernel_model(predict::to_container(model), "fuzz");

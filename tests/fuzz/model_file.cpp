@@ -4,9 +4,9 @@
 
 #include "fuzz/model_bytes.h"
 #include "fuzz/targets.h"
+#include "predict/analytic/model_file.h"
 #include "predict/gnn/run_model.h"
 #include "predict/kernels/kernel_model.h"
-#include "predict/analytic/model_file.h"
 
 namespace trainyard::fuzz {
 namespace {

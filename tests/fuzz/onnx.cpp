@@ -1,12 +1,12 @@
+#include "fuzz/targets.h"
+#include "graph/graph.h"
 #include "interchange/dot.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
 #include "interchange/test_models.h"
-#include "fuzz/targets.h"
-#include "graph/graph.h"
+#include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
-#include "ops/conv2d.h"
 #include "ops/pool.h"
 #include "ops/recurrent.h"
 
@@ -58,7 +58,8 @@ void read_onnx(std::string_view bytes) {
 }  // namespace
 
 std::vector<std::string> onnx_seeds() {
-  return {convolution_seed(), recurrent_seed(), interchange::onnx_file_of(interchange::small_onnx_model("Relu")),
+  return {convolution_seed(), recurrent_seed(),
+          interchange::onnx_file_of(interchange::small_onnx_model("Relu")),
           interchange::onnx_file_of(interchange::small_onnx_model("HardSwish"))};
 }
 

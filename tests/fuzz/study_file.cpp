@@ -46,7 +46,7 @@ void fuzz_study_file(std::string_view bytes) {
       "study_file",
       [](std::string_view text) {
         study::Spec spec = study::parse_spec(std::string(text), "fuzz");
-        // What it multiplies to is refused or listed; a long list is as good as a short one.
+        // The plan is refused or listed; a long list tests no more than a short one.
         spec.replicates = std::min(spec.replicates, 2);
         constexpr double kEnough = 1000;
         double cells = 0;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-// What is fuzzed: each function takes any bytes and returns, or stops the process by what is wrong with us.
+// The fuzz targets. Each function accepts any bytes and returns; a defect of ours stops the process.
 namespace trainyard::fuzz {
 
 void fuzz_onnx(std::string_view bytes);

@@ -1,5 +1,5 @@
-// What a generated network costs, three ways: by formulas, by walking its graph, and as the sum over the
-// kernels of a plan. 200 networks of each family, at random.
+// Counts what a generated network costs in three ways: by formulas, by walking its graph, and as the sum over
+// the kernels of a plan. The test draws 200 random networks of each family.
 
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ std::string described(const ModelOptions& options) {
   return text;
 }
 
-// Of the plan's kernels, which run every node by itself.
+// Counts over the plan's kernels, which run every node by itself.
 Counts count_plan(const plan::StepPlan& plan) {
   Counts counts;
   for (const plan::Step& step : plan.steps) {

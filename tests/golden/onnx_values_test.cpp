@@ -11,14 +11,14 @@
 #include "base/test_folder.h"
 #include "conformance/run_graph.h"
 #include "interchange/onnx_export.h"
-#include "ops/elementwise.h"
-#include "ops/pool.h"
-#include "ops/norm.h"
-#include "ops/shape.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/recurrent.h"
+#include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+#include "ops/recurrent.h"
+#include "ops/shape.h"
 
 namespace trainyard::interchange {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "interchange/interchange_graph.h"
 #include "networks/zoo/model.h"
-#include "ops/elementwise.h"
-#include "ops/pool.h"
-#include "ops/norm.h"
-#include "ops/shape.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+#include "ops/shape.h"
 #include "predict/graph_features/op_vocabulary.h"
 
 namespace trainyard::networks {
@@ -132,7 +132,7 @@ bool is_padded_apart(const graph::Graph& graph, const graph::Node& node) {
   return window.pad_top > 0 && (window.pad_top != same.pad_top || window.pad_bottom != same.pad_bottom);
 }
 
-// What tf_cnn_benchmarks defines, half of what the graphs with two optimizers have.
+// tf_cnn_benchmarks defines these counts; they are half of those of the graphs with two optimizers.
 TEST(OpCounts, ForwardOpsOfTheTwelveNetworks) {
   Counts counts;
   for (const char* network : kTwelve) {

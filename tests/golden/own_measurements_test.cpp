@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
-#include "predict/runs/device.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/kernels/kernel_model.h"
+#include "predict/runs/device.h"
 
 namespace trainyard::golden {
 namespace {

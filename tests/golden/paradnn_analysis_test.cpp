@@ -6,9 +6,9 @@
 
 #include "analyze/bottleneck.h"
 #include "analyze/heat_map.h"
-#include "analyze/regression.h"
 #include "analyze/logistic.h"
 #include "analyze/op_breakdown.h"
+#include "analyze/regression.h"
 #include "analyze/roofline.h"
 #include "analyze/speedup.h"
 #include "golden/published.h"

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "networks/generator/parameter.h"
+#include "networks/generator/published.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::networks::generator {

@@ -36,7 +36,7 @@ TEST(ParaDnnStudies, FullFactorialOfFc) {
   EXPECT_EQ(together.size(), 9720u);
 }
 
-// What was published of TPUs has only the ends of two axes.
+// The published TPU results have only the ends of two axes.
 TEST(ParaDnnStudies, SubsetOfTheTpu) {
   Spec spec = shipped("paradnn-fc.yaml");
   for (Axis& axis : spec.axes)

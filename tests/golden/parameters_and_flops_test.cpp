@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "graph/autodiff.h"
-#include "networks/zoo/model.h"
 #include "networks/builder.h"
+#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 #include "ops/norm.h"
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <tuple>
 
-#include "stats/least_squares.h"
 #include "analyze/speedup.h"
 #include "analyze/transfer.h"
 #include "golden/published.h"
+#include "stats/least_squares.h"
 
 namespace trainyard::golden {
 namespace {

@@ -1,4 +1,4 @@
-// What workers compute together is what one process computes.
+// Workers together compute the same result as one process.
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What a user, or the machine, does to the processes of a run while it runs.
+// Tests what a user, or the machine, can do to the processes of a run while it runs.
 
 #include <unistd.h>
 
@@ -148,7 +148,7 @@ TEST_F(JobFaultsTest, NothingOutlivesTheCommand) {
   EXPECT_FALSE(std::filesystem::exists(kept)) << "memory that nobody frees";
 }
 
-// All of them wait for one that stands still: that must cost nothing.
+// All processes wait for a suspended one: waiting must cost no CPU time.
 TEST_F(JobFaultsTest, WhoWaitsUsesNoTime) {
   cli_test::Command command = start(job("--lease 60", 100000));
   wait_for_step("run", 10, command);

@@ -52,7 +52,7 @@ std::int64_t gradients(const Json& record);
 
 float largest_difference(const std::vector<float>& a, const std::vector<float>& b);
 
-// What a server maps to survive being killed.
+// Returns the file that a server maps so that its state survives when it is killed.
 std::filesystem::path state_file(pid_t server);
 
 bool wait_until(double seconds, const std::function<bool()>& condition);

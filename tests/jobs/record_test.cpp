@@ -24,7 +24,7 @@ TEST_F(JobTest, RecordsSayWhatTheExchangeCameTo) {
   EXPECT_EQ(run["transport"], "shm");
   EXPECT_TRUE(run["test_accuracy"].is_number());
 
-  // Of the workers, wherever they were.
+  // The record counts the workers' cores and CPU time, wherever the workers ran.
   const auto cores = std::min<std::size_t>(process_cores().size(), workers);
   EXPECT_EQ(run["cores_allowed"], cores);
   EXPECT_GT(run["cpu_seconds"].get<double>(), 0);

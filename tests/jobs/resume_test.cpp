@@ -67,10 +67,10 @@ TEST_F(JobResumeTest, InterruptedAndKilled) {
     cli_test::Command command = start(job + "--out parts --resume");
     wait_for_step("parts", saved_step("parts") + 2, command);
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution(0, 100)(random)));
-    // Where all are killed, nobody is left to remove these.
+    // When all processes are killed, none is left to remove these files.
     const std::filesystem::path kept[] = {state_file(process("parts", "server-0")),
                                           state_file(process("parts", "server-1"))};
-    // Of this part alone: numbers of those before may be somebody else's by now.
+    // This kills only processes of this part: other processes may have the ids of earlier parts by now.
     for (const char* member : {"worker-0", "worker-1", "server-0", "server-1"})
       ::kill(process("parts", member), SIGKILL);
     command.signal(SIGKILL);

@@ -1,4 +1,4 @@
-// What was wrong with the servers that these come from, by the name of each bug. Half checkpoints are in
+// Tests for the bugs of the servers that ours descend from, one by name for each bug. Half checkpoints are in
 // resume_test.cpp; src/ps has tests of the parts.
 
 #include <cmath>
@@ -65,7 +65,7 @@ TEST_F(SeedBug, TwoWorkersHardCoded) {
   }
 }
 
-// What was counted were calls, about twelve to a gradient.
+// The old servers counted calls, about twelve to a gradient.
 TEST_F(SeedBug, RatesTwelveTimesTooHigh) {
   for (const char* mode : {"bsp", "asp"}) {
     const int updates = 60, batches = std::string(mode) == "bsp" ? 2 * updates : updates;

@@ -33,7 +33,7 @@ bool delivers(Design design, int preprocessors, comm::collective::Job& job, std:
   return complaint.empty();
 }
 
-// Who waits for the first rank sleeps: at most a tenth of a core.
+// A rank that waits for the first rank sleeps: it uses at most a tenth of a core.
 bool sleeps(comm::collective::Job& job) {
   std::vector<int> ranks;
   for (int rank = 0; rank < job.size(); ++rank) ranks.push_back(rank);

@@ -10,7 +10,7 @@ namespace trainyard::net_test {
 // The two ways of a connection: from who called to the target, and back.
 enum class Way : std::uint8_t { to_target, to_caller };
 
-// How a way is as long as nobody changes it.
+// The conditions of one direction of a connection, until they are changed.
 struct Conditions {
   double delay_seconds = 0;
   double jitter_seconds = 0;    // at most so much on top; the order stays
@@ -19,7 +19,7 @@ struct Conditions {
   bool operator==(const Conditions&) const = default;
 };
 
-// What happens once, in front of one byte of one way.
+// A fault that happens once, in front of one byte of one direction of a connection.
 struct Fault {
   enum class Kind : std::uint8_t {
     stall,   // nothing goes on for `seconds`; all sockets stay open
@@ -44,7 +44,7 @@ struct Script {
   std::vector<Fault> faults;
 };
 
-// What will happen to a way of a connection; connections count from 0.
+// Returns the script for one direction of a connection; connections count from 0.
 using Plan = std::function<Script(int connection, Way way)>;
 
 // Chances that it happens, once, to a way of a connection.

@@ -7,7 +7,7 @@
 
 namespace trainyard::net_test {
 
-// What is done to a run, once.
+// One fault that is injected into a run, once.
 struct Injection {
   enum class Kind : std::uint8_t {
     kill_worker,
@@ -39,7 +39,7 @@ struct Injection {
 
 std::string_view name_of(Injection::Kind kind);
 
-// What is done to a run. As text it is one line, such as
+// The faults that are injected into a run. As text the plan is one line, such as
 //   seed 7: kill-worker 1 @2.5s; stop-server 0 @40u for 3.25; delay 2 @4s for 1 by 0.05
 // in which s are seconds and u updates; parsed again it is the same plan.
 struct FaultPlan {

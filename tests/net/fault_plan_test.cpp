@@ -32,7 +32,7 @@ TEST(FaultPlans, AreTheSameForTheSameSeedOnly) {
   const RunShape shape{.workers = 3, .servers = 2};
   EXPECT_EQ(draw_plan(5, shape), draw_plan(5, shape));
   EXPECT_NE(draw_plan(5, shape).injections, draw_plan(6, shape).injections);
-  // What a line in an old log means must not change.
+  // The meaning of a line in an old log must not change.
   EXPECT_EQ(draw_plan(7, {.workers = 3, .servers = 2, .injections = 3, .length = 5}).to_string(),
             "seed 7: kill-worker 1 @0.508s; garbage 1 @3.056s by 78; kill-server 0 @3.153s");
 }

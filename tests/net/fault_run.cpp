@@ -87,7 +87,7 @@ class Driver {
       address =
           transport::Address::parse(run_.over + ":" + (folder_ / fmt::format("server{}", server)).string());
     addresses_.push_back(address);
-    // What the others call the lead is a relay at another address of this machine.
+    // The address that the others have for the leader is a relay at another address of this machine.
     const bool behind_relay = run_.has_relays() && server == 0 && run_.servers > 1;
     if (behind_relay)
       between_servers_ = std::make_unique<Relay>(
@@ -192,7 +192,7 @@ class Driver {
     return true;
   }
 
-  // What follows from the news.
+  // These functions react to the news.
 
   void hear(const News& news) {
     switch (news.kind) {

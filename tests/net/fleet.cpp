@@ -63,7 +63,7 @@ std::vector<std::string> Fleet::look() {
   return std::exchange(problems_, {});
 }
 
-// While a server stands still nobody can go on.
+// While a server is suspended, no process can make progress.
 void Fleet::look_for_spinning(const std::string& stopped, const Watch& watch) {
   const double seconds = now_seconds() - watch.since;
   if (seconds < kWatchedSeconds) return;

@@ -6,11 +6,11 @@
 
 namespace trainyard::net_test {
 
-// Processes by name, which are started again when they were killed, as a launcher does. Called from one
-// thread, which must outlive it.
+// Owns processes by name, and starts them again when they were killed, as a launcher does. All calls come
+// from one thread, which must outlive the fleet.
 class Fleet {
  public:
-  // What they print goes to "NAME.log" in `folder`.
+  // The processes write their output to "NAME.log" in `folder`.
   explicit Fleet(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   void start(const std::string& name, std::vector<std::string> command);
@@ -18,13 +18,14 @@ class Fleet {
   bool kill(const std::string& name, double again_after_seconds);
   bool stop(const std::string& name, double seconds);
 
-  // Does what is due. What went wrong since the last call: who ended with a failure that nobody ordered, who
-  // used the processor while everything stood still.
+  // Does what is due. Returns what went wrong since the last call: the processes that failed without an
+  // order, and those that used the processor while another one was suspended.
   std::vector<std::string> look();
-  // All whose names begin so have ended, and none is to be started again.
+  // Returns true when all processes whose names begin with `prefix` have ended, and none is to be started
+  // again.
   bool all_ended(const std::string& prefix);
 
-  // What all its threads do now, of all that run; as far as there is a debugger.
+  // Returns the current stacks of all threads of all running processes, if there is a debugger.
   std::string stacks();
   std::string logs(std::size_t lines) const;  // the last ones of each
 

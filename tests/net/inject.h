@@ -5,7 +5,8 @@
 
 namespace trainyard::net_test {
 
-// What a plan does to the network: REQUIRES a kind that is not a process's. `seed` decides the garbage.
+// Applies an injection of a plan to the network. REQUIRES: a kind that does not act on a process. `seed`
+// determines the garbage.
 void inject(Relay& relay, const Injection& injection, std::uint64_t seed);
 
 }  // namespace trainyard::net_test

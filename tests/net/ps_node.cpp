@@ -70,7 +70,8 @@ void serve(const Settings& settings) {
             problem_keys(settings.whole("servers")), adder, key, log_since(settings.number("began")));
 }
 
-// What the servers have acknowledged, a line each; whole or not there at all, however this process ends.
+// Holds the batches that the servers have acknowledged, one line each. A line is whole or absent, however
+// this process ends.
 class Journal {
  public:
   explicit Journal(const std::string& file)

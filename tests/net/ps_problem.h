@@ -7,8 +7,8 @@
 
 #include "ps/wire/messages.h"
 
-// What the workers of a fault run compute: whole numbers, whose sum is exact in any order and the same only
-// if every batch is in it once.
+// The workers of a fault run compute whole numbers. Their sum is exact in any order, and it is right only if
+// it contains every batch once.
 namespace trainyard::net_test {
 
 inline constexpr std::int64_t kElements = 3000;

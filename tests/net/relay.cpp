@@ -61,7 +61,7 @@ struct Relay::Connection {
       return side.source_ended && side.sink_ended;
     });
   }
-  // What to wait for at socket `i`: reading for its own way, writing for the other one.
+  // Returns the events to wait for at socket `i`: reading for its own direction, writing for the other one.
   short wanted(std::size_t i) const {
     const Side &in = sides[i], &out = sides[1 - i];
     const bool reads = !in.source_ended && (in.sink_ended || in.pipe.room() > 0);

@@ -27,7 +27,7 @@ double cpu_seconds() {
          static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
-// Somebody who calls, a relay, and somebody who is called.
+// A client, a relay, and a server.
 class Relays : public testing::Test {
  protected:
   explicit Relays(const std::string& listen = "tcp:127.0.0.1:0")
@@ -135,7 +135,7 @@ TEST_F(Relays, ACutIsSeenByBothEndsBehindExactlySoManyBytes) {
     EXPECT_EQ(caller_.read(answer), 100u);
     ASSERT_TRUE(caller_.write(noise(1, 50'000)));
     const Bytes came = at_target(50'000);
-    // What a reset overtakes is lost at the receiver, as it is in a network.
+    // The receiver loses the bytes that a reset overtakes, as in a network.
     EXPECT_LE(came.size(), 12'345u);
     EXPECT_TRUE(kind == FaultKind::rst || came.size() == 12'345u);
     EXPECT_TRUE(std::equal(came.begin(), came.end(), noise(1, 50'000).begin()));

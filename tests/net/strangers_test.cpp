@@ -131,7 +131,7 @@ class Host {
   std::thread thread_;
 };
 
-// Somebody with the key who says something every few milliseconds, and measures how long answers take.
+// A client with the key that sends a message every few milliseconds, and measures how long answers take.
 class Friend final : public transport::Receiver {
  public:
   Friend(const Address& address, const JobKey& key)
@@ -190,7 +190,7 @@ class Strangers : public testing::Test {
     EXPECT_LE(host_.refusals.different(), 3u);
   }
 
-  // Who is turned away at a full door calls again.
+  // A friend that is refused because the listener is full tries again.
   bool friend_gets_in() const {
     return until([this] {
       const Friend another(host_.address(), host_.key());

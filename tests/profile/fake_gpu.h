@@ -1,6 +1,6 @@
 #pragma once
 
-// What the GPU of fake_nvml.cpp says of itself.
+// The facts that the GPU of fake_nvml.cpp reports of itself.
 namespace trainyard::fake_gpu {
 
 struct Level {

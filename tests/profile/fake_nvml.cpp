@@ -1,8 +1,8 @@
 // libnvidia-ml.so.1 of one GPU, or FAKE_NVML_GPUS, of which the first has a load that is a square wave and
 // the others idle: FAKE_NVML_PERIOD seconds from one rise to the next, of which it is busy a share
-// FAKE_NVML_DUTY. What the wave is made of stands in fake_gpu.h. A question to the device keeps the one who
-// asks busy for FAKE_NVML_CALL_MICROSECONDS, as a driver does. Clocks that are locked and released are noted
-// in the file FAKE_NVML_CLOCKS, a line each; without the file, nobody may do that.
+// FAKE_NVML_DUTY. fake_gpu.h defines the levels of the wave. A query to the device keeps the caller busy for
+// FAKE_NVML_CALL_MICROSECONDS, as a driver does. Clocks that are locked and released are noted in the file
+// FAKE_NVML_CLOCKS, a line each; without the file, nobody may do that.
 
 #include <unistd.h>
 

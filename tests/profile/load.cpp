@@ -41,7 +41,8 @@ void be_busy(double cpu_seconds) {
 }
 
 int duty(int periods, double cpu_seconds) {
-  // Where allowed, others shall not stretch what is busy: the kernel shares CPUs among sessions first.
+  // If permitted, this keeps other processes from stretching the busy part: the kernel shares CPUs among
+  // sessions first.
   setsid();
   std::ofstream("/proc/self/autogroup") << "-20";
   setpriority(PRIO_PROCESS, 0, -20);

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "study/slurm/launcher.h"
 #include "study/slurm/command.h"
+#include "study/slurm/launcher.h"
 
 // The tests, or what job scripts call on a node: `study exec FOLDER SUBMISSION TASK`, `study collect FOLDER`.
 int main(int argc, char** argv) {

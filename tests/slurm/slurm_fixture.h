@@ -11,8 +11,8 @@
 #include "base/test_folder.h"
 #include "slurm/private_cluster.h"
 #include "study/run/folder.h"
-#include "study/spec/job.h"
 #include "study/slurm/launcher.h"
+#include "study/spec/job.h"
 
 namespace trainyard::slurm_test {
 

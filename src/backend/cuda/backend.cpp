@@ -103,7 +103,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  // Our own kernels are those of this program.
+  // The key includes the identity of the program, because our own kernels change with it.
   std::string key_of(const std::string& what) const {
     static const std::string program = program_identity();
     return fmt::format("candidates {} program {} {}", backend::name(context_->precision()), program, what);

@@ -59,7 +59,8 @@ Context::Context(int ordinal, Precision precision, Effort tuning) : ordinal_(ord
          ordinal, devices, devices == 1 ? "" : "s");
   TRAINYARD_CUDA(cudaSetDevice(ordinal));
   TRAINYARD_CUDA(cudaGetDeviceProperties(&properties_, ordinal));
-  // What lane 0 does decides how long a step takes: the others get what it leaves over.
+  // Lane 0 determines how long a step takes, so it has the highest priority; the other lanes get the rest of
+  // the GPU.
   int least = 0, greatest = 0;
   TRAINYARD_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   TRAINYARD_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest));
@@ -284,7 +285,7 @@ class EventTimeline final : public Timeline {
   }
 
  private:
-  // External: an event of a recording that is looked at from without.
+  // The flag is External, because code outside of the recording reads the event.
   void note(const TimedEvent& event) {
     TRAINYARD_CUDA(cudaEventRecordWithFlags(event.get(), context_.stream(), cudaEventRecordExternal));
   }

@@ -53,7 +53,7 @@ void add_memory(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context>& 
   peaks.push_back({"memory_bytes_per_second", "copy", 2 * bytes / std::min(own, driver)});
 }
 
-// Of the cache that all of the GPU shares, by an array that it holds with room to spare.
+// Measures the cache that the whole GPU shares, with an array that fits it with room to spare.
 void add_cache(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context>& context, double seconds) {
   constexpr int kPasses = 50;
   const auto bytes = static_cast<std::size_t>(context->properties().l2CacheSize) / 4;
@@ -94,7 +94,8 @@ void add_transfers(std::vector<DevicePeak>& peaks, const std::shared_ptr<Context
   std::vector<std::byte> pageable(kTransferBytes, std::byte{1});
   const PinnedMemory pinned(kTransferBytes);
   std::fill_n(pinned.data(), kTransferBytes, std::byte{1});
-  // By the clock: the driver copies pageable memory in pieces, with the host's help.
+  // Copies are timed by the clock of the host: the driver copies pageable memory in pieces, with the help of
+  // the host.
   const auto rate = [&](void* to, const void* from, cudaMemcpyKind kind) {
     const double best = least(seconds, [&] {
       context->wait();
@@ -125,7 +126,8 @@ std::vector<DevicePeak> measure_device_peaks(const std::shared_ptr<Context>& con
   return peaks;
 }
 
-// The measured roof of this GPU: the best square matrix product cuBLASLt can do, per precision.
+// measure_gemm_peaks() finds the measured peak of this GPU: the best square matrix product that cuBLASLt
+// runs, per precision.
 
 namespace {
 

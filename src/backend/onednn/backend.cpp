@@ -63,7 +63,7 @@ std::unique_ptr<Kernel> make_dnnl_reorder(const graph::TensorType& type, const L
 class OnednnBackend final : public Backend {
  public:
   OnednnBackend() : candidates_(all_candidates()) {
-    // What has no fast kernel yet runs as the reference does.
+    // The reference kernels come last and run the ops that have no fast kernel yet.
     const auto& plain = reference::candidates();
     candidates_.insert(candidates_.end(), plain.begin(), plain.end());
   }
@@ -95,7 +95,8 @@ std::unique_ptr<Backend> make_onednn_backend() {
 
 namespace trainyard::backend::onednn {
 
-// The measured roof of this machine: the best matrix product oneDNN can do, per type.
+// measure_gemm_peaks() finds the measured peak of this machine: the best matrix product that oneDNN runs, per
+// type.
 
 namespace {
 

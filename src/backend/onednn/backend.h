@@ -4,10 +4,11 @@
 
 #include "backend/backend.h"
 
-// The candidates of each file, best first; list.cpp ties them together.
+// Each *_candidates() returns the candidates of one file, best first; all_candidates() in backend.cpp joins
+// them.
 namespace trainyard::backend::onednn {
 
-// All of them, best first within one op.
+// Returns the candidates of all files, best first within one op.
 std::vector<Candidate> all_candidates();
 
 std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisions, double seconds);

@@ -21,7 +21,7 @@ dnnl::convolution_forward::primitive_desc transposed_desc(const graph::NodeView&
   const Shape &d_dst = node.input_shape(0), &weight = node.input_shape(1), &d_src = attrs.shape;
   const Layout last = Layout::channels_last(4);
   const memory::dims before{w.reach_h() - 1 - w.pad_top, w.reach_w() - 1 - w.pad_left};
-  // Whatever is left over below and right: the forward pass may have ignored a last row or column.
+  // The padding below and right takes the rest: the forward pass may have ignored a last row or column.
   const memory::dims after{d_src[2] + w.reach_h() - 1 - d_dst[2] - before[0],
                            d_src[3] + w.reach_w() - 1 - d_dst[3] - before[1]};
   const dnnl::convolution_forward::desc desc(
@@ -140,7 +140,6 @@ std::unique_ptr<Kernel> make_transposed(const KernelRequest& request) {
 
 namespace {
 
-using dnnl::memory;
 using Argument = DnnlKernel::Argument;
 using Place = DnnlKernel::Place;
 
@@ -183,7 +182,7 @@ struct WeightShape {
   }
 };
 
-// What all three primitives of one convolution share.
+// The description that the three primitives of one convolution share.
 struct Problem {
   const ops::Conv2dAttrs& attrs;
   Shape src, dst;

@@ -13,7 +13,7 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-// What the op says, whether or not a max pool follows.
+// The attributes and shapes of the op, with or without a max pool after it.
 struct Layer {
   ops::Conv2dAttrs conv;
   Shape src, dst;  // of the convolution

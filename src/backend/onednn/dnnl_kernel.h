@@ -29,7 +29,7 @@ class Workspace {
   std::size_t bytes_ = 0;
 };
 
-// All that our kernels share of oneDNN 2.6: descriptors, layouts, execution without allocation.
+// The declarations from here on wrap oneDNN 2.6: descriptors, layouts, execution without allocation.
 
 // The CPU engine and its in-order stream: handles without state of their own.
 const dnnl::engine& cpu_engine();
@@ -90,9 +90,10 @@ std::unique_ptr<Kernel> make_dnnl_kernel(const graph::NodeView& node, const dnnl
                                          std::vector<DnnlKernel::Argument> arguments,
                                          std::vector<std::pair<int, int>> in_place = {});
 
-// Own kernels work on images whose channels lie side by side: channels last ("acdb"), or in blocks of 8 or 16
-// ("aBcd16b"), the layouts convolutions choose. Either way a few neighbouring channels of one pixel are one
-// vector, so a loop over pixels needs no shuffles, whatever the window.
+// The declarations from here on serve our own kernels. These work on images whose channels lie side by side:
+// channels last ("acdb"), or in blocks of 8 or 16 ("aBcd16b"), the layouts that convolutions choose. Either
+// way a few neighbouring channels of one pixel form one vector, so a loop over pixels needs no shuffles for
+// any window.
 
 // A vector of L floats, by the compiler's vector extension.
 template <int L>
@@ -111,8 +112,8 @@ struct Vec {
   static Floats splat(float x) { return x - Floats{}; }
 };
 
-// Where the vectors of an image lie: element (n, b, pixel) begins at n * image_stride + b * block_stride +
-// pixel * pixel_stride, b counting blocks of `lanes` channels.
+// The addresses of the vectors of an image: element (n, b, pixel) begins at n * image_stride + b *
+// block_stride + pixel * pixel_stride, b counting blocks of `lanes` channels.
 struct ImageView {
   std::int64_t images, channels, height, width;
   int lanes;  // 16, 8, 4 or 1

@@ -72,7 +72,7 @@ bool keeps_zeros(const graph::NodeView& node) {
   return node.attrs<ops::ActivationAttrs>().kind != Activation::sigmoid;
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_activation(const KernelRequest& request) {
   // A dropout's gradient stays apart: dst is not read for it, and what is not read costs nothing.
   if (request.node.attrs<ops::ActivationAttrs>().gradient_scale != 1) return Decision::no("scales nothing");
   return wants_f32(request.node);
@@ -96,8 +96,8 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> activation_candidates() {
-  return {{&ops::activation_op, "own:activation", accept, make_forward},
-          {&ops::activation_grad_op, "own:activation_grad", accept, make_grad}};
+  return {{&ops::activation_op, "own:activation", accept_activation, make_forward},
+          {&ops::activation_grad_op, "own:activation_grad", accept_activation, make_grad}};
 }
 
 namespace {
@@ -120,7 +120,7 @@ void sum_terms(const Arguments& arguments, int terms, const Finish& finish) {
   });
 }
 
-void run(const Arguments& arguments) {
+void run_add(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::AddAttrs>();
   const int inputs = arguments.node.inputs();
   if (attrs.mask_by_last) {
@@ -133,60 +133,64 @@ void run(const Arguments& arguments) {
   sum_terms(arguments, inputs, [](float sum, std::int64_t) { return sum; });
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_add(const KernelRequest& request) {
   const ops::Activation kind = request.node.attrs<ops::AddAttrs>().activation.kind;
   if (kind != ops::Activation::none && kind != ops::Activation::relu) return Decision::no("fuses ReLU only");
   return wants_f32(request.node);
 }
 
 // Follows the first operand that is not plain: the others are then the fewer to reorder.
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_add(const KernelRequest& request) {
   int leader = 0;
   for (int i = request.node.inputs() - 1; i >= 0; --i)
     if (!request.input_or_plain(i).is_plain()) leader = i;
-  return std::make_unique<FunctionKernel>(request.node, follow_io(request, leader, {{0, 0}}), run);
+  return std::make_unique<FunctionKernel>(request.node, follow_io(request, leader, {{0, 0}}), run_add);
 }
 
 }  // namespace
 
-std::vector<Candidate> add_candidates() { return {{&ops::add_op, "own:add", accept, make}}; }
+std::vector<Candidate> add_candidates() { return {{&ops::add_op, "own:add", accept_add, make_add}}; }
 
 namespace {
 
-void run(const Arguments& arguments) {
+void run_multiply(const Arguments& arguments) {
   const float *a = arguments.input<float>(0), *b = arguments.input<float>(1);
   float* y = arguments.output<float>(0);
   for_each_element(padded_elements(arguments), [=](std::int64_t i) { y[i] = a[i] * b[i]; });
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept_multiply(const KernelRequest& request) { return wants_f32(request.node); }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run);
+std::unique_ptr<Kernel> make_multiply(const KernelRequest& request) {
+  return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run_multiply);
 }
 
 }  // namespace
 
-std::vector<Candidate> multiply_candidates() { return {{&ops::multiply_op, "own:multiply", accept, make}}; }
+std::vector<Candidate> multiply_candidates() {
+  return {{&ops::multiply_op, "own:multiply", accept_multiply, make_multiply}};
+}
 
 namespace {
 
-void run(const Arguments& arguments) {
+void run_scale(const Arguments& arguments) {
   const auto factor = static_cast<float>(arguments.node.attrs<ops::ScaleAttrs>().factor);
   const float* x = arguments.input<float>(0);
   float* y = arguments.output<float>(0);
   for_each_element(padded_elements(arguments), [=](std::int64_t i) { y[i] = factor * x[i]; });
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept_scale(const KernelRequest& request) { return wants_f32(request.node); }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run);
+std::unique_ptr<Kernel> make_scale(const KernelRequest& request) {
+  return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run_scale);
 }
 
 }  // namespace
 
-std::vector<Candidate> scale_candidates() { return {{&ops::scale_op, "own:scale", accept, make}}; }
+std::vector<Candidate> scale_candidates() {
+  return {{&ops::scale_op, "own:scale", accept_scale, make_scale}};
+}
 
 namespace {
 
@@ -225,7 +229,7 @@ void drop_chunk(const std::uint32_t* words, std::int64_t count, float rate, floa
   for (std::int64_t i = 0; i < count; ++i) y[i] = to_unit_float(words[i]) >= rate ? x[i] * scale : 0;
 }
 
-void run(const Arguments& arguments) {
+void run_dropout(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::DropoutAttrs>();
   const std::uint64_t stream = mix_streams(static_cast<std::uint64_t>(arguments.context.step), attrs.stream);
   const auto rate = static_cast<float>(attrs.rate);
@@ -241,15 +245,18 @@ void run(const Arguments& arguments) {
   });
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept_dropout(const KernelRequest& request) { return wants_f32(request.node); }
 
 // The mask belongs to logical elements, hence plain layout.
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  return std::make_unique<FunctionKernel>(request.node, KernelIo{{Layout{}}, {Layout{}}, 0, {{0, 0}}}, run);
+std::unique_ptr<Kernel> make_dropout(const KernelRequest& request) {
+  return std::make_unique<FunctionKernel>(request.node, KernelIo{{Layout{}}, {Layout{}}, 0, {{0, 0}}},
+                                          run_dropout);
 }
 
 }  // namespace
 
-std::vector<Candidate> dropout_candidates() { return {{&ops::dropout_op, "own:dropout", accept, make}}; }
+std::vector<Candidate> dropout_candidates() {
+  return {{&ops::dropout_op, "own:dropout", accept_dropout, make_dropout}};
+}
 
 }  // namespace trainyard::backend::onednn

@@ -7,7 +7,7 @@
 // zeros in the padding stay zeros.
 namespace trainyard::backend::onednn {
 
-// Below this a second thread costs more than it brings.
+// Below this number of elements a second thread costs more time than it saves.
 constexpr std::int64_t kElementwiseGrain = 16384;
 
 // Floats of the first output, padding included.

@@ -11,10 +11,10 @@
 #include "backend/onednn/row_product.h"
 #include "base/parallel.h"
 
-// A graph needs no other, so each thread takes one through all of its rounds: its states and the weights stay
-// in that core's cache, no thread waits between rounds, and only nodes that are there are computed. Gradients
-// of weights are summed graph by graph and then over the graphs in their order: the same bits for any number
-// of threads.
+// Graphs do not depend on each other, so each thread takes one through all of its rounds: its states and the
+// weights stay in the cache of that core, no thread waits between rounds, and only existing nodes are
+// computed. Gradients of weights are summed graph by graph and then over the graphs in their order: the same
+// bits for any number of threads.
 namespace trainyard::backend::onednn {
 namespace {
 
@@ -155,7 +155,7 @@ class GraphConvForward final : public Kernel {
   }
 
  private:
-  // Where round t of a graph that begins at row `first` keeps what it makes.
+  // The memory in which round t of a graph that begins at row `first` keeps its results.
   struct Kept {
     float *states, *hidden, *gates, *inner;
     std::int64_t hidden_stride;  // from layer to layer
@@ -280,7 +280,7 @@ class GraphConvGrad final : public Kernel {
   }
 
  private:
-  // What a round made and was given: rows of the graph.
+  // The inputs and results of a round: rows of the graph.
   struct Round {
     const float *before, *hidden, *gates, *inner;
     std::int64_t width;  // of before
@@ -292,7 +292,7 @@ class GraphConvGrad final : public Kernel {
     return part(sums_ + static_cast<std::size_t>(g) * sum_bytes_ + sum_offsets_[static_cast<std::size_t>(i)]);
   }
 
-  // In the order of the graphs, whoever made their sums.
+  // Adds the sums in the order of the graphs, regardless of the thread that made them.
   void add_graphs(int i) const {
     float* to = output(memory_, i);
     parallel_chunks(sum_floats_[static_cast<std::size_t>(i)], 4096,
@@ -329,7 +329,7 @@ class GraphConvGrad final : public Kernel {
       std::copy_n(d_state + i * h, sizes_.inputs, d_src + i * sizes_.inputs);
   }
 
-  // d_before (n, H) of which round.width columns are made.
+  // Makes the first round.width columns of d_before (n, H).
   void run_round(std::int64_t g, const Round& round, const float* d_state, float* d_before,
                  int thread) const {
     const std::int64_t n = graphs_.nodes(g), h = sizes_.hidden, gates = sizes_.gates, width = round.width;
@@ -363,7 +363,7 @@ class GraphConvGrad final : public Kernel {
     graphs_.scatter(g, d_given, width, d_before, h);
   }
 
-  // From the gradient of the last layer to that of what the first was given: rows of round.width numbers.
+  // Turns the gradient of the last layer into that of the input of the first: rows of round.width numbers.
   float* run_layers(std::int64_t g, const Round& round, int thread) const {
     const std::int64_t n = graphs_.nodes(g), h = sizes_.hidden;
     float *d_value = scratch(thread, d_value_), *d_given = scratch(thread, d_given_);

@@ -33,7 +33,8 @@ struct Level {
   dnnl_cpu_isa_t isa;
 };
 
-// From the best down. Each includes those below it, but for AVX2_VNNI, which no AVX-512 includes.
+// The levels from the best down. Each includes those below it, except for AVX2_VNNI, which no AVX-512
+// includes.
 constexpr Level kLevels[] = {{"AVX512_CORE_AMX", dnnl_cpu_isa_avx512_core_amx},
                              {"AVX512_CORE_BF16", dnnl_cpu_isa_avx512_core_bf16},
                              {"AVX512_CORE_VNNI", dnnl_cpu_isa_avx512_core_vnni},
@@ -60,7 +61,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// A square matrix product; what there is no kernel for is nothing to be afraid of.
+// Runs a square matrix product. A type without a kernel cannot fail, so it passes.
 void multiply(memory::data_type a, memory::data_type b, memory::data_type c, std::int64_t size,
               const dnnl::engine& engine) {
   try {
@@ -101,7 +102,7 @@ void convolve(const dnnl::engine& engine) {
   stream.wait();
 }
 
-// Kernels of this program, for whatever processor it was built.
+// Tests the kernels of this program, which use the instructions of the processor it was built for.
 bool own_products_are_right() {
   constexpr std::int64_t kSize = 40;
   const std::vector<float> a(kSize * kSize, 1), b(kSize * kSize, 2);
@@ -111,7 +112,8 @@ bool own_products_are_right() {
   return c.back() == 2.0f * kSize;
 }
 
-// One of every kind that this program uses, on one thread: those of the pool are not in a copy.
+// Runs one kernel of every kind that this program uses, on one thread: a forked copy lacks the threads of the
+// pool.
 int compute() {
   using Type = memory::data_type;
   set_thread_count(1);
@@ -130,7 +132,8 @@ void die_if_faulty(const std::string& best) {
   if (faulty != nullptr && taken != nullptr && taken <= faulty) __builtin_trap();
 }
 
-// The copy says in memory that both see what it took, because it may not live to return it.
+// The forked copy writes the instructions that oneDNN took to memory that both processes see, because it may
+// die before it returns.
 class SharedName {
  public:
   SharedName() : memory_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
@@ -170,7 +173,7 @@ std::string reason_of(int exit_code) {
   return fmt::format("died of signal {} ({})", exit_code - 128, ::strsignal(exit_code - 128));
 }
 
-// A result holds on this machine until it starts again, and for the same wishes of the user.
+// A result is valid on this machine until it restarts, and for the same settings of the user.
 std::string conditions() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string machine;

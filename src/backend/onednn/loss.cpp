@@ -17,7 +17,7 @@ namespace {
 std::int64_t row_grain(std::int64_t classes) { return std::max<std::int64_t>(1, 8192 / classes); }
 
 // Probabilities of one row; returns the logarithm of the sum of exponentials plus the maximum.
-double softmax_row(const float* logits, std::int64_t classes, float* probabilities) {
+double softmax_row_softmax_cross_entropy(const float* logits, std::int64_t classes, float* probabilities) {
   const float largest = *std::max_element(logits, logits + classes);
   float sum = 0;
   for (std::int64_t k = 0; k < classes; ++k) {
@@ -29,7 +29,7 @@ double softmax_row(const float* logits, std::int64_t classes, float* probabiliti
   return static_cast<double>(largest) + std::log(static_cast<double>(sum));
 }
 
-void run_forward(const Arguments& arguments) {
+void run_forward_softmax_cross_entropy(const Arguments& arguments) {
   const Shape& shape = arguments.node.input_shape(0);
   const std::int64_t rows = shape[0], classes = shape[1];
   const double smoothing = arguments.node.attrs<ops::SoftmaxCrossEntropyAttrs>().label_smoothing;
@@ -38,7 +38,8 @@ void run_forward(const Arguments& arguments) {
   parallel_chunks(rows, row_grain(classes), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t n = begin; n < end; ++n) {
       const float* logits = arguments.input<float>(0) + n * classes;
-      const double log_sum = softmax_row(logits, classes, arguments.output<float>(1) + n * classes);
+      const double log_sum =
+          softmax_row_softmax_cross_entropy(logits, classes, arguments.output<float>(1) + n * classes);
       const std::int32_t label = labels[n];
       if (label < 0 || label >= classes) {
         row_losses[n] = std::numeric_limits<double>::quiet_NaN();
@@ -57,7 +58,7 @@ void run_forward(const Arguments& arguments) {
   *arguments.output<float>(0) = static_cast<float>(total / static_cast<double>(rows));
 }
 
-void run_grad(const Arguments& arguments) {
+void run_grad_softmax_cross_entropy(const Arguments& arguments) {
   const Shape& shape = arguments.node.input_shape(1);
   const std::int64_t rows = shape[0], classes = shape[1];
   const auto smoothing =
@@ -86,28 +87,30 @@ Decision accept_forward(const KernelRequest& request) {
 }
 Decision accept_grad(const KernelRequest& request) { return accept_labels(request.node, 2); }
 
-std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_forward_softmax_cross_entropy(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);
   io.workspace_bytes = static_cast<std::size_t>(request.node.input_shape(0)[0]) * sizeof(double);
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward_softmax_cross_entropy);
 }
 
-std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_grad_softmax_cross_entropy(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);
   io.in_place = {{0, 1}};
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad_softmax_cross_entropy);
 }
 
 }  // namespace
 
 std::vector<Candidate> softmax_cross_entropy_candidates() {
-  return {{&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", accept_forward, make_forward},
-          {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", accept_grad, make_grad}};
+  return {{&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", accept_forward,
+           make_forward_softmax_cross_entropy},
+          {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", accept_grad,
+           make_grad_softmax_cross_entropy}};
 }
 
 namespace {
 
-// What the forward and the backward pass have in common: which rows of (T * N, V) count.
+// The forward and the backward pass share this: it tells which rows of (T * N, V) count.
 struct Steps {
   std::int64_t rows, batch, classes;
   const std::int32_t *labels, *lengths;
@@ -121,7 +124,7 @@ struct Steps {
 
   bool counts(std::int64_t row) const { return row / batch < lengths[row % batch]; }
   bool labelled(std::int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
-  // Of one row in the mean.
+  // Returns the share of one row in the mean.
   double share() const {
     std::int64_t total = 0;
     for (std::int64_t n = 0; n < batch; ++n) total += std::clamp<std::int64_t>(lengths[n], 0, rows / batch);
@@ -134,7 +137,7 @@ struct Steps {
 constexpr std::int64_t kLanes = 16;
 
 // Probabilities of one row; returns the logarithm of the sum of exponentials.
-double softmax_row(const float* logits, std::int64_t classes, float* probabilities) {
+double softmax_row_sequence_cross_entropy(const float* logits, std::int64_t classes, float* probabilities) {
   const float largest = *std::max_element(logits, logits + classes);
   float sums[kLanes] = {};
   const std::int64_t whole = classes / kLanes * kLanes;
@@ -155,7 +158,7 @@ double softmax_row(const float* logits, std::int64_t classes, float* probabiliti
   return static_cast<double>(largest) + std::log(sum);
 }
 
-void run_forward(const Arguments& arguments) {
+void run_forward_sequence_cross_entropy(const Arguments& arguments) {
   const Steps steps(arguments, 0);
   auto* row_losses = reinterpret_cast<double*>(arguments.memory.workspace);
   parallel_chunks(steps.rows, steps.grain(), [&](std::int64_t begin, std::int64_t end, int) {
@@ -167,7 +170,7 @@ void run_forward(const Arguments& arguments) {
         std::fill_n(probabilities, steps.classes, 0.0f);
         continue;
       }
-      const double log_sum = softmax_row(logits, steps.classes, probabilities);
+      const double log_sum = softmax_row_sequence_cross_entropy(logits, steps.classes, probabilities);
       row_losses[row] = steps.labelled(row) ? log_sum - static_cast<double>(logits[steps.labels[row]])
                                             : std::numeric_limits<double>::quiet_NaN();
     }
@@ -177,12 +180,12 @@ void run_forward(const Arguments& arguments) {
   *arguments.output<float>(0) = static_cast<float>(total * steps.share());
 }
 
-void run_grad(const Arguments& arguments) {
+void run_grad_sequence_cross_entropy(const Arguments& arguments) {
   const Steps steps(arguments, 1);
   const auto scale = static_cast<float>(static_cast<double>(*arguments.input<float>(0)) * steps.share());
   parallel_chunks(steps.rows, steps.grain(), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t row = begin; row < end; ++row) {
-      // Of steps that do not count the probabilities are zero, and so is the gradient.
+      // The probabilities of steps that do not count are zero, and so is the gradient.
       const float* probabilities = arguments.input<float>(1) + row * steps.classes;
       float* d_logits = arguments.output<float>(0) + row * steps.classes;
 #pragma omp simd
@@ -194,23 +197,25 @@ void run_grad(const Arguments& arguments) {
 
 Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
 
-std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_forward_sequence_cross_entropy(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);
   io.workspace_bytes = static_cast<std::size_t>(request.node.input_shape(1).elements()) * sizeof(double);
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward_sequence_cross_entropy);
 }
 
-std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_grad_sequence_cross_entropy(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);
   io.in_place = {{0, 1}};
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad_sequence_cross_entropy);
 }
 
 }  // namespace
 
 std::vector<Candidate> sequence_cross_entropy_candidates() {
-  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", accept, make_forward},
-          {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", accept, make_grad}};
+  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", accept,
+           make_forward_sequence_cross_entropy},
+          {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", accept,
+           make_grad_sequence_cross_entropy}};
 }
 
 }  // namespace trainyard::backend::onednn

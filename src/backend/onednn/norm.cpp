@@ -115,7 +115,7 @@ void backward_pixels(const Problem& problem, const float* d_y, const float* x, f
   }
 }
 
-void run_forward(const Arguments& arguments) {
+void run_forward_local_response_norm(const Arguments& arguments) {
   const Problem problem(arguments);
   with_lanes(problem.image.lanes, [&]<int L>() {
     parallel_chunks(problem.image.images * problem.image.pixels(), 64, [&](auto begin, auto end, int) {
@@ -124,7 +124,7 @@ void run_forward(const Arguments& arguments) {
   });
 }
 
-void run_grad(const Arguments& arguments) {
+void run_grad_local_response_norm(const Arguments& arguments) {
   const Problem problem(arguments);
   with_lanes(problem.image.lanes, [&]<int L>() {
     parallel_chunks(problem.image.images * problem.image.pixels(), 64, [&](auto begin, auto end, int) {
@@ -134,30 +134,32 @@ void run_grad(const Arguments& arguments) {
   });
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_local_response_norm(const KernelRequest& request) {
   if (request.node.input_shape(0)[1] > kMaxChannels - 16) return Decision::no("more than 496 channels");
   if (request.node.attrs<ops::LocalResponseNormAttrs>().window / 2 > kMaxRadius)
     return Decision::no("window wider than 33");
   return wants_image(request.node);
 }
 
-std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_forward_local_response_norm(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {{0, 0}}},
-                                          run_forward);
+                                          run_forward_local_response_norm);
 }
 
-std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_grad_local_response_norm(const KernelRequest& request) {
   const Layout layout = image_layout(request, 1);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout, layout}, {layout}, 0, {{0, 0}}},
-                                          run_grad);
+                                          run_grad_local_response_norm);
 }
 
 }  // namespace
 
 std::vector<Candidate> local_response_norm_candidates() {
-  return {{&ops::local_response_norm_op, "own:local_response_norm", accept, make_forward},
-          {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept, make_grad}};
+  return {{&ops::local_response_norm_op, "own:local_response_norm", accept_local_response_norm,
+           make_forward_local_response_norm},
+          {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept_local_response_norm,
+           make_grad_local_response_norm}};
 }
 
 namespace {
@@ -181,7 +183,7 @@ std::int64_t padded_weights(const KernelIo& io, const graph::NodeView& node, int
   return io.inputs[static_cast<std::size_t>(input)].elements(node.input_shape(input));
 }
 
-void run_forward(const Arguments& arguments) {
+void run_forward_l2_penalty(const Arguments& arguments) {
   auto* sums = reinterpret_cast<double*>(arguments.memory.workspace);
   double total = 0;
   for (int w = 0; w < arguments.node.inputs(); ++w) {
@@ -198,7 +200,7 @@ void run_forward(const Arguments& arguments) {
       static_cast<float>(0.5 * arguments.node.attrs<ops::L2PenaltyAttrs>().coefficient * total);
 }
 
-void run_grad(const Arguments& arguments) {
+void run_grad_l2_penalty(const Arguments& arguments) {
   const float factor = static_cast<float>(arguments.node.attrs<ops::L2PenaltyAttrs>().coefficient) *
                        *arguments.input<float>(0);
   const float* weights = arguments.input<float>(1);
@@ -206,10 +208,10 @@ void run_grad(const Arguments& arguments) {
   for_each_element(padded_elements(arguments), [=](std::int64_t i) { gradient[i] = factor * weights[i]; });
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept_l2_penalty(const KernelRequest& request) { return wants_f32(request.node); }
 
 // Each weight in its own layout: padding adds nothing to a sum of squares.
-std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_forward_l2_penalty(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);
   std::int64_t most = 0;
   for (int i = 0; i < request.node.inputs(); ++i) {
@@ -217,20 +219,20 @@ std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
     most = std::max(most, padded_weights(io, request.node, i));
   }
   io.workspace_bytes = static_cast<std::size_t>(most / kChunk + 1) * sizeof(double);
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward_l2_penalty);
 }
 
-std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_grad_l2_penalty(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);
   io.inputs[1] = io.outputs[0] = request.input_or_plain(1);
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad_l2_penalty);
 }
 
 }  // namespace
 
 std::vector<Candidate> l2_penalty_candidates() {
-  return {{&ops::l2_penalty_op, "own:l2_penalty", accept, make_forward},
-          {&ops::l2_penalty_grad_op, "own:l2_penalty_grad", accept, make_grad}};
+  return {{&ops::l2_penalty_op, "own:l2_penalty", accept_l2_penalty, make_forward_l2_penalty},
+          {&ops::l2_penalty_grad_op, "own:l2_penalty_grad", accept_l2_penalty, make_grad_l2_penalty}};
 }
 
 }  // namespace trainyard::backend::onednn

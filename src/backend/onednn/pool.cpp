@@ -10,7 +10,7 @@ namespace trainyard::backend::onednn {
 
 namespace {
 
-void run_forward(const Arguments& arguments) {
+void run_forward_max_pool(const Arguments& arguments) {
   const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
   const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   const auto& window = arguments.node.attrs<ops::MaxPoolAttrs>().window;
@@ -24,7 +24,7 @@ void run_forward(const Arguments& arguments) {
   });
 }
 
-void run_d_src(const Arguments& arguments) {
+void run_d_src_max_pool(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::MaxPoolGradAttrs>();
   const ImageView dst(arguments.io.inputs[0], arguments.node.input_shape(0));
   const ImageView src(arguments.io.outputs[0], arguments.node.output_shape(0));
@@ -39,12 +39,12 @@ void run_d_src(const Arguments& arguments) {
   });
 }
 
-Decision accept(const KernelRequest& request) { return wants_image(request.node); }
+Decision accept_max_pool(const KernelRequest& request) { return wants_image(request.node); }
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout, layout}, 0, {}},
-                                          run_forward);
+                                          run_forward_max_pool);
 }
 
 // Follows the layout in which the forward pass left the choice.
@@ -52,14 +52,14 @@ std::unique_ptr<Kernel> make_d_src(const KernelRequest& request) {
   const Layout layout = image_layout(request, 1);
   KernelIo io{{layout, layout}, {layout}, 0, {}};
   if (request.node.inputs() == 3) io.inputs.push_back(layout);
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_d_src);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_d_src_max_pool);
 }
 
 }  // namespace
 
 std::vector<Candidate> max_pool_candidates() {
-  return {{&ops::max_pool_op, "own:max_pool", accept, make_forward},
-          {&ops::max_pool_d_src_op, "own:max_pool_d_src", accept, make_d_src}};
+  return {{&ops::max_pool_op, "own:max_pool", accept_max_pool, make_forward},
+          {&ops::max_pool_d_src_op, "own:max_pool_d_src", accept_max_pool, make_d_src}};
 }
 
 namespace {
@@ -90,7 +90,7 @@ void for_each_block(const ImageView& image, const Body& body) {
   });
 }
 
-void run_forward(const Arguments& arguments) {
+void run_forward_average_pool(const Arguments& arguments) {
   const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
   const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   const auto& attrs = arguments.node.attrs<ops::AveragePoolAttrs>();
@@ -110,7 +110,7 @@ void run_forward(const Arguments& arguments) {
   });
 }
 
-void run_d_src(const Arguments& arguments) {
+void run_d_src_average_pool(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::AveragePoolGradAttrs>().pool;
   const ImageView dst(arguments.io.inputs[0], arguments.node.input_shape(0));
   const ImageView src(arguments.io.outputs[0], arguments.node.output_shape(0));
@@ -133,7 +133,7 @@ void run_d_src(const Arguments& arguments) {
   });
 }
 
-Decision accept(const KernelRequest& request) { return wants_image(request.node); }
+Decision accept_average_pool(const KernelRequest& request) { return wants_image(request.node); }
 
 template <KernelFunction function>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
@@ -144,8 +144,9 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> average_pool_candidates() {
-  return {{&ops::average_pool_op, "own:average_pool", accept, make<run_forward>},
-          {&ops::average_pool_d_src_op, "own:average_pool_d_src", accept, make<run_d_src>}};
+  return {{&ops::average_pool_op, "own:average_pool", accept_average_pool, make<run_forward_average_pool>},
+          {&ops::average_pool_d_src_op, "own:average_pool_d_src", accept_average_pool,
+           make<run_d_src_average_pool>}};
 }
 
 }  // namespace trainyard::backend::onednn

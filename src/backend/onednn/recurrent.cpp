@@ -1,5 +1,5 @@
-// What does not wait for the step before is one matrix product over all steps: W x, and all gradients of
-// weights and of src. A step itself is one product with U and one pass over its gates.
+// Work that does not depend on the step before is one matrix product over all steps: W x, and all gradients
+// of weights and of src. A step itself is one product with U and one pass over its gates.
 
 #include <algorithm>
 #include <limits>
@@ -214,9 +214,9 @@ class RecurrentGrad final : public Kernel {
   std::vector<GatesBackward> steps_;  // the last first
 };
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept_recurrent(const KernelRequest& request) { return wants_f32(request.node); }
 
-// The crash of oneDNN 2.6 that dense_d_src knows.
+// oneDNN 2.6 crashes here as it does for dense_d_src.
 Decision accept_grad(const KernelRequest& request) {
   const Sizes sizes(request.node, 1);
   if (sizes.inputs <= 16 && sizes.gates > 1024)
@@ -225,15 +225,15 @@ Decision accept_grad(const KernelRequest& request) {
 }
 
 template <typename T>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_recurrent(const KernelRequest& request) {
   return std::make_unique<T>(request);
 }
 
 }  // namespace
 
 std::vector<Candidate> recurrent_candidates() {
-  return {{&ops::recurrent_op, "own:recurrent", accept, make<RecurrentForward>},
-          {&ops::recurrent_grad_op, "own:recurrent_grad", accept_grad, make<RecurrentGrad>}};
+  return {{&ops::recurrent_op, "own:recurrent", accept_recurrent, make_recurrent<RecurrentForward>},
+          {&ops::recurrent_grad_op, "own:recurrent_grad", accept_grad, make_recurrent<RecurrentGrad>}};
 }
 
 namespace {
@@ -256,7 +256,7 @@ void run_forward(const Arguments& arguments) {
                   });
 }
 
-// Each thread has some of the columns, of all rows: whoever adds to a number does so in the order of the ids.
+// Each thread owns some of the columns, of all rows, so every sum is made in the order of the ids.
 void run_d_table(const Arguments& arguments) {
   constexpr std::int64_t kColumns = 16;  // a cache line: no two threads write into the same
   const std::int64_t vocabulary = arguments.node.output_shape(0)[0],
@@ -282,18 +282,19 @@ void run_d_table(const Arguments& arguments) {
   });
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept_embedding(const KernelRequest& request) { return wants_f32(request.node); }
 
 template <KernelFunction function>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_embedding(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, plain_io(request.node), function);
 }
 
 }  // namespace
 
 std::vector<Candidate> embedding_candidates() {
-  return {{&ops::embedding_op, "own:embedding", accept, make<run_forward>},
-          {&ops::embedding_d_table_op, "own:embedding_d_table", accept, make<run_d_table>}};
+  return {
+      {&ops::embedding_op, "own:embedding", accept_embedding, make_embedding<run_forward>},
+      {&ops::embedding_d_table_op, "own:embedding_d_table", accept_embedding, make_embedding<run_d_table>}};
 }
 
 }  // namespace trainyard::backend::onednn

@@ -1,6 +1,7 @@
 #pragma once
 
-// The element by element part of one step of a recurrent layer, between its matrix products.
+// This header declares both parts of a recurrent layer: the element by element part of one step, between the
+// matrix products, and the matrix products themselves.
 
 #include <cstdint>
 #include <optional>
@@ -46,7 +47,7 @@ struct GatesBackward {
 void run_gates(const GatesBackward& step);
 void run_gates_here(const GatesBackward& step);
 
-// Matrix products of a recurrent layer: one primitive that runs on the numbers of several steps.
+// One matrix product of a recurrent layer: one primitive that runs on the numbers of several steps.
 
 class Product {
  public:
@@ -64,12 +65,12 @@ class Product {
   // d_weight = d_dst^T * src, and its sum over rows; arguments: d_dst, src, d_weight [, d_bias]
   static Product d_weight(const Sizes& sizes, const std::optional<Layout>& weight, bool bias);
 
-  // How the weight, or its gradient, has to lie: as asked for, or as oneDNN likes it best.
+  // Returns the layout of the weight or its gradient: the one asked for, or the one that oneDNN prefers.
   Layout weight_layout() const;
   std::size_t scratch_bytes() const { return scratch_.get_size(); }
 
   void unbind();
-  // One more set of arguments. Allocates; run() does not.
+  // Adds one more set of arguments. Allocates; run() does not.
   void bind(const std::vector<const float*>& data, std::byte* scratch);
   void run(std::size_t set) const;
 

@@ -5,7 +5,8 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-// As wide as the machine's registers, and as many of them as hold a tile of sums beside what is multiplied.
+// A vector is as wide as the registers of the machine. A tile has as many sums as fit the registers beside
+// the operands.
 #ifdef __AVX512F__
 constexpr std::int64_t kLanes = 16;
 constexpr int kTileRows = 8;
@@ -18,7 +19,7 @@ using Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof
 const Vector& vector_at(const float* p) { return *reinterpret_cast<const Vector*>(p); }
 Vector& vector_at(float* p) { return *reinterpret_cast<Vector*>(p); }
 
-// What all tiles of one product share.
+// The numbers that all tiles of one product share.
 struct Product {
   std::int64_t depth, a_row, a_column, b_stride, dst_stride;
   StartRow start;
@@ -44,7 +45,7 @@ void tile(const Product& product, const float* a, const float* b, float* dst, co
     for (int v = 0; v < kVectors; ++v) vector_at(dst + r * product.dst_stride + v * kLanes) = sums[r][v];
 }
 
-// All rows of some columns; fewer rows than a tile go by halves of it.
+// Computes all rows of some columns; the rows that are fewer than a tile go by halves of it.
 template <int kRows, int kVectors>
 void panel(const Product& product, std::int64_t rows, const float* a, const float* b, float* dst,
            const float* bias) {
@@ -74,7 +75,7 @@ void multiply_rows(const ProductSizes& sizes, const StridedMatrix& a, const floa
   const auto bias_at = [&](std::int64_t c) { return start.row == nullptr ? nullptr : start.row + c; };
   constexpr std::int64_t kWide = 4 * kLanes, kPair = 2 * kLanes;
   std::int64_t c = 0;
-  // One row alone would wait for each of its sums: it has more of them at once.
+  // A single row would wait for each of its sums, so it makes more of them at once.
   if (sizes.rows == 1)
     for (; c + kWide <= sizes.columns; c += kWide)
       panel<1, 4>(product, 1, a.data, b + c, dst + c, bias_at(c));

@@ -7,7 +7,7 @@
 // order that depends on the sizes alone.
 namespace trainyard::backend::onednn {
 
-// What a dst starts with: zeros, itself, or the same row everywhere.
+// The initial value of a dst: zeros, itself, or the same row everywhere.
 struct StartRow {
   const float* row = nullptr;
   bool dst = false;

@@ -201,7 +201,8 @@ class Set2SetGrad final : public Kernel {
   std::int64_t sum_floats() const { return weight_floats() + sizes_.gates(); }
   float* sum(std::int64_t g) const { return part(sums_) + g * sum_floats(); }
 
-  // In the order of the graphs, whoever made their sums. U takes the first half of what W takes.
+  // Adds the sums in the order of the graphs, regardless of the thread that made them. U takes the first half
+  // of what W takes.
   void add_graphs() const {
     parallel_chunks(sizes_.gates(), 32, [this](std::int64_t begin, std::int64_t end, int) {
       const std::int64_t width = sizes_.query(), h = sizes_.hidden;

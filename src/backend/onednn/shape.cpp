@@ -53,7 +53,7 @@ void copy_box(const ImageView& src, const float* from, BoxCorner src_corner, con
 
 namespace {
 
-void run(const Arguments& arguments) {
+void run_concat(const Arguments& arguments) {
   const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
   float* to = arguments.output<float>(0);
   BoxCorner corner;
@@ -66,26 +66,28 @@ void run(const Arguments& arguments) {
   }
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_concat(const KernelRequest& request) {
   if (request.node.attrs<ops::ConcatAttrs>().axis != 1) return Decision::no("joins channels only");
   return wants_image(request.node);
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_concat(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);
   KernelIo io = plain_io(request.node);
   std::fill(io.inputs.begin(), io.inputs.end(), layout);
   io.outputs[0] = layout;
-  return std::make_unique<FunctionKernel>(request.node, std::move(io), run);
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_concat);
 }
 
 }  // namespace
 
-std::vector<Candidate> concat_candidates() { return {{&ops::concat_op, "own:concat", accept, make}}; }
+std::vector<Candidate> concat_candidates() {
+  return {{&ops::concat_op, "own:concat", accept_concat, make_concat}};
+}
 
 namespace {
 
-void run(const Arguments& arguments) {
+void run_pad(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::PadAttrs>();
   const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
   const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
@@ -95,7 +97,7 @@ void run(const Arguments& arguments) {
            src.channels, src.height, src.width);
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_pad(const KernelRequest& request) {
   const Decision image = wants_image(request.node);
   if (!image.accepted()) return image;
   if (request.node.input_shape(0)[0] != request.node.output_shape(0)[0])
@@ -105,18 +107,18 @@ Decision accept(const KernelRequest& request) {
   return Decision::yes();
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_pad(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);
-  return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run);
+  return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run_pad);
 }
 
 }  // namespace
 
-std::vector<Candidate> pad_candidates() { return {{&ops::pad_op, "own:pad", accept, make}}; }
+std::vector<Candidate> pad_candidates() { return {{&ops::pad_op, "own:pad", accept_pad, make_pad}}; }
 
 namespace {
 
-void run(const Arguments& arguments) {
+void run_slice(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::SliceAttrs>();
   const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
   const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
@@ -126,7 +128,7 @@ void run(const Arguments& arguments) {
            dst.channels, dst.height, dst.width);
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_slice(const KernelRequest& request) {
   const Decision image = wants_image(request.node);
   if (!image.accepted()) return image;
   if (request.node.input_shape(0)[0] != request.node.output_shape(0)[0])
@@ -134,13 +136,15 @@ Decision accept(const KernelRequest& request) {
   return Decision::yes();
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_slice(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);
-  return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run);
+  return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run_slice);
 }
 
 }  // namespace
 
-std::vector<Candidate> slice_candidates() { return {{&ops::slice_op, "own:slice", accept, make}}; }
+std::vector<Candidate> slice_candidates() {
+  return {{&ops::slice_op, "own:slice", accept_slice, make_slice}};
+}
 
 }  // namespace trainyard::backend::onednn

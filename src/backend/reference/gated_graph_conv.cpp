@@ -13,7 +13,7 @@ using Rows = std::vector<Row>;  // of the nodes of one graph
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What both directions see; `src` is the number of that input.
+// The arguments that both directions share; `src` is the number of that input.
 template <typename T>
 struct Problem {
   const Arguments& args;
@@ -144,7 +144,8 @@ struct Sums {
   std::vector<WeightSum> layers;
 };
 
-// From the gradient of the states after round t to that of the states before it, which have `width` numbers.
+// Turns the gradient of the states after round t into that of the states before it, which have `width`
+// numbers.
 template <typename T>
 Rows backward_round(const Problem<T>& problem, std::int64_t g, std::int64_t t, const Rows& d_states,
                     const Rows& before, Sums& sums) {

@@ -112,7 +112,7 @@ void softmax_cross_entropy_grad(const Arguments& args) {
 
 namespace {
 
-// Which steps count, and for how much.
+// Tells which steps count, and how much each of them counts.
 class Mask {
  public:
   Mask(const Arguments& args, int lengths, const Shape& labels)

@@ -69,7 +69,7 @@ Unit step_unit(Cell cell, const double* x, const double* u, std::int64_t stride,
   return {{r, z, n}, product, (1 - z) * n + z * h};
 }
 
-// The way back through one unit.
+// Computes the gradient of one unit.
 struct UnitGradient {
   double x[4], u[4];  // of W x + b and of U h, gate by gate: they differ in gru's n
   double h, c;        // of the state before, but for what comes through U h
@@ -133,7 +133,7 @@ void recurrent_grad(const Arguments& args) {
     const T *src = args.input<T>(1), *dst = args.input<T>(4);
     Row d_weight = zeros(sizes.rows * sizes.inputs), d_recurrent = zeros(sizes.rows * sizes.hidden);
     Row d_bias = zeros(sizes.rows);
-    // Of the state that each sequence brings from the step before.
+    // d_h and d_c are the gradients of the state that each sequence brings from the step before.
     std::vector<Row> d_h(static_cast<std::size_t>(sizes.batch), zeros(sizes.hidden)), d_c = d_h;
     for (std::int64_t row = sizes.steps * sizes.batch - 1; row >= 0; --row) {
       const bool first = row < sizes.batch;

@@ -22,7 +22,7 @@ double dot(const T* x, const double* y, std::size_t count) {
   return sum;
 }
 
-// What both directions see; `src` is the number of that input.
+// The arguments that both directions share; `src` is the number of that input.
 template <typename T>
 struct Problem {
   const Arguments& args;

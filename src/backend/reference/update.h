@@ -7,7 +7,7 @@
 
 namespace trainyard::backend::reference {
 
-// What is the same for all elements of one step.
+// The numbers that all elements of one step share.
 struct UpdateStep {
   UpdateStep(const ops::UpdateAttrs& attrs, std::int64_t step)
       : rate(attrs.schedule.at(step)),
@@ -23,7 +23,7 @@ inline int slots_used(ops::Rule rule) {
   return rule == ops::Rule::sgd ? 0 : rule == ops::Rule::momentum ? 1 : 2;
 }
 
-// What the rule takes off one element with gradient g; moves its state.
+// Returns the amount that the rule subtracts from one element with gradient g, and updates its state.
 inline double change(const ops::UpdateAttrs& attrs, const UpdateStep& step, double g, double& slot0,
                      double& slot1) {
   using ops::Rule;
@@ -57,7 +57,7 @@ struct Updated {
   T *slot0, *slot1, *shadow;  // nullptr where the rule has none
 };
 
-// gradient(i): of element i.
+// REQUIRES: gradient(i) returns the gradient of element i.
 template <typename T, typename Gradient>
 void update_parameter(const ops::UpdateAttrs& attrs, const UpdateStep& step, const Updated<T>& at,
                       std::int64_t elements, const Gradient& gradient) {

@@ -37,7 +37,7 @@ class Collective {
   void broadcast(int root, std::span<float> values) { broadcast(root, std::as_writable_bytes(values)); }
 };
 
-// What every rank has, by rank; T is plain data.
+// Returns the value of every rank, indexed by rank. T is plain data.
 template <typename T>
 std::vector<T> gather(Collective& ranks, const T& own) {
   std::vector<T> all(static_cast<std::size_t>(ranks.size()), own);

@@ -9,8 +9,8 @@
 namespace trainyard::comm::collective {
 
 // Some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in several of
-// the same ranks, and use each from another thread: what happens in one group does not wait for the others.
-// In one group every rank calls the same operations in the same order. Who waits sleeps. Error (peer) when
+// the same ranks, and use each from another thread: operations of one group do not wait for the others. In
+// one group every rank calls the same operations in the same order. A waiting rank sleeps. Error (peer) when
 // others do not come for as long as `patience_seconds`; it names them.
 class Group {
  public:
@@ -25,7 +25,7 @@ class Group {
   virtual void all_gather(std::span<const std::byte> own, std::span<const std::span<std::byte>> to) = 0;
 };
 
-// What every rank of it has, by rank; T is plain data.
+// Returns the value of every rank of the group, indexed by rank. T is plain data.
 template <typename T>
 std::vector<T> gather(Group& group, const T& own) {
   std::vector<T> all(static_cast<std::size_t>(group.size()), own);

@@ -13,8 +13,9 @@
 namespace trainyard::comm::collective {
 namespace {
 
-// Of a rank's share of a piece: two of them, and what is sent meanwhile, stay in a core's second cache. One
-// piece after the other, 4.27 MB take the time of a bare MPI_Allreduce (bench/allreduce.cpp).
+// Elements of a rank's share of a piece. Two shares, and the data sent meanwhile, stay in a core's
+// second-level cache. With pieces sent one after the other, 4.27 MB take the time of a bare MPI_Allreduce
+// (bench/allreduce.cpp).
 constexpr std::size_t kShare = std::size_t{1} << 16;
 constexpr int kTags = 1 << 14;  // MPI promises 32768 of them
 
@@ -41,7 +42,7 @@ class Piece {
     gathers_ = false;
   }
 
-  // As far as it goes without waiting; true: done.
+  // Advances as far as possible without waiting; true: done.
   bool advance() {
     if (!arrived()) return false;
     if (!gathers_) gather();

@@ -17,8 +17,8 @@
 namespace trainyard::comm::collective {
 namespace {
 
-// Messages to and from the ranks of a communicator that are under way together. Of each it is known whose it
-// is, which MPI's own collectives do not tell.
+// Messages in flight to and from the ranks of a communicator. The rank of each message is known, which MPI's
+// own collectives do not tell.
 class Messages {
  public:
   Messages(MPI_Comm comm, const std::vector<int>& ranks, double patience_seconds)
@@ -35,7 +35,7 @@ class Messages {
     });
   }
 
-  // Until all of them are there. MPI's own waiting would keep a core busy.
+  // Waits until all messages have arrived. MPI's own waiting would keep a core busy.
   void wait() {
     constexpr double kLeastPause = 20e-6, kMostPause = 1e-3;
     const double deadline = now_seconds() + patience_;
@@ -94,12 +94,12 @@ class MpiGroup final : public Group {
     check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   }
-  // Not freed: that is a collective operation, and others may be gone.
+  // The communicator is not freed: that is a collective operation, and other ranks may be gone.
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(ranks_.size()); }
 
-  // Along a binomial tree: who has it passes it on to those half as far.
+  // The bytes travel along a binomial tree: a rank that has them passes them on to those half as far.
   void broadcast(int root, std::span<std::byte> bytes) override {
     const int place = (rank_ - root + size()) % size();
     const auto rank_at = [&](int other) { return (other + root) % size(); };

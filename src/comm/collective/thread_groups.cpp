@@ -16,7 +16,7 @@
 namespace trainyard::comm::collective {
 namespace {
 
-// Where ranks of one group meet: each lays down what it has, takes what it needs, and leaves when all have.
+// Ranks of one group meet here: each deposits its data, reads what it needs, and leaves when all have read.
 class Meeting {
  public:
   Meeting(std::vector<int> ranks, double patience_seconds)

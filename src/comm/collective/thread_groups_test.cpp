@@ -54,7 +54,7 @@ TEST(ThreadGroups, OverlapAndDoNotWaitForEachOther) {
     ASSERT_EQ(left != nullptr, job.rank() < 3);
     ASSERT_EQ(right != nullptr, job.rank() > 1);
     ASSERT_TRUE(right == nullptr || right->rank() == job.rank() - 2);
-    // One by one in any order, from threads of their own.
+    // Ranks call one by one in any order, from threads of their own.
     std::jthread other([&] {
       if (again != nullptr)
         for (int i = 0; i < 50; ++i) gather(*again, i);

@@ -55,7 +55,7 @@ using boost::asio::ip::tcp;
 
 namespace {
 
-// REQUIRES: of TCP.
+// REQUIRES: a TCP endpoint.
 tcp::endpoint tcp_endpoint(const Endpoint& endpoint) {
   tcp::endpoint readable;
   readable.resize(endpoint.size());

@@ -9,8 +9,8 @@
 
 namespace trainyard::comm::transport {
 
-// Where a process listens: "tcp:HOST:PORT" (port 0: any that is free), "unix:PATH", or "shm:PATH":
-// shared memory, for which the two sides meet at a Unix socket.
+// The address at which a process listens: "tcp:HOST:PORT" (port 0 selects any free port), "unix:PATH", or
+// "shm:PATH". The last is shared memory, which the two sides set up over a Unix socket.
 struct Address {
   enum class Kind : std::uint8_t { tcp, unix_socket, shared_memory };
   Kind kind = Kind::tcp;
@@ -22,7 +22,7 @@ struct Address {
   std::string to_string() const;
 
   bool is_path() const { return kind != Kind::tcp; }
-  // Reached from this machine alone.
+  // Returns whether the address can be reached from this machine alone.
   bool is_local() const;
 };
 
@@ -31,10 +31,10 @@ using Endpoint = boost::asio::generic::stream_protocol::endpoint;
 // Error (config) when the host is not known or the path is too long.
 Endpoint endpoint_of(boost::asio::io_context& context, const Address& address);
 
-// REQUIRES: of TCP.
+// REQUIRES: a TCP endpoint.
 std::uint16_t port_of(const Endpoint& endpoint);
 
-// Where the other end of a socket is, for messages.
+// Returns the address of the socket's other end, for messages.
 std::string peer_text(const Socket& socket);
 
 // Frames are sent when they are given, not when more of them would fill a packet.

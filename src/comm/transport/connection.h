@@ -11,33 +11,8 @@
 
 namespace trainyard::comm::transport {
 
-// A connection whose `Stream` lives as long as something is under way on it, also when the connection is
-// gone.
-template <typename Stream>
-class ConnectionHandle final : public Connection {
- public:
-  ConnectionHandle(std::shared_ptr<Stream> stream, const Hello& peer, std::string address)
-      : stream_(std::move(stream)), peer_(peer), address_(std::move(address)) {}
-  ~ConnectionHandle() override { stream_->abandon(); }
-
-  void start(Receiver& receiver) override { stream_->start(receiver); }
-  void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) override {
-    stream_->send(frame, payload, std::move(sent));
-  }
-  void close(const std::string& reason, bool drain) override { stream_->close(reason, drain); }
-  const Hello& peer() const override { return peer_; }
-  std::string address() const override { return address_; }
-  const Traffic& traffic() const override { return stream_->traffic(); }
-  double seconds_since_heard() const override { return stream_->seconds_since_heard(); }
-
- private:
-  std::shared_ptr<Stream> stream_;
-  Hello peer_;
-  std::string address_;
-};
-
-// What becomes of what a connection reads. Errors that these throw close the connection, with their message
-// as the reason; those of kind internal come out of the loop.
+// Receives what a connection reads. An error thrown by one of these functions closes the connection, with its
+// message as the reason; an error of kind internal propagates out of the loop.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -45,7 +20,7 @@ class Receiver {
   virtual std::span<std::byte> room_for(const Frame& frame) = 0;
   // The payload came whole, and as it was sent.
   virtual void arrived(const Frame& frame, std::span<std::byte> payload) = 0;
-  // Once, and the last call. Nothing of a payload that was still coming was reported.
+  // Called once, as the last call. Nothing of a payload that was still coming was reported.
   virtual void closed(const std::string& reason) = 0;
 };
 
@@ -72,6 +47,31 @@ class Connection {
   virtual std::string address() const = 0;  // of the peer, for messages
   virtual const Traffic& traffic() const = 0;
   virtual double seconds_since_heard() const = 0;
+};
+
+// A connection whose `Stream` lives as long as something is under way on it, also when the connection is
+// gone.
+template <typename Stream>
+class ConnectionHandle final : public Connection {
+ public:
+  ConnectionHandle(std::shared_ptr<Stream> stream, const Hello& peer, std::string address)
+      : stream_(std::move(stream)), peer_(peer), address_(std::move(address)) {}
+  ~ConnectionHandle() override { stream_->abandon(); }
+
+  void start(Receiver& receiver) override { stream_->start(receiver); }
+  void send(Frame frame, std::span<const std::byte> payload, std::function<void()> sent) override {
+    stream_->send(frame, payload, std::move(sent));
+  }
+  void close(const std::string& reason, bool drain) override { stream_->close(reason, drain); }
+  const Hello& peer() const override { return peer_; }
+  std::string address() const override { return address_; }
+  const Traffic& traffic() const override { return stream_->traffic(); }
+  double seconds_since_heard() const override { return stream_->seconds_since_heard(); }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+  Hello peer_;
+  std::string address_;
 };
 
 struct ConnectionLimits {

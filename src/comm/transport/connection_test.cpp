@@ -85,7 +85,7 @@ TEST_P(Connections, WhatAReceiverRefusesClosesIt) {
   EXPECT_TRUE(inner_[0]->frames.empty());
 }
 
-// Whose own state is wrong must not go on, and least of all blame a peer.
+// A process whose own state is wrong must not go on, and must not blame a peer.
 TEST_P(Connections, MistakesOfThisSideComeOutOfTheLoop) {
   connect();
   outer_->connection->send({.kind = 98});
@@ -101,7 +101,8 @@ TEST_P(Connections, EveryFrameIsASignOfLife) {
   EXPECT_LT(inner_[0]->connection->seconds_since_heard(), 0.1);
 }
 
-// Who hangs up on somebody who still speaks makes the system throw away what that one has not read yet.
+// Closing a connection to a peer that still sends makes the system discard the data that the peer has not
+// read yet.
 TEST_P(Connections, WhatIsSaidLastIsHeardByWhoStillSpeaks) {
   connect();
   const std::vector<std::byte> load = bytes_like(1 << 20, 3);

@@ -34,7 +34,8 @@ std::uint32_t add_bytes(std::uint32_t state, std::span<const std::byte> bytes) {
 // Three streams at once hide the instruction's latency; each is so many bytes long before they are joined.
 constexpr std::size_t kStream = 4096;
 
-// What kStream zero bytes make of a state, by each of its four bytes: the map is linear.
+// The effect of kStream zero bytes on a checksum state, tabulated for each of its four bytes; the map is
+// linear.
 using ZerosTable = std::array<std::array<std::uint32_t, 256>, 4>;
 
 ZerosTable make_zeros_table() {

@@ -28,8 +28,8 @@ const std::byte* get(const std::byte* at, Number& number) {
   return at;
 }
 
-// What stands before every message (docs/formats/ps-wire.md). Who uses a connection gives `kind`, `flags`,
-// `epoch`, `sender`, `key` and `clock` their meaning.
+// The header that precedes every message (docs/formats/ps-wire.md). The user of a connection defines the
+// meaning of `kind`, `flags`, `epoch`, `sender`, `key` and `clock`.
 struct Frame {
   std::uint8_t kind = 0;
   std::uint16_t flags = 0;
@@ -66,7 +66,8 @@ class FrameQueue {
   bool empty() const { return frames_.empty(); }
   void clear() { frames_.clear(); }
 
-  // What of the first frame is sent next; the rest of its payload may follow. REQUIRES: there is one.
+  // Returns the bytes of the first frame that are sent next; the rest of its payload may follow. REQUIRES:
+  // the queue is not empty.
   std::span<const std::byte> front() const { return frames_.front().rest(); }
   // Calls with all that is not sent of the first frames, at most so many. What it lies in stays until
   // advance() or clear(), also when frames are added.

@@ -12,7 +12,7 @@ namespace trainyard::comm::transport {
 
 using Digest = std::array<std::byte, 32>;
 
-// The secret that the processes of one job share. Who has it may take part.
+// The secret that the processes of one job share. Every process that has it may take part.
 class JobKey {
  public:
   static JobKey random();
@@ -30,10 +30,10 @@ class JobKey {
   std::array<std::byte, 32> secret_{};
 };
 
-// Takes as long wherever they differ.
+// Compares in a time that does not depend on where the two differ.
 bool same(const Digest& a, const Digest& b);
 
-// From the system's source of randomness.
+// Fills the bytes from the system's source of randomness.
 void fill_random(std::span<std::byte> bytes);
 
 // How two processes make sure of each other before anything else is said (docs/formats/ps-wire.md): both show
@@ -57,7 +57,7 @@ class CallerHandshake {
   CallerHandshake(const JobKey& key, const Hello& hello);
 
   const HelloBytes& hello() const { return hello_; }
-  // Error (peer): who answers has not the key.
+  // Error (peer): the process that answers does not have the key.
   AnswerBytes answer(const ChallengeBytes& challenge) const;
 
  private:
@@ -71,7 +71,7 @@ class ListenerHandshake {
 
   // Error (peer): not a hello, or of another version.
   ChallengeBytes challenge(const HelloBytes& hello);
-  // Error (peer): who called has not the key.
+  // Error (peer): the caller does not have the key.
   Hello accept(const AnswerBytes& answer) const;
 
  private:

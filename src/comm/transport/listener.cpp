@@ -20,7 +20,7 @@ namespace {
 using boost::system::error_code;
 using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol>;
 
-// One who called and has shown nothing yet: a socket, fixed buffers and a deadline.
+// A caller that has shown nothing yet: a socket, fixed buffers and a deadline.
 class Stranger : public std::enable_shared_from_this<Stranger> {
  public:
   using Done = std::function<void(const std::shared_ptr<Stranger>&, const std::string& refusal)>;
@@ -163,7 +163,8 @@ class SocketListener final : public Listener {
   }
 
   void greet(Socket socket) {
-    // Who has the key shows it at once: those who stand there longest are the least likely to.
+    // A caller that has the key shows it at once, so the one that has waited longest is the least likely to
+    // have it.
     if (static_cast<int>(strangers_.size()) >= limits_.most_strangers)
       strangers_.front()->end(fmt::format("{} others are at the door", strangers_.size()));
     const auto stranger = std::make_shared<Stranger>(

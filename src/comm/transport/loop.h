@@ -17,7 +17,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Until stop(), or until nothing is left to wait for. What a handler throws comes out here.
+  // Runs until stop(), or until nothing is left to wait for. Exceptions of handlers propagate out of it.
   void run();
   // These two may be called from any thread.
   void stop();

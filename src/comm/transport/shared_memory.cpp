@@ -105,8 +105,9 @@ Ring SharedMemory::ring(Direction direction) const {
   return {controls[which], memory_.get() + kControlBytes + which * kRingBytes};
 }
 
-// Who falls asleep says so and then looks once more; who tells its place does that and then looks whether the
-// other sleeps. All four are in one order that both sides agree on (seq_cst), so one of the two notices.
+// A side that falls asleep announces it and then checks once more; a side that publishes its position does so
+// and then checks whether the other sleeps. All four accesses are in one total order (seq_cst), so at least
+// one of the two sides notices.
 
 namespace {
 
@@ -118,7 +119,8 @@ std::uint64_t checked_distance(std::uint64_t ahead, std::uint64_t behind) {
   return ahead - behind;
 }
 
-// Where a place lies in the ring, and how many bytes follow before it begins again.
+// at() returns the offset of a position in the ring; straight() returns how many bytes follow before it
+// wraps.
 std::size_t at(std::uint64_t place) { return place & (kRingBytes - 1); }
 std::size_t straight(std::uint64_t place, std::size_t count) {
   return std::min(count, kRingBytes - at(place));

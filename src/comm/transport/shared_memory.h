@@ -8,6 +8,24 @@
 
 namespace trainyard::comm::transport {
 
+// A stream of bytes in memory that two processes share: one writes, one reads, neither ever waits inside.
+// Each side keeps its own position private and only publishes it; it checks the other's position before it
+// uses it, so that a faulty peer cannot make this side leave the ring.
+
+// Both places count all bytes since the beginning. In lines of their own: each is written by one side.
+struct RingControl {
+  alignas(128) std::atomic<std::uint64_t> written = 0;
+  alignas(128) std::atomic<std::uint64_t> read = 0;
+  alignas(128) std::atomic<std::uint32_t> reader_waits = 0;
+  alignas(128) std::atomic<std::uint32_t> writer_waits = 0;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+struct Ring {
+  RingControl& control;
+  std::byte* bytes;  // kRingBytes of them
+};
+
 // Memory that the two ends of a connection share: a ring for each direction.
 class SharedMemory {
  public:
@@ -15,7 +33,8 @@ class SharedMemory {
 
   // Makes it and hands it over a Unix socket. Error (io): there is none to be had.
   static SharedMemory offer(int socket);
-  // What a peer offers, as far as it has come. Error (peer): none, or such as could shrink under our feet.
+  // Maps the memory that a peer offers on the socket. Error (peer): the peer offers none, or memory that it
+  // could shrink while this side uses it.
   static SharedMemory take(int socket);
 
   Ring ring(Direction direction) const;
@@ -30,26 +49,8 @@ class SharedMemory {
   std::unique_ptr<std::byte, Unmap> memory_;
 };
 
-// A stream of bytes in memory that two processes share: one writes, one reads, neither ever waits inside.
-// Each side keeps its own place to itself and only tells it; what the other tells is checked before it is
-// used, so that a peer gone mad cannot lead this side out of the ring.
-
-// Both places count all bytes since the beginning. In lines of their own: each is written by one side.
-struct RingControl {
-  alignas(128) std::atomic<std::uint64_t> written = 0;
-  alignas(128) std::atomic<std::uint64_t> read = 0;
-  alignas(128) std::atomic<std::uint32_t> reader_waits = 0;
-  alignas(128) std::atomic<std::uint32_t> writer_waits = 0;
-};
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
-
 // Measured: with less, the two sides sleep and wake each other more often; with more, it leaves the cache.
 inline constexpr std::size_t kRingBytes = 1 << 20;
-
-struct Ring {
-  RingControl& control;
-  std::byte* bytes;  // kRingBytes of them
-};
 
 class RingWriter {
  public:

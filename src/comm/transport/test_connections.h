@@ -47,7 +47,7 @@ inline std::vector<std::byte> bytes_like(std::size_t count, int first) {
   return bytes;
 }
 
-// A listener and who calls it, on one loop.
+// A listener and its caller, on one loop.
 class ConnectionPair : public testing::Test {
  protected:
   // `over`: tcp, unix or shm.

@@ -5,8 +5,8 @@
 
 namespace trainyard::data {
 
-// Of colours in [0, 1], as TensorFlow's image ops of these names do it. Saturation and hue leave gray images
-// as they are.
+// Each change works on colours in [0, 1], as TensorFlow's image ops of these names do. Saturation and hue
+// leave gray images as they are.
 enum class ColourChange {
   brightness,  // x + amount
   saturation,  // of hue, saturation and value (HSV) the second, times amount, at most 1
@@ -19,8 +19,8 @@ struct ColourStep {
   float amount;
 };
 
-// The steps in order, on an image of so many pixels of 1 or 3 channels. Between them nothing is rounded or
-// clipped; afterwards both.
+// Applies the steps in order to an image of this many pixels of 1 or 3 channels. Nothing is rounded or
+// clipped between the steps; the result is both.
 void change_colours(std::span<const ColourStep> steps, std::int64_t pixels, std::int64_t channels,
                     std::uint8_t* image);
 

@@ -20,7 +20,7 @@ struct Hsv {
   double hue, saturation, value;
 };
 
-// By the textbook: Smith 1978, hue in [0, 1).
+// Follows the textbook definition: Smith 1978, hue in [0, 1).
 Hsv to_hsv(const Colour& rgb) {
   const auto [r, g, b] = rgb;
   const double value = std::max({r, g, b}), range = value - std::min({r, g, b});
@@ -66,7 +66,7 @@ std::vector<Colour> reference_change(const ColourStep& step, std::vector<Colour>
   return pixels;
 }
 
-// Colours that no step of the test takes below zero: there HSV means nothing, and the textbook says nothing.
+// No step of the test takes these colours below zero, where HSV and the textbook are undefined.
 Image middling_image(std::int64_t width, std::int64_t height, std::uint64_t seed) {
   Image image = noise_image(width, height, 3, seed);
   for (std::int64_t i = 0; i < image.bytes(); ++i)

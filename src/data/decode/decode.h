@@ -13,11 +13,11 @@ namespace trainyard::data {
 struct DecodeRequest {
   Box box;                    // within the image; whole pixels around it are decoded
   std::int64_t channels = 3;  // 1: gray, 3: red, green, blue; either is made of the other. Alpha is dropped.
-  // A JPEG's pixels may come averaged by 2x2, 4x4 or 8x8, as long as the box keeps so many of them.
+  // A JPEG's pixels may be averaged by 2x2, 4x4 or 8x8, as long as the box keeps this many of them.
   std::int64_t least_width = kMaxSide, least_height = kMaxSide;
 };
 
-// An image of which the header is read. For one thread, and for one decoding.
+// An image whose header has been read. It serves one thread and one decoding.
 class EncodedImage {
  public:
   virtual ~EncodedImage() = default;
@@ -25,12 +25,12 @@ class EncodedImage {
   std::int64_t height() const { return height_; }
   Box whole() const { return {0, 0, static_cast<double>(width_), static_cast<double>(height_)}; }
 
-  // Where the wanted box lies in `out`, which may hold more around it. Error (config) when the image is
-  // damaged; damage below the box is not seen.
+  // Returns the place of the wanted box in `out`, which may hold more around it. Error (config) when the
+  // image is damaged; damage below the box is not seen.
   virtual Box decode(const DecodeRequest& request, Image& out) = 0;
 
  protected:
-  // Error (config) when they are larger than we take.
+  // Throws an Error (config) when the sides exceed kMaxSide.
   void set_size(std::int64_t width, std::int64_t height);
 
  private:
@@ -40,14 +40,14 @@ class EncodedImage {
 // A JPEG or a PNG, told by its first bytes; `encoded` must outlive it. Error (config) for anything else.
 std::unique_ptr<EncodedImage> open_image(std::span<const std::byte> encoded);
 
-// The whole of it.
+// Decodes the whole image.
 Image decode_image(std::span<const std::byte> encoded, std::int64_t channels = 3);
 
-// A box of the image, decoded at the smallest scale that still has the output's resolution, and resized.
+// Decodes a box of the image at the smallest scale that still has the output's resolution, and resizes it.
 void decode_resized(EncodedImage& image, const Box& box, std::int64_t channels, const ResizeTo& to,
                     std::uint8_t* out);
 
-// Room for a decoded image, one a thread.
+// Returns a buffer for a decoded image, one per thread.
 Image& decode_scratch();
 
 }  // namespace trainyard::data

@@ -15,7 +15,7 @@ class Image {
   Image() = default;
   Image(std::int64_t width, std::int64_t height, std::int64_t channels) { reshape(width, height, channels); }
 
-  // What it holds afterwards is not defined.
+  // The content is undefined afterwards.
   void reshape(std::int64_t width, std::int64_t height, std::int64_t channels) {
     width_ = width, height_ = height, channels_ = channels;
     const auto wanted = static_cast<std::size_t>(bytes());
@@ -45,7 +45,7 @@ struct Box {
   double left = 0, top = 0, width = 0, height = 0;
 };
 
-// Of an encoded image: more is refused before any memory is asked for. At most 256 megapixels, then.
+// Limits each side of an encoded image, at most 256 megapixels: more is refused before memory is allocated.
 constexpr std::int64_t kMaxSide = 16'384;
 
 // The weights of JPEG's luminance (ITU-R BT.601).

@@ -20,7 +20,7 @@ void give_up(j_common_ptr info) {
   std::longjmp(trap->jump, 1);
 }
 
-// Cameras and editors write such files, and every pixel of them is there.
+// Cameras and editors write files with these warnings, and all of their pixels are present.
 bool is_harmless(int code) {
   return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
          code == JWRN_BOGUS_ICC;
@@ -101,13 +101,13 @@ struct ReadRows {
       for (JDIMENSION i = 0; i < count; ++i) pointers[i] = out + (done + i) * row_bytes;
       done += jpeg_read_scanlines(&info, pointers, count);
     }
-    // Reads on to the end of the image: what has none is cut short.
+    // Decoding continues to the end of the image, because an image without an end is truncated.
     if (info.output_scanline == info.output_height) jpeg_finish_decompress(&info);
   }
 };
 
-// Of the reductions that libjpeg-turbo has vectorised transforms for, the largest one allowed: 5/8 to 7/8 are
-// slower than the whole size.
+// Returns the largest allowed reduction of those that libjpeg-turbo has vectorised transforms for: 5/8 to 7/8
+// are slower than the whole size.
 unsigned reduction_for(const DecodeRequest& request) {
   for (const unsigned reduction : {8u, 4u, 2u})
     if (request.box.width >= static_cast<double>(request.least_width * reduction) &&
@@ -233,7 +233,7 @@ struct Compress {
   }
 };
 
-// No coefficient takes more than four bytes. Where the room suffices, libjpeg never allocates its own.
+// No coefficient takes more than four bytes. With a large enough buffer libjpeg never allocates its own.
 std::size_t most_bytes(const Image& image) {
   const std::int64_t width = (image.width() + 15) / 16 * 16, height = (image.height() + 15) / 16 * 16;
   return static_cast<std::size_t>(width * height * image.channels() * 4 + 4096);

@@ -7,8 +7,8 @@
 
 namespace trainyard::data {
 
-// libjpeg leaves on an error by longjmp. `guarded` is the place it comes back to: what it calls must own
-// nothing that a destructor frees. The decompressor or compressor lives in the caller, who frees it.
+// libjpeg leaves on an error by longjmp and returns to `guarded`: functions that it calls must own nothing
+// that a destructor frees. The decompressor or compressor lives in the caller, who frees it.
 struct JpegTrap {
   jpeg_error_mgr manager;
   std::jmp_buf jump;

@@ -14,7 +14,7 @@ namespace trainyard::data {
 
 namespace {
 
-// As libjpeg, libpng leaves on an error by longjmp: what `guarded_png` calls owns nothing.
+// Like libjpeg, libpng leaves on an error by longjmp: functions that `guarded_png` calls own nothing.
 struct PngReader {
   explicit PngReader(std::span<const std::byte> bytes) : left(bytes) {}
   ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }

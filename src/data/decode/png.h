@@ -9,11 +9,11 @@
 
 namespace trainyard::data {
 
-// `encoded` must outlive it. All of a PNG is decoded: its rows cannot be had alone. Bits of 16-bit samples
-// are scaled to 8, palettes resolved; gamma is not applied.
+// `encoded` must outlive the image. The whole PNG is decoded, because its rows cannot be decoded alone.
+// 16-bit samples are scaled to 8 bits, palettes resolved; gamma is not applied.
 std::unique_ptr<EncodedImage> open_png(std::span<const std::byte> encoded);
 
-// Of 1 or 3 channels.
+// Encodes an image of 1 or 3 channels.
 std::vector<std::byte> encode_png(const Image& image);
 
 }  // namespace trainyard::data

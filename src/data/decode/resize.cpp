@@ -80,7 +80,7 @@ void plan_axis(ResizeMethod method, double begin, double length, std::int64_t si
     const std::int64_t from = first_place(method, centre, step), to = flip ? outputs - 1 - i : i;
     const std::int64_t first = std::clamp(from, axis.begin, axis.end - axis.taps);
     axis.first[static_cast<std::size_t>(to)] = first;
-    // What lies beyond the box counts for the place at its edge.
+    // Places beyond the box count as the place at its edge.
     for (std::int64_t place = from; place < from + wanted; ++place) {
       const std::int64_t inside = std::clamp(place, first, first + axis.taps - 1);
       axis.weights[static_cast<std::size_t>(to * axis.taps + inside - first)] +=
@@ -91,8 +91,8 @@ void plan_axis(ResizeMethod method, double begin, double length, std::int64_t si
 
 namespace {
 
-// Three channels go through the registers as four: the fourth is the neighbour's first, and what it gives is
-// overwritten by the next pixel. So rows have room for one number more than they hold.
+// Three channels go through the registers as four: the fourth is the neighbour's first, and the next pixel
+// overwrites its result. So rows have room for one number more than they hold.
 using FourFloats = float __attribute__((vector_size(16)));
 constexpr std::int64_t kBeyond = 4;
 

@@ -7,7 +7,7 @@
 
 namespace trainyard::data {
 
-// What each output place of one axis is made of: `taps` neighbours from first[i] on, with their weights.
+// Each output place of one axis is a sum of `taps` neighbours from first[i] on, with their weights.
 struct Axis {
   std::int64_t begin = 0, end = 0;  // of the source places that any output reads
   std::int64_t taps = 0;
@@ -16,11 +16,6 @@ struct Axis {
 
   const float* weights_of(std::int64_t output) const { return weights.data() + output * taps; }
 };
-
-// Of [begin, begin + length) to `outputs` places, of a source of `size` places. Fills `axis`, whose memory is
-// used again.
-void plan_axis(ResizeMethod method, double begin, double length, std::int64_t size, std::int64_t outputs,
-               bool flip, Axis& axis);
 
 // Centres of pixels lie at halves: with s = box width / output width, output pixel x looks at
 // c = box.left + (x + 0.5) s, and a source pixel i has its centre at i + 0.5. Only pixels that the box
@@ -31,6 +26,11 @@ enum class ResizeMethod {
   bicubic,   // 4x4 around c, the kernel of Keys with a = -0.5
   area,      // the mean over [c - s/2, c + s/2), parts of pixels counted as such
 };
+
+// Plans the resizing of [begin, begin + length) to `outputs` places, from a source of `size` places. Fills
+// `axis` and reuses its memory.
+void plan_axis(ResizeMethod method, double begin, double length, std::int64_t size, std::int64_t outputs,
+               bool flip, Axis& axis);
 
 struct ResizeTo {
   std::int64_t width = 0, height = 0;

@@ -16,7 +16,8 @@ namespace {
 constexpr ResizeMethod kAllMethods[] = {ResizeMethod::nearest, ResizeMethod::bilinear, ResizeMethod::bicubic,
                                         ResizeMethod::area};
 
-// What a source place counts for an output centre, by the definitions of resize.h, in one dimension.
+// Returns the weight of a source place for an output centre, by the definitions of resize.h, in one
+// dimension.
 double reference_weight(ResizeMethod method, double centre, double step, double place) {
   const double distance = std::abs(place + 0.5 - centre);
   switch (method) {

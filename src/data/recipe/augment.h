@@ -11,7 +11,7 @@ namespace trainyard::data {
 
 struct Recipe;
 
-// How bytes become floats: a recipe and the size the network takes.
+// Says how bytes become floats: a recipe and the size that the network takes.
 struct Preprocess {
   std::string name = "unit";  // one of preprocess_names()
   Shape output;               // C, h, w; rank 0: what the recipe makes of the images by itself

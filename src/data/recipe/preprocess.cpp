@@ -48,7 +48,7 @@ void check_output(const PreprocessOptions& options) {
 
 }  // namespace
 
-const std::vector<std::string>& preprocess_names() {
+const std::vector<std::string>& image_preprocess_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const Row& row : kRows) all.emplace_back(row.name);
@@ -68,7 +68,7 @@ std::unique_ptr<const Preprocessor> make_preprocessor(const PreprocessOptions& o
       return row.make(options);
     }
   fail(ErrorKind::config, "no preprocessing of images is called '{}'; there are: {}", options.name,
-       fmt::join(preprocess_names(), ", "));
+       fmt::join(image_preprocess_names(), ", "));
 }
 
 }  // namespace trainyard::data

@@ -37,23 +37,15 @@ class Draws {
 // when the whole image is the object; after 100 tries it is the whole image.
 Box random_box(std::int64_t width, std::int64_t height, Draws& draws);
 
-// One file each; make_preprocessor has checked the options.
-
-std::unique_ptr<const Preprocessor> make_inception(const PreprocessOptions& options);
-std::unique_ptr<const Preprocessor> make_vgg(const PreprocessOptions& options);
-std::unique_ptr<const Preprocessor> make_cifarnet(const PreprocessOptions& options);
-std::unique_ptr<const Preprocessor> make_lenet(const PreprocessOptions& options);
-
 struct PreprocessOptions {
-  std::string name = "inception";  // one of preprocess_names()
+  std::string name = "inception";  // one of image_preprocess_names()
   Shape output = {3, 224, 224};    // C, H, W
   bool fast = false;  // inception: bilinear only, no hue and contrast; no difference to the others
 };
 
-const std::vector<std::string>& preprocess_names();
-
-// Makes of an encoded image the bytes that are passed on, and of those, where they are used, a network's
-// floats. Pure functions of (image, seed). Used by any number of threads at once.
+// A preprocessor turns an encoded image into the bytes that are passed on, and those, where they are used,
+// into a network's floats. Its functions are pure functions of (image, seed). Any number of threads may use
+// it at once.
 class Preprocessor {
  public:
   explicit Preprocessor(const PreprocessOptions& options) : options_(options) {}
@@ -65,7 +57,7 @@ class Preprocessor {
   virtual void train(std::span<const std::byte> encoded, std::uint64_t seed, std::uint8_t* out) const = 0;
   // For evaluation: nothing random.
   virtual void evaluate(std::span<const std::byte> encoded, std::uint8_t* out) const = 0;
-  // What becomes of the bytes where they are used.
+  // Returns the map from these bytes to floats, applied where they are used.
   virtual PixelMap pixel_map() const = 0;
   // (H, W, C) bytes to (C, H, W) floats.
   void normalise(const std::uint8_t* pixels, float* out) const;
@@ -79,7 +71,16 @@ class Preprocessor {
   PreprocessOptions options_;
 };
 
-// Error (config) for options it cannot have.
+// make_preprocessor calls these after it has checked the options.
+
+std::unique_ptr<const Preprocessor> make_inception(const PreprocessOptions& options);
+std::unique_ptr<const Preprocessor> make_vgg(const PreprocessOptions& options);
+std::unique_ptr<const Preprocessor> make_cifarnet(const PreprocessOptions& options);
+std::unique_ptr<const Preprocessor> make_lenet(const PreprocessOptions& options);
+
+const std::vector<std::string>& image_preprocess_names();
+
+// Throws an Error (config) for invalid options.
 std::unique_ptr<const Preprocessor> make_preprocessor(const PreprocessOptions& options);
 
 }  // namespace trainyard::data

@@ -1,9 +1,10 @@
-// TF-slim's CifarNet preprocessing. Training: padded by 4 zeros on all sides, a random part of the output's
-// size, flipped half the time. Evaluation: the image as it is. Images of another size are resized first.
-// Floats: (x - mean) / max(deviation, 1 / sqrt(n)) over all n values of the image. The original also draws a
-// brightness and a contrast. The brightness cancels in that exactly, and the contrast but for how far the
-// channels' means lie apart (see StandardMap), both while the deviation is above its floor. They are left
-// out: bytes would clip them.
+// This file holds TF-slim's preprocessing for CifarNet, LeNet and VGG. CifarNet, training: the image is
+// padded by 4 zeros on all sides, and a random part of the output's size is taken and flipped half the time.
+// Evaluation: the image as it is. Images of another size are resized first. Floats: (x - mean) /
+// max(deviation, 1 / sqrt(n)) over all n values of the image. The original also draws a brightness and a
+// contrast. The brightness cancels in that exactly, and the contrast except for the distance of the channels'
+// means (see StandardMap), both while the deviation is above its floor. They are left out: bytes would clip
+// them.
 
 #include <algorithm>
 #include <cmath>

@@ -40,7 +40,7 @@ Sample bytes_of(const Image& image) { return {image.data(), image.data() + image
 
 TEST(ImagePreprocess, IsAFunctionOfImageAndSeed) {
   const std::vector<std::byte> encoded = encode_png(smooth_image(90, 70, 3));
-  for (const std::string& name : preprocess_names())
+  for (const std::string& name : image_preprocess_names())
     for (const std::int64_t channels : {1, 3})
       for (const bool fast : {false, true}) {
         SCOPED_TRACE(name);
@@ -71,7 +71,7 @@ TEST(ImagePreprocess, IsAFunctionOfImageAndSeed) {
 
 TEST(ImagePreprocess, GrayImagesGiveEqualChannels) {
   const std::vector<std::byte> encoded = encode_png(noise_image(60, 50, 1, 3));
-  for (const std::string& name : preprocess_names()) {
+  for (const std::string& name : image_preprocess_names()) {
     const auto how = make_preprocessor({name, {3, 24, 24}});
     const Sample sample = train_sample(*how, encoded, 5);
     for (std::size_t i = 0; i < sample.size(); i += 3) {
@@ -92,7 +92,7 @@ TEST(ImagePreprocess, RefusesWhatItCannotHave) {
       make_preprocessor({"vgg", shape});
     });
   const std::vector<std::byte> no_image(100);
-  for (const std::string& name : preprocess_names()) {
+  for (const std::string& name : image_preprocess_names()) {
     const auto how = make_preprocessor({name, {3, 8, 8}});
     expect_error(ErrorKind::config, "begin neither as", [&] { train_sample(*how, no_image, 1); });
     expect_error(ErrorKind::config, "begin neither as", [&] { evaluate_sample(*how, no_image); });
@@ -136,8 +136,7 @@ TEST(InceptionPreprocess, FloatsReachFromMinusOneToOne) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(floats[i], expected[i], 1e-6);
 }
 
-// Hue and contrast alone would make other colours of a flat image's; brightness and saturation do not turn
-// it.
+// Hue and contrast would change the hue of a flat image; brightness and saturation do not.
 TEST(InceptionPreprocess, FastModeKeepsTheHue) {
   Image image = flat_image(40, 40, 3, 100);
   for (std::int64_t i = 0; i < 40 * 40; ++i) image.data()[3 * i] = 160;

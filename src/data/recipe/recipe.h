@@ -11,7 +11,7 @@ struct Sizes {
   Shape input, output;  // C, H, W
 };
 
-// A row of the list in augment.cpp; one file a recipe.
+// A recipe is a row of the list in augment.cpp; recipe.cpp defines all of them.
 struct Recipe {
   const char* name;
   Shape (*default_output)(const Shape& input);

@@ -5,7 +5,8 @@
 
 namespace trainyard::data {
 
-// A rectangle of an image plane that becomes the output plane. What lies outside the plane reads as zero.
+// A window is a rectangle of an image plane that becomes the output plane. Places outside the plane read as
+// zero.
 struct Window {
   std::int64_t plane_height = 0, plane_width = 0;
   std::int64_t top = 0, left = 0;  // negative: padding
@@ -22,14 +23,14 @@ struct Window {
 // without gaps, the sums and the map below are long loops that vectorise with no remainder to speak of.
 void copy_window(const std::uint8_t* plane, const Window& window, std::int16_t* out);
 
-// Room for that, one a thread: grows to the largest image and stays.
+// Returns a buffer for these numbers, one per thread: it grows to the largest image and stays.
 std::int16_t* window_scratch(std::int64_t pixels);
 
 struct PixelSums {
   std::int64_t sum = 0, squares = 0;
 };
 
-// Integers, so exact and free of the order of summation. REQUIRES: pixels in 0 .. 255.
+// The sums are integers, so exact and independent of the order of summation. REQUIRES: pixels in 0 .. 255.
 PixelSums sum_pixels(const std::int16_t* pixels, std::int64_t count);
 
 // out = (pixel - centre) * scale. A pixel that equals the centre gives exactly zero.

@@ -19,7 +19,7 @@ struct CachedFile {
   friend bool operator==(const CachedFile&, const CachedFile&) = default;
 };
 
-// What CACHE/<name>/manifest.json says (docs/formats/datasets.md).
+// Holds the content of CACHE/<name>/manifest.json (docs/formats/datasets.md).
 struct CacheEntry {
   std::string name;
   std::filesystem::path folder;
@@ -32,13 +32,13 @@ struct CacheEntry {
   std::int64_t bytes() const;
 };
 
-// Nothing when there is no manifest of that dataset in the folder, or it cannot be read.
+// Returns nothing when there is no manifest of that dataset in the folder, or it cannot be read.
 std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, const std::string& name);
 
-// The same for the folder in the cache: without a manifest it is not a dataset.
+// Looks likewise in the dataset's folder in the cache: without a manifest it is not a dataset.
 std::optional<CacheEntry> find_in_cache(const std::filesystem::path& cache, const std::string& name);
 
-// Every file has the size and the SHA-256 of the manifest.
+// Returns whether every file has the size and the SHA-256 of the manifest.
 bool verify(const CacheEntry& entry);
 
 // Describes files that already lie in `folder`, and writes the manifest beside them.

@@ -213,11 +213,10 @@ void leave_in_files(const std::vector<std::filesystem::path>& files, std::int64_
 Dataset load_cifar10(const std::filesystem::path& folder, ReadMode read, std::int64_t records) {
   const Form form = find_form(folder);
   if (form.png && read != ReadMode::memory)
-    fail(
-        ErrorKind::config,
-        "--read {} wants plain files: '{}' is a PNG; 'trainyard data get cifar10 --from DIR' puts plain ones "
-        "into the cache",
-        name(read), form.train(0).string());
+    fail(ErrorKind::config,
+         "{} {} wants plain files: '{}' is a PNG; 'trainyard data get cifar10 {} DIR' puts plain ones into "
+         "the cache",
+         Setting{"read"}, name(read), form.train(0).string(), Setting{"from"});
   Dataset dataset;
   dataset.name = "cifar10";
   dataset.image_shape = {kCifarChannels, kCifarSide, kCifarSide};

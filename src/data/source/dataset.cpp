@@ -109,7 +109,7 @@ Dataset load_dataset(const DatasetOptions& options) {
   if (options.name != "synthetic")
     return load_dataset_files(options.name, find_dataset(options), options.read);
   if (options.read != ReadMode::memory)
-    fail(ErrorKind::config, "--read {}: data set 'synthetic' has no files", name(options.read));
+    fail(ErrorKind::config, "{} {}: data set 'synthetic' has no files", Setting{"read"}, name(options.read));
   return make_synthetic(options.synthetic);
 }
 

@@ -53,15 +53,15 @@ const std::vector<std::string>& file_dataset_names();  // those that lie in file
 // Error (config) when the name is unknown, the files are missing, or one does not parse.
 Dataset load_dataset(const DatasetOptions& options);
 
-// Where the files lie, in the folder given or in the cache. Error (config) when there is none, or no such
-// dataset.
+// Returns the folder of the files: the given folder or the one in the cache. Error (config) when there is
+// none, or no such dataset.
 std::filesystem::path find_dataset(const DatasetOptions& options);
 
 // The files of a known name from any folder in which they lie; `name` is one of file_dataset_names().
 Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder,
                            ReadMode read = ReadMode::memory);
 
-// Those that load_dataset_files reads.
+// Lists the files that load_dataset_files reads.
 std::vector<std::filesystem::path> list_dataset_files(const std::string& name,
                                                       const std::filesystem::path& folder);
 

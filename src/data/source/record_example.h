@@ -17,13 +17,13 @@ struct Feature {
 };
 using Example = std::map<std::string_view, Feature>;
 
-// In the order of the names, so that the same example always has the same bytes.
+// Writes features in the order of their names, so that the same example always has the same bytes.
 std::string write_example(const Example& example);
 
-// Nothing when the bytes are no such message. Fields it does not know are passed over, as protobuf wants it.
+// Returns nothing when the bytes are no such message. Unknown fields are passed over, as protobuf requires.
 std::optional<Example> parse_example(std::string_view message);
 
-// What the examples of TensorFlow's slim data sets say of an image. Views, not copies.
+// Holds the fields of an image in the examples of TensorFlow's slim data sets. Views, not copies.
 struct ImageExample {
   std::int32_t label = 0;              // image/class/label, as it is: some sets begin with 1
   std::int64_t height = 0, width = 0;  // image/height, image/width; 0: not said
@@ -33,7 +33,7 @@ struct ImageExample {
 
 std::string write_image_example(const ImageExample& image);
 
-// Nothing when the bytes are no example of an image; `why` is then the end of a sentence.
+// Returns nothing when the bytes are no example of an image; `why` is then the end of a sentence.
 std::optional<ImageExample> parse_image_example(std::string_view message, std::string& why);
 
 }  // namespace trainyard::data

@@ -123,7 +123,7 @@ TEST(ImageExample, RandomBytesNeverBreakTheParser) {
     const std::optional<ImageExample> found = parse_image_example(bytes, why);
     if (!found) continue;
     ++parsed;
-    // What it shows lies within the message.
+    // The views lie within the message.
     ASSERT_GE(found->encoded.data(), bytes.data());
     ASSERT_LE(found->encoded.data() + found->encoded.size(), bytes.data() + bytes.size());
   }

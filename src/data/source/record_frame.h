@@ -21,8 +21,8 @@ struct Frame {
 
 void append_frame(std::string& out, std::string_view payload);
 
-// The frame at the beginning of `rest`, its payload not yet looked at. Nothing when the length is damaged or
-// `rest` ends before the frame does; why_no_frame() says which.
+// Returns the frame at the beginning of `rest` without a check of its payload. Returns nothing when the
+// length is damaged or `rest` ends before the frame does; why_no_frame() says which.
 std::optional<Frame> first_frame(std::string_view rest);
 const char* why_no_frame(std::string_view rest);
 

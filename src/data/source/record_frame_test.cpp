@@ -8,7 +8,7 @@ namespace trainyard::data {
 
 namespace {
 
-// Made by a program of its own, whose CRC goes bit by bit.
+// A separate program, whose CRC goes bit by bit, made these bytes.
 constexpr std::string_view kFramedNothing = "000000000000000029039807d8ea82a2",
                            kFramedAbc = "0300000000000000b099490e6162636e57f121";
 

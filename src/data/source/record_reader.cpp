@@ -87,7 +87,7 @@ std::optional<Record> RecordReader::next() {
     }
     if (options_.damage == Damage::refuse) fail(ErrorKind::config, "{}", why);
     ++skipped_;
-    // So many in a row are a sign that looking for another would never end.
+    // This many failures in a row suggest that the search for another record would never end.
     if (tries == order_.size()) want_one_sound_record();
   }
 }

@@ -10,13 +10,13 @@
 
 namespace trainyard::data {
 
-// Which record stands at a position of the common order: each epoch is a permutation of all ids that depends
-// on (seed, epoch) alone. Computed per position, with no table. Thread-safe.
+// Says which record stands at a position of the common order: each epoch is a permutation of all ids that
+// depends on (seed, epoch) alone. Each position is computed without a table. Thread-safe.
 class RecordOrder {
  public:
-  // `window` 0: any record may follow any other. Else ids are cut into windows of so many neighbours, which
-  // come in random order, each shuffled in itself: nearly sequential reading. The cuts differ from epoch to
-  // epoch; what is left over after whole windows comes last.
+  // With `window` 0 any record may follow any other. Otherwise ids are cut into windows of this many
+  // neighbours, which come in random order, each shuffled in itself: nearly sequential reading. The cuts
+  // differ from epoch to epoch; the remainder after whole windows comes last.
   RecordOrder(std::uint64_t seed, std::int64_t size, std::int64_t window, bool shuffle);
 
   std::int64_t id(std::int64_t position) const;
@@ -49,8 +49,8 @@ class RecordReader {
   // Error (config) when an option is out of range.
   RecordReader(std::shared_ptr<const RecordSet> set, const ReadOptions& options);
 
-  // Nothing: all epochs are through. Damaged records are passed over and counted, or an Error (config), as
-  // is a set of which no record can be read.
+  // Returns nothing when all epochs are complete. Damaged records are passed over and counted, or cause an
+  // Error (config), as does a set of which no record can be read.
   std::optional<Record> next();
 
   std::int64_t position() const { return position_; }  // of the common order, that next() would look at

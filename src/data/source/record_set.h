@@ -24,7 +24,7 @@ struct Range {
   std::int64_t least = 0, most = 0;
 };
 
-// What is in a set of record files.
+// Describes the content of a set of record files.
 struct SetInfo {
   std::vector<ShardInfo> shards;
   std::vector<std::string> missing;  // shards that the names of the others speak of
@@ -38,7 +38,7 @@ struct SetInfo {
   bool whole() const { return missing.empty() && lost_bytes == 0 && damaged == 0; }
 };
 
-// What becomes of damaged data: left out and counted, or an Error that names file and byte.
+// Says how damaged data is handled: left out and counted, or an Error that names file and byte.
 enum class Damage : std::uint8_t { skip, refuse };
 
 struct Record {
@@ -66,7 +66,7 @@ class RecordSet {
   // REQUIRES: id in 0 .. size() - 1, here and below.
   Record read(std::int64_t id) const;
 
-  // The same, with the reason in place of the Error.
+  // Reads likewise, with the reason in place of the Error.
   std::optional<Record> try_read(std::int64_t id, std::string& why) const;
 
   // Passes over all records; their payloads' CRCs are checked only when told to.

@@ -23,7 +23,7 @@ TEST(RecordWriter, WritesTheBytesOfTfrecord) {
   RecordWriter writer({folder.path() / "new", "x", "test", 1, 1});
   writer.add({300, 2, 3, "jpeg", "\xff\xd8\xff"});
   writer.finish();
-  // Made by a program of its own.
+  // A separate program made these bytes.
   const std::string expected = from_hex(
       "80000000000000002a5b60ec0a7e0a1b0a11696d6167652f636c6173732f6c6162656c12061a040a02ac02"
       "0a180a0d696d6167652f656e636f64656412070a050a03ffd8ff0a180a0c696d6167652f666f726d617412080a060a046a7065"

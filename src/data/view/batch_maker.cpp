@@ -85,14 +85,15 @@ MakeBatches batches_of(const Dataset& dataset) {
   return [&dataset](const BatchStreamOptions& options) {
     if (dataset.size(options.split) == 0)
       fail(ErrorKind::config, "data set '{}' has no {}", dataset.name,
-           options.split == Split::train ? "training images" : "test images: give --no-eval");
+           options.split == Split::train ? "training images"
+                                         : fmt::format("test images: give {}", Setting{"no_eval"}));
     return std::make_shared<ImageBatches>(dataset, options);
   };
 }
 
 namespace {
 
-// 0 to below `count`, all alike but for 1 in 2^32.
+// Returns 0 to below `count`, all equally likely except for 1 in 2^32.
 std::int32_t below(std::int64_t count, std::uint32_t word) {
   return static_cast<std::int32_t>((static_cast<std::uint64_t>(count) * word) >> 32);
 }

@@ -66,7 +66,7 @@ void PrefetchRing::work() {
     slot_freed_.wait(lock, [&] { return stopping_ || claim_ >= end_step_ || claim_ < released_ + slots_; });
     if (stopping_ || error_ != nullptr || claim_ >= end_step_) return;
     const std::int64_t step = claim_++;
-    // One free slot wakes one thread: pass the word on when there are more.
+    // One free slot wakes one thread, which wakes the next one when there are more.
     if (claim_ < released_ + slots_ || claim_ >= end_step_) slot_freed_.notify_one();
     lock.unlock();
     std::exception_ptr error;

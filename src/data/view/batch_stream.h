@@ -14,9 +14,9 @@
 
 namespace trainyard::data {
 
-// Threads that fill numbered slots ahead of one consumer, in a ring of fixed size. Knows nothing of what a
-// slot holds: fill(slot, step) writes slot `slot` for that step, and steps are consumed in order.
-// With depth 0 there are no threads, and take() fills in the caller. No waiting spins.
+// Threads fill numbered slots ahead of one consumer, in a ring of fixed size. The ring knows nothing about
+// the content of a slot: fill(slot, step) writes slot `slot` for that step, and steps are consumed in order.
+// With depth 0 there are no threads, and take() fills in the caller. No wait spins.
 class PrefetchRing {
  public:
   using Fill = std::function<void(std::int64_t slot, std::int64_t step)>;  // runs in several threads at once
@@ -30,7 +30,7 @@ class PrefetchRing {
   PrefetchRing& operator=(const PrefetchRing&) = delete;
 
   // Gives the slot of the take() `held` calls ago back and returns the slot of the next step, once it is
-  // filled. Rethrows what a fill threw. REQUIRES: steps are left; called from one thread.
+  // filled. Rethrows the exception of a fill. REQUIRES: steps are left; called from one thread.
   std::int64_t take();
   bool ready();  // take() would not wait
 
@@ -65,7 +65,7 @@ struct Batch {
 class BatchStream {
  public:
   explicit BatchStream(std::shared_ptr<const BatchMaker> maker);
-  // Of images, as ImageBatches makes them.
+  // Streams images, as ImageBatches makes them.
   BatchStream(const Dataset& dataset, const BatchStreamOptions& options);
 
   // Blocks until the next step's batch is ready. Valid until the next call, which gives it back.

@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "data/get/gzip_file.h"
 #include "data/source/dataset.h"
@@ -95,7 +94,7 @@ std::vector<Source> find_sources(const std::string& dataset, const std::filesyst
   return sources;
 }
 
-// Returns the SHA-256 of what was read; `tick` is told the bytes of each piece.
+// Returns the SHA-256 of the bytes read; `tick` receives the bytes of each piece.
 template <typename Tick>
 std::string copy_file(const Source& source, const std::filesystem::path& target, const Tick& tick) {
   std::ifstream stream(source.path, std::ios::binary);
@@ -126,7 +125,8 @@ void want_sum(const Source& source, const std::string& found) {
          source.path.string(), found, source.sha256);
 }
 
-// So that reading it back asks the disk. Memory has nothing to drop.
+// Drops the file from the page cache, so that reading it back asks the disk. A file in memory has nothing to
+// drop.
 void drop_from_page_cache(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -174,7 +174,7 @@ StagedFiles::StagedFiles(const std::string& dataset, const std::filesystem::path
          format_bytes(free_bytes), dataset, format_bytes(report_.bytes));
 
   const double began = now_seconds();
-  ProgressBar bar("stage " + dataset, report_.bytes, options.quiet);
+  Progress bar(options.progress, "stage " + dataset, report_.bytes);
   std::int64_t done = 0;
   for (const Source& file : sources) {
     const std::string name = file.path.filename();

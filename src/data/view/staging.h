@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "data/get/scratch_folder.h"
 #include "data/source/cache.h"
 #include "process/stop_request.h"
@@ -19,7 +20,7 @@ enum class StagingTarget {
 struct StagingOptions {
   StagingTarget target = StagingTarget::local;
   std::filesystem::path folder;  // in which the run's own folder is made; empty: the target's default
-  bool quiet = false;
+  ProgressListener* progress = nullptr;
 };
 
 struct StagingReport {
@@ -33,10 +34,10 @@ struct StagingReport {
   double bytes_per_second() const { return static_cast<double>(bytes) / seconds; }
 };
 
-// A copy of a data set's files for one run, in a folder of its own. Each file is read back and must have the
-// SHA-256 of its source, which must have that of the manifest where the source folder has one. The destructor
-// removes the folder; what a killed run left, the next one in the same place removes. While this lives,
-// signals only ask to stop: whoever works long must look at StopRequest.
+// Holds a copy of a data set's files for one run, in a folder of its own. Each file is read back and must
+// have the SHA-256 of its source, which must have that of the manifest where the source folder has one. The
+// destructor removes the folder; the next run in the same place removes the folder of a killed run. While
+// this object lives, signals only request a stop: long work must check StopRequest.
 class StagedFiles {
  public:
   // Error (config) when the source or the folder is not as it should be; Error (io) when copying fails.

@@ -26,7 +26,7 @@ class Staging : public testing::Test {
     write_manifest(dataset, "test", source_.path(), names_);
   }
 
-  StagingOptions options() const { return {.folder = target_.path(), .quiet = true}; }
+  StagingOptions options() const { return {.folder = target_.path()}; }
 
   void expect_refused(ErrorKind kind, const std::string& part) const {
     expect_error(kind, part, [&] { StagedFiles("mnist", source_.path(), options()); });
@@ -92,11 +92,11 @@ TEST_F(Staging, WantsAFolderAndForMemoryATmpfs) {
   wanted.folder = target_.path() / "none";
   expect_error(ErrorKind::config, "none' is not a folder",
                [&] { StagedFiles("mnist", source_.path(), wanted); });
-  wanted = {.target = StagingTarget::memory, .folder = "/proc", .quiet = true};
+  wanted = {.target = StagingTarget::memory, .folder = "/proc"};
   expect_error(ErrorKind::config, "'/proc' is not in memory",
                [&] { StagedFiles("mnist", source_.path(), wanted); });
   if (!fs::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm here";
-  const StagedFiles staged("mnist", source_.path(), {.target = StagingTarget::memory, .quiet = true});
+  const StagedFiles staged("mnist", source_.path(), {.target = StagingTarget::memory});
   EXPECT_EQ(staged.report().filesystem, "tmpfs");
   EXPECT_EQ(staged.folder().parent_path(), "/dev/shm");
 }

@@ -92,9 +92,8 @@ Counts count_cnn(const Parameters& parameters, int classes, const CountOptions& 
 void check(const Parameters& parameters) {
   const std::int64_t image = parameters.number("image");
   if (parameters.word("pool") == "fixed" && image < kSmallestForThePool)
-    fail(ErrorKind::usage,
-         "--image {}: network 'cnn' with --pool fixed takes at least {}; any with --pool adaptive", image,
-         kSmallestForThePool);
+    fail(ErrorKind::usage, "{0} {1}: network 'cnn' with {2} fixed takes at least {3}; any with {2} adaptive",
+         Setting{"image"}, image, Setting{"pool"}, kSmallestForThePool);
 }
 
 Shape input_of_cnn(const Parameters& parameters) {

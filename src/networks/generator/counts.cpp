@@ -38,7 +38,7 @@ void LayerCounts::dense(Wide inputs, Wide outputs, bool first) {
   needs(out + in, out + in);
 }
 
-// They are an output, and so is the loss.
+// The logits are an output, and so is the loss.
 void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows) {
   const Wide in = kFloat * batch_ * rows * inputs, out = kFloat * batch_ * rows * outputs;
   linear(rows, inputs, outputs, false);
@@ -61,7 +61,7 @@ void LayerCounts::conv(Wide kernel, Wide channels, Wide filters, Wide in_side, W
   needs(out + (first ? 0 : in), out + (first ? 0 : in));
 }
 
-// Statistics of the batch come out besides, and the running ones are changed in place.
+// The node also writes the statistics of the batch and changes the running ones in place.
 void LayerCounts::batch_norm(Wide channels, Wide elements) {
   const Wide image = kFloat * batch_ * elements, channel = kFloat * channels;
   parameter(2 * channels);
@@ -119,7 +119,7 @@ void LayerCounts::softmax_cross_entropy(Wide classes) {
   needs(logits + kFloat, logits);
 }
 
-// Two slices of the tokens: what is read, and what is to be said.
+// The step takes two slices of the tokens: the inputs and the targets.
 void LayerCounts::tokens(Wide length) {
   const Wide slice = kLabel * batch_ * length;
   kept_ += kLabel * batch_ * (length + 1 + 1);
@@ -128,7 +128,7 @@ void LayerCounts::tokens(Wide length) {
   needs(0, slice);
 }
 
-// Only the rows that are named are read, but the gradient has all.
+// The forward pass reads only the rows that ids name, but the gradient has all rows.
 void LayerCounts::embedding(Wide vocabulary, Wide width, Wide length) {
   const Wide ids = kLabel * batch_ * length, out = kFloat * batch_ * length * width,
              table = kFloat * vocabulary * width;
@@ -153,7 +153,7 @@ void LayerCounts::recurrent(const Cell& cell, Wide inputs, Wide hidden, Wide len
   needs(out + in, in + out);
 }
 
-// Moves nothing; yet it is a value of its own.
+// A reshape moves nothing, yet its output is a value of its own.
 void LayerCounts::reshape(Wide elements) {
   const Wide bytes = kFloat * batch_ * elements;
   save(bytes);

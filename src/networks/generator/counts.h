@@ -7,18 +7,19 @@
 
 namespace trainyard::networks::generator {
 
-// What a step of a network is made of, in f32. All of it follows from the unfused graph: kernels that do
-// several nodes at once move fewer bytes and keep less, and no executed step has more flops than these.
+// Counts the work and memory of a step of a network, in f32. All counts follow from the unfused graph:
+// kernels that do several nodes at once move fewer bytes and keep less, and no executed step has more flops
+// than these.
 struct Counts {
   std::int64_t parameters = 0;
-  // Of matrix products and convolutions, two for each multiply-add. No gradient of the input is computed.
+  // Counts matrix products and convolutions, two for each multiply-add. No gradient of the input is computed.
   std::int64_t forward_flops = 0, backward_flops = 0;
   // Each node reads its inputs and writes its outputs once; an update reads and writes what it changes.
   std::int64_t compulsory_bytes = 0;
-  // Made in the forward pass and read in the backward pass; none in inference.
+  // Counts values that the forward pass makes and the backward pass reads; inference has none.
   std::int64_t saved_bytes = 0;
-  // What must be there at once: parameters, gradients, optimizer state, statistics, inputs, outputs, all that
-  // is saved, and whatever else the most demanding node reads and writes.
+  // Counts the memory that is needed at once: parameters, gradients, optimizer state, statistics, inputs,
+  // outputs, all saved values, and everything else that the most demanding node reads and writes.
   std::int64_t peak_bytes = 0;
 
   std::int64_t flops() const {  // kUncountable when either is, or both together
@@ -29,7 +30,7 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
-// A count that no 64 bits hold is this.
+// This value stands for a count that 64 bits cannot hold.
 inline constexpr std::int64_t kUncountable = std::numeric_limits<std::int64_t>::max();
 
 struct CountOptions {
@@ -38,7 +39,7 @@ struct CountOptions {
   int slots = 0;  // of the optimizer: state tensors per parameter
 };
 
-// The same by walking a graph, with or without a training step. REQUIRES: counts of which 64 bits are enough.
+// Computes the same by walking a graph, with or without a training step. REQUIRES: counts that fit 64 bits.
 Counts count_graph(const graph::Graph& graph);
 
 // Adds up what the layers of a network cost, by formulas: of every linear layer (M, K) -> N with element size
@@ -63,7 +64,7 @@ class LayerCounts {
   void average_pool(Wide in, Wide out);
   void softmax_cross_entropy(Wide classes);
 
-  // Of sequences:
+  // The following layers work on sequences.
   void tokens(Wide length);  // one more than are read, since the labels are the next ones; and the lengths
   void embedding(Wide vocabulary, Wide width, Wide length);
   struct Cell {
@@ -74,7 +75,7 @@ class LayerCounts {
   void reshape(Wide elements);
   void sequence_cross_entropy(Wide vocabulary, Wide length);
 
-  // With the update of all parameters, where there is one.
+  // Returns the counts, with the update of all parameters where there is one.
   Counts finish() const;
 
  private:
@@ -83,11 +84,11 @@ class LayerCounts {
   void backward(Wide bytes) {
     if (options_.training) bytes_ += bytes;
   }
-  // Made by a forward node and read by a backward one.
+  // Adds bytes that a forward node makes and a backward node reads.
   void save(Wide bytes) {
     if (options_.training) saved_ += bytes;
   }
-  // What a node needs for itself; in inference nothing is saved, so all of it.
+  // Raises the peak to the needs of one node; inference saves nothing, so there the node counts in full.
   void needs(Wide training, Wide inference) {
     const Wide bytes = options_.training ? training : inference;
     if (bytes > transient_) transient_ = bytes;

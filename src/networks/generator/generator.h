@@ -11,24 +11,25 @@
 
 namespace trainyard::networks::generator {
 
-// What a network on sequences reads: as many tokens, each a number below the vocabulary.
+// The input of a network on sequences: this many tokens, each a number below the vocabulary.
 struct SequenceSizes {
   std::int64_t length, vocabulary;
 };
 
-// A family of networks: what may be chosen, and what becomes of the choice.
+// A family of networks: its parameters, and the functions that turn a choice of them into a network.
 struct Generator {
   std::vector<Parameter> parameters;
-  // Refuses what no single range can say; null: nothing. Error (usage).
+  // Refuses combinations that no single range can express; null when there are none. Error (usage).
   void (*check)(const Parameters& parameters) = nullptr;
   // The input of one sample: (channel, row, column), or one dimension.
   Shape (*input)(const Parameters& parameters);
   // images (N, input) -> logits (N, classes); or ids (i32 length, N) -> logits (length * N, vocabulary),
   // where classes is the vocabulary
   graph::ValueId (*build)(Builder& builder, graph::ValueId input, int classes, const Parameters& parameters);
-  // What a step of it costs, by formulas; the graph is not built. Null: no formulas, sizes cannot run away.
+  // Returns the cost of a step, by formulas; the graph is not built. Null when there are no formulas, because
+  // sizes are bounded.
   Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
-  // Of a family that says the next token at each step; null: its input is images.
+  // Set for a family that predicts the next token at each step; null when its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
 };
 

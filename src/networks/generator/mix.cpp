@@ -19,12 +19,12 @@ constexpr std::array<std::int64_t, 10> kSides = {28, 32, 48, 64, 96, 128, 160, 1
 constexpr std::int64_t kLastSide = 8;              // images this small go to the classifier
 constexpr std::int64_t kRowsTimesChannels = 1536;  // of a narrow network, so that its stages cost alike
 constexpr int kMostStages = 5;
-// Blocks, as often as they are drawn.
+// Repeated names make a block more frequent.
 constexpr std::array<const char*, 8> kBlocks = {"plain",     "plain",  "residual", "bottleneck",
                                                 "separable", "joined", "columns",  "columns"};
 constexpr const char* kAnyBlock = "any";
 
-// Numbers by chance that depend on the network's number alone.
+// Draws random numbers that depend on the network's number alone.
 class Dice {
  public:
   explicit Dice(std::int64_t draw) : philox_(static_cast<std::uint64_t>(draw), stream_of("mix")) {}
@@ -48,7 +48,7 @@ std::int64_t nearest_power_of_two(std::int64_t number) {
   return std::int64_t{1} << std::lround(std::log2(static_cast<double>(number)));
 }
 
-// What the layers of one network have in common, and the blocks it is made of.
+// Holds the common settings of one network's layers, and builds its blocks.
 class Mixer {
  public:
   Mixer(Builder& builder, Dice& dice, const Parameters& given)
@@ -82,7 +82,7 @@ class Mixer {
     return kind == "joined" ? densely_joined(name, x, width) : columns(name, x, width);
   }
 
-  // Half as many rows and columns.
+  // Halves the number of rows and columns.
   ValueId halve(const std::string& name, ValueId x) {
     const PoolSpec window{.kernel = dice_.number({2, 3, 3}),
                           .padding = dice_.one_in(2) ? Padding::same : Padding::valid};
@@ -105,14 +105,15 @@ class Mixer {
     return x;
   }
 
-  // Of a block on images of so many rows.
+  // Returns the width of a block on images of this many rows.
   std::int64_t width(std::int64_t breadth, std::int64_t rows) const {
     const std::int64_t least = 12, most = round_ ? 1024 : 512,
                        wide = std::clamp(breadth * kRowsTimesChannels / rows, least, most);
     return round_ ? nearest_power_of_two(wide) : wide;
   }
 
-  // By chance, but for what was asked for. The dice are thrown in any case: the rest stays as it was.
+  // Returns the random value unless the parameter was given. The value is drawn in any case, so that the rest
+  // does not change.
   std::int64_t unless_given(const char* name, std::int64_t drawn) const {
     const std::int64_t given = given_.number(name);
     return given > 0 ? given : drawn;
@@ -121,8 +122,8 @@ class Mixer {
   Builder& b;
 
  private:
-  // About `middle`, from half of it to twice it. Any number, most often a multiple of 16, or one that people
-  // choose.
+  // Returns a random number about `middle`, from half of it to twice it: any number, most often a multiple of
+  // 16, or one that people choose.
   std::int64_t channels_near(std::int64_t middle) {
     if (round_)
       return std::max<std::int64_t>(nearest_power_of_two(middle) * dice_.number({2, 4, 4, 4, 6, 8}) / 4, 4);
@@ -258,7 +259,8 @@ const Generator kMix{
 std::vector<NetworkInfo> mix_networks() {
   return {{.name = "mix",
            .family = "mix",
-           .description = "generated: blocks of all kinds, sizes and layers by chance; --draw says which",
+           .description =
+               "generated: blocks of all kinds, sizes and layers at random; the parameter draw says which",
            .input = {3, 64, 64},
            .classes = 1000,
            .preprocess = "unit",

@@ -22,7 +22,7 @@ struct NetworkInfo {
   bool reads_sequences() const { return generator != nullptr && generator->sequence != nullptr; }
 };
 
-// Each family describes its networks in its own file; zoo.cpp joins them.
+// Each family describes its networks in a source file of generator or zoo; zoo.cpp joins them.
 std::vector<NetworkInfo> alexnet_networks();
 std::vector<NetworkInfo> cifarnet_networks();
 std::vector<NetworkInfo> cnn_networks();

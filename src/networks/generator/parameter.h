@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "networks/generator/generator.h"
-
 namespace trainyard::networks::generator {
 
 // One dimension of a family: an option `--name` of the commands and a setting `name` of studies.
@@ -24,7 +22,7 @@ struct Parameter {
   std::string allowed() const;
 };
 
-// What was given, as text, by the parameter's name.
+// Holds the given values as text, by the parameter's name.
 using Given = std::map<std::string, std::string>;
 
 // One value for each parameter of a table, all of them allowed.
@@ -47,22 +45,5 @@ class Parameters {
   std::vector<std::pair<std::string, std::string>> values_;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> numbers_;
 };
-
-// How ParaDnn's authors count a fully connected network, so that published columns can be reproduced. Biases
-// do not count, and the first layer is charged an input gradient that nobody computes.
-struct PublishedCounts {
-  std::int64_t parameters = 0;
-  double flops = 0;  // of a step: 6 B P in training, 2 B P in inference
-};
-
-// P = (L - 1) N^2 + N (I + O). The PyTorch re-make prints this, too, although its networks have one hidden
-// layer more; those of `remake_as_built` are counted as they are.
-PublishedCounts published_fc(const FcSizes& sizes, std::int64_t batch, bool training);
-PublishedCounts remake_as_built(const FcSizes& sizes, std::int64_t batch);
-
-// Bytes of ParaDnn's fully connected training on each of a TPU v2's eight cores: parameters with two tensors
-// of optimizer state in 32 bits, activations and their gradients in 16. What exceeds 8 GB did not run.
-double tpu_v2_core_bytes(const FcSizes& sizes, std::int64_t batch);
-inline constexpr double kTpuV2CoreBytes = 8e9;
 
 }  // namespace trainyard::networks::generator

@@ -34,8 +34,6 @@ std::vector<NetworkInfo> lenet_networks() {
 
 namespace {
 
-using graph::ValueId;
-
 // The network of TensorFlow's "Deep MNIST for experts" tutorial.
 ValueId deepmnist(Builder& b, ValueId images, int classes) {
   const WeightInit init = WeightInit::truncated_normal(0.1);
@@ -62,8 +60,6 @@ std::vector<NetworkInfo> deepmnist_networks() {
 }
 
 namespace {
-
-using graph::ValueId;
 
 // The network of TensorFlow's CIFAR-10 tutorial; the second norm stands before its pool.
 ValueId cifarnet(Builder& b, ValueId images, int classes) {
@@ -96,8 +92,6 @@ std::vector<NetworkInfo> cifarnet_networks() {
 }
 
 namespace {
-
-using graph::ValueId;
 
 // TF-slim's alexnet_v2 ("one weird trick"), its fully connected convolutions written as dense layers.
 ValueId alexnet_v2(Builder& b, ValueId images, int classes) {
@@ -143,8 +137,6 @@ std::vector<NetworkInfo> alexnet_networks() {
 
 namespace {
 
-using graph::ValueId;
-
 ValueId overfeat(Builder& b, ValueId images, int classes) {
   ValueId x = images;
   x = b.conv("conv1", x, {.filters = 96, .kernel = 11, .stride = 4, .padding = Padding::valid});
@@ -175,8 +167,6 @@ std::vector<NetworkInfo> overfeat_networks() {
 }
 
 namespace {
-
-using graph::ValueId;
 
 ValueId vgg(Builder& b, ValueId images, int classes, const std::array<int, 5>& convolutions) {
   constexpr std::array<std::int64_t, 5> kFilters{64, 128, 256, 512, 512};
@@ -217,9 +207,7 @@ std::vector<NetworkInfo> vgg_networks() {
 
 namespace {
 
-using graph::ValueId;
-
-// Hardly any work on an input of full size: what remains of a step is input and framework.
+// The network does hardly any work on an input of full size, so that a step measures input and framework.
 ValueId trivial(Builder& b, ValueId images, int classes) {
   ValueId x = images;
   x = b.dense("fc1", x, {.outputs = 1});

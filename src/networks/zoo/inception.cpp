@@ -54,8 +54,6 @@ std::vector<NetworkInfo> googlenet_networks() {
 
 namespace {
 
-using graph::ValueId;
-
 constexpr ConvSpec kInception3Style{.norm = NormSpec{.decay = 0.999, .epsilon = 1e-3, .scale = false}};
 
 std::vector<Column> module_a(std::int64_t pooled) {
@@ -115,8 +113,6 @@ std::vector<NetworkInfo> inception3_networks() {
 }
 
 namespace {
-
-using graph::ValueId;
 
 constexpr ConvSpec kInception4Style{.norm = NormSpec{.decay = 0.999, .epsilon = 1e-3, .scale = false}};
 

@@ -57,8 +57,6 @@ std::vector<NetworkInfo> mobilenet_networks() {
 
 namespace {
 
-using graph::ValueId;
-
 constexpr NormSpec kNorm{.decay = 0.9, .epsilon = 1e-5};
 
 ValueId norm_relu(Builder& b, const std::string& name, ValueId x) {

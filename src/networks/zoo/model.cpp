@@ -77,8 +77,8 @@ void add_images(Model& model, Builder& builder, const NetworkInfo& info, const M
 
 void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
   if (options.classes != 0)
-    fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary; give --vocabulary",
-         options.classes, info.name);
+    fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary; give {}", options.classes,
+         info.name, Setting{"vocabulary"});
   if (options.label_smoothing != 0)
     fail(ErrorKind::usage, "label smoothing {}: network '{}' reads sequences, whose loss has none",
          options.label_smoothing, info.name);

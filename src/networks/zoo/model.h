@@ -37,10 +37,9 @@ struct Model {
   std::vector<graph::ValueId> gradients, shadow_weights;
 };
 
-// The network with its loss: mean softmax cross-entropy, of sequences over the steps within their lengths,
-// and, in training, the L2 penalties. In inference
-// there is no dropout and batch norm uses the running statistics; names and shapes of parameters and
-// statistics are those of training.
+// Builds the network with its loss: mean softmax cross-entropy, of sequences over the steps within their
+// lengths, and, in training, the L2 penalties. In inference there is no dropout and batch norm uses the
+// running statistics; names and shapes of parameters and statistics are those of training.
 Model build_model(const ModelOptions& options);
 
 // Appends the backward pass and the update of all parameters. REQUIRES: a model built for training.

@@ -62,8 +62,6 @@ std::vector<NetworkInfo> resnet_networks() {
 
 namespace {
 
-using graph::ValueId;
-
 // Depth 6n + 2: three groups of n basic blocks. As in the origin the stem has no ReLU, and where the width
 // doubles the shortcut is a strided pick with zero channels around it (option A of the paper).
 ValueId resnet_cifar(Builder& b, ValueId images, int classes, int blocks) {

@@ -18,7 +18,7 @@ using Rows = std::vector<std::size_t>;
 constexpr int kFolds = 5;
 constexpr std::uint64_t kFoldSeed = 1;
 
-// Devices of the base come first, so that their numbers do not change.
+// Devices of the base come first, so that their indices do not change.
 struct Seen {
   std::vector<DeviceModel> devices;
   std::vector<std::size_t> position;  // in `devices` of each device of the set
@@ -65,7 +65,8 @@ void fit_time(const RunSet& set, const Rows& rows, const Seen& seen, const TimeM
   for (const auto& [position, own] : number) model.devices[position].constants = fitted.own[own];
 }
 
-// log(measured / predicted) by the analytic part, averaged over runs of the same work on the same device.
+// Returns log(measured / predicted) of the analytic part, averaged over runs of the same work on the same
+// device.
 std::vector<Residual::Sample> missed_by(const TimeModel& model, const RunSet& set, const Seen& seen,
                                         const Rows& rows) {
   std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> sums;
@@ -103,7 +104,7 @@ std::vector<Miss> misses(const TimeModel& model, const RunSet& set, const Seen& 
   return all;
 }
 
-// The same constants, and a residual that has not seen some runs.
+// Keeps the constants, and fits a residual that has not seen some of the runs.
 double calibrate_known(const TimeModel& model, const RunSet& set, const Seen& seen, const Rows& rows,
                        const std::vector<Residual::Sample>& earlier) {
   const std::vector<int> fold = stats::assign_folds(rows.size(), kFolds, kFoldSeed);
@@ -121,7 +122,7 @@ double calibrate_known(const TimeModel& model, const RunSet& set, const Seen& se
   return conformal_quantile(std::move(scores));
 }
 
-// Each network in turn is held out of everything. Nothing when it was stopped.
+// Holds each network in turn out of everything. Returns nothing when it was stopped.
 std::optional<double> calibrate_fresh(const RunSet& set, const Rows& rows, double known,
                                       const std::function<bool()>& stop) {
   std::map<std::string, Rows> by_network;

@@ -6,7 +6,7 @@ namespace trainyard::predict {
 namespace {
 
 constexpr double kFloatBytes = 4;
-// What is known of the share without samples: contexts and libraries take some hundred MiB.
+// The prior of the share, without samples: contexts and libraries take some hundred MiB.
 constexpr double kFirstShare = 0.95, kShareDeviation = 0.05;
 
 double normal_share(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }

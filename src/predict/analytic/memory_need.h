@@ -7,8 +7,9 @@
 
 namespace trainyard::predict {
 
-// Bytes that a training step has on a device, from first principles. Working space of a kernel is taken to be
-// as large as what the largest one reads and writes, which is what a convolution by matrix products lays out.
+// MemoryNeed is the bytes of a training step on a device, from first principles. The workspace of a kernel is
+// estimated as all that the largest kernel reads and writes, which is what a convolution by matrix products
+// lays out.
 struct MemoryNeed {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
   double overhead = 0;  // of process, libraries and recorded steps; first principles know nothing of it
@@ -17,12 +18,13 @@ struct MemoryNeed {
 };
 MemoryNeed memory_need(const NetworkWork& work);
 
-// What a device has of its memory for a step, and how far the need may be off, as a logarithm.
+// MemoryModel holds the share of its memory that a device has for a step, and the deviation of the need, as a
+// logarithm.
 struct MemoryModel {
   double usable_share = 0.95;
   double deviation = 0.05;
 
-  // That a step does not fit: about one half where need and share agree.
+  // Returns the probability that a step does not fit: about one half where need and share agree.
   double oom_probability(double bytes, const Device& device) const;
 };
 
@@ -30,7 +32,8 @@ struct MemorySample {
   double bytes = 0, memory_bytes = 0;
   bool oom = false;
 };
-// The most likely share, given what ran and what did not; samples on one side only tell little.
+// Finds the most likely share, given the runs that fitted and those that did not. Samples on one side only
+// tell little.
 MemoryModel fit_memory(const std::vector<MemorySample>& samples);
 
 }  // namespace trainyard::predict

@@ -11,9 +11,9 @@ namespace trainyard::predict {
 inline constexpr const char* kTimeModelSchema = "trainyard-time-model";
 inline constexpr int kTimeModelVersion = 3;
 
-// docs/formats/prediction-model.md. Numbers survive the round trip exactly.
+// docs/formats/prediction-model.md describes the format. Numbers survive the round trip exactly.
 ModelContainer to_container(const TimeModel& model);
-// Error (config) names what is missing or out of bounds, and another kind or version.
+// Throws Error (config) naming a member that is missing or out of bounds, or another kind or version.
 TimeModel parse_time_model(const ModelContainer& container, const std::string& who);
 
 void write_time_model(const TimeModel& model, const std::filesystem::path& path);

@@ -10,7 +10,7 @@
 
 namespace trainyard::predict {
 
-// A training run to predict.
+// JobDescription is a training run to predict.
 struct JobDescription {
   std::string network;  // of the zoo, or as tables spell it
   std::int64_t batch = 1;
@@ -23,16 +23,17 @@ struct JobDescription {
   networks::generator::Given parameters{};  // of a generated network
 };
 
-// The same run on a device.
+// Describes the same run on a device.
 JobDescription describe(const TableRun& run, const Device& device);
 
-// What a model of any kind can be asked. Networks are made once and kept, so one thread at a time asks.
+// Predictor is the interface of every kind of model. It makes networks once and keeps them, so only one
+// thread may use it at a time.
 class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // In the order of the jobs. Error (config) names an unknown network, and a precision the model does not
-  // know.
+  // Returns predictions in the order of the jobs. Throws Error (config) naming an unknown network, or a
+  // precision that the model does not know.
   virtual std::vector<Prediction> predict(std::span<const JobDescription> jobs) = 0;
   virtual std::vector<Device> devices() const = 0;  // that it has seen
 

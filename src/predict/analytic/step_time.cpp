@@ -5,10 +5,10 @@
 
 namespace trainyard::predict {
 
-// Firsts are what the literature and data sheets say: 3x3 convolutions by Winograd's algorithm do 2.25 times
-// the work (Lavin and Gray, 2016) and move their transforms; large products reach some 80 % of the peak; a
-// kernel of TensorFlow 1 takes its executor 5 to 10 microseconds. That a product takes the host ten times as
-// long was seen in small networks of published runs. Tiles of results have 64 x 64.
+// The initial values come from the literature and data sheets: 3x3 convolutions by Winograd's algorithm do
+// 2.25 times the work (Lavin and Gray, 2016) and move their transforms; large products reach some 80 % of the
+// peak; the executor of TensorFlow 1 takes 5 to 10 microseconds for a kernel. Small networks of published
+// runs showed that a product takes the host ten times as long. Tiles of results have 64 x 64.
 const std::array<ConstantRow, kSharedConstants> kSharedRows = {{
     {"window3_efficiency", 2.0, 0.4},
     {"window3_weight_efficiency", 1.4, 0.4},
@@ -58,11 +58,11 @@ DeviceConstants first_of_device() {
 namespace {
 
 constexpr double kTile = 64.0 * 64.0;
-// Products of matrices and gradients of weights split sums that are longer than this among multiprocessors.
+// Products of matrices and gradients of weights split sums longer than this among multiprocessors.
 constexpr double kSplit = 512;
-// What a normalisation does besides: two running statistics, of a difference, a product and an assignment.
+// A normalisation also updates two running statistics, each by a difference, a product and an assignment.
 constexpr double kStatisticOps = 6;
-// Weight decay of a tensor: its penalty, the penalty's gradient, the sum of gradients.
+// Weight decay of a tensor adds its penalty, the penalty's gradient and the sum of gradients.
 constexpr double kDecayOps = 3;
 constexpr double kWordBytes = 4;
 
@@ -89,7 +89,7 @@ double traffic(const KernelWork& kernel, const SharedConstants& shared) {
   return shared[kElementwiseTraffic];
 }
 
-// Seconds of arithmetic, at the rate of large products.
+// Returns seconds of arithmetic, at the rate of large products.
 double product_seconds(const KernelWork& kernel, const Device& device, const SharedConstants& shared,
                        double peak) {
   const bool splits = kernel.of_weight || kernel.dense;

@@ -10,7 +10,7 @@
 
 namespace trainyard::predict {
 
-// Constants of the model of a step's time that belong to a framework and its libraries, whatever the device.
+// These constants of the model of a step's time belong to a framework and its libraries, for every device.
 enum SharedConstant : std::size_t {
   // Share of the peak that large products reach; short algorithms make it more than one.
   kWindow3,        // square windows of 3x3 that step by one
@@ -41,7 +41,7 @@ enum SharedConstant : std::size_t {
   kSharedConstants
 };
 
-// Constants of one device and its host.
+// These constants belong to one device and its host.
 enum DeviceConstant : std::size_t {
   kCompute,        // peak that is reached, over that of the data sheet
   kBandwidth,      // likewise
@@ -66,7 +66,7 @@ using DeviceConstants = std::array<double, kDeviceConstants>;
 SharedConstants first_shared();
 DeviceConstants first_of_device();
 
-// Seconds of a step by what they are spent on, on the device alone, and what the host spends meanwhile.
+// StepParts holds the seconds of a step on the device alone, by cause, and the host's seconds meanwhile.
 struct StepParts {
   double window_products = 0, other_products = 0;
   double product_traffic = 0, norm = 0, other_traffic = 0, update = 0, launch = 0;
@@ -82,7 +82,7 @@ struct StepParts {
 StepParts step_parts(const NetworkWork& work, const Device& device, const SharedConstants& shared,
                      const DeviceConstants& own);
 
-// Seconds of so many steps with what is reported of them, and of the start before them.
+// Returns the seconds of so many steps, including their reports, and of the start before them.
 double run_seconds(const StepParts& parts, const DeviceConstants& own, double steps, bool with_start);
 
 }  // namespace trainyard::predict

@@ -31,7 +31,7 @@ std::vector<UseModel::Output> outputs_in(const std::vector<UseSample>& samples,
   return outputs;
 }
 
-// NaN where no sample of the device (of any, where that is empty) says it.
+// Returns NaN where no sample of the device (of any device, where the name is empty) has the share.
 double mean_share(const std::vector<UseSample>& samples, const std::string& device,
                   const UseModel::Output& output) {
   double sum = 0, count = 0;
@@ -44,7 +44,8 @@ double mean_share(const std::vector<UseSample>& samples, const std::string& devi
   return count > 0 ? sum / count : kUnknown;
 }
 
-// What the base has is kept; other outputs and devices have the means of the samples, or over all devices.
+// Keeps the means of the base. Other outputs and devices get the means of the samples, or those over all
+// devices.
 std::vector<UseModel::DeviceMeans> means_in(const std::vector<UseSample>& samples,
                                             const std::vector<UseModel::Output>& outputs,
                                             std::vector<UseModel::DeviceMeans> means) {
@@ -61,8 +62,8 @@ std::vector<UseModel::DeviceMeans> means_in(const std::vector<UseSample>& sample
   return means;
 }
 
-// Turns targets, NaN where they are not known, into weights. Runs mostly say all or the same outputs, so that
-// one factor does for several.
+// Turns targets, NaN where they are not known, into weights. Most runs have all or the same outputs, so one
+// factorisation serves several.
 void solve_weights(std::vector<UseModel::Row>& rows, std::size_t outputs) {
   std::vector<std::size_t> factored;
   stats::CovarianceFactor factor;
@@ -86,7 +87,7 @@ void solve_weights(std::vector<UseModel::Row>& rows, std::size_t outputs) {
   }
 }
 
-// The other way: what the weights were made from.
+// Inverts solve_weights: returns the targets that the weights were made from.
 std::vector<UseModel::Row> targets_of(const std::vector<UseModel::Row>& rows, std::size_t outputs) {
   std::vector<UseModel::Row> targets = rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -209,7 +210,7 @@ namespace {
 constexpr std::size_t kMostUseDevices = 1000, kMostShares = 64;
 constexpr const char *kMeansTensor = "use_means", *kWeightsTensor = "use";
 
-// A row over all devices, then one for each.
+// The first row covers all devices, and each device has one after it.
 ModelTensor means_tensor(const UseModel& use) {
   std::vector<double> numbers;
   for (const UseModel::DeviceMeans& one : use.means())
@@ -219,7 +220,7 @@ ModelTensor means_tensor(const UseModel& use) {
           std::move(numbers)};
 }
 
-// A row is a place and the weights of the outputs there.
+// A row holds a place and the weights of the outputs there.
 ModelTensor weights_tensor(const UseModel& use) {
   std::vector<double> numbers;
   for (const UseModel::Row& row : use.rows()) {

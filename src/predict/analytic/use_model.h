@@ -5,20 +5,20 @@
 #include <string_view>
 #include <vector>
 
-#include "predict/analytic/time_model.h"
+#include "predict/analytic/residual.h"
 #include "predict/runs/json_members.h"
 #include "predict/runs/model_container.h"
 #include "predict/runs/run_table.h"
 
 namespace trainyard::predict {
 
-// Where a run stands for its use of resources: as for its time, and how long it is, since what comes before
-// the first step counts.
+// A use place locates a run for its use of resources: the place for its time, and its length, because the
+// start before the first step counts.
 inline constexpr std::size_t kUseDimensions = kPlaceDimensions + 1;
 using UsePlace = std::array<double, kUseDimensions>;
 UsePlace use_place(const Place& place, double seconds);
 
-// What was measured of a run, with resources by the names that predictions have.
+// UseSample is the measured use of a run, with resources named as in predictions.
 struct UseSample {
   UsePlace place;
   std::string device;
@@ -27,16 +27,17 @@ struct UseSample {
 
 double logit_of_share(double share);  // finite: 0 and 1 are taken a little inwards
 double share_of_logit(double logit);
-// NaN where it is not known.
+// Returns NaN where the share is not known.
 double share_in(const std::vector<ResourceUse>& use, const std::string& resource, bool peak);
 
 inline constexpr std::size_t kMostUseRows = 1500;  // taken evenly from more: a fit takes their third power
 
-// Shares of a run's time in which resources are in bursts or near their limits: the mean over the device's
-// runs, and as logits a Gaussian process over places. Far from all runs it is the mean.
+// UseModel predicts the shares of a run's time in which resources are in bursts or near their limits: the
+// mean over the device's runs and, as logits, a Gaussian process over places. Far from all runs it predicts
+// the mean.
 class UseModel {
  public:
-  // What a share is of: "gpu_util burst". Idle is the rest beside bursts.
+  // Output names the resource and the kind of a share: "gpu_util burst". Idle is the rest beside bursts.
   struct Output {
     std::string resource;
     bool peak = false;
@@ -53,15 +54,16 @@ class UseModel {
   };
 
   UseModel() = default;
-  // As it was fitted. REQUIRES: as many weights and shares as outputs; the first means are over all devices.
+  // Restores a fitted model. REQUIRES: as many weights and shares as outputs; the first means are over all
+  // devices.
   UseModel(std::vector<Output> outputs, std::vector<DeviceMeans> means, std::vector<Row> rows);
 
-  // From samples, and beside them what `base` was made from. Shares that are NaN are not known.
+  // Fits to samples, and to those that `base` was made from. A NaN share is not known.
   static UseModel fit(const std::vector<UseSample>& samples, const UseModel* base);
-  // The means alone.
+  // Fits the means alone.
   static UseModel fit_means(const std::vector<UseSample>& samples, const UseModel* base);
 
-  // NaN where no run said it; empty where none said anything.
+  // Returns NaN for a share that no run had; empty where no run had any.
   std::vector<ResourceUse> at(const UsePlace& place, std::string_view device) const;
   std::vector<ResourceUse> usual(std::string_view device) const;            // the means alone
   std::vector<ResourceUse> named(const std::vector<double>& shares) const;  // one for each output
@@ -78,12 +80,12 @@ class UseModel {
   std::vector<Row> rows_;
 };
 
-// What any kind of model stores of the use of resources: a JSON object, as text, and two tensors.
+// Every kind of model stores the use of resources in this form: a JSON object, as text, and two tensors.
 // docs/formats/prediction-model.md.
 std::string use_to_json(const UseModel& use);
 std::vector<ModelTensor> use_tensors(const UseModel& use);
 
-// Error (config) names what is missing or out of bounds.
+// Throws Error (config) naming a member that is missing or out of bounds.
 UseModel parse_use(const JsonMembers& members, const ModelContainer& container, const std::string& who);
 
 }  // namespace trainyard::predict

@@ -68,7 +68,7 @@ TEST(UseModelTest, ABaseIsNotForgotten) {
   EXPECT_NEAR(both.usual("B")[0].burst, 0.1, 1e-12);
 }
 
-// A table that says use: busier with the batch.
+// Makes a table with resource use that grows with the batch.
 RunTable table_with_use() {
   RunTable table = made_up_table();
   for (TableRun& run : table.runs) {

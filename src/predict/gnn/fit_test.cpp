@@ -24,7 +24,8 @@ GnnFitOptions small_fit() {
   return options;
 }
 
-// In one thread: these graphs are too small for more, and threads that share a core only wait for each other.
+// The tests use one thread, because these graphs are too small for more, and threads that share a core only
+// wait for each other.
 class FitGraphs : public testing::Test {
  protected:
   void SetUp() override { set_thread_count(1); }
@@ -116,7 +117,7 @@ TEST_F(FitGraphs, ResumedEndsWithTheSameBits) {
     EXPECT_EQ(part.best_loss, whole.best_loss);
     expect_same_weights(part.model, whole.model);
   }
-  // Another fit may not go on from there.
+  // Another fit must not resume from there.
   options.learning_rate *= 2;
   expect_error(ErrorKind::config, "is of another run: learning_rate 0.003 there, 0.006 asked",
                [&] { fit(all.first(6), all.last(2), options); });
@@ -149,7 +150,7 @@ TEST_F(FitGraphs, StopsEarlyAndKeepsTheBest) {
   EXPECT_NEAR(fit(all.first(6), all.last(2), again).best_loss, result.best_loss, 1e-4 * result.best_loss);
 }
 
-// A column that is zero everywhere, and labels nobody knows: neither divides by zero.
+// A column that is zero everywhere and unknown labels must not lead to a division by zero.
 TEST_F(FitGraphs, MaskedLabelsCountForNothing) {
   auto graphs = eight_graphs();
   for (GraphSample& graph : graphs) {

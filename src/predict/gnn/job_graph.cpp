@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostTypes = 32;
 constexpr std::int64_t kGroupNumbers = 8, kSumNumbers = 6, kDeviceNumbers = 5;
 
-// Groups of the largest connected part; ops beside it are one more group.
+// Groups the largest connected part. The ops outside of it form one more group.
 std::pair<std::vector<int>, int> fluid_groups(const interchange::ExchangeGraph& graph,
                                               const GraphForm& form) {
   std::vector<UndirectedGraph::Edge> edges;

@@ -12,7 +12,7 @@
 
 namespace trainyard::predict {
 
-// How the training step of a job becomes a graph for a graph network; stored with the model.
+// GraphForm tells how the training step of a job becomes a graph for a GNN; it is stored with the model.
 struct GraphForm {
   int groups = 60;                    // at most so many nodes, by fluid communities as Driple's
   std::uint64_t seed = 42;            // of the communities
@@ -21,17 +21,17 @@ struct GraphForm {
   std::int64_t features() const;
 };
 
-// Graphs of jobs. A node is a group of ops with what they count: ops, flops, bytes, parameters, edges, types.
-// Each node also has the sums over the whole graph and the figures of the device, which are the same in all.
-// Networks are made once and kept.
+// JobGraphs makes the graphs of jobs. A node is a group of ops with its counts: ops, flops, bytes,
+// parameters, edges, types. Each node also has the sums over the whole graph and the figures of the device,
+// which are the same in all nodes. Networks are made once and kept.
 class JobGraphs {
  public:
   explicit JobGraphs(GraphForm form) : form_(std::move(form)) {}
 
   const GraphForm& form() const { return form_; }
-  // Takes the types that the jobs have most as those to be told apart.
+  // Chooses the most frequent types of the jobs as those to tell apart.
   void learn_types(const std::vector<JobDescription>& jobs);
-  // Without labels. Error (config) where the network is unknown.
+  // Returns a sample without labels. Throws Error (config) where the network is unknown.
   GraphSample sample(const JobDescription& job);
 
  private:

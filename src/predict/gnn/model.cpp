@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "engine/executor.h"
 #include "plan/compile.h"
+#include "predict/gnn/batch.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 #include "predict/runs/json_members.h"

@@ -13,7 +13,7 @@
 
 namespace trainyard::predict {
 
-// A trained graph network: everything that a prediction needs.
+// GnnModel is a trained graph network: everything that a prediction needs.
 struct GnnModel {
   Architecture architecture;
   Scaling scaling;
@@ -25,34 +25,34 @@ struct GnnModel {
 
 inline constexpr const char* kGraphModelSchema = "trainyard-graph-model";
 
-ModelFile to_file(const GnnModel& model);
-// Error (config) begins with '`who`': another kind of model, a setting or tensor that is missing or does not
-// fit.
-GnnModel parse_model(const ModelFile& file, const std::string& who);
-
-void save_model(const std::filesystem::path& path, const GnnModel& model);
-GnnModel load_model(const std::filesystem::path& path);
-
-// Driple's published state dict (18 tensors). It does not say how features and labels were scaled, nor how
-// often things are repeated: none, and Driple's rules.
-GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who);
-
-// Outputs of each graph, in units, in the order of the graphs; the work of all cores. Error (config) names a
-// graph that does not fit the model.
-std::vector<std::vector<float>> predict(const GnnModel& model, std::span<const GraphSample> graphs);
-
-// What is stored of a graph network: settings and weights. docs/formats/model-file.md.
+// ModelFile is the stored form of a graph network: settings and weights. docs/formats/model-file.md.
 struct ModelFile {
   std::string schema;
   std::vector<std::pair<std::string, std::string>> settings;  // name and value, as text
   std::vector<NamedTensor> tensors;
 };
 
+ModelFile to_file(const GnnModel& model);
+// Throws Error (config), beginning with '`who`', for another kind of model, and for a setting or tensor that
+// is missing or does not fit.
+GnnModel parse_model(const ModelFile& file, const std::string& who);
+
+void save_model(const std::filesystem::path& path, const GnnModel& model);
+GnnModel load_model(const std::filesystem::path& path);
+
+// Imports Driple's published state dict (18 tensors). The dict records neither the scaling of features and
+// labels nor the numbers of repeats, so the model has no scaling and Driple's rules.
+GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who);
+
+// Returns the outputs of each graph, in units, in the order of the graphs. Uses all cores. Throws Error
+// (config) naming a graph that does not fit the model.
+std::vector<std::vector<float>> predict(const GnnModel& model, std::span<const GraphSample> graphs);
+
 ModelContainer to_container(const ModelFile& model);
-// Error (config) begins with '`who`': a setting that is no text, a tensor that is not f32.
+// Throws Error (config), beginning with '`who`', for a setting that is no text or a tensor that is not f32.
 ModelFile parse_model_file(const ModelContainer& container, const std::string& who);
 
-// As write_model_container and read_model_container.
+// They work as write_model_container and read_model_container do.
 void write_model_file(const std::filesystem::path& path, const ModelFile& model);
 ModelFile read_model_file(const std::filesystem::path& path);
 

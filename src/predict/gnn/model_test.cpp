@@ -7,6 +7,7 @@
 #include "engine/canonical.h"
 #include "engine/executor.h"
 #include "plan/compile.h"
+#include "predict/gnn/batch.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 #include "predict/gnn/test_graphs.h"
@@ -72,7 +73,7 @@ TEST(GnnModelFile, HasTextsAndSinglePrecisionAlone) {
                [&] { parse_model_file(file, "a.model"); });
 }
 
-// Weights by chance, as a fit would start with.
+// Returns a model with random weights, as a fit would start with.
 GnnModel untrained(const Architecture& architecture) {
   const auto backend = backend::make_backend("auto");
   engine::Executor executor(plan::compile(build_network({.architecture = architecture}).graph, *backend));
@@ -111,7 +112,7 @@ TEST(PredictGraphs, MoreGraphsThanFitAtOnce) {
   EXPECT_TRUE(predict(model, {}).empty());
 }
 
-// What no graph uses may hold anything.
+// Padding that no graph uses may hold any value.
 TEST(PredictGraphs, PaddingHasNoInfluence) {
   const Architecture architecture{.hidden = 16, .outputs = 3, .leaky_output = false};
   const GnnModel model = untrained(architecture);

@@ -176,7 +176,8 @@ class Builder {
                   recurrent = uniform("set2set/recurrent_weight", {4 * hidden, hidden}),
                   bias = uniform("set2set/bias", {4 * hidden}),
                   recurrent_bias = uniform("set2set/recurrent_bias", {4 * hidden});
-    // Scaled by one, each has a gradient of its own; that of a sum is one value for all of its terms.
+    // Scaled by one, each bias has a gradient of its own; the gradient of a sum is one value for all of its
+    // terms.
     const ValueId biases = ops::add(graph_, "set2set/biases",
                                     {ops::scale(graph_, "set2set/first_bias", bias, 1),
                                      ops::scale(graph_, "set2set/second_bias", recurrent_bias, 1)});

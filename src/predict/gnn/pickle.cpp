@@ -83,7 +83,7 @@ class Machine {
     values_.push_back(std::move(value));
     stack_.push_back(values_.size() - 1);
   }
-  // Values above the last mark are what an opcode may take.
+  // An opcode may take only values above the last mark.
   Id pop() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) refuse("takes a value where there is none");
     const Id id = stack_.back();
@@ -156,7 +156,7 @@ class Machine {
     }
   }
 
-  // Opcodes that only make a value.
+  // Handles opcodes that only make a value.
   bool push_plain(char opcode) {
     switch (opcode) {
       case 'N':  // NONE

@@ -12,69 +12,6 @@ namespace trainyard::predict {
 
 namespace {
 
-constexpr double kMost = 1e6;
-
-const char* name(Repeats::Rule rule) {
-  switch (rule) {
-    case Repeats::Rule::fixed:
-      return "";
-    case Repeats::Rule::nodes:
-      return "nodes";
-    case Repeats::Rule::log2:
-      return "log2";
-    case Repeats::Rule::log10:
-      return "log10";
-    case Repeats::Rule::root:
-      return "root";
-  }
-  return "";
-}
-
-double value(Repeats::Rule rule, double nodes) {
-  switch (rule) {
-    case Repeats::Rule::fixed:
-      return 1;
-    case Repeats::Rule::nodes:
-      return nodes;
-    case Repeats::Rule::log2:
-      return std::log2(nodes);
-    case Repeats::Rule::log10:
-      return std::log10(nodes);
-    case Repeats::Rule::root:
-      return std::sqrt(nodes);
-  }
-  return 1;
-}
-
-}  // namespace
-
-std::int64_t Repeats::on(std::int64_t nodes) const {
-  // A third of 9 is 3, whatever the last bits say.
-  const double times = factor * value(rule, static_cast<double>(std::max<std::int64_t>(nodes, 1))) + 1e-9;
-  return static_cast<std::int64_t>(std::clamp(times, 1.0, kMost));
-}
-
-std::string Repeats::text() const {
-  return rule == Rule::fixed ? fmt::format("{}", factor) : fmt::format("{} {}", factor, name(rule));
-}
-
-Repeats parse_repeats(std::string_view text) {
-  Repeats repeats{Repeats::Rule::fixed, 0};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), repeats.factor);
-  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (code == std::errc() && repeats.factor > 0 && repeats.factor <= kMost) {
-    if (rest.empty()) return repeats;
-    for (const auto rule :
-         {Repeats::Rule::nodes, Repeats::Rule::log2, Repeats::Rule::log10, Repeats::Rule::root})
-      if (rest.substr(0, 1) == " " && rest.substr(1) == name(rule)) return {rule, repeats.factor};
-  }
-  fail(ErrorKind::config,
-       "repeats '{}': wants a number from 0 to {:g}, alone or before nodes, log2, log10 or root", text,
-       kMost);
-}
-
-namespace {
-
 constexpr double kShareWeight = 0.05;  // of logits
 constexpr double kLeastOfRun = 0.1;    // steps take at least this much of a run, whatever its start
 
@@ -106,7 +43,7 @@ double start_seconds_of(const RunSet& set, const std::vector<std::size_t>& rows)
     pairs.push_back({a.seconds, a.seconds - a.steps() * (b.seconds - a.seconds) / (b.steps() - a.steps())});
   }
   if (pairs.empty()) return 0;
-  // An error of a long run is longer than any start: the shortest quarter tells.
+  // The error of a long run is longer than any start, so only the shortest quarter counts.
   std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.seconds < b.seconds; });
   std::vector<double> starts;
   for (std::size_t i = 0; i < (pairs.size() + 3) / 4; ++i) starts.push_back(pairs[i].start);

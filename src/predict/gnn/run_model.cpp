@@ -26,7 +26,7 @@ constexpr std::size_t kFewestToHoldOut = 10;  // of fewer runs each is worth mor
 
 Architecture architecture_for(const GraphForm& form, std::size_t outputs) {
   Architecture architecture{.features = form.features(), .outputs = static_cast<std::int64_t>(outputs)};
-  // Few and fixed, where Driple has half as many as nodes: a fit takes minutes on two cores.
+  // The repeats are few and fixed, where Driple has half as many as nodes: a fit takes minutes on two cores.
   architecture.convolutions = {Repeats::Rule::fixed, 6};
   architecture.readout_steps = {Repeats::Rule::fixed, 6};
   architecture.leaky_output = false;
@@ -141,7 +141,7 @@ constexpr int kGraphRunVersion = 1;
 constexpr double kMostRuns = 1e30, kMostStartSeconds = 1e6, kMostGroups = 100;
 constexpr std::size_t kMostOpTypes = 1000, kMostSeen = 1000, kMostNetworkNames = 10000;
 
-// Weights are f32, what belongs to the use of resources f64.
+// Weights are f32, and the tensors of resource use are f64.
 ModelFile network_in(const JsonMembers& members, const ModelContainer& container) {
   ModelFile file{kGraphModelSchema, members.object("network").all_texts(), {}};
   for (const ModelTensor& tensor : container.tensors)

@@ -13,8 +13,8 @@
 
 namespace trainyard::predict {
 
-// Time and use of resources of training runs by a graph network that sees the graph of the step and the
-// device; memory by first principles, as published runs say nothing of it.
+// GraphRunModel predicts time and resource use of training runs by a graph network that sees the graph of the
+// step and the device. It predicts memory from first principles, because published runs do not report it.
 struct GraphRunModel {
   struct SeenDevice {
     Device device;
@@ -39,7 +39,8 @@ struct GraphRunFit {
   int groups = 60;
   std::int64_t epochs = 200, patience = 40;
   std::uint64_t seed = 42;
-  // Begin with its weights and keep all but the dense layers behind the readout, which alone see few runs.
+  // The fit begins with its weights and keeps all except the dense layers behind the readout, so that only
+  // those see the few runs.
   const GraphRunModel* base = nullptr;
   std::filesystem::path folder = {};  // of checkpoints; a fit that was interrupted goes on from there
   std::function<bool(const EpochReport&)> hear = nullptr;
@@ -51,9 +52,9 @@ struct GraphRunResult {
   bool interrupted = false;  // by `hear`
 };
 
-// From rows of the set, with others that decide when it has learned enough and how wide intervals are; none:
-// a fifth of the first. Runs that differ in epochs alone are one graph. Error (config) when no run ended
-// well.
+// Fits to rows of the set. The validation rows decide when training stops and how wide intervals are; without
+// any, a fifth of the first rows does. Runs that differ in epochs alone are one graph. Throws Error (config)
+// when no run ended well.
 GraphRunResult fit_graph_runs(const RunSet& set, std::vector<std::size_t> training,
                               std::vector<std::size_t> validation, const GraphRunFit& options);
 
@@ -61,7 +62,7 @@ std::unique_ptr<Predictor> make_predictor(GraphRunModel model);
 
 inline constexpr const char* kGraphRunSchema = "trainyard-graph-run-model";
 
-// docs/formats/model-file.md.
+// docs/formats/model-file.md describes the format.
 ModelContainer to_container(const GraphRunModel& model);
 GraphRunModel parse_graph_run_model(const ModelContainer& container, const std::string& who);
 void write_graph_run_model(const GraphRunModel& model, const std::filesystem::path& path);

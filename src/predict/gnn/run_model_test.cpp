@@ -28,7 +28,7 @@ RunSet small_set() {
 
 GraphRunFit quick_fit(std::int64_t epochs) { return {.groups = 6, .epochs = epochs, .patience = epochs}; }
 
-// In one thread, as FitGraphs.
+// The tests use one thread, as FitGraphs does.
 class GraphRunModelTest : public testing::Test {
  protected:
   void SetUp() override { set_thread_count(1); }
@@ -80,7 +80,7 @@ TEST_F(GraphRunModelTest, LearnsStoresAndPredictsAgain) {
   EXPECT_EQ(read->predict(job).use.at(0).burst, predictor->predict(job).use.at(0).burst);
   EXPECT_GT(read->predict(job).memory.total(), 0);
 
-  // Few runs of another device move the layers behind the readout, and those alone.
+  // Few runs of another device move only the layers behind the readout.
   GraphRunFit few = quick_fit(2);
   few.base = &first.model;
   const GraphRunModel adapted = fit_graph_runs(set, {0, 1, 2, 3}, {}, few).model;

@@ -9,7 +9,8 @@
 namespace trainyard::predict {
 namespace {
 
-// Mean and standard deviation; 0 and 1 of nothing, and a spread of 1 where all numbers are one.
+// Moments gives mean and standard deviation: 0 and 1 without numbers, and a spread of 1 where all numbers are
+// equal.
 class Moments {
  public:
   void add(double x) {

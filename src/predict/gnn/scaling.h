@@ -9,7 +9,7 @@
 
 namespace trainyard::predict {
 
-// What a fit makes small, over the labels y that are known and the predictions p:
+// Loss is the quantity that a fit minimises, over the known labels y and the predictions p:
 //   squares   mean of ((p - y) / max |y|)^2, Driple's: small labels count for little
 //   relative  mean of (p / y - 1)^2; labels must not be zero
 //   log       mean of (ln p - ln y)^2; labels must be above zero
@@ -17,7 +17,8 @@ enum class Loss : std::uint8_t { squares, relative, log };
 const char* name(Loss loss);
 Loss parse_loss(const std::string& word);
 
-// From numbers in units to those the network sees, and back; made of training samples, stored with the model.
+// Scaling converts numbers in units to those the network sees, and back. It is fitted to training samples and
+// stored with the model.
 //   features  x -> (x - middle) / spread, of the signed logarithm of 1 + |x| where logarithmic
 //   labels    y -> (y - middle) / spread, of ln y under Loss::log
 struct Scaling {
@@ -28,15 +29,16 @@ struct Scaling {
   float feature(std::size_t column, float x) const;
   float target(std::size_t output, float label) const;
   float prediction(std::size_t output, float number) const;  // in units
-  // Of one known label in the sum of squares of what the network sees, so that the sum is that of the loss.
+  // Returns the weight of one known label in the sum of squares over scaled outputs, so that the sum is the
+  // loss.
   float weight(std::size_t output, float label) const;
 };
 
-// Nothing is changed: for models of others, trained on raw features and labels that were divided elsewhere.
+// Changes nothing: for foreign models, trained on raw features and on labels that were divided elsewhere.
 Scaling no_scaling(const Architecture& architecture);
 
-// `legacy`: features as they are. An output of which no label is known has middle 0 and spread 1.
-// REQUIRES: checked samples. Error (config) names a sample whose label the loss cannot take.
+// `legacy` leaves features as they are. An output without known labels has middle 0 and spread 1. REQUIRES:
+// checked samples. Throws Error (config) naming a sample whose label the loss cannot take.
 Scaling fit_scaling(std::span<const GraphSample> samples, const Architecture& architecture, Loss loss,
                     bool raw_features);
 

@@ -1,6 +1,6 @@
-// PKWARE's APPNOTE.TXT 6.3.9: the end of central directory record names the directory, whose headers name the
-// local ones. Sizes are taken from the directory, because a writer of streams leaves those of local headers
-// zero.
+// The format is that of PKWARE's APPNOTE.TXT 6.3.9: the end of central directory record names the directory,
+// whose headers name the local ones. Sizes are taken from the directory, because a streaming writer leaves
+// those of local headers zero.
 
 #include "predict/gnn/state_dict.h"
 
@@ -27,7 +27,7 @@ class Reader {
  public:
   Reader(std::span<const std::byte> file, const std::string& who) : file_(file), who_(who) {}
 
-  // Little-endian; every place is verified.
+  // Reads a little-endian number; every access is bounds-checked.
   std::uint32_t number(std::size_t at, int bytes) const {
     const auto part = piece(at, static_cast<std::size_t>(bytes));
     std::uint32_t value = 0;
@@ -70,7 +70,7 @@ std::uint32_t zip_crc(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-// Where the record at the end begins: its comment reaches exactly to the end of the file.
+// Finds the end record: its comment must reach exactly to the end of the file.
 std::optional<std::size_t> find_end(const Reader& file) {
   if (file.size() < kEndBytes) return std::nullopt;
   const std::size_t last = file.size() - kEndBytes;
@@ -113,7 +113,7 @@ std::vector<ZipEntry> read_stored_zip(std::span<const std::byte> bytes, const st
     if (file.number(header, 4) != kDirectoryMark) file.refuse("has a damaged directory");
     entries.push_back(read_entry(file, header));
     total += entries.back().content.size();
-    // Entries that share bytes would let a small file stand for much work.
+    // Overlapping entries would let a small file cause much work.
     if (total > file.size()) file.refuse("has entries that overlap");
     header += kDirectoryBytes + file.number(header + 28, 2) + file.number(header + 30, 2) +
               file.number(header + 32, 2);
@@ -125,7 +125,7 @@ namespace {
 
 using Entries = std::map<std::string, std::span<const std::byte>>;
 
-// Tied weights share a storage; more than that would let a small file stand for much memory.
+// Tied weights share a storage; more sharing would let a small file cause much memory use.
 constexpr std::size_t kMostSharing = 4;
 constexpr const char* kPickle = "/data.pkl";
 
@@ -149,7 +149,7 @@ std::span<const std::byte> storage_of(const Entries& entries, const std::string&
   return found->second;
 }
 
-// How many numbers; refuses a tensor that would reach beyond its storage, or be larger than that.
+// Returns the number of elements. Refuses a tensor that would reach beyond its storage, or be larger than it.
 std::int64_t checked_elements(const PickledTensor& tensor, const std::string& who) {
   const std::int64_t available = tensor.storage_elements;
   const auto refuse = [&]() {

@@ -16,7 +16,7 @@ std::vector<NamedTensor> parse_dict(const std::string& file) {
   return parse_state_dict({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "weights.pkl");
 }
 
-// A state dict of which only the pickle is of interest.
+// Makes a state dict in which only the pickle matters.
 std::string with_pickle(const std::string& pickle) {
   return make_zip({{"archive/data.pkl", pickle}, {"archive/data/7", float_bytes(6, 1)}});
 }

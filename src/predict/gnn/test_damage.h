@@ -16,7 +16,7 @@ namespace trainyard::predict {
 
 using ReadBytes = std::function<void(const std::string&)>;
 
-// Reads it, or refuses it in one line as somebody's mistake. Returns whether it was read.
+// Reads the file, or expects a refusal in one line as a user error. Returns whether it was read.
 inline bool reads_or_refuses(const std::string& file, const ReadBytes& read) {
   try {
     read(file);
@@ -28,7 +28,7 @@ inline bool reads_or_refuses(const std::string& file, const ReadBytes& read) {
   }
 }
 
-// Every shorter file is refused; of those with one bit changed, none does harm.
+// Expects that every shorter file is refused, and that no file with one bit changed does harm.
 inline void expect_damage_is_seen(const std::string& valid, const ReadBytes& read) {
   EXPECT_TRUE(reads_or_refuses(valid, read));
   for (std::size_t bytes = 0; bytes < valid.size(); ++bytes)
@@ -40,8 +40,8 @@ inline void expect_damage_is_seen(const std::string& valid, const ReadBytes& rea
   }
 }
 
-// The files that a fuzz target starts from, and those that it once failed on: tests/fuzz/corpus/NAME. How
-// many.
+// Replays the files that a fuzz target starts from, and those that it once failed on: tests/fuzz/corpus/NAME.
+// Returns their number.
 inline int replay_corpus(const std::string& name, const ReadBytes& read) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/corpus/" + name)) {

@@ -11,8 +11,8 @@
 
 namespace trainyard::predict {
 
-// A connected graph with a few random edges; its two labels follow from size and features, between 0.1 and 10
-// or so.
+// Makes a connected graph with a few random edges. Its two labels follow from size and features and lie
+// between about 0.1 and 10.
 inline GraphSample made_up_graph(std::int64_t nodes, std::uint64_t number, std::size_t features = 3) {
   const Philox random(99, number);
   GraphSample sample{.name = "graph" + std::to_string(number), .family = "made up", .nodes = nodes};

@@ -9,23 +9,23 @@
 
 namespace trainyard::predict {
 
-// A zip archive of stored entries, as torch.save writes it.
+// Makes a zip archive of stored entries, as torch.save writes it.
 std::string make_zip(const std::vector<std::pair<std::string, std::string>>& entries);
 
-// Pieces of a pickle of protocol 2.
+// These make pieces of a pickle of protocol 2.
 std::string pickled_text(const std::string& text);
 std::string pickled_number(int number);
 std::string pickled_numbers(const std::vector<int>& numbers);  // a tuple
-// Of a storage of `elements` floats.
+// Pickles a tensor of a storage of `elements` floats.
 std::string pickled_tensor(const std::string& storage, int elements, int offset,
                            const std::vector<int>& shape, const std::vector<int>& strides);
-// An OrderedDict of names and pickled tensors, with _metadata set at its end.
+// Pickles an OrderedDict of names and pickled tensors, with _metadata set at its end.
 std::string pickled_dict(const std::vector<std::pair<std::string, std::string>>& items);
 
-// The bytes of floats first, first + 1, ...
+// Returns the bytes of floats first, first + 1, ...
 std::string float_bytes(int count, float first);
 
-// "weight" (2, 3) of the numbers 1 to 6, and "bias" (3), every second of 10 to 15.
+// Makes "weight" (2, 3) of the numbers 1 to 6, and "bias" (3), every second of 10 to 15.
 std::string small_state_dict();
 
 }  // namespace trainyard::predict

@@ -8,6 +8,7 @@
 #include "engine/canonical.h"
 #include "meter/process_stat.h"
 #include "plan/compile.h"
+#include "predict/gnn/batch.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 
@@ -20,7 +21,7 @@ ops::UpdateAttrs adam(const GnnFitOptions& options) {
   return update;
 }
 
-// What the rounds keep for the backward pass is most of the memory, and grows with the square of a graph.
+// The rounds' values for the backward pass take most of the memory, which grows with the square of a graph.
 void want_memory(const Capacity& capacity, const Architecture& architecture) {
   const auto nodes = static_cast<double>(capacity.nodes), hidden = static_cast<double>(architecture.hidden);
   const double each_round = (architecture.convolution == Convolution::gcn ? 6 : 7) * hidden,

@@ -11,15 +11,17 @@
 
 namespace trainyard::predict {
 
-// The compiled training step of a fit with its data, and the network that evaluates on the same parameters.
+// Trainer owns the compiled training step of a fit with its data, and the network that evaluates on the same
+// parameters.
 class Trainer {
  public:
   Trainer(std::span<const GraphSample> training, std::span<const GraphSample> validation,
           const GnnFitOptions& options, const Scaling& scaling);
 
-  // Error (config) names a parameter that gets a gradient from no training graph. Changes no state.
+  // Throws Error (config) naming a parameter that gets a gradient from no training graph. Changes no state.
   void check_gradients();
-  // One pass over the training graphs; returns their mean loss, each as it was before the step that used it.
+  // Makes one pass over the training graphs. Returns their mean loss, each taken before the step that used
+  // it.
   double train_epoch(std::int64_t epoch);
   double validate();  // mean loss of the validation graphs
 
@@ -40,7 +42,7 @@ class Trainer {
   std::unique_ptr<engine::Executor> executor_, evaluator_;  // the second is null without validation graphs
 };
 
-// Whether a parameter's name begins with one of these.
+// Tells whether a parameter's name begins with one of these.
 bool is_frozen(const std::string& name, const std::vector<std::string>& frozen);
 
 }  // namespace trainyard::predict

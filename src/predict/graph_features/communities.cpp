@@ -70,7 +70,7 @@ class Draws {
  public:
   explicit Draws(std::uint64_t seed) : philox_(seed, stream_of("fluid communities")) {}
 
-  // 0 to end - 1. The bias of a modulo is below 2^-12 for a million vertices.
+  // Draws from 0 to end - 1. The bias of a modulo is below 2^-12 for a million vertices.
   std::uint32_t below(std::size_t end) {
     if (next_ % 4 == 0) block_ = philox_.block(next_ / 4);
     return static_cast<std::uint32_t>(block_[next_++ % 4] % end);
@@ -99,7 +99,7 @@ class Fluid {
     for (int i = 0; i < k; ++i) group_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])] = i;
   }
 
-  // Whether any vertex changed its group.
+  // Returns whether any vertex changed its group.
   bool sweep() {
     std::iota(order_.begin(), order_.end(), 0);
     draws_.shuffle(order_);
@@ -145,8 +145,8 @@ class Fluid {
   std::vector<int> felt_, best_;
 };
 
-// Vertices that are not connected with the largest part of their group, or have none, go to a group beside
-// them, one after the other from the border on.
+// Moves vertices that have no group, or are not connected with the largest part of theirs, to a neighbouring
+// group, one after the other from the border on.
 void mend(const UndirectedGraph& graph, int k, std::vector<int>& group) {
   std::vector<int> part(group.size(), -1), border;
   std::vector<std::vector<int>> largest(static_cast<std::size_t>(k));
@@ -213,7 +213,7 @@ std::vector<int> topological_segments(const interchange::ExchangeGraph& graph, i
   for (const int index : topological_order(graph)) {
     const interchange::OpNode& op = graph.nodes[static_cast<std::size_t>(index)];
     const double weight = weight_of(op);
-    // Its middle lies behind the border; or there are just enough ops left for one a segment.
+    // The op's middle lies behind the border, or just enough ops are left for one a segment.
     const bool beyond = (before + weight / 2) * k > (current + 1) * total;
     if (in_current > 0 && current + 1 < k && (beyond || left == k - current - 1)) {
       ++current;

@@ -12,7 +12,7 @@
 namespace trainyard::predict {
 namespace {
 
-// A tree with some edges more: connected, and about as dense as graphs of training steps.
+// Makes a tree with some additional edges: connected, and about as dense as graphs of training steps.
 UndirectedGraph random_graph(int size, std::uint32_t seed) {
   std::mt19937 draw(seed);
   std::vector<UndirectedGraph::Edge> edges;
@@ -80,7 +80,7 @@ TEST(FluidCommunities, FindsWhatHangsTogether) {
   EXPECT_GE(found, 8);  // where no two groups start in one clique, which is 22 % of the draws, and often else
 }
 
-// Of CPU time, which does not see the others of a busy machine; 2.5 ms were seen.
+// The limit is on CPU time, which other processes of a busy machine do not affect; 2.5 ms were seen.
 TEST(FluidCommunities, FiveThousandOpsAreQuick) {
   const UndirectedGraph graph = random_graph(5000, 7);
   double best = 1;

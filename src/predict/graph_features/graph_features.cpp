@@ -10,7 +10,7 @@ namespace trainyard::predict {
 
 namespace {
 
-// Joins edges of the same way, counts them at their ends and leaves out loops.
+// Merges edges of the same direction, counts them at their ends and leaves out loops.
 void set_edges(GraphFeatures& features, const std::vector<FeatureEdge>& edges) {
   std::map<std::pair<int, int>, FeatureEdge> joined;
   for (const FeatureEdge& edge : edges) {
@@ -83,7 +83,7 @@ GraphFeatures grouped(const GraphFeatures& features, const std::vector<int>& gro
 
 namespace {
 
-// Elements of the first output; 0 of a scalar and where it is not known.
+// Returns the elements of the first output; 0 for a scalar and where they are not known.
 double tensor_size(const interchange::OpNode& op) {
   if (op.outputs.empty() || op.outputs[0].dims.empty()) return 0;
   return static_cast<double>(op.outputs[0].elements().value_or(0));

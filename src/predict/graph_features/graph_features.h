@@ -9,7 +9,8 @@
 
 namespace trainyard::predict {
 
-// What is counted of one op, or of a group of ops. Plain numbers: who learns from them scales them.
+// OpFeatures holds the counts of one op, or of a group of ops. They are plain numbers; a model that learns
+// from them scales them.
 struct OpFeatures {
   std::int64_t ops = 0;
   std::vector<std::pair<int, std::int64_t>> types;  // number in the vocabulary and how many; ascending
@@ -24,7 +25,7 @@ struct FeatureEdge {
   bool control = false;    // nothing but control edges
 };
 
-// Ops or groups with directed edges, each pair at most once.
+// GraphFeatures holds ops or groups with directed edges, each pair at most once.
 struct GraphFeatures {
   std::vector<OpFeatures> nodes;
   std::vector<FeatureEdge> edges;  // ascending by (from, to)
@@ -32,10 +33,10 @@ struct GraphFeatures {
 
 GraphFeatures graph_features(const interchange::ExchangeGraph& graph, const OpVocabulary& vocabulary);
 
-// REQUIRES: a group from 0 to groups - 1 for each node. Edges within a group are gone.
+// Removes edges within a group. REQUIRES: a group from 0 to groups - 1 for each node.
 GraphFeatures grouped(const GraphFeatures& features, const std::vector<int>& group, int groups);
 
-// What Driple and GPUAlloc make of a graph.
+// LegacyOptions selects the graph features of Driple and GPUAlloc.
 struct LegacyOptions {
   bool gpu_only = true;  // only ops whose device says GPU
   int groups = 100;      // fewer where there are fewer ops
@@ -53,7 +54,7 @@ struct LegacyFeatures {
   std::int64_t unknown_ops = 0;         // of those without a frequency; the originals fail there
 };
 
-// Error (config) where no op is left.
+// Throws Error (config) where no op is left.
 LegacyFeatures legacy_features(const interchange::ExchangeGraph& graph, const OpVocabulary& frequencies,
                                const LegacyOptions& options);
 

@@ -18,7 +18,7 @@ struct Row {
   double number;
 };
 
-// Nothing where the second field is no number.
+// Returns nothing where the second field is no number.
 std::vector<Row> read_rows(std::string_view text, const std::string& who) {
   std::vector<Row> rows;
   std::size_t line = 0;
@@ -114,7 +114,7 @@ std::vector<std::int64_t> whole_numbers(const std::vector<double>& shares, std::
   }
   if (shares.empty() || std::abs(sum - 1) > 1e-6) return {};
   for (std::int64_t total = 1; total <= most; ++total) {
-    // A share is written to 16 digits; what is left of a count is then far below this.
+    // Shares are written to 16 digits, so the remainder of a count is far below this.
     const double slack = 1e-9 * static_cast<double>(total) / 100 + 1e-9;
     const auto is_count = [&](double share) {
       const double exact = share * static_cast<double>(total);

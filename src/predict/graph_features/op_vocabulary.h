@@ -11,7 +11,8 @@
 
 namespace trainyard::predict {
 
-// Types of ops with how often a corpus has them. Number 0 is any type that it does not have.
+// OpVocabulary holds types of ops with their frequency in a corpus. Number 0 stands for any type that is not
+// in the corpus.
 class OpVocabulary {
  public:
   static constexpr int kUnknownOp = 0;
@@ -26,10 +27,11 @@ class OpVocabulary {
   std::int64_t total() const { return total_; }
   double frequency(std::string_view type) const;  // share of all ops; 0 where it is not known
 
-  // "operation,count" and a line a type, the most frequent first. The order of numbers is that of the lines.
+  // Writes "operation,count" and a line for each type, the most frequent first. Numbers follow the order of
+  // lines.
   std::string to_csv() const;
-  // Reads the same, and tables of shares as GPUAlloc publishes them, with or without a first line of names:
-  // those become the smallest whole numbers that have these shares. Error (config) begins with `who`.
+  // Reads that form, and tables of shares as GPUAlloc publishes them, with or without a header line. Shares
+  // become the smallest whole numbers that have these shares. Throws Error (config), beginning with `who`.
   static OpVocabulary from_csv(std::string_view text, const std::string& who);
 
  private:
@@ -38,8 +40,8 @@ class OpVocabulary {
   std::int64_t total_ = 0;
 };
 
-// The smallest whole numbers whose shares of their sum are these; empty where there are none with a sum of at
-// most `most`.
+// Returns the smallest whole numbers that have these shares of their sum; empty where there are none with a
+// sum of at most `most`.
 std::vector<std::int64_t> whole_numbers(const std::vector<double>& shares, std::int64_t most = 10'000'000);
 
 }  // namespace trainyard::predict

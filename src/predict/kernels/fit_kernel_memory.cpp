@@ -10,7 +10,7 @@
 namespace trainyard::predict {
 namespace {
 
-// Nodes of one run that are alike, once, with the mean of their working space.
+// AlikeNodes counts the equal nodes of one run once, with the mean of their workspace.
 struct AlikeNodes {
   NodeOperands node;
   double count = 0, workspace_bytes = 0;
@@ -43,7 +43,7 @@ void add_habits(const TableRun& run, std::vector<NodeHabit>& habits) {
                       .ratio = nodes.known ? nodes.workspace_bytes / nodes.count / nodes.node.bytes() : -1});
 }
 
-// Of ops that are always taken and never have working space nothing need be known.
+// Drops ops that are always taken and never need workspace, because nothing need be learned about them.
 void drop_plain_ops(std::vector<NodeHabit>& habits) {
   std::set<std::string> telling;
   for (const NodeHabit& one : habits)
@@ -51,13 +51,13 @@ void drop_plain_ops(std::vector<NodeHabit>& habits) {
   std::erase_if(habits, [&](const NodeHabit& one) { return !telling.contains(one.op); });
 }
 
-// One run's overhead beside its terms.
+// OverheadSample is the overhead of one run beside its terms.
 struct OverheadSample {
   OverheadTerms terms{};
   double bytes = 0, peak_bytes = 0;
 };
 
-// x >= 0 that makes |weight (a x - b)| least, one after the other until they stay.
+// Finds x >= 0 that minimises |weight (a x - b)|, one term after the other until they converge.
 OverheadTerms solve_nonnegative(const std::vector<OverheadSample>& samples,
                                 const std::vector<double>& weights) {
   constexpr int kRounds = 500;
@@ -82,8 +82,8 @@ OverheadTerms solve_nonnegative(const std::vector<OverheadSample>& samples,
   return x;
 }
 
-// Nothing takes less than no bytes. Errors count by what of the run's memory they are, and large ones by
-// their size instead of their square.
+// No term takes less than zero bytes. An error weighs by its share of the run's memory, and a large one by
+// its size instead of its square.
 OverheadTerms fit_overhead(const std::vector<OverheadSample>& samples) {
   constexpr std::size_t kRunsPerTerm = 3;
   constexpr double kTolerated = 0.01;

@@ -12,7 +12,7 @@
 namespace trainyard::predict {
 namespace {
 
-// A run with its kernels, and which device and group of the model it belongs to.
+// KernelRun is a run with its kernels, and its device and group in the model.
 struct KernelRun {
   const TableRun* run;
   std::vector<AlikeKernels> kernels;
@@ -52,11 +52,11 @@ std::vector<KernelRun> runs_with_kernels(const RunSet& set, const std::vector<st
                     groups.try_emplace(group_of(row.run), static_cast<int>(groups.size())).first->second});
   }
   if (runs.empty())
-    fail(ErrorKind::config, "no run has the seconds of its kernels: `bench --ops` records them");
+    fail(ErrorKind::config, "no run has the seconds of its kernels: `bench {}` records them", Setting{"ops"});
   return runs;
 }
 
-// Kernels count by what of their run they are; above a twentieth, all alike.
+// A kernel weighs by its share of its run; above a twentieth, all weigh alike.
 constexpr double kWeight = 20;
 
 void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRates& device) {
@@ -74,8 +74,8 @@ void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRa
                                    .launch_seconds = device.device.launch_seconds});
 }
 
-// With errors of kernels, and intervals by those of steps, each as if its network had not been seen. Nothing
-// when it was stopped.
+// Adds errors of kernels, and intervals from errors of steps, each predicted as if its network had not been
+// seen. Returns nothing when it was stopped.
 std::optional<KernelModel> calibrated(KernelModel model, const std::vector<KernelRun>& runs,
                                       const std::function<bool()>& stop) {
   std::vector<KernelObservation> kernels = model.kernels();

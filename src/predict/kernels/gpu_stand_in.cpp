@@ -54,13 +54,13 @@ class StandInKernel final : public backend::Kernel {
 
 Layout natural_layout(const Shape& shape) { return shape.rank() == 4 ? Layout::channels_last(4) : Layout{}; }
 
-// Takes parameters and images as they lie, instead of asking for the layout of convolutions.
+// Such an op takes parameters and images in any layout, instead of asking for the layout of convolutions.
 bool takes_any_layout(const graph::OpDef* op) {
   return op == &ops::cast_op || op == &ops::update_op || op == &ops::dense_update_op ||
          op == &ops::l2_penalty_op || op == &ops::l2_penalty_grad_op;
 }
 
-// The inputs in whose memory output 0 may lie.
+// Returns the inputs in whose memory output 0 may lie.
 std::vector<std::pair<int, int>> in_place_of(const graph::NodeView& node, const KernelIo& io) {
   const graph::OpDef* op = node.node().op;
   std::vector<std::pair<int, int>> pairs;
@@ -109,7 +109,7 @@ class GpuStandIn final : public backend::Backend {
   explicit GpuStandIn(std::shared_ptr<StandInDevice> device) : device_(std::move(device)) {
     for (const graph::OpDef* op : ops::all_ops()) {
       candidates_.push_back({op, "stand-in", accept_likely, make_kernel});
-      // The name tells passes that ask whether to fuse that this is no reason to.
+      // The name tells the fusion passes that this kernel is no reason to fuse.
       candidates_.push_back(
           {op, "stand-in_plain", [](const KernelRequest&) { return backend::Decision::yes(); }, make_kernel});
     }

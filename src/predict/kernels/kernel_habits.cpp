@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::size_t kOperands = 3;
 
-// Libraries choose among few ways, so that those next door count, not those down the street.
+// Libraries choose among few algorithms, so only the nearest samples count.
 double weight_of(const NearSample& near) {
   constexpr double kSharpness = 20, kFar = 1e-9;  // where all are far, each counts alike
   return likeness(kSharpness * near.square) + kFar;
 }
 
-// A number that those nearby have, each with its weight.
+// Spread is a number of the samples nearby, each with its weight.
 struct Spread {
   double mean = 0, deviation = 0;  // over the mean
 };
@@ -62,13 +62,14 @@ bool KernelHabits::takes(const std::string& op, const NodeOperands& node) const 
 }
 
 double KernelHabits::workspace_bytes(const std::string& op, const NodeOperands& node) const {
-  // Working space is mostly copies of operands: how much of each, around the mean of all, as far as those
-  // nearby tell.
+  // Workspace is mostly copies of operands. The ratio of each operand is estimated around the mean of all, as
+  // far as the samples nearby tell.
   constexpr double kTowardsMean = 0.005;
-  // Or it has a size of its own, where sizes nearby do not vary more than this, times what ratios do.
+  // Workspace may also have a fixed size, where sizes nearby do not vary more than this factor times the
+  // ratios.
   constexpr double kSteady = 1.5;
-  // Transforms of operands are larger than these, and libraries have a limit: what would need this many
-  // times the most that was seen does without.
+  // Transforms of operands are larger than the operands, and libraries have a limit: a kernel that would need
+  // this many times the largest workspace seen uses none.
   constexpr double kBeyond = 1.1;
   const auto at = tables_.find(op);
   if (at == tables_.end() || at->second.ratios.empty() || !(node.bytes() > 0)) return 0;

@@ -10,15 +10,16 @@
 
 namespace trainyard::predict {
 
-// What a record says of one node of a plan, as far as memory depends on it.
+// NodeHabit is the record of one node of a plan, as far as memory depends on it.
 struct NodeHabit {
   std::string op;     // of the plan, so perhaps a fused one
   NodeOperands node;  // of the step's node of that name
   bool taken = true;  // false: a fused node that the plan could have had and did not
-  double ratio = -1;  // working space over the bytes it reads and writes; below 0: not known
+  double ratio = -1;  // workspace over the bytes it reads and writes; below 0: not known
 };
 
-// Which fused nodes the kernels of one device take, and their working space, by those of the same op nearby.
+// KernelHabits predicts which fused nodes the kernels of one device take, and their workspace, from nearby
+// nodes of the same op.
 class KernelHabits {
  public:
   KernelHabits() = default;

@@ -12,7 +12,8 @@ namespace trainyard::predict {
 
 namespace {
 
-// Of the chance that so many steps are recorded as one: seconds of a step are known so well, as a logarithm.
+// This is the deviation of a step's predicted seconds, as a logarithm. The probability that many steps are
+// recorded as one follows from it.
 constexpr double kStepDeviation = 0.1;
 
 double chance_of_many(double step_seconds, double steps, bool certain) {
@@ -63,7 +64,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostMemoryDevices = 1000, kMostHabitOps = 10000;
 constexpr std::int64_t kMostHabits = 2'000'000;
-// Device, op, taken, ratio, bytes of src, dst and weight; the place behind them.
+// The columns are device, op, taken, ratio, bytes of src, dst and weight; the place follows them.
 constexpr std::int64_t kHabitColumns = 7 + kShapeDimensions;
 constexpr double kMostBytes = 1e15, kMostRatio = 1e9;
 
@@ -76,7 +77,7 @@ std::vector<std::string> ops_in(const KernelMemory& memory) {
   return ops;
 }
 
-// One row, from left to right; each number within bounds.
+// HabitCells reads one row from left to right and checks the bounds of each number.
 class HabitCells {
  public:
   HabitCells(std::span<const double> cells, const std::string& who) : cells_(cells), who_(who) {}

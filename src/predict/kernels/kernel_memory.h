@@ -11,18 +11,18 @@
 
 namespace trainyard::predict {
 
-// What a run has in memory beside its plan: bytes of each, times how many there are of it.
+// The memory of a run beside its plan is a sum of terms: bytes of each, times its count.
 inline constexpr std::size_t kOverheadTerms = 5;
 inline constexpr std::array<const char*, kOverheadTerms> kOverheadNames{"process", "convolution_library",
                                                                         "op", "shape", "recorded_kernel"};
 using OverheadTerms = std::array<double, kOverheadTerms>;
 
-// `step_seconds` decides how many steps a GPU records to be started at once; `certain` where they were
+// `step_seconds` decides how many steps a GPU records to be started at once; `certain` tells that they were
 // measured.
 OverheadTerms overhead_terms(const PlannedStep& step, bool on_host, double step_seconds, double steps,
                              bool certain);
 
-// Memory of a device in one precision.
+// DeviceMemory is the memory model of a device in one precision.
 struct DeviceMemory {
   std::string device;
   backend::Precision precision = backend::Precision::f32;
@@ -33,7 +33,8 @@ struct DeviceMemory {
   std::vector<NodeHabit> habits;  // of a backend that is not here
 };
 
-// Peak memory of runs of our own engine: what their plans allocate, and what is beside that.
+// KernelMemory predicts the peak memory of runs of our own engine: the allocation of their plans, and the
+// overhead beside it.
 class KernelMemory {
  public:
   KernelMemory() = default;
@@ -42,12 +43,13 @@ class KernelMemory {
   bool empty() const { return devices_.empty(); }
   const std::vector<DeviceMemory>& devices() const { return devices_; }
 
-  // Of the device and precision, or else of the most alike: the precision, or the first. REQUIRES: !empty().
+  // Returns the index of the device and precision, or else of the most similar entry: one of the precision,
+  // or the first. REQUIRES: !empty().
   std::size_t find(const std::string& device, backend::Precision precision) const;
   PlannedStep plan(const JobDescription& job, std::size_t device) const {
     return plan_step(job, planners_[device]);
   }
-  // The plan's and what is beside it.
+  // Returns the plan's need and the overhead beside it.
   MemoryNeed need(const PlannedStep& step, std::size_t device, double step_seconds, double steps) const;
 
  private:
@@ -55,11 +57,12 @@ class KernelMemory {
   std::vector<Planner> planners_;
 };
 
-// From those of the rows that say what they had in memory, and working space from those that know their plan
-// only; empty: no row says what it had.
+// Fits to those of the rows that hold their peak memory, and workspace also to those that only hold their
+// plan. Returns an empty model when no row holds its peak.
 KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>& rows);
 
-// Its part of a kernel model's file, docs/formats/prediction-model.md: a JSON object, as text, and a tensor.
+// Both write the part of a kernel model's file (docs/formats/prediction-model.md): a JSON object, as text,
+// and a tensor.
 std::string memory_to_json(const KernelMemory& memory);
 inline constexpr const char* kHabitsTensor = "habits";
 ModelTensor habits_tensor(const KernelMemory& memory);

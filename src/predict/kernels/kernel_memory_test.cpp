@@ -21,12 +21,13 @@ namespace {
 const StandInKernels kAllWithout{[](const graph::NodeView&) { return true; },
                                  [](const graph::NodeView&) { return 0.0; }};
 
-// A law of working space: twice the images, and the weights once more, of convolutions alone.
+// This law of workspace gives convolutions twice the images and once the weights, and other ops none.
 double space_by_law(const NodeOperands& node) {
   return 2 * (node.src_bytes + node.dst_bytes) + node.weight_bytes;
 }
 
-// A run on a GPU whose kernels follow it, with 30 MB beside its plan and 50 kB for each recorded kernel.
+// Makes a run on a GPU whose kernels follow it, with 30 MB beside its plan and 50 kB for each recorded
+// kernel.
 TableRun gpu_run_by_law(const char* network, std::int64_t batch, double step_seconds = 1e-3) {
   TableRun run{.device = "H200", .network = network, .batch = batch, .epochs = 50};
   run.images_per_epoch = static_cast<double>(batch);
@@ -82,7 +83,7 @@ TEST(PlannedStepTest, ThreadsAreThoseOfTheRunsAndOnlyForThePlan) {
   EXPECT_EQ(thread_count(), before);
 }
 
-// Bytes of plans, and of their working space, as records of an H200 have them.
+// The expected bytes of plans and of their workspace come from records of an H200.
 TEST(GpuStandInTest, PlansAsTheGpuDid) {
   struct Planned {
     const char* network;

@@ -28,7 +28,7 @@ DeviceRates KernelModel::find(const Device& device, backend::Precision precision
   }
   if (like == nullptr)
     fail(ErrorKind::config, "precision '{}': this model has seen none of it", name(precision));
-  // What a device that was seen reaches of its figures, this one is thought to reach as well.
+  // This device is expected to reach the same share of its figures as a device that was seen.
   DeviceRates made{device, precision, like->rates, 0};
   made.rates.flops_per_second *= device.flops_per_second / like->device.flops_per_second;
   made.rates.bytes_per_second *= device.bytes_per_second / like->device.bytes_per_second;
@@ -37,15 +37,15 @@ DeviceRates KernelModel::find(const Device& device, backend::Precision precision
 
 namespace {
 
-// How far a weight's gradient is from filling the device: 1 with less than half a tile of results, 0 with
-// eight.
+// Tells how far a weight's gradient is from filling the device: 1 with less than half a tile of results, 0
+// with eight.
 double weakness(const KernelShape& shape) {
   constexpr double kTile = 64.0 * 64.0;
   return std::clamp((3 - std::log2(shape.rows * shape.columns / kTile)) / 4, 0.0, 1.0);
 }
 
-// Of a step's place: shares of convolutions (forward, of src, of weight), and behind a norm's that of dense
-// layers and of recurrent ones.
+// A step's place holds at kForward the shares of convolutions (forward, of src, of weight), and at kDense,
+// behind a norm's share, those of dense layers and of recurrent ones.
 constexpr std::size_t kForward = 3, kDense = 7;
 
 }  // namespace
@@ -136,7 +136,7 @@ double KernelModel::error_of(const KernelObservation& kernel) const {
 
 namespace {
 
-// What a step follows from.
+// StepKey holds everything that determines a step.
 using StepKey =
     std::tuple<std::string, std::int64_t, int, ops::Rule, backend::Precision, networks::generator::Given>;
 
@@ -184,7 +184,7 @@ class KernelPredictor : public Predictor {
     return made_.emplace(key, kernels_of(job)).first->second;
   }
 
-  // By first principles where the model has seen no memory.
+  // Uses first principles where the model has seen no memory.
   MemoryNeed memory(const JobDescription& job, double step_seconds) {
     if (model_.memory.empty())
       return memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));

@@ -14,7 +14,7 @@
 
 namespace trainyard::predict {
 
-// A device in one precision, as runs showed it.
+// DeviceRates is a device in one precision, as runs showed it.
 struct DeviceRates {
   Device device;
   backend::Precision precision = backend::Precision::f32;
@@ -22,7 +22,7 @@ struct DeviceRates {
   double runs = 0;
 };
 
-// What was learned from, as it was measured: everything else follows from it.
+// KernelObservation is a training sample as it was measured; everything else follows from it.
 struct KernelObservation {
   KernelShape shape;
   std::size_t device = 0;  // of the model's
@@ -37,7 +37,8 @@ struct StepObservation {
   double logarithm = 0;  // of the step's seconds over the sum of its kernels', of which some overlap
 };
 
-// Time of training steps of our own engine, kernel by kernel. The device is an input.
+// KernelModel predicts the time of training steps of our own engine, kernel by kernel. The device is an
+// input.
 class KernelModel {
  public:
   KernelModel() = default;
@@ -49,13 +50,14 @@ class KernelModel {
   double runs = 0;
   KernelMemory memory;  // empty: no run said what it had
 
-  // Of a device that was seen in this precision; for another one its figures, with what such devices have in
-  // common. Error (config) when nothing was seen in this precision.
+  // Returns the rates of a device that was seen in this precision. For another one it combines that device's
+  // figures with the common properties of such devices. Throws Error (config) when nothing was seen in this
+  // precision.
   DeviceRates find(const Device& device, backend::Precision precision) const;
   StepEstimate step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
                     int without = kNobody) const;
 
-  // How far a kernel's prediction by the other groups is off, as a logarithm; below 0: it did not run.
+  // Returns the error, as a logarithm, of a kernel's prediction by the other groups; below 0: it did not run.
   double error_of(const KernelObservation& kernel) const;
 
   const std::vector<DeviceRates>& devices() const { return devices_; }
@@ -70,18 +72,18 @@ class KernelModel {
   std::vector<PlacedSample> overlaps_;
 };
 
-// Where a step stands among others, by what its kernels take; and what kind of step stands there.
+// Both locate a step among others by the times of its kernels: its place, and the kind of step at a place.
 StepKind kind_at(const ShapePlace& step);
 ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::vector<double>& seconds);
 
-// From those of the rows that have kernels. Error (config) when none has. `stop` is asked now and then, by
-// several threads: once it returns true the model is as it is by then, without intervals and memory.
+// Fits to those of the rows that have kernels; throws Error (config) when none has. Several threads call
+// `stop` now and then: once it returns true the model stays as it is then, without intervals and memory.
 KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows,
                              bool with_intervals = true, const std::function<bool()>& stop = nullptr);
 
 std::unique_ptr<Predictor> make_predictor(KernelModel model);
 
-// docs/formats/prediction-model.md
+// docs/formats/prediction-model.md describes the format.
 inline constexpr const char* kKernelModelSchema = "trainyard-kernel-model";
 ModelContainer to_container(const KernelModel& model);
 KernelModel parse_kernel_model(const ModelContainer& container, const std::string& who);

@@ -17,9 +17,10 @@ constexpr int kKernelModelVersion = 2;
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000, kMostKinds = 10000;
 constexpr std::int64_t kMostKernels = 2'000'000, kMostSteps = 100'000;
 constexpr double kHuge = 1e30;
-// Kind, op, flops, bytes, rows, columns, inner; device, group, seconds, share, error; the place behind them.
+// The columns are kind, op, flops, bytes, rows, columns, inner; device, group, seconds, share, error; the
+// place follows them.
 constexpr std::int64_t kKernelColumns = 12 + kShapeDimensions;
-// Device, group, logarithm; the place behind them.
+// The columns are device, group, logarithm; the place follows them.
 constexpr std::int64_t kStepColumns = 3 + kShapeDimensions;
 
 struct RateMember {
@@ -75,7 +76,7 @@ StepIntervals intervals_in(const JsonMembers& members) {
   return intervals;
 }
 
-// Whole numbers below `end`, and figures that make sense; one row is read from left to right.
+// Cells reads one row from left to right, and checks whole numbers below `end` and the bounds of figures.
 class Cells {
  public:
   Cells(std::span<const double> cells, const std::string& who) : cells_(cells), who_(who) {}

@@ -22,8 +22,8 @@ const Rates kLaw{.flops_per_second = 3e11,
                  .half_inner = 20,
                  .half_tiles = 1};
 
-// A run whose kernels follow a law. Activations are done by their neighbours; the step takes a tenth more
-// than its kernels.
+// Makes a run whose kernels follow a law. Neighbours do the activations; the step takes a tenth more than its
+// kernels.
 TableRun run_by_law(const char* network, std::int64_t batch, double factor = 1) {
   TableRun run{.device = "GTX1080", .network = network, .batch = batch, .epochs = 10};
   run.images_per_epoch = static_cast<double>(batch);

@@ -20,7 +20,7 @@ namespace {
 using graph::NodeView;
 using graph::TensorType;
 
-// A layer's operands, whichever of its kernels is meant.
+// LayerTypes holds the operands of a layer, the same for all of its kernels.
 struct LayerTypes {
   const TensorType *src, *weight, *dst;
 };
@@ -68,9 +68,9 @@ namespace {
 using graph::Graph;
 using graph::Node;
 using graph::NodeId;
-using graph::NodeView;
 
-// A layer, whichever of its kernels is meant: `outputs` channels at each position, from `inputs` channels.
+// LayerSizes describes a layer, the same for all of its kernels: `outputs` channels at each position, from
+// `inputs` channels.
 struct LayerSizes {
   double batch = 1, area = 1;  // positions of one sample
   double outputs = 1, inputs = 1, window = 1, groups = 1;
@@ -84,8 +84,8 @@ constexpr double kFewChannels = 4;  // of images, for which there are kernels of
 
 double doublings(double value) { return std::log2(std::max(value, 1.0)); }
 
-// How badly kernels can take channels together: many fall back to single ones where the number is no multiple
-// of four, and the fastest want large powers of two.
+// Rates how badly kernels can group channels: many fall back to single ones where the number is no multiple
+// of four, and the fastest need large powers of two.
 double awkwardness(double channels) {
   const auto number = static_cast<std::int64_t>(channels);
   return number % 64 == 0   ? 0
@@ -101,8 +101,9 @@ double awkward_side(double side) {
   return number % 16 == 0 ? 0 : number % 4 == 0 ? 0.05 : number % 2 == 0 ? 0.15 : 0.25;
 }
 
-// Divided by how far apart kernels have little in common: doublings of a size, a yes from a no. The distances
-// are those that predict convolutions of generated networks best by others (docs/prediction.md).
+// Each coordinate is divided by the distance at which kernels have little in common: doublings of a size, or
+// a yes against a no. These distances predict convolutions of generated networks best from others
+// (docs/prediction.md).
 ShapePlace place_of(const LayerSizes& layer) {
   const bool few = layer.inputs <= kFewChannels;
   return {doublings(layer.batch * layer.area) / 2.5,
@@ -130,7 +131,7 @@ void take_window(const ops::Window2d& window, LayerSizes& layer) {
   layer.oblong = window.kernel_h != window.kernel_w;
 }
 
-// `dst` and `channels` of src are those of the convolution, whichever way its kernel goes.
+// `dst` and `channels` of src are those of the convolution, for its gradients too.
 void take_convolution(const ops::Conv2dAttrs& attrs, const Shape& dst, std::int64_t channels,
                       LayerSizes& layer) {
   take_window(attrs.window, layer);
@@ -174,7 +175,7 @@ bool take_product(const NodeView& view, LayerSizes& layer) {
 
 using Readers = std::vector<std::vector<NodeId>>;  // of each value
 
-// Whether a maximum over windows follows the convolution, behind its activation, or comes before its
+// Tells whether a maximum over windows follows the convolution, behind its activation, or comes before its
 // gradient.
 bool is_pooled(const Graph& graph, const NodeView& view, const Readers& readers) {
   const graph::OpDef* op = view.node().op;
@@ -197,7 +198,7 @@ bool is_pooled(const Graph& graph, const NodeView& view, const Readers& readers)
   return made != nullptr && made->op == &ops::max_pool_d_src_op;
 }
 
-// What a product of matrices would be.
+// Describes the layer as the equivalent product of matrices.
 void describe_product(const Node& node, const LayerSizes& layer, KernelShape& shape) {
   const double positions = layer.batch * layer.area, outputs = layer.outputs / layer.groups,
                inputs = layer.inputs / layer.groups * layer.window;
@@ -221,7 +222,7 @@ void take_other(const NodeView& view, double bytes, LayerSizes& layer) {
   layer.bytes = bytes;
 }
 
-// Its op, and of an activation which one: a device's kernels may take in some and not others.
+// Returns the op and, for an activation, its kind: a device's kernels may fuse some and not others.
 std::string op_of(const Graph& graph, const Node& node) {
   std::string op = node.op->name;
   if (node.op == &ops::activation_op || node.op == &ops::activation_grad_op)
@@ -229,7 +230,8 @@ std::string op_of(const Graph& graph, const Node& node) {
   return op;
 }
 
-// What makes the first input, and what alone reads the first output: a neighbour may do this node's work.
+// Names the producer of the first input and the only reader of the first output, because a neighbour may do
+// this node's work.
 std::string context_of(const Graph& graph, const NodeView& view, const Readers& readers) {
   std::string kind = op_of(graph, view.node());
   kind += '<';
@@ -244,11 +246,11 @@ std::string context_of(const Graph& graph, const NodeView& view, const Readers& 
   return kind;
 }
 
-// The update of a parameter by itself: reads and writes it and the optimizer's numbers of it, reads its
-// gradient.
+// Counts a separate update of a parameter: it reads and writes the parameter and its optimizer state, and
+// reads its gradient.
 double update_bytes(double elements, double slots) { return elements * 4 * (3 + 2 * slots); }
 
-// A dense layer may update its weight where it makes the gradient, so that each such weight stands apart from
+// A dense layer may update its weight in the kernel of the gradient, so each such weight stands apart from
 // the rest.
 void add_update(const Graph& graph, const Node& update, StepShapes& step) {
   double all = 0, states = 0, dense = 0;

@@ -10,7 +10,8 @@ namespace trainyard::predict {
 namespace {
 
 constexpr double kTolerated = 0.3;  // errors beyond this, as logarithms, count less
-// Firsts of what no peak tells, and how much a doubling away from the first weighs, in kernels.
+// These are the initial values of the constants that no peak gives, and the weight, in kernels, of a doubling
+// away from them.
 constexpr double kFirstColumns = 16, kFirstInner = 32, kFirstTiles = 16;
 constexpr double kPull = 3;
 
@@ -57,7 +58,7 @@ double mean_nearby(const std::vector<PlacedSample>& samples, const std::vector<N
   return sum / weights;
 }
 
-// Root of the mean square of those nearest.
+// Returns the root mean square of the nearest errors.
 double error_nearby(const std::vector<double>& errors, const std::vector<NearSample>& near,
                     double otherwise) {
   constexpr int kNearest = 16;

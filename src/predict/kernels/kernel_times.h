@@ -14,11 +14,11 @@ struct TimedShape {
   double weight;  // what of its run
 };
 
-// The rates of a device that agree best with kernels that were measured: least squares of logarithms, robust,
-// from what is known (`first`: peaks and launches, as measured or by the data sheet).
+// Finds the rates of a device that agree best with measured kernels, by robust least squares of logarithms,
+// starting from known values (`first`: peaks and launches, as measured or by the data sheet).
 Rates fit_rates(const std::vector<TimedShape>& kernels, const Rates& first);
 
-// Kernels of one run that are alike, as they were measured.
+// KernelSample holds the equal kernels of one run, as they were measured.
 struct KernelSample {
   Rates rates;
   int group = 0;       // samples of one group are left out together
@@ -27,8 +27,8 @@ struct KernelSample {
   double error = -1;   // of their prediction by others, as a logarithm; below 0: not known
 };
 
-// Seconds of kernels on devices, learned from kernels that were measured: what a device does at best, times
-// what kernels of the same op nearby took over that.
+// KernelTimes predicts the seconds of kernels on devices from measured kernels: the best time of a device,
+// times the ratio of nearby kernels of the same op to theirs.
 class KernelTimes {
  public:
   struct Estimate {
@@ -38,11 +38,11 @@ class KernelTimes {
   };
 
   void add(const KernelShape& shape, const KernelSample& sample);
-  // As if no sample of group `without` were there.
+  // Predicts as if no sample of group `without` were there.
   Estimate at(const KernelShape& shape, const Rates& rates, int without = kNobody) const;
 
  private:
-  // By op or kind.
+  // Table holds the samples of one op or kind.
   struct Table {
     std::vector<PlacedSample> times;  // of what ran: logarithm of seconds over those at best
     std::vector<double> errors;       // of their predictions by others

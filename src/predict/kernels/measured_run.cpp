@@ -25,13 +25,14 @@ StepShapes shapes_of(const JobDescription& job) {
   return step_shapes(training_model(job).graph, job.precision);
 }
 
-// What one node of the step took, with what the plan put before it: copies into another layout or type.
+// NodeTimes holds the seconds of one node of the step, including the copies into another layout or type that
+// the plan put before it.
 struct NodeTimes {
   std::vector<double> seconds;
   std::vector<bool> ran;
 };
 
-// One kernel updates what no gradient's own kernel does: its seconds are shared out by bytes.
+// One kernel updates every parameter that no gradient's own kernel updates. Its seconds are divided by bytes.
 void share_update(const StepShapes& step, NodeTimes& times) {
   std::vector<std::size_t> parts;
   double bytes = 0, seconds = 0;
@@ -43,7 +44,7 @@ void share_update(const StepShapes& step, NodeTimes& times) {
       seconds += times.seconds[n];
     }
   }
-  // A gradient's own kernel with its update: the update ran with it, not by itself.
+  // The update of a gradient's own kernel ran with it, not by itself.
   std::unordered_map<std::string, std::size_t> by_name;
   for (std::size_t n = 0; n < step.names.size(); ++n) by_name[step.names[n]] = n;
   for (std::size_t n = 0; n < step.names.size(); ++n) {

@@ -9,22 +9,23 @@
 
 namespace trainyard::predict {
 
-// Nodes of a step that are alike, once.
+// AlikeKernels counts the equal nodes of a step once.
 struct AlikeKernels {
   KernelShape shape;
   double count = 1;
-  // As measured: means of those that ran, and which part of them that was. A neighbour did the others' work.
+  // As measured: the mean of the nodes that ran, and their share of all. A neighbour did the work of the
+  // others.
   double seconds = 0, share = 0;
 };
 
-// The job's network with its training step. Error (config) names an unknown network.
+// Builds the job's network with its training step. Throws Error (config) naming an unknown network.
 networks::Model training_model(const JobDescription& job);
 
-// The kernels of a training step; nothing is known of their seconds. Error (config) names an unknown network.
+// Returns the kernels of a training step, without seconds. Throws Error (config) naming an unknown network.
 std::vector<AlikeKernels> kernels_of(const JobDescription& job);
 
-// The same with what a run's record says of them. What the plan put before a node, copies into another layout
-// or type, is part of its seconds. REQUIRES: the run has kernels.
+// Returns the same kernels with the measurements of a run's record. Copies into another layout or type that
+// the plan put before a node are part of its seconds. REQUIRES: the run has kernels.
 std::vector<AlikeKernels> measured_kernels(const TableRun& run);
 
 }  // namespace trainyard::predict

@@ -9,12 +9,13 @@
 namespace trainyard::predict {
 namespace {
 
-// Deviations of logarithms: among all that is alike in kind, and of one measurement.
+// Standard deviations of logarithms: among all samples of a kind, and of one measurement.
 constexpr double kSpread = 0.3, kNoise = 0.12;
-// Of the slope along one dimension.
+// Standard deviation of the slope along one dimension.
 constexpr double kSlope = 0.13;
 constexpr std::size_t kNeighbours = 64;
-// Doublings of a rate at which devices have little in common, and what another device is away at least.
+// Devices have little in common at this many doublings of a rate; another device is at least kOtherDevice
+// away.
 constexpr double kRateScale = 1.5, kOtherDevice = 0.7;
 
 double square_between(const ShapePlace& a, const ShapePlace& b) {
@@ -48,7 +49,8 @@ double likeness(double square) { return std::exp(-square / 2); }
 
 namespace {
 
-// `so_far` and the distance of two places, or anything from `enough` on where it is that much.
+// Returns `so_far` plus the squared distance of two places, or any number from `enough` on where it is that
+// much.
 double square_up_to(double enough, const ShapePlace& a, const ShapePlace& b, double so_far) {
   constexpr std::size_t kAtOnce = 5;
   static_assert(kShapeDimensions % kAtOnce == 0);

@@ -6,7 +6,8 @@
 
 namespace trainyard::predict {
 
-// What a device does at best, in one precision: where prediction begins, and what tells devices apart.
+// Rates holds the best rates of a device in one precision. Prediction starts from them, and they tell devices
+// apart.
 struct Rates {
   double flops_per_second = 1, bytes_per_second = 1, launch_seconds = 0;
   // Columns, inner length and tiles of a product at which it is half as fast.
@@ -15,10 +16,10 @@ struct Rates {
   double seconds(const KernelShape& shape) const;
   friend bool operator==(const Rates&, const Rates&) = default;
 };
-// Of places, as the square of a distance.
+// Returns the square of the distance between two devices, in the units of places.
 double square_between(const Rates& a, const Rates& b);
 
-// A number that was seen at a place, on a device.
+// PlacedSample is a number that was measured at a place, on a device.
 struct PlacedSample {
   ShapePlace place{};
   Rates rates;
@@ -26,7 +27,7 @@ struct PlacedSample {
   double value = 0;
 };
 
-// The nearest samples to a place, the nearest first.
+// NearSample is one of the nearest samples to a place; lists have the nearest first.
 struct NearSample {
   double square = 0;  // of the distance
   std::size_t sample = 0;
@@ -37,8 +38,8 @@ std::vector<NearSample> nearest(const std::vector<PlacedSample>& samples, const 
 
 double likeness(double square);  // 1: the same, 0: nothing in common
 
-// A Gaussian process over place and device, by the samples near `place`, with a mean and slopes that are not
-// known beforehand. REQUIRES: at least one.
+// PlacedEstimate is a Gaussian process over place and device, from the samples near `place`, with a mean and
+// slopes that are not known beforehand. REQUIRES: at least one.
 struct PlacedEstimate {
   double value = 0;
   double known = 0;  // 0: nothing alike was seen, 1: the same

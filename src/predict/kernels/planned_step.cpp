@@ -14,7 +14,7 @@
 namespace trainyard::predict {
 namespace {
 
-// Plans are made for so many threads, whatever this machine has.
+// ThreadsForNow makes plans for so many threads, however many this machine has.
 class ThreadsForNow {
  public:
   explicit ThreadsForNow(int threads) : before_(thread_count()) {
@@ -28,7 +28,7 @@ class ThreadsForNow {
   int before_;
 };
 
-// A build without oneDNN has its plain loops.
+// A build without oneDNN uses its plain loops.
 std::unique_ptr<backend::Backend> host_backend(const std::string& name) {
   if (name != "reference")
     if (auto made = backend::make_onednn_backend(); made != nullptr) return made;
@@ -42,7 +42,7 @@ MemoryNeed need_of(const plan::StepPlan& plan) {
   for (const plan::Buffer& buffer : plan.buffers)
     if (buffer.workspace) workspace += static_cast<double>(buffer.bytes);
   const auto apart = static_cast<double>(plan.unshared_slab_bytes());
-  // What shares the slab has its part of it.
+  // Workspace shares the slab with activations, so it counts by its part of it.
   const double slab = bytes(Region::slab), its_part = apart > 0 ? slab * workspace / apart : 0;
   return {.weights = bytes(Region::parameters) + bytes(Region::statistics) + bytes(Region::copies),
           .gradients = bytes(Region::gradients),
@@ -51,7 +51,7 @@ MemoryNeed need_of(const plan::StepPlan& plan) {
           .workspace = its_part};
 }
 
-// Nodes that are alike have the same habits: asked once.
+// Equal nodes have the same habits, so each is asked once.
 class RememberedHabits {
  public:
   RememberedHabits(const KernelHabits& habits, OperandsByName operands)
@@ -85,7 +85,7 @@ plan::CompiledStep compile_with_stand_in(const graph::Graph& graph, const JobDes
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::device) throw;
   }
-  // One node alone does not fit. How much it would have been is still of interest.
+  // A single node alone does not fit, but the size of the need is still of interest.
   return plan::compile(graph, *make_gpu_stand_in(kernels, 0), options);
 }
 

@@ -8,16 +8,16 @@
 
 namespace trainyard::predict {
 
-// Who plans the steps of a device's runs.
+// Planner describes how the steps of a device's runs are planned.
 struct Planner {
   std::string backend;  // as records name it
-  int threads = 0;      // of the host's kernels, whose working space may grow with them; 0: as many as here
+  int threads = 0;      // of the host's kernels, whose workspace may grow with them; 0: as many as here
   KernelHabits habits;  // of kernels that are not here
 
   bool on_host() const { return backend != "cuda"; }
 };
 
-// A step as its plan has it in memory, and what else of it memory depends on.
+// PlannedStep is the memory of a step by its plan, and the other counts on which memory depends.
 struct PlannedStep {
   MemoryNeed need;
   double ops = 0;          // that are different
@@ -26,11 +26,11 @@ struct PlannedStep {
   double kernels = 0;      // of each step
 };
 
-// The engine's own planner does it: with the host's backend, where the runs are the host's, else with one
-// that stands in for the GPU's. Working space of the latter is by habit.
+// Runs the engine's own planner: with the host's backend for runs on the host, else with a stand-in for the
+// GPU's. The stand-in's workspace comes from habits.
 PlannedStep plan_step(const JobDescription& job, const Planner& planner);
 
-// With all that can be fused, and no working space.
+// Plans with all possible fusions, and no workspace.
 plan::StepPlan plan_all_fused(const graph::Graph& graph, backend::Precision precision);
 
 }  // namespace trainyard::predict

@@ -13,12 +13,12 @@ namespace {
 constexpr std::size_t kDoubts = StepIntervals::kDoubts;
 using Features = std::array<double, kDoubts>;
 
-// Of seconds, unknown and error; the least that makes a difference is added to what may be 0.
+// Returns seconds, unknown and error. A feature that may be 0 gets the least difference that matters added.
 Features features_of(const StepEstimate& step) {
   return {step.seconds, step.unknown + 1e-3, step.error + 1e-2};
 }
 
-// Logarithms of errors, over those of the features: slopes by least squares.
+// Fits slopes of the logarithms of errors over those of the features, by least squares.
 std::array<double, kDoubts> slopes(const std::vector<JudgedStep>& judged) {
   constexpr double kLeastError = 0.01, kRidge = 1e-6;
   constexpr std::size_t kTerms = kDoubts + 1;

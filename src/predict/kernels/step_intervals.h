@@ -6,7 +6,7 @@
 
 namespace trainyard::predict {
 
-// What a step spends most of its seconds on: predictions of one kind go wrong alike.
+// StepKind names the layers that take most of a step's seconds. Predictions of one kind go wrong alike.
 enum class StepKind { convolutional, dense, recurrent };
 inline constexpr std::size_t kStepKinds = 3;
 const char* name(StepKind kind);
@@ -14,16 +14,16 @@ const char* name(StepKind kind);
 struct StepEstimate {
   double seconds = 0, kernel_seconds = 0;
   double known = 0;  // mean over its seconds: 0, nothing alike was measured
-  // What makes it doubtful. What is not known, by squares of shares: many unlike kernels err against each
-  // other. And by how much predictions of kernels nearby were off, as a logarithm, mean over its seconds.
+  // Measures of doubt. `unknown` sums squares of shares, because the errors of many different kernels cancel.
+  // `error` is the mean over its seconds of the prediction errors of kernels nearby, as a logarithm.
   double unknown = 0, error = 0;
   StepKind kind = StepKind::convolutional;
 };
 
-// How wide 90 % intervals are: a half for each kind of step, wider for a step that is more doubtful than
-// others. Short steps are, too.
+// StepIntervals gives the width of 90 % intervals: a half for each kind of step, wider for a step that is
+// more doubtful than others. Short steps are more doubtful, too.
 struct StepIntervals {
-  // (what / typical)^exponent, of seconds, unknown and error.
+  // The factor is (value / typical)^exponent, for seconds, unknown and error each.
   struct Doubt {
     double exponent = 0, typical = 1;
   };
@@ -37,7 +37,8 @@ struct StepIntervals {
   double half(const StepEstimate& step) const;
 };
 
-// A step that was predicted as if its network had never been seen, and its error as a logarithm.
+// JudgedStep is a step that was predicted as if its network had never been seen, and its error as a
+// logarithm.
 struct JudgedStep {
   StepEstimate step;
   double error = 0;

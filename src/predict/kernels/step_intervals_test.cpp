@@ -9,7 +9,8 @@
 namespace trainyard::predict {
 namespace {
 
-// Steps of all lengths among kernels of all errors; they err by the square root of that, and more when short.
+// Makes steps of all lengths with kernels of all errors. They err by the square root of that, and more when
+// short.
 std::vector<JudgedStep> steps_by_law(std::uint64_t seed, int count) {
   const Philox draws(seed, 1);
   const auto uniform = [&](int i) {
@@ -63,7 +64,8 @@ TEST(StepIntervalsTest, AreOfTheirKindWhereThereIsEnoughOfIt) {
   EXPECT_GT(half(StepKind::recurrent), half(StepKind::convolutional));  // none seen: as all
 }
 
-// Also where some steps are four times as doubtful as the median: 361 of 400, ceil(401 x 0.9).
+// The share also holds where some steps are four times as doubtful as the median: 361 of 400, ceil(401 x
+// 0.9).
 TEST(StepIntervalsTest, HoldExactlyTheirShareOfWhatTheyWereCalibratedBy) {
   constexpr int kLengths = 5, kSteps = 400;
   std::vector<JudgedStep> steps;

@@ -25,7 +25,8 @@ std::string plain_name(std::string_view name) {
 
 }  // namespace
 
-// Data sheets and white papers of the maker: f32 rate at the boost clock, memory bandwidth, board power.
+// The figures come from data sheets and white papers of the maker: f32 rate at the boost clock, memory
+// bandwidth, board power.
 const std::vector<Device>& known_devices() {
   static const std::vector<Device> devices = {
       {"GTX1080", 8.87e12, 320e9, 5e-6, 8 * kGiB, 20, 180, 0},
@@ -53,14 +54,14 @@ const Device& find_device(const std::vector<Device>& devices, std::string_view n
 
 namespace {
 
-// What `probe --json` prints holds more than a device.
+// The output of `probe --json` holds more than a device.
 bool is_probe_report(const study::YamlReader& file) {
   const auto entries = file.entries();
   return std::any_of(entries.begin(), entries.end(),
                      [](const auto& entry) { return entry.key == "provenance"; });
 }
 
-// Those of a mapping; the device keeps what it does not name.
+// Sets the figures that a mapping names; the device keeps the others.
 void set_figures(Device& device, const study::YamlReader& at) {
   const std::vector<std::pair<const char*, double Device::*>> keys = {
       {"flops_per_second", &Device::flops_per_second},
@@ -99,7 +100,8 @@ void set_probed_figures(Device& device, const study::YamlReader& at, const std::
     for (const auto& [model, at_model, figures] : value.entries()) set_figures(device, figures), found = true;
   }
   if (!found)
-    at.complain(fmt::format("'{}' holds no device that `trainyard probe --json` measured", path.string()));
+    at.complain(fmt::format("'{}' holds no device that `trainyard probe {}` measured", path.string(),
+                            Setting{"json"}));
 }
 
 Device read_device(const std::string& name, const study::YamlReader& at,
@@ -125,7 +127,8 @@ std::vector<Device> read_devices(const std::filesystem::path& path) {
       at_key.complain(
           fmt::format("no key '{}' here; a file of devices has 'devices', a cluster 'slots' too", key));
   }
-  if (probed && devices.empty()) file.complain("no device here; `probe --machine` measures none");
+  if (probed && devices.empty())
+    file.complain(fmt::format("no device here; `probe {}` measures none", Setting{"machine"}));
   return devices;
 }
 

@@ -9,7 +9,7 @@
 
 namespace trainyard::predict {
 
-// A device as a model of time and memory sees it: figures of its data sheet, or what `probe` measured.
+// Device holds the figures that models of time and memory use, from a data sheet or measured by `probe`.
 struct Device {
   std::string name;
   double flops_per_second = 0;   // of f32 multiply-adds, two each
@@ -22,20 +22,20 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// Devices of which measurements were published, and some more, by their data sheets.
+// Returns the devices with published measurements, and some more, by their data sheets.
 const std::vector<Device>& known_devices();
 
-// Devices in YAML or JSON (docs/formats/cluster.md), or the one in what `probe --json` printed; errors name
-// file and line.
+// Reads devices in YAML or JSON (docs/formats/cluster.md), or the one in the output of `probe --json`. Errors
+// name file and line.
 std::vector<Device> read_devices(const std::filesystem::path& path);
 
-// Whatever the case of letters, spaces and dashes: "gtx-1080" is GTX1080. Error (config) lists those there
-// are.
+// Ignores the case of letters, spaces and dashes: "gtx-1080" is GTX1080. Throws Error (config) listing the
+// known devices.
 const Device& find_device(const std::vector<Device>& devices, std::string_view name);
 bool same_device_name(std::string_view a, std::string_view b);
 
-// A device in the header of a model: a JSON object, as text, and back. Error (config) names what is missing
-// or out of bounds.
+// Both convert a device in the header of a model to a JSON object, as text, and back. Error (config) names a
+// member that is missing or out of bounds.
 std::string device_to_json(const Device& device);
 Device parse_device(const JsonMembers& members);
 

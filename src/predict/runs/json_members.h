@@ -11,11 +11,11 @@
 
 namespace trainyard::predict {
 
-// Reads members of one JSON object of a model's header, each within bounds. Error (config) says where, which
-// member and what is wanted.
+// JsonMembers reads members of one JSON object of a model's header, and checks their bounds. Error (config)
+// names the place, the member and the allowed values.
 class JsonMembers {
  public:
-  // Of text that was parsed before, as a ModelContainer's is; `where` is how errors begin.
+  // Takes text that was parsed before, as a ModelContainer's is; errors begin with `where`.
   JsonMembers(std::string_view text, std::string where);
 
   double number(const char* key, double least, double most) const;

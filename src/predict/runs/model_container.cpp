@@ -18,7 +18,7 @@
 namespace trainyard::predict {
 namespace {
 
-// Sorted: a reader must not be slow on a header of very many names.
+// The type is sorted, because a reader must not be slow on a header of very many names.
 using ContainerJson = nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
@@ -36,7 +36,7 @@ T number_at(std::span<const std::byte> file, std::size_t at) {
   return value;
 }
 
-// The bytes of a tensor, and of which type.
+// RawTensor is the bytes of a tensor, and their type.
 struct RawTensor {
   const void* data;
   std::size_t bytes;
@@ -51,14 +51,14 @@ RawTensor raw(const ModelTensor& tensor) {
       tensor.numbers);
 }
 
-// Values are destroyed and written by calls a level.
+// The depth is limited, because values are destroyed and written by one call a level.
 bool limit_depth(int depth, ContainerJson::parse_event_t, ContainerJson&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest) throw std::invalid_argument("nested too deeply");
   return true;
 }
 
-// Whole and not negative; numbers with a point could not be cast whatever they are.
+// Accepts whole, non-negative numbers. Numbers with a point could be out of range of the cast.
 std::int64_t whole(const ContainerJson& json, std::int64_t most) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
     throw std::invalid_argument(fmt::format("a number is not whole, from 0 to {}", most));
@@ -88,7 +88,7 @@ Header read_header(std::span<const std::byte> file, const std::string& who) {
   return {ContainerJson::parse(text, limit_depth), kPrefixBytes + text.size()};
 }
 
-// Takes tensors one after the other from the bytes behind the header.
+// TensorReader takes tensors one after the other from the bytes behind the header.
 class TensorReader {
  public:
   explicit TensorReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -21,7 +21,7 @@ namespace trainyard::predict {
 
 namespace {
 
-// Letters and digits alone.
+// Keeps letters and digits only.
 std::string squeezed(std::string_view name) {
   std::string plain;
   for (const char c : name)
@@ -36,7 +36,7 @@ struct Alias {
 };
 
 // tf_cnn_benchmarks feeds AlexNet images of 227. The second version of residual blocks has the same layers in
-// another order, so their work stands for it.
+// another order, so the first stands for it.
 constexpr std::array kAliases = {
     Alias{"alexnet", "alexnet_v2", 227},
     Alias{"mobilenet", "mobilenet_v1", 0},
@@ -112,7 +112,7 @@ std::vector<int> last_readers(const Graph& graph) {
   return last;
 }
 
-// A value's bytes live on in those of the input that its node may write over.
+// The bytes of the output take over those of the input that its node may overwrite.
 bool overwrites(const Graph& graph, const Node& node, const std::vector<int>& last, int position) {
   if (node.op->category != graph::Category::elementwise || node.outputs.size() != 1) return false;
   const std::int64_t bytes = graph.value(node.outputs[0]).type.bytes();
@@ -141,7 +141,7 @@ LiveBytes live_bytes(const Graph& graph) {
       backward = true;
       result.saved = live;
     }
-    // Outputs exist before the inputs are freed, but for the one that is written over.
+    // Outputs exist before the inputs are freed, except the one that is overwritten.
     std::int64_t made = 0, freed = 0;
     for (const ValueId id : node.outputs) {
       const std::int64_t bytes = graph.value(id).type.bytes();
@@ -164,8 +164,6 @@ LiveBytes live_bytes(const Graph& graph) {
 namespace {
 
 using graph::Category;
-using graph::Graph;
-using graph::Node;
 using graph::NodeView;
 
 double elements(const Shape& shape) { return static_cast<double>(shape.elements()); }
@@ -188,7 +186,7 @@ KernelKind kind_of(Category category) {
   }
 }
 
-// Adds kernels, and counts those that are alike once.
+// KernelList adds kernels, and counts equal ones once.
 class KernelList {
  public:
   void add(const KernelWork& kernel) {
@@ -217,7 +215,7 @@ void describe_convolution(const ops::Conv2dAttrs& attrs, KernelWork& kernel) {
   kernel.groups = static_cast<double>(attrs.groups);
 }
 
-// rows x columns results, each a sum over `inner`: what a product of matrices would be.
+// Describes the equivalent product of matrices: rows x columns results, each a sum over `inner`.
 void describe_product(const NodeView& view, KernelWork& kernel) {
   const Node& node = view.node();
   const Shape &first = view.input_shape(0), &out = view.output_shape(0);
@@ -255,7 +253,7 @@ void add_kernels(const NodeView& view, KernelList& kernels) {
   else
     kernel.flops = 0;
   kernels.add(kernel);
-  // A bias is added, and its gradient summed, by a kernel of its own.
+  // A separate kernel adds a bias, and sums its gradient.
   const bool layer = node.op == &ops::conv2d_op || node.op == &ops::dense_op;
   if (layer && view.inputs() == 3) kernels.add({.bytes = 2 * bytes(view.output(0))});
   const bool of_weight = node.op == &ops::conv2d_d_weight_op || node.op == &ops::dense_d_weight_op;

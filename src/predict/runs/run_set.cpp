@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kBenchWarmupSteps = 5;  // where `bench` is not told otherwise
 
-// The word behind an option, or after its `=`.
+// Returns the word behind an option, or after its `=`.
 std::string option_in(const std::string& program, const std::string& option) {
   std::istringstream words(program);
   for (std::string word; words >> word;) {
@@ -145,7 +145,7 @@ namespace {
 
 constexpr double kImpossible = 4;  // times the peak, whatever the algorithm
 
-// A record says itself how its run ended.
+// A record itself states how its run ended.
 bool is_impossible(const TableRun& run, const NetworkWork& work, const Device& device) {
   return run.with_start && run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
 }

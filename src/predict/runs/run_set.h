@@ -11,13 +11,13 @@
 
 namespace trainyard::predict {
 
-// The training run that a record of `trainyard profile` measured, where its program says --network, --batch
-// and
-// --steps: its whole time, and shares of it in which resources were in bursts or near their capacity.
-// `device` as for table_of_records. Nothing where it says less, or did not end well.
+// Returns the training run that a record of `trainyard profile` measured, where its program names --network,
+// --batch and --steps: its whole time, and shares of it in which resources were in bursts or near their
+// capacity. `device` is as for table_of_records. Returns nothing where one of these is missing, or the run
+// did not end well.
 std::optional<TableRun> run_of_profile(const record::RunRecord& record, const std::string& device);
 
-// Runs with the work of their networks, which is made once for all that are alike.
+// RunSet holds runs with the work of their networks, made once for all equal ones.
 struct RunSet {
   struct Row {
     TableRun run;         // device and network as they are called here
@@ -33,11 +33,12 @@ struct RunSet {
   const NetworkWork& work(const Row& row) const { return works[row.work]; }
 };
 
-// Error (config) names file, what is unknown and what is known; with `skip_unknown` such rows are counted.
-// A run that would have needed four times the device's peak rate did not run: it is taken for out of memory.
+// Throws Error (config) naming the file, the unknown name and the known ones; with `skip_unknown` such rows
+// are counted. A run that would have needed four times the device's peak rate did not run: it counts as out
+// of memory.
 RunSet prepare_runs(const RunTable& table, const std::vector<Device>& devices, bool skip_unknown = false);
 
-// The network's family in the zoo.
+// Returns the network's family in the zoo.
 std::string family_of(const std::string& network);
 
 }  // namespace trainyard::predict

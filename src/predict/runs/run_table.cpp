@@ -20,7 +20,8 @@
 namespace trainyard::predict {
 namespace {
 
-// Images an epoch has and classes, as the published campaign ran them (its ImageNet is a part).
+// TableDataset holds the images of an epoch and the classes, as the published campaign ran them (its ImageNet
+// is a part).
 struct TableDataset {
   const char* name;
   double images;
@@ -126,7 +127,7 @@ std::map<std::string, std::size_t> columns_of(const std::string& file, std::stri
   return columns;
 }
 
-// What a run's memory depends on.
+// Returns everything on which a run's memory depends.
 auto configuration(const TableRun& run) {
   return std::tuple(run.device, run.network, run.batch, run.optimizer);
 }
@@ -197,7 +198,7 @@ RunTable read_run_csv(const std::filesystem::path& path) {
 
 namespace {
 
-// Of a network that a few numbers span: those that were asked for.
+// Returns the parameters that were asked for, where the network is a generated one.
 networks::generator::Given parameters_in(const record::RunRecord& record, const std::string& network) {
   networks::generator::Given given;
   for (const networks::NetworkInfo& info : networks::all_networks())
@@ -233,7 +234,7 @@ MeasuredMemory memory_in(const record::RunRecord& record, bool on_cpu) {
           .threads = static_cast<int>(record.figure_or("threads", 0))};
 }
 
-// Nothing: not a run that says network, batch and steps.
+// Returns nothing for a run without network, batch and steps.
 std::optional<TableRun> run_of_record(const record::RunRecord& record, const std::string& device) {
   const auto asked = [&](const char* key, const char* otherwise) {
     const auto at = record.asked.find(key);
@@ -266,8 +267,8 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   return run;
 }
 
-// Whatever disturbs a machine makes a run slower: of several with timed kernels that were asked for the same,
-// the fastest is kept.
+// Disturbances only make a run slower, so of several runs with timed kernels and the same request the fastest
+// is kept.
 void keep_fastest_of_alike(std::vector<TableRun>& runs) {
   const auto asked = [](const TableRun& run) {
     return std::tie(run.device, run.network, run.batch, run.classes, run.optimizer, run.precision,

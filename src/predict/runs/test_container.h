@@ -9,8 +9,8 @@
 
 namespace trainyard::predict {
 
-// A model file with this header, its checksum right, and some zeros behind it: what a checksum would else
-// hide.
+// Makes a model file with this header, a correct checksum and some zeros behind it, so that a wrong checksum
+// does not hide other damage.
 inline std::string with_model_header(const std::string& header, std::size_t zeros) {
   const std::uint32_t version[] = {2, crc32c(header.data(), header.size())};
   const std::uint64_t bytes = header.size();

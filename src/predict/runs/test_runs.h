@@ -6,7 +6,7 @@
 
 namespace trainyard::predict {
 
-// A table of runs by a made-up law: start, and steps of a fixed part and one for each image.
+// Makes a table of runs by a made-up law: a start, and steps of a fixed part and one for each image.
 inline RunTable made_up_table() {
   struct Network {
     const char* name;

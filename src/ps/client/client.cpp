@@ -151,7 +151,7 @@ class SocketClient final : public Client, public Link::Owner {
   void welcomed(Link&) override {
     if (!all_links([](const Link& link) { return link.is_welcome(); })) return;
     lost_since_ = 0;
-    // What the servers say counts: a gradient that they take next was not taken before.
+    // The servers' clock is authoritative: if they expect this gradient next, they have not taken it before.
     const std::uint64_t next = links_[0]->clock();
     const std::lock_guard lock(mutex_);
     ++counts_.joins;
@@ -203,7 +203,7 @@ class SocketClient final : public Client, public Link::Owner {
         stop_when_closed();
       });
     log_(fmt::format("server {} ({}) is lost: {}", server, options_.servers[server].to_string(), reason));
-    // What was under way is dropped by all servers alike, and what others still send is of no use.
+    // All servers drop the work in progress alike, so what the others still send is of no use.
     pushed_ = computing_ = false;
     breaking_ = true;
     if (final) {
@@ -275,7 +275,7 @@ class SocketClient final : public Client, public Link::Owner {
   }
 
   void send_heartbeats() {
-    // Who stood still itself has not listened.
+    // A process that was suspended itself has not listened, so it must not blame the servers' silence.
     const double looked = std::exchange(looked_, now_seconds());
     const bool listened = looked_ - looked < options_.heartbeat_seconds + options_.lease_seconds / 4;
     for (const auto& link : links_) {

@@ -25,7 +25,7 @@ struct ClientOptions {
   bool (*stop)() = nullptr;     // whether to wait for nothing more
 };
 
-// What a client saw, for the record of a run.
+// Counters of a client, for the record of a run.
 struct ClientCounts {
   std::int64_t gradients = 0, dropped_gradients = 0, joins = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;
@@ -55,7 +55,8 @@ class Client {
   virtual Weights wait_for_weights() = 0;
   // The batch after that, if it is known yet; it may still come otherwise.
   virtual std::optional<std::int64_t> next_batch() const = 0;
-  // What else is to be known of the gradient, for whoever watches the lead. Before the last of it is ready.
+  // Sends further facts about the gradient to the leader's watcher. Call it before the last part of the
+  // gradient is ready.
   virtual void note(std::span<const std::byte> bytes) = 0;
   // These elements of `gradients` are as they will be: what is complete is sent.
   virtual void ready(std::int64_t first, std::int64_t elements) = 0;

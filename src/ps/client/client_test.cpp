@@ -120,7 +120,8 @@ TEST(Client, WeightsThatComeBehindALostServerAreOfNoUse) {
                                    .stall_seconds = 0.3,
                                    .give_up_seconds = 0.5},
                                   keys, &key, parameters, gradients, [&](const std::string& line) {
-                                    // This is the thread that talks: as if the process stood still.
+                                    // This is the thread that communicates: the effect is that of a suspended
+                                    // process.
                                     if (line.find("no weights") == std::string::npos || !once.exchange(false))
                                       return;
                                     stands_still.set_value();

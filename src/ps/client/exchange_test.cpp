@@ -147,7 +147,7 @@ TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
   for (std::thread& thread : threads) thread.join();
   const float all = static_cast<float>(kSteps * workers * (workers + 1) / 2);
   for (const auto& server : servers_) {
-    // What is applied beside may still be under way when the workers are gone.
+    // Gradients that are applied in the background may still be in progress when the workers are gone.
     while (server->counts().updates < (bsp ? kSteps : kSteps * workers)) std::this_thread::yield();
     const Shard::Version parameters = server->on_its_thread([](Server& s) { return s.shard().newest(); });
     for (const float value : parameters.values->values) ASSERT_EQ(value, all);
@@ -278,8 +278,8 @@ TEST_F(Exchange, StallsAreReported) {
   waits.join();
 }
 
-// Silent for longer than its lease, as after a stop: it is out, joins again, and is told that its gradient
-// was not taken. What it then pushes again counts once.
+// A worker is silent for longer than its lease, as after a suspension: it is removed, joins again, and is
+// told that its gradient was not taken. What it then pushes again counts once.
 TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
   serve("bsp:sum", 1, 1, false, 0.2);
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
@@ -319,7 +319,7 @@ TEST_F(Exchange, WhoOnlyWaitsIsNotTakenForDead) {
   for (const auto& server : servers_) EXPECT_EQ(server->counts().interruptions, 0);
 }
 
-// A server whose machine is gone: nothing comes any more, and nobody says so.
+// The machine of a server is gone: nothing arrives any more, and nobody reports it.
 TEST_F(Exchange, AServerThatIsSilentIsCalledAgain) {
   transport::Loop loop;
   std::vector<std::unique_ptr<transport::Connection>> silent;
@@ -369,7 +369,7 @@ TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
   EXPECT_EQ(client->counts().joins, 2);
 }
 
-// It ends between the loss of its server and what follows from that: nothing is left to wait for.
+// The client ends between the loss of its server and the handling of that loss: nothing is left to wait for.
 TEST_F(Exchange, WhoEndsWhenItsServerIsLostEndsAtOnce) {
   serve("bsp", 1, 1);
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);

@@ -43,7 +43,7 @@ class Bsp final : public Mode {
     members_.insert(members_.end(), waiting_.begin(), waiting_.end());
     std::sort(members_.begin(), members_.end());  // who gets which batch must not depend on who came first
     waiting_.clear();
-    // A copy: who is released may leave at once.
+    // This is a copy, because a released worker may leave at once.
     const std::vector<int> released = members_;
     for (const int worker : released) host_.release(worker);
   }

@@ -20,7 +20,7 @@ namespace trainyard::ps {
 // again, and so on until it leaves.
 class Mode {
  public:
-  // Of a whole shard. Who holds it keeps it as it is.
+  // The gradient of a whole shard. It stays unchanged while anyone holds it.
   using Gradient = std::shared_ptr<const Buffer>;
 
   class Host {
@@ -29,24 +29,24 @@ class Mode {
     // One update of the parameters, by what was committed since the last; `summed`: so many gradients are
     // added up in it, their mean being one.
     virtual void apply(std::span<const float> gradient, int summed) = 0;
-    // The same beside all else; then `done`, on the mode's thread.
+    // Applies in the background; then calls `done`, on the mode's thread.
     virtual void apply_beside(int worker, Gradient gradient, std::function<void()> done) = 0;
-    // The newest weights go to the worker.
+    // Sends the newest weights to the worker.
     virtual void release(int worker) = 0;
   };
 
   virtual ~Mode() = default;
 
-  // Before start() workers only gather. Who joins later is counted from the next clock on.
+  // Before start() workers only gather. A worker that joins later is counted from the next clock on.
   virtual void join(int worker) = 0;
   virtual void start() = 0;
-  // What the worker has committed still counts; nobody waits for more of it.
+  // Removes the worker. Gradients that it has committed still count; nobody waits for more of them.
   virtual void leave(int worker) = 0;
-  // The whole gradient of a worker that was released.
+  // Takes the whole gradient of a worker that was released.
   virtual void commit(int worker, Gradient gradient) = 0;
 };
 
-// What a user says: "bsp", "bsp:sum", "asp", "ssp:3", "lazy", "lazy-locked", "hogwild".
+// A mode as a user names it: "bsp", "bsp:sum", "asp", "ssp:3", "lazy", "lazy-locked", "hogwild".
 struct ModeName {
   enum class Kind : std::uint8_t { bsp, asp, ssp, lazy, lazy_locked, hogwild };
   Kind kind = Kind::bsp;
@@ -61,7 +61,7 @@ struct ModeName {
 // The gradients of one round, by worker: their sum in the order of workers, or their mean, in `sum`.
 void add_in_order(const std::map<int, std::span<const float>>& gradients, bool mean, std::span<float> sum);
 
-// `elements`: of a gradient.
+// `elements`: the length of a gradient.
 std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements);
 
 // One function a mode, each in the file of its name.
@@ -72,8 +72,9 @@ std::unique_ptr<Mode> make_ssp(Mode::Host& host, int bound);
 std::unique_ptr<Mode> make_lazy(Mode::Host& host, int most_waiting);
 std::unique_ptr<Mode> make_hogwild(Mode::Host& host);
 
-// What modes share in which no worker waits for another: before the start they gather, then each goes on as
-// it comes. When a gradient is applied, and whether its worker is held until then, is theirs to say.
+// The common base of modes in which no worker waits for another: workers gather before the start, then each
+// proceeds at its own pace. A derived mode decides when a gradient is applied and whether its worker is held
+// until then.
 class FreeRunning : public Mode {
  public:
   explicit FreeRunning(Host& host) : host_(host) {}

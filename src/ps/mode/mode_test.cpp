@@ -1,4 +1,4 @@
-// The rules of each mode, without a network: workers are moved by hand, or by chance.
+// Tests the rules of each mode, without a network: workers are moved by hand, or at random.
 #include "ps/mode/mode.h"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ class Ssp final : public Mode {
   Ssp(Host& host, int bound) : host_(host), bound_(bound) {}
 
   void join(int worker) override {
-    // As far as the slowest: it holds nobody up that was not held up before.
+    // A worker that joins starts at the clock of the slowest: it holds up nobody that was not held up before.
     const std::int64_t clock = slowest();
     clocks_[worker] = {clock, true};
     if (started_) release_all();

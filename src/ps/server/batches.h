@@ -10,22 +10,22 @@
 
 namespace trainyard::ps {
 
-// Who makes a gradient of which batch. A batch is lent to one worker at a time; what a worker that is gone
-// had comes back and is lent again, so that each is used once.
+// Assigns batches to workers. A batch is lent to one worker at a time; the batches of a lost worker return
+// and are lent again, so that each is used exactly once.
 class Batches {
  public:
   // `total`: in all; negative: without end. Those that the ledger calls used are not lent again.
   Batches(std::int64_t total, const Ledger& ledger);
 
-  // The lowest that is free; none when there is none.
+  // Lends the lowest free batch; none when there is none.
   std::optional<std::int64_t> lend(int worker);
-  // What the worker has, the one that it uses first at the front.
+  // Returns the batches lent to the worker; it uses the front one first.
   const std::deque<std::int64_t>& lent_to(int worker) const;
-  // It has used the first.
+  // Marks the worker's first batch as used.
   std::int64_t use(int worker);
   void take_back(int worker);
 
-  // Nothing is free, and nobody has any.
+  // Returns whether nothing is free, and nobody has any.
   bool all_used() const { return lent_.empty() && free_.empty() && at_the_end(); }
   bool any_free() const { return !free_.empty() || !at_the_end(); }
 

@@ -36,7 +36,7 @@ class SocketCoordinator final : public Coordinator {
 
   ~SocketCoordinator() override {
     loop_.post([this] {
-      // What was said last is still said.
+      // Messages that are already queued are still sent.
       for (Server& server : servers_)
         if (server.peer != nullptr) server.peer->connection().close("the run is over", true);
       last_ = loop_.after(0.2, [this] { loop_.stop(); });
@@ -192,7 +192,7 @@ class SocketCoordinator final : public Coordinator {
     if (wants_counts_) server.peer->say({.kind = wire(Kind::counts_wanted)});
   }
 
-  // What a server must know that comes, for the first time or again.
+  // Sends a server all that it must know when it connects, for the first time or again.
   void tell_all(Server& server) {
     if (!server.begun) say_beginning(server);
     server.peer->say({.kind = wire(Kind::peers)}, peers());
@@ -256,7 +256,7 @@ class SocketCoordinator final : public Coordinator {
       same = same && *server.updates == *servers_[0].updates;
       newest = std::max(newest, *server.updates);
     }
-    // Asked too late for that moment: then one that is still to come.
+    // The request came too late for that moment, so a later one is chosen.
     if (!same) {
       late_ = std::min<std::int64_t>(2 * late_, 1000);
       return ask_for_snapshot(newest + late_);

@@ -13,9 +13,9 @@ struct CoordinatorOptions {
   comm::transport::Address listen;  // port 0: any that is free
 };
 
-// Who brings the processes of a run together: servers tell it where they are and get their numbers from it,
-// workers ask it where the servers are; it hears of every gradient that counts, collects all numbers when
-// they are wanted, and ends the run. Talks on a thread of its own; called from one other.
+// Brings the processes of a run together. Servers report their addresses and receive their parameters from
+// it; workers ask it for the servers' addresses. It is told of every gradient that counts, collects all
+// parameters on request, and ends the run. It communicates on a thread of its own; one other thread calls it.
 class Coordinator {
  public:
   using Log = std::function<void(const std::string&)>;
@@ -24,7 +24,7 @@ class Coordinator {
 
   virtual comm::transport::Address address() const = 0;
 
-  // What came, in the order in which it came.
+  // News is delivered in the order of arrival.
   struct News {
     enum class Kind : std::uint8_t {
       ready,     // all servers have their numbers
@@ -43,18 +43,18 @@ class Coordinator {
     std::string words = {};  // finished: why before its time; lost, failed: who and why
     std::vector<ServerCounts> counts = {};
   };
-  // Nothing when nothing comes for so long.
+  // Returns nothing when nothing comes for so long.
   virtual std::optional<News> next(double seconds) = 0;
 
-  // What servers begin with that have nothing yet.
+  // Sets the state with which servers begin that have none yet.
   virtual void begin(State state) = 0;
-  // All numbers as soon as so many updates are in them, of one moment: more than so many, if they are in
+  // Requests all parameters of one moment, as soon as so many updates are in them; more, if they are in
   // already.
   virtual void want_snapshot(std::int64_t updates) = 0;
   virtual void want_counts() = 0;
   // Workers end when they have done what they do; finished follows.
   virtual void halt() = 0;
-  // Servers end.
+  // Ends the servers.
   virtual void end() = 0;
 };
 

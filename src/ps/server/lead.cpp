@@ -12,7 +12,7 @@ void Lead::begin(double now) {
   batches_.emplace(options_.batches, host_.ledger());
   began_ = now;
   short_since_ = now;
-  // A lead that was started again: the run is not at its beginning.
+  // A leader that was started again: the run is not at its beginning.
   if (!started_once_ && host_.ledger().gradients() > 0) {
     started_once_ = true;
     were_in_ = options_.workers;
@@ -67,7 +67,7 @@ void Lead::admit(int worker) {
   start_when_enough(false);
 }
 
-// After a fault those who were in are waited for, but not for ever.
+// After a fault the leader waits for the workers that were in, but not for ever.
 void Lead::start_when_enough(bool late) {
   if (started_) return;
   const int wanted = !started_once_ ? options_.workers : std::max(were_in_, 1);
@@ -100,7 +100,7 @@ void Lead::remove(int worker, const std::string& reason, bool may_return) {
 void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t clock,
                     std::optional<std::uint32_t> bad_key) {
   Member* member = find(worker, epoch);
-  // What comes when all is over counts no more: it was said how much does.
+  // A gradient that arrives after the end does not count: the number of those that do was already announced.
   if (member == nullptr || member->clock != clock || finished_) return;
   if (bad_key)
     return remove(worker,
@@ -132,13 +132,13 @@ void Lead::settle() {
     changed = false;
     for (auto& [worker, member] : members_) changed = go_on(worker, member) || changed;
   }
-  // Who the mode holds back may wait for one that is not let go on any more.
+  // A worker that the mode holds back may wait for one that is no longer released.
   const bool any_computes = std::any_of(members_.begin(), members_.end(),
                                         [](const auto& member) { return member.second.computing; });
   if ((halted_ && !any_computes) || batches_->all_used()) finish("");
 }
 
-// Whether something was done for it.
+// Returns whether something was done for the worker.
 bool Lead::go_on(int worker, Member& member) {
   const Event about{.worker = static_cast<std::uint32_t>(worker), .epoch = member.epoch};
   if (member.resting) {
@@ -196,7 +196,7 @@ void Lead::look_at_time(double now) {
                      started_once_ ? options_.least_workers : options_.workers, options_.patience_seconds));
 }
 
-// Also when all is done: what it reached is still to be asked of every server.
+// This applies also when all is done: every server must still be asked for its result.
 void Lead::give_up_on_servers(double now) {
   if (suspended_ == 0 || now - suspended_ <= options_.patience_seconds || gave_up_) return;
   finished_ = gave_up_ = true;

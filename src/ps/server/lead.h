@@ -21,23 +21,26 @@ struct LeadOptions {
   std::int64_t batches = -1;  // to be used in all; negative: without end
 };
 
-// Decides what happens to workers, for all servers: who is in, whose gradient counts, who is out. Knows what
-// each server has; knows of no network. Every server does what it says in the order in which it says it, so
-// all of them always agree: a gradient counts when every server has all of its part, and not before.
+// Decides what happens to workers, for all servers: who is in, whose gradient counts, who is out. It knows
+// what each server has, and knows no network. Every server performs its decisions in the order in which it
+// makes them, so all of them always agree: a gradient counts when every server has all of its part, and not
+// before.
 class Lead {
  public:
   class Host {
    public:
     virtual ~Host() = default;
-    // On every server, this one as well.
+    // Performs the event on every server, this one included.
     virtual void happen(const Event& event) = 0;
-    // What counts by now. Not to be kept: the next one may lie elsewhere.
+    // Returns the record of the gradients that count by now. Do not keep the reference: the next ledger may
+    // lie elsewhere.
     virtual const Ledger& ledger() const = 0;
     virtual void lend(int worker, std::int64_t batch) = 0;
-    // It was let go on, and has a batch to go on with.
+    // Called when the worker is released and has a batch to go on with.
     virtual void send_weights(int worker) = 0;
     virtual void send_done(int worker) = 0;
-    // Nothing is left to do; or why nothing can be done, which may follow the other.
+    // Called when nothing is left to do, or with the reason why nothing can be done; the latter may follow
+    // the former.
     virtual void finished(const std::string& failure) = 0;
   };
 
@@ -60,12 +63,12 @@ class Lead {
   void release(int worker);
   // Does what follows from what was said since the last call.
   void settle();
-  // Gives workers batches ahead of their need, in the order of workers; none to who waits for a round to end,
-  // or the next would depend on who came first.
+  // Gives workers batches ahead of their need, in the order of workers. A worker that waits for a round to
+  // end gets none, because the next round would then depend on who came first.
   void lend_ahead();
   // No more batches: workers end when they have done what they do.
   void halt();
-  // Some times a second.
+  // Called some times a second.
   void look_at_time(double now);
 
   int live_workers() const { return static_cast<int>(members_.size()); }
@@ -104,7 +107,7 @@ class Lead {
   double began_ = 0, short_since_ = 0, suspended_ = 0;
 };
 
-// The lead as the other servers see it.
+// The leader as the other servers see it.
 class LeadLink {
  public:
   class Owner {
@@ -118,9 +121,9 @@ class LeadLink {
   LeadLink(Owner& owner, comm::transport::Loop& loop, const comm::transport::JobKey& key, int server)
       : owner_(owner), loop_(loop), key_(key), server_(server) {}
 
-  // Until it answers.
+  // Calls until the leader answers.
   void call(const comm::transport::Address& lead);
-  // Not from within its call.
+  // Must not be called from within a call of the link.
   void hang_up() { peer_.reset(); }
 
   bool is_here() const { return peer_ != nullptr; }
@@ -129,7 +132,7 @@ class LeadLink {
 
   void agree();
   void disagree() { agreed_ = false; }
-  // Nothing of this is said unless both agree on what counts.
+  // These messages are sent only when both agree on what counts.
   void seen(int worker);
   void lost(int worker, std::uint32_t epoch, const std::string& reason, bool may_return);
   void prepared(int worker, std::uint32_t epoch, std::uint64_t clock, std::optional<std::uint32_t> bad_key);

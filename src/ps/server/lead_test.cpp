@@ -1,4 +1,4 @@
-// What the lead decides, with servers that are only lists: workers are moved by hand, or by chance.
+// Tests the leader's decisions with servers that are plain lists: workers are moved by hand, or at random.
 #include "ps/server/lead.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainyard::ps {
 namespace {
 
-// All servers of a run; each sees what happens in the order of the lead, some of it late.
+// All servers of a run; each performs events in the leader's order, some of them late.
 class Servers final : public Lead::Host {
  public:
   explicit Servers(const LeadOptions& options) : options_(options), lead_(*this, options) { lead_.begin(0); }
@@ -61,7 +61,7 @@ class Servers final : public Lead::Host {
         break;
     }
   }
-  // As a server does it: the next ledger is written beside the last.
+  // This writes the next ledger beside the last, as a server does.
   void count(std::vector<Counted>& gradients) {
     Ledger longer = ledger();
     longer.add_update(gradients);
@@ -147,7 +147,7 @@ TEST(Lead, WhoWasSeenBeforeAServerWasLostIsSeenAgain) {
   EXPECT_FALSE(run.epochs_.contains(0));
 }
 
-// The lead was told "c" for a gradient that then counted, and that the worker would have made again.
+// The leader was told "c" for a gradient that then counted, and that the worker would have made again.
 TEST(Lead, WhoComesAgainBeforeItsRoundEndsWaitsForTheEnd) {
   Servers run({.workers = 2, .batches = 10});
   run.round_ = 2;
@@ -186,7 +186,7 @@ TEST(Lead, SaysWhenItNeverSeesTheOtherServers) {
   EXPECT_EQ(run.failure_, "a server is missing, for 10 s");
 }
 
-// Whoever collects what was reached waits for that server.
+// The process that collects the results waits for that server.
 TEST(Lead, SaysThatAServerIsMissingAlsoWhenAllIsDone) {
   Servers run({.servers = 2, .workers = 1, .patience_seconds = 10, .batches = 1});
   run.arrive(0);

@@ -38,7 +38,7 @@ void Member::admit(std::uint32_t epoch, std::uint64_t clock) {
 void Member::released(std::int64_t updates) {
   released_updates_ = updates;
   may_push_ = true;
-  // Not before: the buffer of its last gradient is free by now, and in the cache.
+  // The buffer is taken no earlier: that of the last gradient is free by now, and in the cache.
   if (gradient_ == nullptr) gradient_ = buffers_.take();
 }
 
@@ -124,7 +124,7 @@ void Member::arrived(const Frame& frame, std::span<std::byte>) {
 void Member::take_key(const Frame& frame) {
   const std::span<float> slice = shard_.slice(gradient_->values, frame.key);
   if ((frame.flags & kBf16) != 0) widen_numbers(rounded_, slice);
-  // Now, while it is still in the cache.
+  // The check is done now, while the slice is still in the cache.
   if (!all_finite(slice)) bad_keys_.push_back(frame.key);
   missing_.erase(frame.key);
   if (missing_.empty()) owner_.gradient_is_here(*this);
@@ -150,6 +150,42 @@ void RefusalLog::look(double now) {
   if (lines_ == 0 || now - since_ < kSeconds) return;
   if (unsaid_ > 0) log_(fmt::format("refused {} more in {:.0f} s", unsaid_, now - since_));
   lines_ = unsaid_ = 0;
+}
+
+void WeightsSender::send_newest(Member& member) {
+  const Shard::Version newest = shard_.newest();
+  member.released(newest.updates);
+  if (bf16_) {
+    const auto values = rounded(newest);
+    send<BFloat16>(member, *values, newest.updates, [values] {});
+  } else {
+    send<float>(member, newest.values->values, newest.updates, [values = newest.values] {});
+  }
+}
+
+template <typename Number>
+void WeightsSender::send(Member& member, std::span<const Number> values, std::int64_t updates,
+                         std::function<void()> keep) {
+  for (const std::uint32_t key : shard_.keys()) {
+    const bool last = key == shard_.keys().back();
+    member.connection().send({.kind = wire(Kind::weights),
+                              .flags = static_cast<std::uint16_t>((bf16_ ? kBf16 : 0) | (last ? kLast : 0)),
+                              .epoch = member.epoch(),
+                              .key = key,
+                              .clock = static_cast<std::uint64_t>(updates)},
+                             std::as_bytes(shard_.slice(values, key)),
+                             last ? std::move(keep) : std::function<void()>());  // until all of it is sent
+  }
+}
+
+std::shared_ptr<const std::vector<BFloat16>> WeightsSender::rounded(const Shard::Version& version) {
+  if (rounded_ == nullptr || rounded_updates_ != version.updates) {
+    auto made = std::make_shared<std::vector<BFloat16>>(version.values->values.size());
+    round_numbers(version.values->values, *made);
+    rounded_ = std::move(made);
+    rounded_updates_ = version.updates;
+  }
+  return rounded_;
 }
 
 }  // namespace trainyard::ps

@@ -11,8 +11,8 @@
 
 namespace trainyard::ps {
 
-// A worker as a server sees it: reads what it sends, checks that it may say so now, and puts its gradient
-// together. What follows is for the server.
+// A worker as a server sees it: reads its messages, checks that they are allowed now, and assembles its
+// gradient. The server decides what follows.
 class Member final : public comm::transport::Receiver {
  public:
   class Owner {
@@ -23,7 +23,7 @@ class Member final : public comm::transport::Receiver {
     virtual void gone(Member& member, const std::string& reason, bool may_return) = 0;
   };
 
-  // `buffers`: of as many numbers as the shard has.
+  // `buffers`: each has as many numbers as the shard.
   Member(Owner& owner, const Shard& shard, BufferPool& buffers,
          std::unique_ptr<comm::transport::Connection> connection);
 
@@ -82,7 +82,7 @@ class Member final : public comm::transport::Receiver {
   std::vector<std::uint32_t> bad_keys_;  // the same
 };
 
-// Lines about those who were turned away: some a minute, then only how many there were. Who knocks often must
+// Logs refused callers: some lines a minute, then only how many there were. A caller that tries often must
 // not fill a disk.
 class RefusalLog {
  public:
@@ -93,13 +93,33 @@ class RefusalLog {
   explicit RefusalLog(Log log) : log_(std::move(log)) {}
 
   void add(const std::string& who, const std::string& why, double now);
-  // Says how many were not said, when it is time to.
+  // Logs the number of suppressed lines, when it is time to.
   void look(double now);
 
  private:
   Log log_;
   double since_ = 0;  // of the lines below
   int lines_ = 0, unsaid_ = 0;
+};
+
+// Sends the newest weights of a shard to workers, straight from the version that is the newest.
+class WeightsSender {
+ public:
+  // `bf16`: in 16 bits.
+  WeightsSender(const Shard& shard, bool bf16) : shard_(shard), bf16_(bf16) {}
+
+  // From now on the worker may push.
+  void send_newest(Member& member);
+
+ private:
+  template <typename Number>
+  void send(Member& member, std::span<const Number> values, std::int64_t updates, std::function<void()> keep);
+  std::shared_ptr<const std::vector<BFloat16>> rounded(const Shard::Version& version);
+
+  const Shard& shard_;
+  bool bf16_;
+  std::shared_ptr<const std::vector<BFloat16>> rounded_;  // made once for all who get it
+  std::int64_t rounded_updates_ = -1;
 };
 
 }  // namespace trainyard::ps

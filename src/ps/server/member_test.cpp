@@ -1,4 +1,4 @@
-// What a server hears of one worker, without a network.
+// Tests how a server handles the messages of one worker, without a network.
 
 #include "ps/server/member.h"
 

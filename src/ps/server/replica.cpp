@@ -23,7 +23,8 @@ Sharing sharing_of(const ModeName& mode) {
   }
 }
 
-// Room for everyone twice: who is out may still be sent something while it comes again.
+// There is room for every worker twice: one that was removed may still be sent something while it joins
+// again.
 int most_workers(const ServerOptions& options) { return 2 * options.workers + 8; }
 
 constexpr int kMostQueued = 16;  // gradients of a lazy server
@@ -89,7 +90,7 @@ void Replica::take_history(const std::vector<Counted>& gradients) {
   take_snapshots();
 }
 
-// What the ledger has and the shard has not.
+// Applies the updates that the ledger has and the shard lacks.
 void Replica::apply_since(std::int64_t update) {
   const std::vector<Counted> gradients = ledger().since(update);
   for (auto next = gradients.begin(); next != gradients.end();) {
@@ -162,7 +163,7 @@ void Replica::snapshot(std::int64_t updates, Server::OnSnapshot on_snapshot) {
 void Replica::take_snapshots() {
   const auto due = [this](const Wanted& wanted) { return ledger().updates() >= wanted.updates; };
   if (std::none_of(wanted_.begin(), wanted_.end(), due)) return;
-  // Else batches would count that are not in the numbers.
+  // Otherwise batches would count that are not in the parameters.
   finish_appliers();
   const auto first_due = std::stable_partition(wanted_.begin(), wanted_.end(), std::not_fn(due));
   std::vector<Wanted> served(std::make_move_iterator(first_due), std::make_move_iterator(wanted_.end()));

@@ -14,9 +14,9 @@
 
 namespace trainyard::ps {
 
-// What happens to workers, as one server does it: its mode, its shard, its ledger. Knows of no network. A
-// gradient is in the ledger before it is applied: what a server that is killed had not applied, it applies
-// when it comes again.
+// Performs, for one server, the events that happen to workers: it owns the mode, the shard and the ledger,
+// and knows no network. A gradient is in the ledger before it is applied: a server that was killed applies
+// the missing ones when it restarts.
 class Replica final : public Mode::Host {
  public:
   // `released`: the mode lets a worker go on.
@@ -24,7 +24,7 @@ class Replica final : public Mode::Host {
           Updater& updater, std::function<void(int worker)> released);
 
   bool has_begun() const { return memory_->has_begun(); }
-  // Where to listen: as the process before this one did, because workers know where that was.
+  // Returns the address to listen at: the same as that of the previous process, because workers know it.
   comm::transport::Address as_before(comm::transport::Address address) const {
     if (address.port == 0 && has_begun()) address.port = memory_->port();
     return address;
@@ -39,9 +39,10 @@ class Replica final : public Mode::Host {
   void keep(const Buffer& gradient, int worker, std::uint64_t clock);
   void drop(const Buffer& gradient) { memory_->drop_gradient(gradient.number); }
 
-  // What counts for the others as well; they have kept the gradients of it, and so has this one.
+  // Adds gradients that count for the other servers as well. They have kept these gradients, and so has this
+  // one.
   void take_history(const std::vector<Counted>& gradients);
-  // Nobody is in. What was kept and does not count is dropped.
+  // Removes all workers. Gradients that were kept and do not count are dropped.
   void restart();
 
   void start() { mode_->start(); }
@@ -49,7 +50,7 @@ class Replica final : public Mode::Host {
   void leave(int worker) { mode_->leave(worker); }
   void commit(int worker, std::uint64_t clock, std::int64_t batch, Mode::Gradient gradient);
 
-  // Of gradients that count and are to be applied.
+  // Returns the number of gradients that count and are still to be applied.
   std::int64_t waiting() const { return ledger().updates() - shard_->updates(); }
   double apply_seconds() const { return apply_seconds_; }
 
@@ -86,7 +87,7 @@ class Replica final : public Mode::Host {
   std::vector<std::unique_ptr<Applier>> appliers_;  // none: all is applied on the loop
 };
 
-// The other servers as the lead sees them: which are here, what counts for each, which have agreed.
+// The other servers as the leader sees them: which are here, what counts for each, which have agreed.
 class Followers {
  public:
   class Owner {
@@ -101,18 +102,18 @@ class Followers {
 
   bool has(int number) const { return all_.contains(number); }
   void meet(int number, std::unique_ptr<comm::transport::Connection> connection);
-  // Hangs up on all of them. Not from within a call of one.
+  // Closes all of their connections. Must not be called from within a call of one.
   void clear() { all_.clear(); }
 
   void say(const comm::transport::Frame& frame, const Bytes& payload = {});
-  // The first that said nothing for so long.
+  // Returns the first that said nothing for so long.
   std::optional<int> silent(double seconds);
 
-  // All are here, and have said what counts for them.
+  // Returns whether all are here, and have said what counts for them.
   bool have_ledgers() const;
-  // Of what they have said and `own`. REQUIRES: they have.
+  // Returns the longest among the followers' ledgers and `own`. REQUIRES: have_ledgers().
   const Ledger& longest_ledger(const Ledger& own) const;
-  // Each is told what it has not.
+  // Tells each follower the gradients that it lacks.
   void say_history(const Ledger& longest);
   bool have_agreed() const;
 

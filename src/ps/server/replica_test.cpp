@@ -1,4 +1,4 @@
-// One server's part of what happens, without the others: what they would say is put in by hand.
+// Tests one server's part of events, without the others: their messages are put in by hand.
 #include "ps/server/replica.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class ReplicaModes : public testing::TestWithParam<const char*> {
     replica_.begin(zeros, {}, {});
   }
 
-  // All of a worker's gradient is here; who holds it keeps it.
+  // All of a worker's gradient is here; the holder keeps it.
   std::shared_ptr<Buffer> prepare(std::uint64_t clock) {
     std::shared_ptr<Buffer> gradient = replica_.gradients().take();
     std::fill(gradient->values.begin(), gradient->values.end(), 1.0f);
@@ -44,8 +44,8 @@ class ReplicaModes : public testing::TestWithParam<const char*> {
   LedgerStart start_;
 };
 
-// The link to the lead broke before the last commit came through. All numbers were wanted by then, and the
-// lead has nothing to say after the history: whoever wanted them waited for ever.
+// The link to the leader broke before the last commit came through. All parameters were requested by then,
+// and the leader has nothing to say after the history: the requester waited for ever.
 TEST_P(ReplicaModes, GivesASnapshotWhenHistoryBringsItsMoment) {
   const std::shared_ptr<Buffer> last = prepare(0);
   want_snapshot(1);

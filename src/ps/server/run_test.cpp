@@ -185,7 +185,7 @@ TEST_F(Runs, AServerThatDiesWithoutNumbersGetsThemAgain) {
   end();
 }
 
-// Started again by who had not heard yet that all is over.
+// The process that restarted it had not heard yet that all is over.
 TEST_F(Runs, AServerThatComesWhenAllIsOverIsToldSo) {
   begin("asp", 1, 1, 5);
   start_worker(0, 1);

@@ -105,7 +105,8 @@ class SocketServer final : public Server,
     refusals_.add(peer->address(), fmt::format("role {}, number {}", who.role, who.id), now_seconds());
   }
 
-  // Who wants to join, who is lost, whose gradient is here: the lead is told, here or elsewhere.
+  // These functions tell the leader, in this process or another, which workers want to join, which are lost,
+  // and whose gradient is complete.
 
   void wants_to_join(Member& member) override {
     if (const auto old = arriving_.find(member.worker()); old != arriving_.end() && old->second != &member)
@@ -159,7 +160,7 @@ class SocketServer final : public Server,
     link_.lost(worker, epoch, reason, may_return);
   }
 
-  // What happens, in the order of the lead.
+  // These functions perform events, in the leader's order.
 
   void happen(const Event& event) override {
     followers_.say({.kind = wire(Kind::event)}, encode(event));
@@ -196,7 +197,7 @@ class SocketServer final : public Server,
                                welcome_);
     }
     replica_.join(worker);
-    // It was here when the lead was told, and is not any more.
+    // The worker was here when the leader was told, and is not any more.
     if (arrived.empty()) tell_lost(worker, event.epoch, "its connection is gone", true);
   }
 
@@ -241,7 +242,7 @@ class SocketServer final : public Server,
     forget_departed();
   }
 
-  // The mode lets a worker go on: elsewhere at once, at the lead when there is a batch for it.
+  // The mode lets a worker go on: on a follower at once, on the leader when there is a batch for it.
   void released(int worker) {
     if (!lead_) return send_weights(worker);
     lead_->release(worker);
@@ -281,7 +282,7 @@ class SocketServer final : public Server,
   void settle() {
     lead_->settle();
     if (std::exchange(lending_, true)) return;
-    // Behind what is under way: who goes on now is served first.
+    // This is posted behind the work in progress: a worker that goes on now is served first.
     post([this] {
       lending_ = false;
       lead_->lend_ahead();
@@ -296,7 +297,7 @@ class SocketServer final : public Server,
     });
   }
 
-  // The lead and the others.
+  // These functions connect the leader and the other servers.
 
   void meet_follower(int number, std::unique_ptr<transport::Connection> connection) {
     if (followers_.has(number)) suspend(fmt::format("server {} came again", number));
@@ -331,7 +332,7 @@ class SocketServer final : public Server,
     }
   }
 
-  // Every server says what counts for it; who has less is told the rest.
+  // Every server states what counts for it; a server that has less is told the rest.
   void agree_when_complete() {
     if (!connected_ || lead_->is_active() || !followers_.have_ledgers()) return;
     const Ledger& longest = followers_.longest_ledger(replica_.ledger());
@@ -352,8 +353,8 @@ class SocketServer final : public Server,
     replica_.restart();
   }
 
-  // A server is missing: all who are in are out, and may come again. What they promised is kept until all
-  // servers agree on what counts.
+  // A server is missing: all workers are removed, and may join again. Gradients that they promised are kept
+  // until all servers agree on what counts.
   void suspend(const std::string& reason) {
     if (suspending_) return;
     suspending_ = true;
@@ -366,7 +367,7 @@ class SocketServer final : public Server,
       if (seat.member->gradient_complete()) kept_.push_back(seat.member->gradient());
       seat.member->refuse("a server is missing", true);
     }
-    // Not from within the call of one of them.
+    // This must not run within the call of one of them.
     post([this] {
       suspending_ = false;
       followers_.clear();
@@ -396,10 +397,10 @@ class SocketServer final : public Server,
     }
   }
 
-  // Time.
+  // These functions depend on time.
 
   void look_at_leases() {
-    // Who stood still itself has not listened.
+    // A process that was suspended itself has not listened, so it must not blame its peers' silence.
     const double looked = std::exchange(looked_, now_seconds());
     const bool listened = looked_ - looked < options_.lease_seconds / 2;
     const auto silent = [&](transport::Connection& connection) {
@@ -431,7 +432,7 @@ class SocketServer final : public Server,
     lease_timer_ = loop_.after(options_.lease_seconds / 4, [this] { look_at_leases(); });
   }
 
-  // Those who are out; not now, for one of them may be speaking.
+  // Drops workers that are removed; it is deferred, because one of them may be calling.
   void forget_departed() {
     if (std::exchange(forgetting_, true)) return;
     post([this] {
@@ -468,7 +469,7 @@ class SocketServer final : public Server,
   Replica replica_;
   WeightsSender sender_;
   std::optional<Lead> lead_;  // of server 0
-  Followers followers_;       // of the lead
+  Followers followers_;       // of the leader
   LeadLink link_;             // of the others
   transport::Address lead_address_;
   std::unique_ptr<transport::Loop::Timer> lease_timer_;

@@ -20,8 +20,8 @@ struct ServerOptions {
   std::int64_t batches = -1;     // to be used in all; negative: without end
   ModeName mode;
   bool bf16 = false;         // how weights are sent
-  double lease_seconds = 3;  // who is silent for longer is taken for dead
-  // Where to keep what must survive the process, and for which run; empty: nowhere.
+  double lease_seconds = 3;  // a worker that is silent for longer is taken for dead
+  // The file that keeps the state which must survive the process, and the run it belongs to; empty: no file.
   std::filesystem::path state = {};
   std::uint64_t run = 0;
 };
@@ -32,7 +32,7 @@ class Server {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  // What the lead reports.
+  // Receives the leader's reports.
   struct Watcher {
     std::function<void(const Noted&, std::span<const std::byte> note)> noted;
     // No batch is left, after so many updates; or why it ended before.
@@ -42,12 +42,12 @@ class Server {
   virtual ~Server() = default;
   virtual comm::transport::Address address() const = 0;
 
-  // Whether it has numbers to serve, from a process before it.
+  // Returns whether it has parameters to serve, from a process before it.
   virtual bool has_begun() const = 0;
-  // The numbers of its shard.
+  // Sets the parameters of its shard.
   virtual void begin(std::span<const float> parameters, std::span<const float> slots,
                      const LedgerStart& start) = 0;
-  // Where all servers are: from now on workers may come. After it has begun.
+  // Sets the addresses of all servers; from now on workers may join. REQUIRES: has_begun().
   virtual void connect(const std::vector<comm::transport::Address>& servers) = 0;
 
   virtual const Shard& shard() const = 0;
@@ -61,7 +61,7 @@ class Server {
   virtual void snapshot(std::int64_t updates, OnSnapshot on_snapshot) = 0;
 };
 
-// `key` as in listen(). `log` gets one line for whatever a person may want to know.
+// `key` as in listen(). `log` gets one line for each event that a person may want to know.
 std::unique_ptr<Server> make_server(comm::transport::Loop& loop, const ServerOptions& options,
                                     const std::vector<Key>& keys, Updater& updater,
                                     const comm::transport::Address& address,

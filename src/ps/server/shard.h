@@ -13,14 +13,13 @@
 
 #include "comm/transport/loop.h"
 #include "ps/mode/mode.h"
-#include "ps/server/member.h"
 #include "ps/server/state.h"
 #include "ps/wire/buffer_pool.h"
 #include "ps/wire/messages.h"
 
 namespace trainyard::ps {
 
-// Moves parameters by a gradient: what a server is given by who knows optimizers.
+// Moves parameters by a gradient. The caller that knows the optimizer gives it to a server.
 class Updater {
  public:
   virtual ~Updater() = default;
@@ -35,7 +34,8 @@ class Updater {
   // `step` counts updates from 0; `summed`: so many gradients are added up in this one.
   virtual void apply(const From& from, const To& to, std::span<const float> gradient, std::int64_t step,
                      int summed) = 0;
-  // By so much a gradient is taken off: for updates that do not wait for each other, which know nothing else.
+  // Returns the factor by which a gradient is subtracted, for updates that do not wait for each other and
+  // know nothing else.
   virtual float rate(std::int64_t step) const = 0;
   virtual int slots() const = 0;
 };
@@ -63,7 +63,7 @@ class Shard {
   std::int64_t elements() const { return memory_->sizes().elements; }
   // The number of each key of this shard among all keys.
   const std::vector<std::uint32_t>& keys() const { return keys_; }
-  // Where a key lies in an array of this shard; empty when it belongs to another server.
+  // Returns a key's slice of an array of this shard; empty when the key belongs to another server.
   template <typename Number>
   std::span<Number> slice(std::span<Number> shard, std::uint32_t key) const {
     const Place place = place_of(key);
@@ -75,14 +75,14 @@ class Shard {
 
   Version newest() const;
   std::int64_t updates() const;
-  // By one thread at a time, unless they race.
+  // One thread at a time may call it, unless updates race.
   void apply(Updater& updater, std::span<const float> gradient, int summed);
 
   struct Copy {
     std::vector<float> parameters, slots;
     std::int64_t updates = 0;
   };
-  // All of one version.
+  // Returns numbers that are all of one version.
   Copy copy() const;
 
  private:
@@ -115,9 +115,9 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
-  // In the order of the calls; `done` is called on the loop, unless the applier is gone by then.
+  // Applies in the order of the calls; `done` is called on the loop, unless the applier is gone by then.
   void apply(Mode::Gradient gradient, std::function<void()> done);
-  // Until all of it is applied.
+  // Waits until all of it is applied.
   void finish();
 
  private:
@@ -136,26 +136,6 @@ class Applier {
   std::deque<Waiting> waiting_;
   bool ending_ = false, busy_ = false;
   std::thread thread_;
-};
-
-// Sends the newest weights of a shard to workers, straight from the version that is the newest.
-class WeightsSender {
- public:
-  // `bf16`: in 16 bits.
-  WeightsSender(const Shard& shard, bool bf16) : shard_(shard), bf16_(bf16) {}
-
-  // From now on the worker may push.
-  void send_newest(Member& member);
-
- private:
-  template <typename Number>
-  void send(Member& member, std::span<const Number> values, std::int64_t updates, std::function<void()> keep);
-  std::shared_ptr<const std::vector<BFloat16>> rounded(const Shard::Version& version);
-
-  const Shard& shard_;
-  bool bf16_;
-  std::shared_ptr<const std::vector<BFloat16>> rounded_;  // made once for all who get it
-  std::int64_t rounded_updates_ = -1;
 };
 
 }  // namespace trainyard::ps

@@ -68,7 +68,7 @@ TEST_P(Sharings, AVersionStaysAsItWas) {
 INSTANTIATE_TEST_SUITE_P(All, Sharings,
                          testing::Values(Sharing::one_thread, Sharing::snapshots, Sharing::locked), name_of);
 
-// What a killed process leaves is the last version that was complete.
+// A killed process leaves the last version that was complete.
 TEST(Shard, AVersionTakesThePlaceOfTheLastAtOnce) {
   const auto memory = memory_of(64, 1);
   const std::vector<Key> keys{{0, 64, 0}};

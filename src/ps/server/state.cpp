@@ -53,7 +53,7 @@ std::byte* map_memory(const std::filesystem::path& file, std::size_t bytes) {
     if (descriptor < 0) fail(ErrorKind::io, "cannot open '{}': {}", file.string(), std::strerror(errno));
     struct stat status {};
     ::fstat(descriptor, &status);
-    // What does not have this length is of another run: nothing of it may be taken for ours.
+    // A file of another length belongs to another run: none of it may be taken for this run's state.
     const bool fits = static_cast<std::size_t>(status.st_size) == bytes;
     if ((!fits && ::ftruncate(descriptor, 0) != 0) ||
         ::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {

@@ -24,12 +24,12 @@ struct State {
 std::vector<float> part_of(std::span<const float> array, const std::vector<Key>& keys, int server);
 void put_part(std::span<const float> part, const std::vector<Key>& keys, int server, std::span<float> array);
 
-// What a server must still have after it was killed: parameters, state of the optimizer, gradients that it
-// has promised to take, and the ledger. It lies in a file that is mapped: the system keeps what was written
-// to it, however the process ends (it is no protection against a machine that fails: checkpoints are).
+// Holds the state that a server must still have after it was killed: parameters, optimizer state, gradients
+// that it has promised to take, and the ledger. The state lies in a mapped file: the system keeps what was
+// written to it, however the process ends. It does not protect against a machine that fails; checkpoints do.
 //
-// Nothing that counts is ever overwritten: a new version is written beside the old one, and put in its place
-// by one store of one word.
+// Nothing that counts is ever overwritten: a new version is written beside the old one, and one store of one
+// word puts it in its place.
 class StateMemory {
  public:
   struct Sizes {
@@ -54,13 +54,15 @@ class StateMemory {
   bool has_begun() const { return head_->begun.load(std::memory_order_acquire) != 0; }
   void mark_begun() { head_->begun.store(1, std::memory_order_release); }
 
-  // Where the server listened: who comes again must be found in the same place. 0: nowhere yet.
+  // Returns the port at which the server listened, because a restarted server must be found in the same
+  // place; 0: none yet.
   std::uint16_t port() const {
     return static_cast<std::uint16_t>(head_->port.load(std::memory_order_acquire));
   }
   void set_port(std::uint16_t port) { head_->port.store(port, std::memory_order_release); }
 
-  // Of versions: as many as sizes say. Of the optimizer: two.
+  // Returns the memory of the versions: as many parameter arrays as the sizes say, and two of the optimizer
+  // state.
   std::vector<std::span<float>> parameters() const;
   std::span<float> slots(int copy) const;
 
@@ -76,7 +78,7 @@ class StateMemory {
   void set_ledger(const Ledger& ledger);
 
   std::vector<std::span<float>> gradients() const;
-  // From here on the gradient survives, as that of this worker and clock; until it is dropped.
+  // From here on the gradient survives, as that of this worker and clock, until it is dropped.
   void keep_gradient(int number, std::uint32_t worker, std::uint64_t clock);
   void drop_gradient(int number);
   // Empty when there is none.

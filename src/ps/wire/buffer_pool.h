@@ -17,7 +17,7 @@ struct Buffer {
   int number = 0;  // among those of its pool
 };
 
-// Arrays of one length that are used again. Whoever lets go of one last, on whatever thread, gives it back.
+// Arrays of one length that are used again. The last holder of one gives it back, on any thread.
 class BufferPool {
  public:
   // `owner` keeps the memory as long as buffers live, which may be longer than the pool. `returned` is called
@@ -31,9 +31,9 @@ class BufferPool {
           std::make_unique<Buffer>(Buffer{values, static_cast<int>(free_->buffers.size())}));
   }
 
-  // With any content. Error (internal) when all are in use.
+  // Takes a buffer with any content. Error (internal) when all are in use.
   std::shared_ptr<Buffer> take() { return take_at(-1); }
-  // That one. REQUIRES: it is free.
+  // Takes the buffer of this number. REQUIRES: it is free.
   std::shared_ptr<Buffer> take(int number) { return take_at(number); }
 
  private:

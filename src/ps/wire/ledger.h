@@ -17,22 +17,23 @@ struct Counted {
   bool operator==(const Counted&) const = default;
 };
 
-// What of the work counts: which gradients every update is made of, and which batches are used. Plain memory
-// of a fixed size, so that a copy of it is all that has to be kept. The servers of a run have the same; after
-// a fault, who has less is told the rest.
+// Records which work counts: the gradients that every update is made of, and the batches that are used. It is
+// plain memory of a fixed size, so a copy of it is all that has to be kept. All servers of a run have the
+// same ledger; after a fault, a server that has less is told the rest.
 class Ledger {
  public:
   static constexpr int kMostWorkers = 512;
   static constexpr std::int64_t kRecent = 2048;  // gradients of which each is known; of older ones the sum
   static constexpr int kMostLoose = 2048;
 
-  // Where a run goes on: so many updates, all batches before `next_batch` used but those that are loose.
+  // Starts from the state of an earlier run: so many updates, with all batches before `next_batch` used
+  // except the loose ones.
   void begin(std::int64_t updates, std::int64_t next_batch, std::span<const std::int64_t> loose);
 
   // One more update, of these gradients; their `update` is set here. REQUIRES: the next of each worker.
   void add_update(std::span<Counted> gradients);
 
-  // False for memory that never was one.
+  // Returns false for memory that never was a ledger.
   bool is_sound() const {
     return updates_ >= 0 && gradients_ >= 0 && next_batch_ >= 0 && loose_count_ >= 0 &&
            loose_count_ <= kMostLoose;
@@ -40,7 +41,7 @@ class Ledger {
 
   std::int64_t updates() const { return updates_; }
   std::int64_t gradients() const { return gradients_; }
-  // Of the gradient that the worker makes next.
+  // Returns the clock of the gradient that the worker makes next.
   std::uint64_t next_clock(std::uint32_t worker) const { return next_clocks_[worker]; }
   // The gradients of all updates from `update` on, in their order. REQUIRES: they are still known.
   std::vector<Counted> since(std::int64_t update) const;

@@ -92,8 +92,6 @@ void Link::closed(const std::string& reason) {
   owner_.lost(*this, refusal_.empty() ? reason : "it was refused: " + refusal_, refused_);
 }
 
-using comm::transport::Frame;
-
 Peer::Peer(std::unique_ptr<comm::transport::Connection> connection, Heard heard, Gone gone)
     : connection_(std::move(connection)), heard_(std::move(heard)), gone_(std::move(gone)) {
   connection_->start(*this);

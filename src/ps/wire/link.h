@@ -10,8 +10,8 @@
 
 namespace trainyard::ps {
 
-// A server as a worker sees it: reads what it sends, straight into the worker's parameters. What follows is
-// for the client.
+// A server as a worker sees it: reads its messages, straight into the worker's parameters. The client decides
+// what follows.
 class Link final : public comm::transport::Receiver {
  public:
   class Owner {
@@ -65,7 +65,7 @@ class Link final : public comm::transport::Receiver {
   std::vector<std::byte> words_;
 };
 
-// Somebody to exchange short messages with: another server, the coordinator.
+// A peer to exchange short messages with: another server, or the coordinator.
 class Peer final : public comm::transport::Receiver {
  public:
   using Heard = std::function<void(const comm::transport::Frame&, std::span<const std::byte>)>;

@@ -213,7 +213,7 @@ std::vector<comm::transport::Address> addresses_of(std::span<const std::byte> li
   return addresses;
 }
 
-// Between machines of one kind, as weights are.
+// The bytes are exchanged between machines of one kind, as weights are.
 Bytes encode(const Ledger& ledger) {
   Bytes bytes(sizeof ledger);
   std::memcpy(bytes.data(), &ledger, sizeof ledger);

@@ -15,7 +15,7 @@
 
 namespace trainyard::ps {
 
-// What a server saw, for the record of a run.
+// Counters of a server, for the record of a run.
 struct ServerCounts {
   std::int64_t updates = 0, gradients = 0, refused_gradients = 0, joined = 0, left = 0;
   std::int64_t most_waiting = 0;       // gradients to be applied
@@ -43,34 +43,35 @@ struct Key {
 // array, so that all of them have work while a backward pass goes through it.
 std::vector<Key> make_keys(std::int64_t elements, int servers, std::int64_t most_key_bytes = 128 << 10);
 
-// What workers, servers and the coordinator of a run say to each other; docs/formats/ps-wire.md has the
-// frames that carry it.
+// These are the messages between workers, servers and the coordinator of a run. docs/formats/ps-wire.md
+// describes the frames that carry them.
 
-// Of a handshake.
+// The role that a process states in its handshake.
 enum class Role : std::uint8_t { worker = 1, server = 2 };
 
-// Of a frame. `clock` counts the gradients of a worker, from 0; `epoch` is the membership that it was given.
+// The kind of a frame. `clock` counts the gradients of a worker, from 0; `epoch` is the membership that it
+// was given.
 enum class Kind : std::uint8_t {
   // Between a worker and a server.
   join = 1,   // worker: here I am; clock: of the gradient that I will push next
   welcome,    // server: you are in, by this epoch; clock: of the gradient that I take next; payload: Welcome
   push,       // worker: a key of a gradient
-  note,       // worker, to the lead: what else is to be known of this gradient; payload: the user's
-  lease,      // lead: a batch is yours; clock: its number
+  note,       // worker, to the leader: what else is to be known of this gradient; payload: the user's
+  lease,      // leader: a batch is yours; clock: its number
   weights,    // server: a key of the parameters; clock: how many updates are in them
-  done,       // lead: nothing is left to do
+  done,       // leader: nothing is left to do
   leave,      // worker: I am done
   refusal,    // server: what you sent is not taken, and you are out; payload: why, in words
   heartbeat,  // all: I am alive
 
-  // Between a server and the one that leads.
+  // Between a server and the leader.
   ledger = 20,  // server: this counts for me; payload: Ledger
-  history,      // lead: this counts, too; payload: Counted, several
+  history,      // leader: this counts, too; payload: Counted, several
   agreed,       // server: so it does
   seen,         // server: the worker `key` wants to join
   lost,         // server: its connection of this epoch is gone; flags: kReturn; payload: why
   prepared,  // server: all its keys of this clock are here, and kept; flags: kBad, payload: the first bad key
-  event,     // lead: this happens now, on all servers in this order; payload: Event
+  event,     // leader: this happens now, on all servers in this order; payload: Event
 
   // Between a server, or a worker, and the coordinator.
   announce = 40,    // server: I listen here; flags: kBegun; payload: address
@@ -81,9 +82,9 @@ enum class Kind : std::uint8_t {
   snapshot_wanted,  // coordinator: all numbers, as soon as so many updates are in them: clock
   snapshot,         // server: numbers; key: the array; clock: the first element
   snapshot_end,     // server: that was all, of so many updates; payload: the ledger's beginning
-  noted,            // lead: a gradient counts; payload: Noted and the user's note
-  halt,             // coordinator, to the lead: lend no more batches
-  finished,         // lead: nothing is left to do; flags: kBad, payload: why it ended before
+  noted,            // leader: a gradient counts; payload: Noted and the user's note
+  halt,             // coordinator, to the leader: lend no more batches
+  finished,         // leader: nothing is left to do; flags: kBad, payload: why it ended before
   counts_wanted,    // coordinator
   counts,           // server: payload: ServerCounts
   end,              // coordinator: that was the run
@@ -103,7 +104,7 @@ struct Welcome {
   bool operator==(const Welcome&) const = default;
 };
 
-// What happens to a worker, on all servers alike.
+// An event that happens to a worker, on all servers alike.
 struct Event {
   enum class Kind : std::uint8_t {
     admit = 1,
@@ -123,19 +124,19 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// A gradient that counts, as the lead tells the coordinator.
+// A gradient that counts, as the leader tells the coordinator.
 struct Noted {
   std::uint32_t worker = 0;
   std::uint64_t clock = 0;
   std::int64_t batch = 0, updates = 0;  // in the parameters, when it was taken
   std::int64_t staleness = 0;           // of these, such as were not in the weights that it was made of
-  std::int64_t nanoseconds = 0;         // by the lead's clock
+  std::int64_t nanoseconds = 0;         // by the leader's clock
   std::int32_t waiting = 0;             // gradients that were to be applied before it
 
   bool operator==(const Noted&) const = default;
 };
 
-// Where a ledger begins, or what it says of batches.
+// The starting point of a ledger, or its statement about batches.
 struct LedgerStart {
   std::int64_t updates = 0, next_batch = 0;
   std::vector<std::int64_t> loose;
@@ -146,7 +147,7 @@ LedgerStart start_of(const Ledger& ledger);
 
 using Bytes = std::vector<std::byte>;
 
-// Errors (peer) of what follows: it is something else.
+// The next functions throw Error (peer) when the bytes are something else.
 Bytes encode(const Welcome& welcome);
 Welcome decode_welcome(std::span<const std::byte> bytes);
 Bytes encode(const Event& event);
@@ -162,7 +163,7 @@ ServerCounts decode_counts(std::span<const std::byte> bytes);
 Bytes encode(const Ledger& ledger);
 Ledger decode_ledger(std::span<const std::byte> bytes);
 
-// One a line.
+// The addresses stand one a line.
 std::vector<comm::transport::Address> addresses_of(std::span<const std::byte> lines);
 
 inline std::uint8_t wire(Kind kind) { return static_cast<std::uint8_t>(kind); }
@@ -181,7 +182,7 @@ inline void widen_numbers(std::span<const BFloat16> from, std::span<float> to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<float>(from[i]);
 }
 
-// Without a branch a number, so that it takes no longer than to read them.
+// The loop has no branch per number, so that it takes no longer than to read them.
 inline bool all_finite(std::span<const float> numbers) {
   constexpr std::uint32_t kExponent = 0x7F800000;
   std::uint32_t infinite = 0;

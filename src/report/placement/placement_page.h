@@ -11,14 +11,14 @@
 
 namespace trainyard::report {
 
-// What each policy came to, and why some are left out.
+// Shows the result of each policy, and why some are left out.
 std::string policies_section(const PlacementView& view);
 // How busy each device was. Empty without an outcome.
 std::string devices_section(const PlacementView& view);
 // Every job: where, when and why. Empty without an outcome.
 std::string placed_jobs_section(const PlacementView& view);
 
-// Where jobs run and what becomes of their queue, as one HTML file that loads nothing.
+// Returns one HTML file that loads nothing and shows where jobs run and how their queue proceeds.
 std::string make_placement_page(const PlacementView& view, const std::vector<Chart>& charts,
                                 const std::vector<Library>& libraries, double made_seconds);
 

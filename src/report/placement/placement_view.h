@@ -8,7 +8,7 @@
 
 namespace trainyard::report {
 
-// What a policy came to; means where jobs arrived in several orders.
+// The results of a policy; they are means if jobs arrived in several orders.
 struct PolicyFigures {
   std::string name, description;
   std::string left_out{};  // why, where it cannot be
@@ -23,7 +23,7 @@ struct PlacementView {
   std::vector<PolicyFigures> policies{};
   std::string shown{};                      // the policy of `outcome`
   std::optional<place::Outcome> outcome{};  // nothing: jobs arrived in several orders
-  int orders = 0;                           // of arrival, by chance; 0: as they are
+  int orders = 0;                           // random orders of arrival; 0: as they are
   double error = 0;                         // that predictions were given
 
   const place::Job& job(const place::Decision& decision) const { return problem.jobs[decision.job]; }

@@ -65,7 +65,8 @@ Chart make_coverage_chart(const EvalView& view) {
   const std::vector<std::string> families = families_of(view);
   if (!has_intervals(view)) {
     chart.left_out =
-        "no prediction has an interval: the model was not calibrated (with --split: --intervals)";
+        "no prediction has an interval: the model was not calibrated (an evaluation by splits calibrates it "
+        "where intervals are asked for)";
     return chart;
   }
   if (families.empty()) {

@@ -159,8 +159,6 @@ std::string memory_section(const EvalView& view) {
 
 namespace {
 
-using predict::Judged;
-
 constexpr std::size_t kLargestErrors = 15;
 
 std::string count_cell(const char* figure, std::size_t count) {

@@ -45,8 +45,6 @@ predict::NamedScores network_scores(const EvalView& view) {
 
 namespace {
 
-using predict::Judged;
-
 // More are neither told apart nor drawn in good time.
 constexpr std::size_t kMostPoints = 3000;
 

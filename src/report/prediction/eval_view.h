@@ -10,7 +10,7 @@
 
 namespace trainyard::report {
 
-// What a run that was predicted is.
+// Describes a run that was predicted.
 struct PredictedRun {
   std::string network, device;
   std::string family;  // of the network; empty: not known
@@ -45,7 +45,7 @@ predict::NamedScores family_scores(const EvalView& view);
 predict::NamedScores device_scores(const EvalView& view);
 predict::NamedScores network_scores(const EvalView& view);
 
-// What charts share that draw runs as points.
+// These parts are shared by charts that draw runs as points.
 
 // Runs that ended well, or some of them where they are many: then `thinned` says so.
 struct DrawnRuns {

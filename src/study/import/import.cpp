@@ -27,12 +27,12 @@ namespace {
 namespace fs = std::filesystem;
 using record::RunRecord;
 
-// Nothing when the file is of none of the formats.
+// Returns nothing when the file is of none of the formats.
 std::vector<RunRecord> import_file(const fs::path& file, bool named) {
   const std::vector<std::byte> content = read_file(file);
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
   if (is_remake(text)) return import_remake(file.filename(), text);
-  // Who names a JSON file wants to know where it is damaged.
+  // A user who names a JSON file should learn where it is damaged.
   if (is_paradnn(text) || (named && text.starts_with('{'))) return import_paradnn(file.filename(), text);
   return import_psc({file});
 }
@@ -47,12 +47,13 @@ std::vector<fs::path> files_below(const fs::path& folder) {
 
 constexpr const char* kNoFormat = "no job output of PSC, JSON of ParaDnn or CSV of its re-make";
 
-// Takes in the runs of a file that are not there yet: PSC's job outputs lie about in several copies.
+// Collection takes in the runs of a file that are not there yet, because PSC's job outputs exist in several
+// copies.
 class Collection {
  public:
   explicit Collection(std::vector<LeftOut>* left_out) : left_out_(left_out) {}
 
-  // False: it holds none.
+  // Returns false when the file holds no run.
   bool add(const fs::path& file, std::vector<RunRecord> found) {
     if (found.empty()) {
       leave_out(file, kNoFormat);
@@ -105,8 +106,6 @@ std::vector<RunRecord> import_published(const std::vector<fs::path>& paths, std:
 
 namespace {
 
-using record::RunRecord;
-
 constexpr std::string_view kHead =
     "device,input_type,layers,nodes,batch_size,input_size,output_size,#params,duration,tflops";
 constexpr std::size_t kRemakeColumns = 10;
@@ -114,7 +113,7 @@ constexpr double kTimedSteps = 100;  // that `duration` is of, after 300 of warm
 
 using Fields = std::array<std::string_view, kRemakeColumns>;
 
-// What an error names: the file and the line within it.
+// Place is the file and line that an error names.
 struct Place {
   const std::string& file;
   std::size_t line;
@@ -145,7 +144,7 @@ Number number(const Place& place, const char* name, std::string_view text, Numbe
   return value;
 }
 
-// "NVIDIA A100 80GB PCIe" as part of a file's name.
+// Turns "NVIDIA A100 80GB PCIe" into a part of a file's name.
 std::string slug(std::string_view name) {
   std::string result;
   for (const char c : name)
@@ -218,7 +217,7 @@ namespace {
 
 using CellReplicate = std::pair<std::string, int>;
 
-// One file for all of them (docs/adr/0012-many-records-in-one-file.md).
+// Writes one file for all of them (docs/adr/0012-many-records-in-one-file.md).
 void write_records(const std::vector<record::RunRecord>& runs, const Folder& folder) {
   AtomicFile file(folder.record_lines(runs.back().id));
   for (const record::RunRecord& run : runs) file.write(record::to_json(run) + "\n");

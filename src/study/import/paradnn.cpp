@@ -18,7 +18,7 @@ constexpr double kElementBytes = 4;
 constexpr double kOptimizerMoves = 7;
 constexpr double kActivationMoves = 5;  // two forward, three backward
 
-// Elements of a product's three operands.
+// Counts the elements of a product's three operands.
 double operands(double rows, double inner, double columns) {
   return rows * inner + inner * columns + rows * columns;
 }
@@ -36,7 +36,7 @@ FcCounts count_fc(const FcPoint& point, std::int64_t hidden) {
              square = static_cast<double>(hidden);
   const double weights = square * width * width + width * (inputs + classes);
   const double parameters = weights + (square + 1) * width + classes;
-  // Forward, d_src and d_weight of every layer, but no d_src of the first.
+  // The sum covers forward, d_src and d_weight of every layer, but no d_src of the first.
   const double products = 2 * operands(batch, inputs, width) +
                           3 * (square * operands(batch, width, width) + operands(batch, width, classes));
   const double activations = kActivationMoves * (square + 1) * batch * width;
@@ -84,7 +84,7 @@ namespace {
 using Json = nlohmann::json;
 using record::RunRecord;
 
-// Python writes numbers that are none as NaN, which JSON has not.
+// Python writes non-numbers as NaN, which JSON does not have.
 struct Readable {
   std::string text;
   std::vector<std::size_t> longer;  // bytes of `text` after which it is one byte longer than the file
@@ -117,7 +117,7 @@ Json parse(const std::string& file, std::string_view text) {
   }
 }
 
-// Arrays of equal length, one entry a label.
+// Columns holds arrays of equal length, with one entry for each label.
 class Columns {
  public:
   Columns(const std::string& file, const Json& json, const char* labels)
@@ -189,7 +189,7 @@ RunRecord make_run(const std::string& file, const FcPoint& point, const std::str
   return run;
 }
 
-// Only the words of the log parser; anything else is a failure that keeps its own words.
+// Maps only the words of the log parser; any other state is a failure that keeps its own words.
 record::Status status_of(const std::string& state) {
   static const std::map<std::string, record::Status> kStates{
       {"OOM", record::Status::oom},

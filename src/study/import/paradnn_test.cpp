@@ -101,7 +101,7 @@ TEST(ImportParadnn, NamesWhatIsDamaged) {
   const std::string text = kSweep;
   EXPECT_NE(message_of(text.substr(0, 300)).find("'x.json': not JSON at byte 30"), std::string::npos)
       << message_of(text.substr(0, 300));
-  // A number that is none before the damage does not move the byte that is named.
+  // A non-number before the damage does not shift the reported byte.
   EXPECT_NE(message_of(R"({"labels": [NaN, NaN], "x": ?})").find("byte 29 of 30"), std::string::npos)
       << message_of(R"({"labels": [NaN, NaN], "x": ?})");
   const auto damaged = [&](const std::string& part, const std::string& instead) {

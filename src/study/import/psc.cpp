@@ -106,7 +106,7 @@ using record::RunRecord;
 constexpr const char* kTowersDay = "2018-06-22";
 constexpr const char* kLastLongDay = "2018-06-14";
 
-// One job: what its name says and what its output says.
+// Output is one job: the content of its name and of its output.
 struct Output {
   std::string file;
   std::optional<PscName> name;
@@ -122,7 +122,7 @@ struct Output {
     return name && !name->variant.empty() ? name->variant == "IN" : program_is("INDEPENDENT");
   }
   bool towers() const { return towers_on_host() || towers_on_device(); }
-  // The first node kept the parameters, and a worker on each of the others sent gradients when it liked.
+  // The first node kept the parameters, and a worker on each of the others sent gradients asynchronously.
   bool several_nodes() const { return log.nodes > 1; }
   bool has_result() const { return log.mean_speed.has_value(); }
   std::string gpu_type() const { return !log.gpu_type.empty() || !name ? log.gpu_type : name->gpu_type; }
@@ -133,8 +133,8 @@ struct Output {
   }
 };
 
-// Hard-coded in the scripts where no argument gave it (specs: 50, then 1024 and 512 for the towers of 22
-// June).
+// The scripts hard-coded the batch where no argument gave it (specs: 50, then 1024 and 512 for the towers of
+// 22 June).
 std::int64_t batch_of(const Output& output) {
   const PscLog& log = output.log;
   if (output.name && output.name->batch) return *output.name->batch;
@@ -151,7 +151,7 @@ std::int64_t steps_of(const Output& output) {
   return output.date().empty() || output.date() <= kLastLongDay ? 20'000 : 5'000;
 }
 
-// Every accuracy, printed with six digits, is some number of images over `images`.
+// Tells whether every accuracy, printed with six digits, is some number of images over `images`.
 bool are_shares_of(const std::vector<double>& accuracies, std::int64_t images) {
   return std::all_of(accuracies.begin(), accuracies.end(), [&](double accuracy) {
     const double counted = accuracy * static_cast<double>(images);
@@ -159,8 +159,8 @@ bool are_shares_of(const std::vector<double>& accuracies, std::int64_t images) {
   });
 }
 
-// A step of the towers on devices always took `batch` images a GPU; of those on the host at first too, as the
-// accuracies give away, and later it shared one batch out.
+// A step of the towers on devices always took `batch` images a GPU. On the host it did so at first too, as
+// the accuracies show, and later divided one batch.
 bool is_weak_scaling(const Output& output, std::int64_t batch) {
   const std::int64_t gpus = output.gpus();
   if (!output.towers() || gpus < 2) return false;

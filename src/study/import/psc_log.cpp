@@ -11,7 +11,7 @@ namespace {
 
 using record::Status;
 
-// The number at the front of the text, exponents included.
+// Returns the number at the front of the text, exponents included.
 std::optional<double> number_in(std::string_view text) {
   const std::size_t begin = text.find_first_of("+-.0123456789");
   if (begin == std::string_view::npos) return std::nullopt;
@@ -22,14 +22,14 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-// What follows `label` in the line. Python's output may begin behind another line's beginning.
+// Returns the text after `label` in the line. Python's output may begin behind the beginning of another line.
 std::optional<std::string_view> after(std::string_view line, std::string_view label) {
   const std::size_t at = line.find(label);
   if (at == std::string_view::npos) return std::nullopt;
   return line.substr(at + label.size());
 }
 
-// The value of KEY=VALUE among those of a line of scontrol.
+// Returns the value of KEY=VALUE among those of a line of scontrol.
 std::optional<std::string_view> field(std::string_view line, std::string_view key) {
   for (std::size_t at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1)) {
     if (at == 0 || line[at - 1] != ' ') continue;
@@ -77,8 +77,8 @@ struct FailureSign {
   int exit_code;
 };
 
-// The first in this list that any line holds decides: a time limit also says CANCELLED, a crash may follow
-// from a lack of memory.
+// The first entry that any line holds decides: a time limit also says CANCELLED, and a crash may follow from
+// a lack of memory.
 constexpr FailureSign kFailureSigns[] = {
     {"DUE TO TIME LIMIT", Status::timeout, 0},
     {"CANCELLED AT", Status::cancelled, 0},
@@ -112,7 +112,7 @@ constexpr FailureSign kFailureSigns[] = {
 class Reader {
  public:
   void read(std::string_view line) {
-    // The environment may hold any word.
+    // The environment may hold any word, so its lines are not searched.
     if (line.starts_with("+ ")) {
       in_environment_ = line == "+ env";
       traced_ = true;
@@ -185,7 +185,7 @@ class Reader {
   }
 
   void read_output(std::string_view line) {
-    // Directly behind the label: a line of the program, shown because of an error, is no result.
+    // The number must follow the label directly, because a program line shown with an error is no result.
     const auto number = [&](std::string_view label, std::optional<double>& value) {
       const auto rest = after(line, label);
       const std::size_t begin = rest ? rest->find_first_not_of(" :") : std::string_view::npos;
@@ -252,7 +252,7 @@ PscLog parse_psc_log(std::string_view text) {
 
 bool is_psc_log(std::string_view text) {
   const auto has = [&](const char* part) { return text.find(part) != std::string_view::npos; };
-  // Files of environments lie beside the outputs that have this line, too.
+  // Files of environments, which have this line too, lie beside the outputs.
   const bool of_several_nodes =
       has("\nSLURM_JOB_ID=") && has("\nSLURM_JOB_NUM_NODES=") && has("**Environment Variables**");
   return has("\n+ scontrol show jobid=") || of_several_nodes;

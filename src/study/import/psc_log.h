@@ -10,15 +10,15 @@
 
 namespace trainyard::study {
 
-// The text without blanks around it.
+// Returns the text without blanks around it.
 inline std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// What the output of one of PSC's jobs says, as far as it goes: a job that failed stops anywhere. Empty
-// words and zeros: not said.
+// PscLog is the content of the output of one of PSC's jobs, as far as it goes: a job that failed stops
+// anywhere. Empty words and zeros: not given.
 struct PscLog {
   // The result as printed.
   std::optional<double> mean_seconds, mean_speed, speed_uncertainty, speed_jitter, test_accuracy;
@@ -38,7 +38,7 @@ struct PscLog {
   std::int64_t batch = 0;
   double wall_seconds = 0, cpu_seconds = 0;  // of the program, as `time` gave them
 
-  // Why there may be no result: the most telling line; status ok when none was found.
+  // The reason for a missing result: the most telling line; status ok when none was found.
   record::Status failure = record::Status::ok;
   std::string reason;
   int exit_code = 0;
@@ -46,7 +46,7 @@ struct PscLog {
 
 PscLog parse_psc_log(std::string_view text);
 
-// Whether the text is a job's output by what it holds, whatever its file is called.
+// Recognises a job's output by its content, whatever its file is called.
 bool is_psc_log(std::string_view text);
 
 }  // namespace trainyard::study

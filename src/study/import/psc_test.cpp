@@ -161,7 +161,7 @@ TEST(ImportPsc, CountsTheImagesOfEveryTower) {
   const RunRecord strong = import_psc_output("2018-07-01-GPU-k80:2:1024:scratch:PS", job.text());
   EXPECT_EQ(setting(strong, "scaling"), "strong");
   EXPECT_NEAR(*strong.images_per_second, 11'545.5, 0.1);
-  // The others always took a batch for each.
+  // The other programs always took one batch for each.
   job.python = "CNN_MNIST_INDEPENDENT.py";
   job.gres = "gpu:k80:4";
   job.output = "Mean Time Per Step : 0.068685\nMean Speed : 7454.3 Images/Sec\n";

@@ -47,7 +47,7 @@ EndStatus status_of_signal(const ChildEnd& end, const std::string& last_line, lo
                                      last_line.empty() ? "" : ": ", last_line)};
 }
 
-// Our own commands say in their exit code who must act, and in one line what happened.
+// Our own commands tell in their exit code who must act, and in one line what happened.
 EndStatus status_of_exit(int code, const std::string& kind, const std::string& last_line) {
   const std::string said = without_our_name(last_line);
   if (kind != "program") {
@@ -112,7 +112,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// True when its processes hold more than they may, which is noted.
+// Returns true, and notes it, when the child's processes hold more memory than they may.
 bool is_over_memory(const ChildOptions& options, pid_t pid, ChildEnd& end) {
   if (options.memory_limit_bytes <= 0) return false;
   const std::int64_t bytes = process::memory_of(process::tree_of(pid), options.memory_limit_bytes);
@@ -139,8 +139,8 @@ void wait_for_end(const ChildOptions& options, pid_t pid, int pidfd, const std::
   }
 }
 
-// Its group. What it started in other groups (mpirun) is ended by its own guard and tidies up, unless there
-// is no memory left to wait for that.
+// Kills the child's process group. The child's own guard ends processes in other groups (mpirun) and cleans
+// up, unless there is no memory left to wait for that.
 void kill_family(pid_t pid, bool at_once) {
   if (at_once)
     for (const pid_t process : process::tree_of(pid)) ::kill(process, SIGKILL);

@@ -17,29 +17,6 @@ struct EndStatus {
   std::string reason;
 };
 
-// What an ended child means. `kind` as in a job, `last_line` of what it printed; `out_of_memory_kills`: how
-// often the kernel killed for want of memory meanwhile.
-EndStatus status_of_end(const ChildEnd& end, const std::string& kind, const std::string& last_line,
-                        long out_of_memory_kills);
-
-// Whether what a run says last is that its numbers are none any more.
-bool says_not_a_number(const std::string& line);
-
-// The last line with anything in it, at most 300 bytes of it; "" when there is none.
-std::string last_line_of(const std::filesystem::path& log);
-
-// Counted by the kernel since it started, over all processes; 0 where it does not say.
-long out_of_memory_kills();
-
-struct ChildOptions {
-  std::vector<std::string> command;                // found through PATH, no shell
-  std::map<std::string, std::string> environment;  // added to ours
-  std::filesystem::path log;                       // gets what it prints; must not exist yet
-  bool log_may_exist = false;                      // then what it prints is added
-  double time_limit_seconds = 0;                   // 0: none
-  std::int64_t memory_limit_bytes = 0;             // of its processes together; 0: none
-};
-
 struct ChildEnd {
   int start_errno = 0;                      // not 0: it could not be started
   int exit_code = 0;                        // of a normal end
@@ -51,9 +28,32 @@ struct ChildEnd {
   long peak_resident_bytes = 0;                                   // of the largest process
 };
 
-// Runs a program to its end. It leads a process group of its own: at the time limit, above the memory limit,
-// or when `stop` turns true, it is killed with all that it started. It dies with us. Error (io) when its log
-// cannot be made.
+// Interprets the end of a child. `kind` is as in a job, `last_line` is the last line that it printed, and
+// `out_of_memory_kills` counts the kernel's kills for lack of memory meanwhile.
+EndStatus status_of_end(const ChildEnd& end, const std::string& kind, const std::string& last_line,
+                        long out_of_memory_kills);
+
+// Tells whether the last line of a run reports that its numbers became NaN.
+bool says_not_a_number(const std::string& line);
+
+// Returns the last non-empty line, at most 300 bytes of it; "" when there is none.
+std::string last_line_of(const std::filesystem::path& log);
+
+// Returns the kernel's count since boot, over all processes; 0 where it does not report it.
+long out_of_memory_kills();
+
+struct ChildOptions {
+  std::vector<std::string> command;                // found through PATH, no shell
+  std::map<std::string, std::string> environment;  // added to ours
+  std::filesystem::path log;                       // gets what it prints; must not exist yet
+  bool log_may_exist = false;                      // then what it prints is added
+  double time_limit_seconds = 0;                   // 0: none
+  std::int64_t memory_limit_bytes = 0;             // of its processes together; 0: none
+};
+
+// Runs a program to its end, as the leader of its own process group. At the time limit, above the memory
+// limit, or when `stop` turns true, it is killed with all that it started. It dies with this process. Throws
+// Error (io) when its log cannot be made.
 ChildEnd run_to_the_end(const ChildOptions& options, const std::function<bool()>& stop);
 
 }  // namespace trainyard::study

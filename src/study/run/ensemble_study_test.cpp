@@ -1,4 +1,4 @@
-// Studies whose runs are ensembles.
+// These tests run studies of ensembles.
 #include <algorithm>
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@ namespace trainyard::study {
 
 namespace {
 
-// Twelve significant digits, always with a point or an exponent.
+// Formats twelve significant digits, always with a point or an exponent.
 std::string python_text(double number) {
   const std::string text = fmt::format("{:.12g}", number);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;

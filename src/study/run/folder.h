@@ -7,12 +7,12 @@
 
 namespace trainyard::study {
 
-// Where a study keeps its things. Nothing in it is ever overwritten:
+// Folder is the directory of a study. Nothing in it is ever overwritten:
 //   study.yaml            the file it was made from
 //   store.sqlite          every run, for queries; can be made again from the records
 //   records/RUN_ID.json   one file a run, written whole or not at all
 //   records/RUN_ID.jsonl  runs that were imported together, one a line, the last of them in the name
-//   logs/RUN_ID.log       what the run printed; its creation claims the run id
+//   logs/RUN_ID.log       the output of the run; its creation claims the run id
 //   slurm/                job scripts, job files and submissions
 //   lock                  held while a process runs the study
 struct Folder {
@@ -30,15 +30,15 @@ struct Folder {
   std::filesystem::path slurm() const { return path / "slurm"; }
 };
 
-// Error (usage) when the folder is there, holds something, and that is no study.
+// Throws Error (usage) when the folder exists, is not empty and is no study.
 void refuse_foreign(const Folder& folder);
 
-// Held by the one process that runs a study. Gone with its process, however that ends.
+// The one process that runs a study holds the StudyLock. It goes with its process, however that ends.
 class StudyLock {
  public:
-  // Error (usage) when another process holds it.
+  // Throws Error (usage) when another process holds it.
   explicit StudyLock(const Folder& folder);
-  // Whether some process holds it now.
+  // Tells whether some process holds it now.
   static bool is_held(const Folder& folder);
   ~StudyLock();
   StudyLock(const StudyLock&) = delete;
@@ -48,8 +48,8 @@ class StudyLock {
   int descriptor_;
 };
 
-// Makes the store of a folder from its study's file and records: the store was lost, or it is one of a build
-// with another library than SQLite, on whose machine the study ran.
+// Makes the store of a folder from its study's file and records, when the store was lost, or when the study
+// ran on a machine whose build has another library than SQLite.
 void make_store(const Folder& folder);
 
 }  // namespace trainyard::study

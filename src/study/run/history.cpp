@@ -14,7 +14,7 @@ namespace {
 using CellKey = std::pair<record::Settings, std::string>;                    // settings, machine
 using Points = std::map<std::pair<std::size_t, std::string>, HistoryPoint>;  // by source and build
 
-// Records of foreign programs do not describe their machine: then the host is all that is known.
+// Records of foreign programs do not describe their machine, so only the host is known.
 std::string machine_or_node(const record::RunRecord& run) {
   const std::string machine = record::machine_of(run);
   return machine.empty() ? run.node : machine;
@@ -46,14 +46,14 @@ void put_in_order(std::vector<HistoryPoint>& points) {
 
 }  // namespace
 
-bool CellHistory::is_regression(const record::Change& change, const record::Metric& metric) const {
+bool CellHistory::is_regression(const stats::Change& change, const record::Metric& metric) const {
   const auto worse_than = [&](double value, double level) {
     return metric.more_is_better ? value < level : value > level;
   };
   if (!worse_than(change.after, change.before)) return false;
-  // Undone, or more than that, by a later change.
+  // A later change undid it, or more than that.
   const double midway = std::sqrt(change.before * change.after);
-  return std::none_of(changes.begin(), changes.end(), [&](const record::Change& later) {
+  return std::none_of(changes.begin(), changes.end(), [&](const stats::Change& later) {
     return later.at > change.at && !worse_than(later.after, midway);
   });
 }

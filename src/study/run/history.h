@@ -10,13 +10,13 @@
 
 namespace trainyard::study {
 
-// Runs of one folder.
+// HistorySource holds the runs of one folder.
 struct HistorySource {
   std::string name;  // as the user calls it
   std::vector<record::RunRecord> runs;
 };
 
-// One build of one source, as a cell saw it.
+// HistoryPoint is one build of one source, in one cell.
 struct HistoryPoint {
   std::string build, source;
   double commit_seconds = 0;    // since 1970; 0: not known
@@ -25,26 +25,26 @@ struct HistoryPoint {
   double value = 0;  // their centre, as verdicts take it
 };
 
-// The same settings on the same kind of machine, at one build after the other.
+// CellHistory is the same settings on the same kind of machine, one build after the other.
 struct CellHistory {
   record::Settings settings;  // without the build
   std::string machine;        // "": not known
   std::vector<HistoryPoint> points;
-  std::vector<record::Change> changes;  // places are those of points
+  std::vector<stats::Change> changes;  // places are those of points
 
-  // Whether the level got worse, and is still that of the last point or a worse one.
-  bool is_regression(const record::Change& change, const record::Metric& metric) const;
+  // Tells whether the level got worse, and the last point still has that level or a worse one.
+  bool is_regression(const stats::Change& change, const record::Metric& metric) const;
 };
 
 struct HistoryOptions {
   double minimum_effect = 0.03;
   std::size_t last = 0;  // only so many of the last builds; 0: all
-  // When commits were made, by their full names: orders builds whose records do not say it.
+  // Times of commits, by their full names: they order builds whose records do not hold them.
   std::map<std::string, double> commit_seconds;
 };
 
-// Builds are in the order of their commits where these are known of all, else of their runs. The level of
-// significance is shared out among the cells.
+// Orders builds by their commits where these are known for all, else by their runs. The cells share the level
+// of significance.
 std::vector<CellHistory> make_history(std::span<const HistorySource> sources, const record::Metric& metric,
                                       const HistoryOptions& options);
 

@@ -15,7 +15,7 @@ struct MeasuredBuild {
   std::int64_t batch = 4;
 };
 
-// Five runs, which spread by a thousandth.
+// Adds five runs, which spread by a thousandth.
 void add_runs(const MeasuredBuild& made, std::vector<record::RunRecord>& runs) {
   stats::TestNoise noise(runs.size() + 1);
   for (int i = 0; i < 5; ++i) {
@@ -45,7 +45,7 @@ std::string order(const CellHistory& cell) {
 
 TEST(HistoryTest, BuildsAreInTheOrderOfTheirCommits) {
   EXPECT_EQ(order(history_of({{"c", 1, 30, 100}, {"a", 1, 10, 300}, {"b", 1, 20, 200}}).at(0)), "a b c");
-  // One without a date: then the order in which they were measured.
+  // One has no date, so the order of measurement decides.
   EXPECT_EQ(order(history_of({{"c", 1, 30, 100}, {"a", 1, 0, 300}, {"b", 1, 20, 200}}).at(0)), "c b a");
 }
 
@@ -73,7 +73,7 @@ TEST(HistoryTest, ARegressionLastsUntilItIsUndone) {
           {"b" + std::to_string(builds.size()), speed, 1.0 + static_cast<double>(builds.size())});
     const CellHistory cell = history_of(builds).at(0);
     std::string found;
-    for (const record::Change& change : cell.changes)
+    for (const stats::Change& change : cell.changes)
       if (cell.is_regression(change, record::Metric())) found += cell.points[change.at].build + " ";
     return found;
   };

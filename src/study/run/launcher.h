@@ -9,8 +9,8 @@
 
 namespace trainyard::study {
 
-// Starts jobs somewhere and says how each ended. Every job given ends in exactly one record, except those
-// still in flight when `stop` turns true.
+// Launcher starts jobs and reports how each ended. Every job ends in exactly one record, except those still
+// in flight when `stop` turns true.
 class Launcher {
  public:
   using Finished = std::function<void(const record::RunRecord&)>;
@@ -18,23 +18,24 @@ class Launcher {
 
   virtual ~Launcher() = default;
 
-  // Makes the records that are due for jobs of earlier launchers. Called before a study looks what is
-  // missing.
+  // Makes the records that are due for jobs of earlier launchers. A study calls it before it determines its
+  // missing runs.
   virtual void settle() {}
 
   virtual void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) = 0;
 };
 
-// Runs jobs on this machine: those of different lanes at once, those without a lane one after the other, as
-// two at once would disturb each other's times.
+// LocalLauncher runs jobs on this machine: those of different lanes in parallel, those without a lane one
+// after the other, because two at once would disturb each other's times.
 class LocalLauncher : public Launcher {
  public:
   explicit LocalLauncher(Folder folder) : folder_(std::move(folder)) {}
 
-  // Does what runs owe whose process was killed: their clean-up commands, and the clocks as they were.
+  // Completes the duties of runs whose process was killed: it runs their clean-up commands and restores the
+  // clocks.
   void settle() override;
 
-  // `finished` and `stop` may be called by other threads; `finished` by one at a time.
+  // Other threads may call `finished` and `stop`; only one at a time calls `finished`.
   void run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) override;
 
  private:

@@ -26,7 +26,7 @@ class LanesTest : public testing::Test {
   Folder folder() const { return {folder_.path() / "study"}; }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  // A run that notes its begin and its end, and does `script` between them.
+  // Makes a run that notes its begin and its end, and runs `script` between them.
   Job job(const std::string& name, const std::string& lane, const std::string& script) const {
     Job job;
     job.run_id = name + "-r1-a1";
@@ -82,7 +82,7 @@ TEST_F(LanesTest, WhatGoesWrongInOneIsToldAfterTheOthers) {
   EXPECT_EQ(ended, 1);
 }
 
-// What burns time beside the run is a child of this test.
+// The load beside the run is a child of this test.
 TEST_F(LanesTest, ARunOnABusyMachineSaysSoAndGoesOn) {
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (cores > 16) GTEST_SKIP() << "one process is too few to disturb this machine";
@@ -100,7 +100,7 @@ TEST_F(LanesTest, ARunOnABusyMachineSaysSoAndGoesOn) {
   EXPECT_EQ(run.warnings[0].kind, "busy");
   EXPECT_NE(run.warnings[0].text.find("not quiet within 1.50 s: "), std::string::npos)
       << run.warnings[0].text;
-  // Whoever asks to stop while it waits gets no run at all.
+  // A stop request during the wait prevents the run.
   careful.run_id = "a1-r1-a2";
   careful.wait_for_quiet_seconds = 600;
   const record::RunRecord stopped = supervise(careful, folder(), [] { return true; });
@@ -110,7 +110,7 @@ TEST_F(LanesTest, ARunOnABusyMachineSaysSoAndGoesOn) {
   ::waitpid(burner, nullptr, 0);
 }
 
-// Whether clocks can be pinned here or not, the record says which.
+// The record tells whether clocks could be pinned here.
 TEST_F(LanesTest, ARecordTellsWhatBecameOfItsClocks) {
   Job pinned = job("a1", "a", "true");
   pinned.pin_clocks = true;

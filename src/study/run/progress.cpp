@@ -17,7 +17,7 @@ namespace trainyard::study {
 
 namespace {
 
-// The driver counts over periods of up to a second; in fewer looks it may have seen none of the work.
+// The driver counts over periods of up to a second, so with fewer looks it may have missed the work.
 constexpr int kFewestLooks = 8;
 
 std::string hosts_in(const record::RunRecord& run) {
@@ -58,7 +58,7 @@ void check_devices(const Job& job, record::RunRecord& run) {
                                                    record::to_text(asked->second), used)});
 }
 
-// Only where the study names CPUs: else they are as many as threads.
+// Checks only where the study names CPUs; otherwise there are as many as threads.
 void check_cpus(const Job& job, record::RunRecord& run) {
   const Resources& resources = job.resources;
   const int asked = resources.cpus_per_task * resources.tasks_per_node * resources.nodes;
@@ -97,7 +97,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every record of a file: one, or one a line.
+// Returns every record of a file: one, or one a line.
 std::vector<record::RunRecord> records_in(const fs::path& file) {
   if (file.extension() == ".json") return {record::read_run_record(file)};
   const std::vector<std::byte> content = read_file(file);
@@ -115,8 +115,8 @@ std::vector<record::RunRecord> records_in(const fs::path& file) {
   return runs;
 }
 
-// Calls `visit` with the records of every file of which `known` does not know the run that names it, in the
-// order of their names. Files of several runs are named by their last, which a store takes last, too.
+// Calls `visit` with the records of every file whose naming run `known` does not accept, in the order of file
+// names. Files of several runs are named by their last, which a store also takes last.
 void each_new_record(const Folder& folder, const std::function<bool(const std::string&)>& known,
                      const std::function<void(const std::vector<record::RunRecord>&)>& visit,
                      std::vector<std::string>& complaints) {

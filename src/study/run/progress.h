@@ -12,31 +12,31 @@
 
 namespace trainyard::study {
 
-// Warns of nodes and CPUs that a job was given and its run, by its record, did not use. A run that says
-// nothing about nodes is warned of, too, unless it was started by srun or mpirun.
+// Warns of nodes and CPUs that a job was given and its run, by its record, did not use. A run that reports no
+// nodes gets a warning, too, unless srun or mpirun started it.
 void check_use(const Job& job, record::RunRecord& run);
 
-// Warns when fewer GPUs of this machine did work than the job asked of a node; `seen`: while it ran. Says
-// nothing of a run too short for the driver to count.
+// Warns when fewer GPUs of this machine did work than the job asked of a node; `seen` is the activity during
+// the run. It ignores a run too short for the driver to count.
 void check_gpus(const Job& job, const std::vector<meter::GpuActivity::Gpu>& seen, record::RunRecord& run);
 
-// One run that the plan expects, and how far it got.
+// RunState is one run that the plan expects, and its progress.
 struct RunState {
-  // Whether an attempt is on its way that has left no record yet.
+  // Tells whether an attempt is under way that has left no record yet.
   enum class Flight { none, queued, running };
 
   store::PlannedRun planned;
   int attempts = 0;                         // records there are
   int last_attempt = 0;                     // the highest number of one, of whatever build; 0: there is none
   int disturbed = 0;                        // of these: went well, but something disturbed them
-  std::optional<record::RunRecord> result;  // the attempt that speaks for it (record/attempts.h); or none
+  std::optional<record::RunRecord> result;  // the attempt that speaks for it (record/build.h); or none
   Flight flight = Flight::none;  // none unless somebody looked: note_running(), slurm::note_in_flight()
 
   bool done() const { return result && result->status == record::Status::ok; }
   const char* status_name() const;  // of the result; "queued", "running" or "missing"
 };
 
-// How far a study got with one build of what it measures.
+// Progress is the state of a study for one build of the measured program.
 struct Progress {
   std::string study;
   std::string build;                         // "": not known
@@ -51,22 +51,22 @@ struct Progress {
   std::map<record::Status, std::int64_t> failed() const;  // by class
 };
 
-// What the store and the record files say of a build; without one, of that of the last run. Record files that
-// are not in the store yet count, too.
+// Returns the progress of a build from the store and the record files; without a name, of the build of the
+// last run. Record files that are not in the store yet count, too.
 Progress progress_of(const Folder& folder, const std::optional<std::string>& build = std::nullopt);
 
-// Notes which runs a process of this machine has begun and not ended. Of a cluster's runs it knows nothing.
+// Marks the runs that a process of this machine has begun and not ended. It does not see a cluster's runs.
 void note_running(const Folder& folder, Progress& progress);
 
-// Every run of the study, good or not, in the order they were added.
+// Returns every run of the study, good or not, in the order of insertion.
 std::vector<record::RunRecord> runs_of(const Folder& folder);
 
-// Those of one build, which is named by its beginning; "": that of the last run. Error (usage) names the
-// builds there are.
+// Returns the runs of one build, named by a prefix; "": the build of the last run. Throws Error (usage)
+// naming the known builds.
 std::vector<record::RunRecord> runs_of_build(const Folder& folder, const std::string& build);
 
-// Adds every record file that the store has not; returns how many. A file that cannot be read is named in
-// `complaints` and left alone.
+// Adds every record file that is not in the store; returns how many. It names an unreadable file in
+// `complaints` and leaves it alone.
 int ingest(const Folder& folder, store::Store& store, std::vector<std::string>& complaints);
 
 }  // namespace trainyard::study

@@ -82,11 +82,12 @@ void keep_spec(const Folder& folder, const Spec& spec) {
   make_folders(folder.path);
   if (!fs::exists(folder.spec()) || content_of(folder.spec()) == spec.text)
     return write_once(folder.spec(), spec.text);
-  // A changed file: the old one stays.
+  // The file has changed, and the old one stays.
   write_once(folder.path / fmt::format("study-{:016x}.yaml", stream_of(spec.text.c_str())), spec.text);
 }
 
-// Highest attempt that was ever begun, by "CELL-rREPLICATE": a run that was killed left a log and no record.
+// Returns the highest attempt that was ever begun, by "CELL-rREPLICATE". A killed run left a log and no
+// record.
 std::map<std::string, int> attempts_begun(const Folder& folder) {
   std::map<std::string, int> highest;
   for (const fs::path& place : {folder.logs(), folder.records()})
@@ -125,7 +126,7 @@ std::vector<Job> jobs_to_start(const Folder& folder, const ExpectedRuns& expecte
   return jobs;
 }
 
-// Takes out the jobs of cells that are known to be impossible, and gives each its record.
+// Removes the jobs of cells that are known to be impossible, and gives each its record.
 void refuse_impossible(const Folder& folder, const std::map<std::string, std::string>& reasons,
                        std::vector<Job>& jobs, const Launcher::Finished& finished) {
   const auto kept = std::stable_partition(jobs.begin(), jobs.end(),
@@ -163,8 +164,8 @@ Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const 
   };
   refuse_impossible(folder, expected.refused, jobs, finished);
   launcher.run(jobs, finished, watcher.stop);
-  // Later, because what disturbed a run is often still there in the next minute. Each round adds an attempt
-  // to every run that it repeats, so that the policy ends them.
+  // Repeats come later, because the disturbance of a run is often still there in the next minute. Each round
+  // adds an attempt to every run that it repeats, so the policy ends the rounds.
   while (!watcher.stop()) {
     jobs = jobs_to_start(folder, expected, disturbed);
     if (jobs.empty()) break;

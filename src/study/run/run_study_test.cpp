@@ -52,11 +52,9 @@ TEST(Retry, NamesAStatusThatThereIsNot) {
 
 }  // namespace
 
-// Studies of small programs, run for real.
+// These tests run studies of small programs for real.
 
 namespace {
-
-using record::Status;
 
 class RunStudyTest : public testing::Test {
  protected:
@@ -76,7 +74,7 @@ class RunStudyTest : public testing::Test {
                       [](const std::string&) {}, [] { return false; }});
   }
 
-  // Status and reason of the only run of a one-cell study.
+  // Returns the record of the only run of a one-cell study, with status and reason.
   record::RunRecord result(const std::string& script, const std::string& more = "") {
     return run(spec(script, more)).states.at(0).result.value();
   }
@@ -96,7 +94,7 @@ TEST_F(RunStudyTest, EveryCellOnceAndNothingTwice) {
   progress = run(study);
   EXPECT_EQ(started_, 0);
   EXPECT_EQ(progress.done(), 6);
-  // A longer matrix: what is done stays done.
+  // With a longer matrix, finished runs stay finished.
   progress = run(spec("echo {colour} > " + (folder_.path() / "{colour}").string(),
                       "axes: {colour: [red, green, blue, grey]}\nreplicates: 2\n"));
   EXPECT_EQ(started_, 2);

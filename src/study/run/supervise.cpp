@@ -38,7 +38,7 @@ fs::path log_of(const Job& job, const Folder& folder, const char* what) {
   return folder.logs() / fmt::format("{}.{}.log", job.run_id, what);
 }
 
-// As a person would write it: a shell's text, or the words.
+// Formats the command as a person would write it: the shell's text, or the words.
 std::string text_of(const Command& command) {
   const bool of_shell = command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
   return of_shell ? command[2] : fmt::format("{}", fmt::join(command, " "));
@@ -147,7 +147,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// With the paths that only this machine knows, as the texts are meant.
+// Fills in the paths that only this machine knows, and resolves doubled braces.
 Job with_paths(Job job, const Folder& folder, const fs::path& record) {
   const auto fill = [&](std::string& text) {
     text =
@@ -166,7 +166,7 @@ Job with_paths(Job job, const Folder& folder, const fs::path& record) {
   return job;
 }
 
-// What the child says of itself, or an empty record when it left none that can be read.
+// Returns the record that the child left, or an empty one when there is none that can be read.
 record::RunRecord record_left_by_child(const fs::path& path, std::string& complaint) {
   if (!fs::exists(path)) return {};
   try {
@@ -177,8 +177,7 @@ record::RunRecord record_left_by_child(const fs::path& path, std::string& compla
   }
 }
 
-// Files carry the wall clock's time: when the newest record is of a later time than now, one of the two is
-// wrong.
+// Files carry wall-clock times: when the newest record is later than now, one of the two clocks is wrong.
 void check_clock(const Folder& folder, record::RunRecord& run) {
   constexpr double kTolerance = 2;  // seconds: file systems round
   std::error_code missing;
@@ -196,7 +195,7 @@ void add_process_figures(const ChildEnd& end, record::RunRecord& run) {
   if (end.wall_seconds > 0) run.figures.emplace("cores_used", cpu_seconds / end.wall_seconds);
 }
 
-// What stands in the record of a run before its child is started.
+// Copies the entries that the record had before its child was started.
 void keep_what_was_before(record::RunRecord& before, record::RunRecord& run) {
   run.details.merge(before.details);
   run.figures.merge(before.figures);
@@ -204,7 +203,7 @@ void keep_what_was_before(record::RunRecord& before, record::RunRecord& run) {
   run.warnings.insert(run.warnings.begin(), before.warnings.begin(), before.warnings.end());
 }
 
-// False: `stop` came while it waited.
+// Returns false when `stop` came while it waited.
 bool wait_for_quiet(const Job& job, const meter::Nvml* nvml, const std::function<bool()>& stop,
                     record::RunRecord& run) {
   const double at_most = job.wait_for_quiet_seconds;
@@ -227,7 +226,7 @@ void note_clocks(const meter::ClockPin& pin, record::RunRecord& run) {
                              fmt::join(pin.refused(), "; "))});
 }
 
-// The run itself, after its set-up.
+// Runs the job itself, after its set-up.
 void run_child(const Job& job, const Folder& folder, const fs::path& own_record,
                const std::function<bool()>& stop, record::RunRecord& run) {
   for (const std::string& path : job.outputs) make_folders(fs::path(path).parent_path());

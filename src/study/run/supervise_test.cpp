@@ -122,7 +122,7 @@ TEST_F(SideCommands, CleanUpAfterATimeOutACrashAndCtrlC) {
   EXPECT_TRUE(notes().ends_with("cleanup\n"));
 }
 
-// Whoever kills the launcher leaves a note of what is owed; the next launcher does it.
+// A killed launcher leaves a note of its pending clean-up; the next launcher runs it.
 TEST_F(SideCommands, AreOwedByALauncherThatWasKilled) {
   const Job endless = job("sleep 30");
   const pid_t launcher = ::fork();

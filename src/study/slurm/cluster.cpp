@@ -28,7 +28,7 @@ std::string setting(std::string_view config, std::string_view key) {
   return {};
 }
 
-// Its lines that hold the words.
+// Returns the lines of the file that hold the words.
 std::string lines_with(const std::filesystem::path& file, const std::vector<std::string>& words) {
   std::ifstream stream(file);
   std::string found;

@@ -11,20 +11,21 @@
 
 namespace trainyard::study::slurm {
 
-// What this machine's Slurm can be asked.
+// Cluster answers queries to this machine's Slurm.
 class Cluster {
  public:
-  // Asks for its configuration. Error (peer) when no controller answers.
+  // Reads its configuration. Throws Error (peer) when no controller answers.
   Cluster();
 
   int max_array_tasks() const { return max_array_tasks_; }
 
-  // States of an array's tasks, by task; those that Slurm has forgotten everywhere are missing. From scontrol
-  // while it remembers, then the file of completed jobs, then the accounting. Nothing at all when the
-  // controller does not answer: then ask later.
+  // Returns states of an array's tasks, by task; those that Slurm has forgotten everywhere are missing. They
+  // come from scontrol while it remembers, then from the file of completed jobs, then from the accounting.
+  // Returns nothing at all when the controller does not answer: then ask later.
   std::optional<std::map<int, TaskState>> states(std::int64_t job_id, std::span<const int> tasks) const;
 
-  // The job of that name, running, waiting or ended; 0: none. Error (peer) when no controller answers.
+  // Returns the job of that name, running, waiting or ended; 0: none. Throws Error (peer) when no controller
+  // answers.
   std::int64_t find_job(const std::string& name) const;
 
  private:

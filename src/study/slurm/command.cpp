@@ -27,22 +27,22 @@ namespace trainyard::study::slurm {
 
 namespace {
 
-// What a job needs of its submitter to find programs and files; the rest comes with the job file.
+// A job needs these variables of its submitter to find programs and files; the rest comes with the job file.
 constexpr std::array kPassedOn{"PATH",           "HOME",      "USER",   "LOGNAME",
                                "SHELL",          "LANG",      "LC_ALL", "LD_LIBRARY_PATH",
                                "XDG_CACHE_HOME", "SLURM_CONF"};
 
 std::vector<std::string> environment(const std::string& program) {
   std::vector<std::string> all;
-  // Times as seconds since 1970, and lists of array tasks whole; not for jobs, which sbatch hands all it
-  // sees.
+  // Ask for times as seconds since 1970, and for whole lists of array tasks. Jobs must not get these
+  // variables, because sbatch passes on everything that it sees.
   if (program != "sbatch") all = {"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"};
   for (const char* name : kPassedOn)
     if (const char* value = std::getenv(name)) all.push_back(fmt::format("{}={}", name, value));
   return all;
 }
 
-// Closed on the way out, whatever happens.
+// The destructor closes both ends, whatever happens.
 struct Pipe {
   Pipe() {
     if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
@@ -77,7 +77,7 @@ void read_all(const Pipe& out, std::string& out_text, const Pipe& err, std::stri
 }
 
 pid_t start(const std::vector<std::string>& arguments, const Pipe& out, const Pipe& err, int inherited) {
-  // A submission that has begun is finished, and holds its lock for as long, whatever becomes of this
+  // A submission that has begun runs to its end and holds its lock until then, whatever becomes of this
   // process.
   const process::Child child = process::start({.command = arguments,
                                                .whole_environment = environment(arguments[0]),
@@ -133,7 +133,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Slurm's name of the node: several may share a host.
+// Slurm's own node name is kept, because several nodes may share a host.
 void add_slurm_facts(const Job& job, record::RunRecord& run) {
   if (const std::string node = variable("SLURMD_NODENAME"); !node.empty()) run.node = node;
   for (const auto& [name, key] : {std::pair{"SLURM_ARRAY_JOB_ID", "array_job_id"},
@@ -149,15 +149,15 @@ void add_slurm_facts(const Job& job, record::RunRecord& run) {
 
 volatile std::sig_atomic_t ended_by_slurm = 0;
 
-// A run with clean-up commands or pinned clocks outlives the signal by what it owes: until Slurm's KillWait
-// is over.
+// A run with clean-up commands or pinned clocks outlives the signal to finish them, until Slurm's KillWait is
+// over.
 void note_the_end(int) { ended_by_slurm = 1; }
 
 }  // namespace
 
 int run_task(const Folder& folder, const std::string& submission, int task) {
-  // Slurm sends SIGTERM to every process of a job that it ends. It must end this one, too: a record written
-  // now would say that the run crashed.
+  // Slurm sends SIGTERM to every process of a job that it ends. The signal must end this one, too: a record
+  // written now would say that the run crashed.
   std::signal(SIGTERM, SIG_DFL);
   Submission of_task;
   of_task.folder = folder.slurm() / submission;
@@ -170,7 +170,7 @@ int run_task(const Folder& folder, const std::string& submission, int task) {
       [&](record::RunRecord& record) {
         std::signal(SIGTERM, SIG_DFL);
         if (ended_by_slurm != 0) std::raise(SIGTERM);
-        // The signal came to the child first, which then ended by it or kept what it had: ours is on its way.
+        // The signal reached the child first, which ended by it or kept its results; ours is on its way.
         if (record.exit_code == 128 + SIGTERM || record.status == record::Status::interrupted)
           std::this_thread::sleep_for(std::chrono::seconds(2));
         add_slurm_facts(job, record);

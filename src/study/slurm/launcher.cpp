@@ -33,7 +33,7 @@ void for_each_unrecorded(const Submission& submission, const std::vector<std::st
       use(static_cast<int>(task));
 }
 
-// The first jobs that can share an array move out of `jobs`.
+// Moves the first jobs that can share an array out of `jobs`.
 std::vector<Job> take_group(std::vector<Job>& jobs, std::size_t most) {
   const Resources resources = jobs.front().resources;
   const double limit = jobs.front().time_limit_seconds;
@@ -65,7 +65,7 @@ void SlurmLauncher::follow(const Submission& submission, int task, Job job, Trac
     tracker.add(submission, task, std::move(job));
 }
 
-// Of the jobs, those that an earlier launcher submitted are tracked; returns the others.
+// Tracks the jobs that an earlier launcher submitted, and returns the others.
 std::vector<Job> SlurmLauncher::adopt(std::span<const Job> jobs, const Cluster& cluster, Tracker& tracker,
                                       const Finished& finished) {
   std::map<std::pair<std::string, int>, Job> wanted;

@@ -20,10 +20,10 @@ struct LauncherOptions {
   std::function<void(const std::string&)> say;         // one line for people; may be empty
 };
 
-// Jobs as arrays of the cluster that this machine submits to. Jobs of equal resources, time limits and lanes
-// share an array, and arrays of one lane wait for each other. Runs of the same cell and replicate that are in
-// the cluster already are waited for, not submitted again. At `stop` everything stays in the queue and goes
-// on.
+// SlurmLauncher runs jobs as arrays of the cluster that this machine submits to. Jobs of equal resources,
+// time limits and lanes share an array, and arrays of one lane wait for each other. It waits for runs of the
+// same cell and replicate that are in the cluster already, and does not submit them again. At `stop`
+// everything stays in the queue and goes on.
 class SlurmLauncher : public Launcher {
  public:
   SlurmLauncher(Folder folder, LauncherOptions options);
@@ -44,14 +44,14 @@ class SlurmLauncher : public Launcher {
   LauncherOptions options_;
 };
 
-// Notes which runs wait in the cluster's queue and which run. Returns why that could not be asked; "" when it
-// could, or there was nothing to ask.
+// Marks the runs that wait in the cluster's queue and those that run. Returns why the cluster could not be
+// asked; "" when it could, or there was nothing to ask.
 std::string note_in_flight(const Folder& folder, Progress& progress);
 
 // Makes the records that are due: of tasks that ended without one, or were refused. Returns how many.
 int make_missing_records(const Folder& folder, double grace_seconds = 5);
 
-// Takes the study's unfinished jobs out of the cluster; returns how many runs that concerns.
+// Removes the study's unfinished jobs from the cluster; returns the number of their runs.
 int cancel(const Folder& folder);
 
 }  // namespace trainyard::study::slurm

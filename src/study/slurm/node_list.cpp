@@ -16,7 +16,7 @@ constexpr std::size_t kMaxDigits = 15;  // numbers stay far from overflow
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Digits and nothing else, and not too many of them.
+// Accepts digits only, and not too many of them.
 std::optional<std::int64_t> to_index(std::string_view digits) {
   if (digits.empty() || digits.size() > kMaxDigits || !std::all_of(digits.begin(), digits.end(), is_digit))
     return std::nullopt;
@@ -37,7 +37,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// Reads one list of hosts; the whole text is kept for messages.
+// NodeListReader reads one list of hosts; it keeps the whole text for messages.
 class NodeListReader {
  public:
   explicit NodeListReader(std::string_view text) : text_(text) {}
@@ -60,7 +60,7 @@ class NodeListReader {
   }
   [[noreturn]] void too_many() const { malformed(fmt::format("more than {} hosts", kMaxNodes)); }
 
-  // Up to the next comma outside of brackets.
+  // Reads up to the next comma outside of brackets.
   std::vector<std::string> read_item() {
     const std::size_t begin = position_, last_bracket = last_bracket_of_item();
     std::vector<std::string> nodes{""};
@@ -91,7 +91,7 @@ class NodeListReader {
     return last;
   }
 
-  // At '['; ends at ']'.
+  // Starts at '[' and ends at ']'.
   std::vector<std::string> read_brackets() {
     const std::size_t begin = position_ + 1, end = text_.find_first_of("[]", begin);
     if (end == std::string_view::npos) malformed("'[' without a ']'");
@@ -133,7 +133,7 @@ class NodeListReader {
   std::size_t position_ = 0;
 };
 
-// A name and the number it ends with.
+// NumberedNode is a name and the number it ends with.
 struct NumberedNode {
   std::string_view prefix, digits;
   std::int64_t number = -1;  // none

@@ -16,7 +16,7 @@ void check_word(const std::string& word) {
            word.substr(0, word.find(c)));
 }
 
-// For the shell: nothing inside is special.
+// Quotes for the shell: nothing inside is special.
 std::string single_quoted(const std::string& word) {
   check_word(word);
   std::string quoted = "'";
@@ -24,7 +24,7 @@ std::string single_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-// For #SBATCH lines, which sbatch splits itself: quotes and backslashes, but no expansion.
+// Quotes for #SBATCH lines, which sbatch splits itself: quotes and backslashes, but no expansion.
 std::string directive_word(const std::string& word) {
   check_word(word);
   if (word.find_first_of(" \"'\\#") == std::string::npos) return word;
@@ -41,7 +41,7 @@ std::string gres(const Resources& resources) {
                                     : fmt::format("gpu:{}:{}", resources.gpu_type, resources.gpus_per_node);
 }
 
-// In file names a % begins a pattern: two of them are one.
+// A % begins a pattern in file names, so it is doubled.
 std::string output_pattern(const Script& script) {
   std::string pattern;
   const std::string file = script.tasks > 0 ? "" : script.name + ".log";

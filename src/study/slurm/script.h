@@ -8,7 +8,7 @@
 
 namespace trainyard::study::slurm {
 
-// A batch script: what it asks the cluster for, and the one command that it becomes.
+// Script is a batch script: its requests to the cluster, and the one command that it becomes.
 struct Script {
   std::string name;                     // of the job, unique: it is found again by it
   std::filesystem::path output_folder;  // what is printed goes to TASK.log, without an array to NAME.log
@@ -21,11 +21,12 @@ struct Script {
   std::vector<std::string> command;
 };
 
-// Bash; every word is quoted, nothing but SLURM_ARRAY_TASK_ID is expanded: an array's command gets it as its
-// last argument. Error (config) for words that no script can hold.
+// Writes Bash. Every word is quoted, and only SLURM_ARRAY_TASK_ID is expanded: an array's command gets it as
+// its last argument. Throws Error (config) for words that no script can hold.
 std::string to_text(const Script& script);
 
-// The limit for Slurm, which counts minutes: rounded up, and one more in which the run's own limit can act.
+// Returns the limit for Slurm, which counts minutes: rounded up, and one more in which the run's own limit
+// can act.
 int outer_limit_minutes(double time_limit_seconds);
 
 }  // namespace trainyard::study::slurm

@@ -77,7 +77,7 @@ struct FinalState {
   const char* reason;
 };
 
-// FAILED and COMPLETED have more to say and stand below.
+// FAILED and COMPLETED need more cases and stand below.
 constexpr std::array<FinalState, 8> kFinalStates{{
     {"TIMEOUT", Status::timeout, "the cluster's time limit"},
     {"DEADLINE", Status::timeout, "the cluster's deadline"},
@@ -100,7 +100,7 @@ std::string on_nodes(const TaskState& state) {
 }
 
 Outcome failed(const TaskState& state) {
-  // What sbatch turns down stays in the books as a failed job that had no node.
+  // A job that sbatch refuses stays in the books as a failed job without a node.
   if (state.nodes.empty() || state.reason == "BadConstraints")
     return {Status::refused,
             fmt::format("refused by Slurm ({})",

@@ -9,26 +9,19 @@
 
 namespace trainyard::study::slurm {
 
-// How Slurm's programs print things: shared by the readers of their output.
+// The readers of Slurm's output share the functions down to append_tasks().
 
-// The word after " KEY=" in a line of KEY=VALUE words; empty when there is none, or it is "(null)".
+// Returns the word after " KEY=" in a line of KEY=VALUE words; empty when there is none, or it is "(null)".
 std::string_view field(std::string_view line, std::string_view key);
 
-// The number that a text begins with; 0: none.
+// Returns the number that a text begins with; 0: none.
 std::int64_t to_number(std::string_view text);
 
-// Seconds since 1970 of "1794720235" or, in this machine's time zone, "2026-11-15T05:23:55"; 0: neither.
+// Returns seconds since 1970 of "1794720235" or, in this machine's time zone, "2026-11-15T05:23:55"; 0:
+// neither.
 double to_seconds(std::string_view time);
 
-// "3:0" is exit code 3, "0:9" signal 9.
-void set_exit(std::string_view text, TaskState& state);
-
-std::vector<std::string_view> lines_of(std::string_view text);
-
-// One state for each task in `tasks` ("3", "5-7%2"; empty: no array). Nothing when that is malformed.
-void append_tasks(const TaskState& state, std::string_view tasks, std::vector<TaskState>& states);
-
-// What Slurm says about one task of a job array.
+// TaskState is Slurm's state of one task of a job array.
 struct TaskState {
   std::int64_t job_id = 0;  // the array's
   int task = -1;            // -1: no array
@@ -42,7 +35,16 @@ struct TaskState {
   bool waits() const;  // it has not begun
 };
 
-// How a task ended, in the words of records.
+// "3:0" is exit code 3, "0:9" signal 9.
+void set_exit(std::string_view text, TaskState& state);
+
+std::vector<std::string_view> lines_of(std::string_view text);
+
+// Appends one state for each task in `tasks` ("3", "5-7%2"; empty: no array), and nothing when that is
+// malformed.
+void append_tasks(const TaskState& state, std::string_view tasks, std::vector<TaskState>& states);
+
+// Outcome tells how a task ended, in the words of records.
 struct Outcome {
   record::Status status = record::Status::failed;
   std::string reason;
@@ -52,8 +54,8 @@ struct Outcome {
 // REQUIRES: state.final(), and the task left no record.
 Outcome outcome_of(const TaskState& state);
 
-// The three places that know states. Lines that are none are passed over; a task that Slurm asks about as a
-// group ("ArrayTaskId=3-7") becomes a state each.
+// These parse the three sources of states, and skip other lines. A task that Slurm reports as a group
+// ("ArrayTaskId=3-7") becomes a state each.
 std::vector<TaskState> parse_scontrol(std::string_view text);  // scontrol show job --oneliner
 std::vector<TaskState> parse_jobcomp(std::string_view text);   // the file of jobcomp/filetxt
 std::vector<TaskState> parse_sacct(std::string_view text);     // sacct with kSacctFormat

@@ -9,7 +9,7 @@ namespace {
 
 using record::Status;
 
-// Printed by Slurm 22.05.8 with SLURM_TIME_FORMAT=%s; what follows NodeList is cut.
+// Slurm 22.05.8 printed this with SLURM_TIME_FORMAT=%s; the text after NodeList is cut.
 constexpr const char* kScontrol =
     R"(JobId=4 ArrayJobId=1 ArrayTaskId=0 ArrayTaskThrottle=4 JobName=ty-abc UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=4294901759 Nice=0 Account=(null) QOS=(null) JobState=COMPLETED Reason=None Dependency=(null) Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:01 TimeLimit=00:01:00 TimeMin=N/A SubmitTime=1794720235 EligibleTime=1794720235 AccrueTime=1794720235 StartTime=1794720235 EndTime=1794720236 Deadline=N/A SuspendTime=None SecsPreSuspend=0 LastSchedEval=1794720235 Scheduler=Main Partition=shared AllocNode:Sid=localhost:28298 ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 BatchHost=n1 NumNodes=1
 JobId=5 ArrayJobId=1 ArrayTaskId=1 ArrayTaskThrottle=4 JobName=ty-abc JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 StartTime=1794720235 EndTime=1794720236 ReqNodeList=(null) NodeList=n1
@@ -85,8 +85,8 @@ TEST(SlurmState, KnowsEveryEnd) {
   }
 }
 
-// The file of jobcomp/filetxt, Slurm 22.05.8. The first was refused by sbatch; the second are the tasks of an
-// array that were cancelled before they started.
+// The file of jobcomp/filetxt, Slurm 22.05.8. sbatch refused the first; the second are the tasks of an array
+// that were cancelled before they started.
 constexpr const char* kJobcomp =
     R"(JobId=2 UserId=root(0) GroupId=root(0) Name=ty-abc JobState=FAILED Partition=shared TimeLimit=UNLIMITED StartTime=2026-11-15T05:23:55 EndTime=2026-11-15T05:23:55 NodeList=(null) NodeCnt=0 ProcCnt=0 WorkDir=/tmp/x ReservationName= Tres=cpu=1,mem=1000M,node=1,billing=1 Account= QOS= WcKey= Cluster=unknown SubmitTime=2026-11-15T05:23:55 EligibleTime=unknown DerivedExitCode=0:0 ExitCode=0:1
 JobId=16 UserId=root(0) GroupId=root(0) Name=ty-t JobState=CANCELLED Partition=shared TimeLimit=UNLIMITED StartTime=2026-11-15T05:35:13 EndTime=2026-11-15T05:35:13 NodeList=(null) NodeCnt=0 ProcCnt=1 WorkDir=/tmp/x ReservationName= Tres=cpu=1,mem=1000M,node=1,billing=1 Account= QOS= WcKey= Cluster=unknown SubmitTime=2026-11-15T05:35:10 EligibleTime=unknown DerivedExitCode=0:0 ExitCode=0:0

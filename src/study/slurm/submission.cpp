@@ -26,7 +26,7 @@ namespace {
 constexpr const char *kPrepared = "submission.json", *kScript = "script.sh", *kJobId = "job_id",
                      *kRefused = "refused";
 
-// It reads some thousand files at most; clusters without a default limit refuse jobs that name none.
+// The collector reads some thousand files at most; clusters without a default limit refuse jobs without one.
 constexpr double kCollectorSeconds = 9 * 60;
 
 std::string read_text(const std::filesystem::path& path) {
@@ -44,7 +44,7 @@ std::filesystem::path job_file(const std::filesystem::path& folder, std::size_t 
   return folder / "jobs" / fmt::format("{}.json", task);
 }
 
-// Held while sbatch may be under way: it inherits the lock, so that it outlives this process.
+// The process holds this lock while sbatch may be under way. sbatch inherits it, so it outlives this process.
 class SubmitLock {
  public:
   explicit SubmitLock(const Submission& submission)
@@ -64,7 +64,8 @@ class SubmitLock {
   int descriptor_;
 };
 
-// "STUDY-003-1f2e3d4c": the number orders a study's submissions, the rest makes it unique in the cluster.
+// Makes "STUDY-003-1f2e3d4c": the number orders a study's submissions, the rest makes it unique in the
+// cluster.
 std::filesystem::path make_unique_folder(const Folder& folder, const std::string& study) {
   make_folders(folder.slurm());
   std::string stem;
@@ -78,7 +79,7 @@ std::filesystem::path make_unique_folder(const Folder& folder, const std::string
   return made;
 }
 
-// sbatch failed before the controller decided anything, or without hearing what it decided.
+// Tells whether sbatch failed before the controller decided, or without hearing its decision.
 bool unanswered(const std::string& message) {
   for (const char* part : {"Unable to contact", "timed out", "Zero Bytes", "Connection", "communication",
                            "standby mode", "authentication", "Resource temporarily unavailable"})
@@ -114,7 +115,7 @@ Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, c
   script.output_folder = submission.folder / "output";
   script.work_folder = options.work_folder;
   script.resources = jobs.front().resources;
-  // The wait for a quiet machine is no part of the run's own limit.
+  // The wait for a quiet machine is not part of the run's own limit.
   if (const double limit = jobs.front().time_limit_seconds; limit > 0)
     script.time_limit_seconds = limit + jobs.front().wait_for_quiet_seconds;
   script.tasks = static_cast<int>(jobs.size());
@@ -142,7 +143,7 @@ void find_answer(Submission& submission, const Cluster& cluster) {
   const SubmitLock lock(submission);  // no sbatch of it is under way any more
   read_answer(submission);
   for (int look = 0; look < 2 && submission.job_id == 0 && submission.refusal.empty(); ++look) {
-    // The controller may still be busy with what a killed sbatch sent it.
+    // The controller may still be busy with the request of a killed sbatch.
     if (look > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     if (const std::int64_t id = cluster.find_job(submission.name); id != 0) accept(submission, id);
   }

@@ -12,11 +12,12 @@
 
 namespace trainyard::study::slurm {
 
-// Jobs that are, or are about to be, one array of the cluster. It lies in FOLDER/slurm/NAME/:
+// Submission holds jobs that are, or are about to be, one array of the cluster. It lies in
+// FOLDER/slurm/NAME/:
 //   jobs/TASK.json    one job each, with its environment
-//   script.sh         what sbatch got
+//   script.sh         the script for sbatch
 //   submission.json   the run of each task; written last: with it the submission is prepared
-//   job_id, refused   what sbatch answered; neither: the answer was not heard
+//   job_id, refused   the answer of sbatch; neither: the answer was not heard
 struct Submission {
   std::string name;  // of the cluster's job too, and unique: without an answer it is found by it
   std::filesystem::path folder;
@@ -31,23 +32,23 @@ struct SubmitOptions {
   int at_once = 0;                    // of one array's tasks; 0: no limit. Those of a lane run one by one
 };
 
-// It waits until the cluster's jobs `after` have ended. REQUIRES: jobs of equal resources, time limits and
-// lanes, at most as many as the cluster's arrays have.
+// The array waits until the cluster's jobs `after` have ended. REQUIRES: jobs of equal resources, time limits
+// and lanes, at most as many as the cluster's arrays have.
 Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, const SubmitOptions& options,
                               const std::vector<std::int64_t>& after = {});
 
-// Hands it to sbatch and keeps the answer. Killed in between, find_answer() hears it later.
+// Hands the submission to sbatch and keeps the answer. After a kill in between, find_answer() finds it later.
 void submit(Submission& submission);
 
-// For one without an answer: looks for its job in the cluster, by name. It was never handed over when it has
-// none afterwards either.
+// Looks for the job of an unanswered submission in the cluster, by name. If it still has no answer
+// afterwards, it was never handed over.
 void find_answer(Submission& submission, const Cluster& cluster);
 
 std::vector<Submission> read_submissions(const Folder& folder);  // prepared ones, in the order they were made
 Job read_job(const Submission& submission, int task);
 
-// A job that runs `trainyard study collect FOLDER` after the arrays, however they end. "" or why there is
-// none.
+// Submits a job that runs `trainyard study collect FOLDER` after the arrays, however they end. Returns "" or
+// why there is none.
 std::string submit_collector(const Folder& folder, std::span<const Submission> arrays, const Resources& like,
                              const SubmitOptions& options);
 

@@ -75,7 +75,7 @@ bool Tracker::settling() const {
 
 bool Tracker::look(const Finished& finished) {
   const std::size_t before = tasks_.size();
-  // A listing, not a question for each file: shared folders answer that from old memory.
+  // One listing replaces a query for each file, because shared folders answer those from a stale cache.
   const std::vector<std::string> recorded = recorded_runs(folder_);
   std::erase_if(tasks_, [&](const Task& task) {
     if (!std::binary_search(recorded.begin(), recorded.end(), task.job.run_id)) return false;
@@ -106,7 +106,7 @@ bool Tracker::settle(Task& task, const TaskState* state, const Finished& finishe
     task.ended_since = -1;
     return false;
   }
-  // Whatever Slurm ended itself leaves no record. What ended by itself should have.
+  // A task that Slurm ended leaves no record, while one that ended by itself should have one.
   const bool ended_by_itself = state == nullptr || state->state == "COMPLETED" || state->state == "FAILED";
   const double now = now_seconds();
   if (task.ended_since < 0) task.ended_since = now;

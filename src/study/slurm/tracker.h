@@ -13,26 +13,26 @@
 
 namespace trainyard::study::slurm {
 
-// The record of a job that could not leave one itself: refused, cancelled, lost with its node, ...
+// Makes the record of a job that could not leave one itself: refused, cancelled, lost with its node, ...
 record::RunRecord missing_record(const Job& job, const Outcome& outcome);
 record::RunRecord missing_record(const Job& job, const TaskState& state);
 
 // Writes the record file, unless there is one: then that one counts and is returned.
 record::RunRecord keep_record(const record::RunRecord& run, const Folder& folder);
 
-// Watches tasks until each has a record: the one that its node wrote, or one made from Slurm's state.
+// Tracker watches tasks until each has a record: the one that its node wrote, or one made from Slurm's state.
 class Tracker {
  public:
   using Finished = std::function<void(const record::RunRecord&)>;
 
-  // `grace_seconds`: how long a record that should be there may take to appear in a shared folder.
+  // `grace_seconds` is the time that an expected record may take to appear in a shared folder.
   Tracker(Folder folder, const Cluster& cluster, double grace_seconds)
       : folder_(std::move(folder)), cluster_(cluster), grace_seconds_(grace_seconds) {}
 
   // REQUIRES: the submission was accepted.
   void add(const Submission& submission, int task, Job job);
 
-  // Looks once; true when a task finished. Those that did are no longer watched.
+  // Looks once; returns true when a task finished. Finished tasks are no longer watched.
   bool look(const Finished& finished);
 
   std::size_t watched() const { return tasks_.size(); }
@@ -58,7 +58,7 @@ class Tracker {
   std::vector<Task> tasks_;
 };
 
-// Names of the runs whose record files are there.
+// Returns the names of the runs that have record files.
 std::vector<std::string> recorded_runs(const Folder& folder);  // sorted
 
 }  // namespace trainyard::study::slurm

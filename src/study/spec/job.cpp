@@ -17,12 +17,13 @@ namespace trainyard::study {
 
 namespace {
 
-// Places that every run has besides its settings: what it is called, and paths that its launcher fills in.
+// Every run has these places besides its settings: its name, and paths that its launcher fills in.
 constexpr const char *kRun = "run", *kCell = "cell", *kReplicate = "replicate", *kAttempt = "attempt",
                      *kStudy = "study", *kRecord = "record", *kFolder = "folder";
 constexpr std::array kRunPlaces{kRun, kCell, kReplicate, kAttempt, kStudy, kRecord, kFolder};
 
-// Fills in what is known before the run has a machine. A setting is before a name of the run.
+// Places fills in the values that are known before the run has a machine. A setting takes precedence over a
+// name of the run.
 class Places {
  public:
   explicit Places(const Job& job)
@@ -52,8 +53,8 @@ class Places {
   std::map<std::string, std::string> own_;
 };
 
-// No two runs leave anything in one place: what does not name the run gets its name, and lies in the study's
-// folder unless the path is absolute.
+// No two runs write to one place: a path that does not name the run gets its name, and lies in the study's
+// folder unless it is absolute.
 std::string output_path(const KnownSetting& setting, const std::string& path) {
   const std::string ending = std::string_view(setting.name) == "trace" ? ".json" : "";
   const std::vector<std::string> places = places_in(path);
@@ -62,7 +63,7 @@ std::string output_path(const KnownSetting& setting, const std::string& path) {
   return whole.starts_with('/') || whole.starts_with("{folder}") ? whole : "{folder}/" + whole;
 }
 
-// Whether a run's workers are to be started on every node that its job is given.
+// Tells whether a run's workers must be started on every node of its job.
 bool spreads_over_nodes(const Job& job) {
   return (job.kind == "train" || job.kind == "ensemble") && job.resources.nodes > 1 &&
          !job.settings.contains("hosts");
@@ -110,11 +111,12 @@ Resources resources_of(const Spec& spec, const record::Settings& settings) {
     return found == settings.end() ? otherwise
                                    : static_cast<int>(record::number_or(found->second, otherwise));
   };
-  // Devices on GPUs are what the job needs there, unless the study says otherwise.
+  // A run on GPUs needs as many GPUs as devices, unless the study says otherwise.
   const int devices = word("device").starts_with("cuda") ? count("devices", 1)
                       : word("gpu_type").empty()         ? 0
                                                          : 1;
-  // Ranks of an all-reduce share the run's threads over its nodes; a server's workers have them on each.
+  // Ranks of an all-reduce divide the run's threads over its nodes; a server's workers have all of them on
+  // each.
   const int nodes = count("nodes", 1), sharers = word("strategy") == "allreduce" ? nodes : 1,
             threads = (count("threads", 0) + sharers - 1) / sharers;
   constexpr std::int64_t kMebibyte = 1024 * 1024;

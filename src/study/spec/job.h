@@ -11,7 +11,8 @@
 
 namespace trainyard::study {
 
-// What a cluster must give a job; a launcher on this machine checks what it can and ignores the rest.
+// Resources is a job's request to a cluster; a launcher on this machine checks what it can and ignores the
+// rest.
 struct Resources {
   std::string partition, account, constraint;            // empty: the cluster's default
   int nodes = 1, tasks_per_node = 1, cpus_per_task = 0;  // 0: not asked for
@@ -23,15 +24,15 @@ struct Resources {
   bool operator==(const Resources&) const = default;
 };
 
-// One attempt at one run of a study: what a launcher starts.
+// Job is one attempt at one run of a study, which a launcher starts.
 struct Job {
   std::string run_id;  // CELL-rREPLICATE-aATTEMPT
   std::string study, cell;
   std::string build;  // what the user calls that which is measured; "": what the run says itself
   int replicate = 1, attempt = 1;
   record::Settings settings;
-  // Jobs of one lane run in their order, one at a time, and beside those of other lanes; of those without a
-  // lane the launcher decides.
+  // Jobs of one lane run in their order, one at a time, in parallel with those of other lanes. For jobs
+  // without a lane the launcher decides.
   std::string lane{};
   std::string kind;                     // bench, train or program
   std::vector<std::string> command;     // argv, no shell
@@ -46,19 +47,19 @@ struct Job {
   Resources resources;
 };
 
-// "" when every place in the study's program, environment, set-up and clean-up has a value in a run of these
-// settings, else which has none.
+// Returns "" when every place in the study's program, environment, set-up and clean-up has a value in a run
+// of these settings, else the place without one.
 std::string complaint_about_places(const Spec& spec, const record::Settings& settings);
 
-// The next attempt at a planned run. `trainyard` is the program that bench and train are commands of.
+// Makes the next attempt at a planned run. `trainyard` is the program that bench and train are commands of.
 Job make_job(const Spec& spec, const store::PlannedRun& run, int attempt,
              const std::filesystem::path& trainyard);
 
-// Says in a record whose it is: the job's id, cell, replicate, attempt, command, settings and build. A
-// command of this program that ended before it could tell its build was of the same build as this process.
+// Identifies a record: the job's id, cell, replicate, attempt, command, settings and build. A command of this
+// program that ended before it could report its build had the same build as this process.
 void identify(record::RunRecord& run, const Job& job);
 
-// JSON, for job files that a cluster's node reads.
+// Both convert to JSON, for job files that a cluster's node reads, and back.
 std::string to_json(const Job& job);
 Job job_from_json(const std::string& text);
 

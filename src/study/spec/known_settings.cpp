@@ -32,7 +32,7 @@ std::optional<std::vector<record::Value>> expand_range(const std::string& text) 
   for (std::int64_t value = first;;) {
     values.emplace_back(value);
     if (values.size() > kMostValues) fail(ErrorKind::config, "'{}': more than {} values", text, kMostValues);
-    // Divided and subtracted rather than multiplied and added: nothing can overflow.
+    // Division and subtraction instead of multiplication and addition cannot overflow.
     if (times ? value > last / by : value > last - by) return values;
     value = times ? value * by : value + by;
   }
@@ -42,7 +42,7 @@ namespace {
 
 using Form = KnownSetting::Form;
 
-// What a batch system is asked for; no option of a run.
+// These settings are requests to a batch system and no options of a run.
 std::vector<KnownSetting> job_settings() {
   return {
       {"partition", nullptr, "both", Form::word, {}},
@@ -57,7 +57,7 @@ std::vector<KnownSetting> job_settings() {
   };
 }
 
-// How a run is shared out.
+// These settings tell how a run is distributed.
 std::vector<KnownSetting> deployment_settings() {
   return {
       {"devices", "--devices", "both", Form::count, {}},
@@ -80,8 +80,8 @@ std::vector<KnownSetting> deployment_settings() {
   };
 }
 
-// Parameters of generated networks, as the tables in networks/generator have them, which this folder does not
-// see: a test compares the two.
+// Parameters of generated networks repeat the tables in networks/generator, which this folder cannot include;
+// a test compares the two.
 std::vector<KnownSetting> generator_settings() {
   return {
       {"layers", "--layers", "both", Form::count, {}},
@@ -112,7 +112,7 @@ std::vector<KnownSetting> generator_settings() {
   };
 }
 
-// Of ensembles: their file, and what `ensemble run` takes instead of what it says.
+// These settings are for ensembles: their file, and the options of `ensemble run` that overrule it.
 std::vector<KnownSetting> ensemble_settings() {
   return {
       {"ensemble", "--file", "ensemble", Form::word, {}},

@@ -8,11 +8,13 @@
 
 namespace trainyard::study {
 
-// "16..16384 x2" (each twice the last) or "1..9 +2" (each two more), both ends as given, the last value not
-// beyond the end. Nothing when the text is no range at all; Error (config) when it is one that cannot be.
+// Expands "16..16384 x2" (each twice the last) or "1..9 +2" (each two more), with both ends as given and the
+// last value not beyond the end. Returns nothing for text that is no range at all; throws Error (config) for
+// an impossible one.
 std::optional<std::vector<record::Value>> expand_range(const std::string& text);
 
-// A setting that `bench`, `train` and `ensemble run` take as an option, or that asks a cluster for something.
+// KnownSetting is a setting that `bench`, `train` and `ensemble run` take as an option, or that asks a
+// cluster for something.
 struct KnownSetting {
   // counts: 2, or 3,4,6,3; output: a path for what the run leaves
   enum class Form { word, choice, count, counts, number, truth, output };
@@ -27,11 +29,11 @@ struct KnownSetting {
   bool is_number() const { return form == Form::count || form == Form::number; }
 };
 
-// Those that a run of this kind may have. A program takes any name besides the resources.
+// Returns the settings that a run of this kind may have. A program takes any name besides the resources.
 std::vector<const KnownSetting*> known_settings(const std::string& run);
 const KnownSetting* find_known_setting(const std::string& name, const std::string& run);
 
-// "" when the value will do, else what is wrong with it. Numbers have the range of the command's option
+// Returns "" for a valid value, else the reason. Numbers have the range of the command's option
 // (record/number_range.h).
 std::string complaint_about(const KnownSetting& setting, const record::Value& value);
 

@@ -6,7 +6,7 @@
 namespace trainyard::study {
 namespace {
 
-// A word in braces: where it begins and ends in the text, braces included, and whether they are doubled.
+// Braced is a word in braces: its begin and end in the text, braces included, and whether they are doubled.
 struct Braced {
   std::size_t begin = 0, end = 0;
   std::string name;
@@ -33,7 +33,7 @@ std::optional<Braced> next_braced(std::string_view text, std::size_t from) {
   return std::nullopt;
 }
 
-// The text with what `replace` makes of every word in braces.
+// Returns the text in which `replace` has replaced every word in braces.
 template <typename Replace>
 std::string replaced(std::string_view text, const Replace& replace) {
   std::string result;

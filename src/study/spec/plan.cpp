@@ -31,7 +31,7 @@ std::vector<GridPoint> corners_of(const std::vector<std::size_t>& sizes) {
   return corners;
 }
 
-// `count` points; along each axis one in every count-th part of its length, paired at random.
+// Draws `count` points; along each axis one in every count-th part of its length, paired at random.
 std::vector<GridPoint> latin_hypercube(const std::vector<std::size_t>& sizes, std::size_t count,
                                        std::uint64_t seed, std::uint64_t round) {
   std::vector<GridPoint> points(count, GridPoint(sizes.size()));
@@ -41,7 +41,7 @@ std::vector<GridPoint> latin_hypercube(const std::vector<std::size_t>& sizes, st
     std::iota(part.begin(), part.end(), std::size_t{0});
     shuffle(part.begin(), part.end(), seed, stream);
     for (std::size_t i = 0; i < count; ++i) {
-      // Somewhere inside its part, so that no value of the axis is preferred by rounding.
+      // The point lies somewhere inside its part, so that rounding prefers no value of the axis.
       const double inside = static_cast<double>(Philox(seed, ~stream).word(i) % 1024) / 1024;
       const double place = (static_cast<double>(part[i]) + inside) / static_cast<double>(count);
       points[i][axis] =
@@ -81,7 +81,7 @@ std::vector<GridPoint> sample_grid(const std::vector<std::size_t>& sizes, std::i
   std::vector<GridPoint> corners = corners_of(sizes);
   shuffle(corners.begin(), corners.end(), seed, kCornerStream);
   consider(corners, (wanted + 1) / 2);
-  // Those that met a point already there are drawn again, fewer and fewer.
+  // Points that met an existing one are drawn again, fewer and fewer.
   for (int round = 0; round < kRounds && chosen.size() < wanted; ++round)
     consider(
         latin_hypercube(sizes, wanted - chosen.size(), seed, kFirstRound + static_cast<std::uint64_t>(round)),
@@ -114,7 +114,7 @@ std::string hash_of(const Spec& spec, const record::Settings& settings) {
   return content_hash(text);
 }
 
-// What the matrices multiply to, before exclusions: too much of it is never listed.
+// Computes the product of the matrices before exclusions, so that a plan that is too large is never listed.
 void refuse_too_many(const Spec& spec, const std::vector<Matrix>& matrices) {
   double cells = 0;
   for (const Matrix& matrix : matrices) {
@@ -135,7 +135,7 @@ record::Settings point_of(const Matrix& matrix, const GridPoint& place) {
   return settings;
 }
 
-// Notes which exclusions were of use.
+// Excluded notes which exclusions matched.
 class Excluded {
  public:
   explicit Excluded(const Matrix& matrix) : matrix_(matrix), used_(matrix.exclusions.size(), 0) {}
@@ -156,7 +156,7 @@ class Excluded {
   std::vector<std::int64_t> used_;
 };
 
-// In nested order.
+// Returns the points in nested order.
 std::vector<record::Settings> points_of(const Matrix& matrix, Excluded& excluded, std::int64_t& left_out) {
   std::vector<std::size_t> sizes;
   for (const Axis& axis : matrix.axes) sizes.push_back(axis.values.size());
@@ -236,7 +236,7 @@ Shard parse_shard(const std::string& text) {
   };
   if (slash == std::string::npos || !read(0, slash, shard.number) ||
       !read(slash + 1, text.size(), shard.of) || shard.number < 1 || shard.number > shard.of)
-    fail(ErrorKind::usage, "--shard {}: K/N expected, as in 2/8, with K from 1 to N", text);
+    fail(ErrorKind::usage, "{} {}: K/N expected, as in 2/8, with K from 1 to N", Setting{"shard"}, text);
   return shard;
 }
 

@@ -12,7 +12,7 @@
 
 namespace trainyard::study {
 
-// Fisher-Yates with counter-based draws: the same order for the same seed and stream.
+// Shuffles by Fisher-Yates with counter-based draws: the same order for the same seed and stream.
 template <typename Iterator>
 void shuffle(Iterator begin, Iterator end, std::uint64_t seed, std::uint64_t stream) {
   const Philox draws(seed, stream);
@@ -21,20 +21,20 @@ void shuffle(Iterator begin, Iterator end, std::uint64_t seed, std::uint64_t str
                    begin + static_cast<std::ptrdiff_t>(draws.word(left) % left));
 }
 
-// Which value of each axis.
+// GridPoint holds the index of a value for each axis.
 using GridPoint = std::vector<std::size_t>;
 
-// All points of axes with so many values, the last axis fastest.
+// Returns all points of axes with so many values, the last axis fastest.
 std::vector<GridPoint> whole_grid(const std::vector<std::size_t>& sizes);
 
-// So many different points that `accept` takes, in the order of whole_grid: corners, where every axis has its
-// first or last value, for at most half of them (which ones, when there are more, the seed says), and a Latin
-// hypercube for the rest: along every axis they lie as evenly as can be. All points there are when those are
-// fewer. The same for the same arguments.
+// Returns so many different points that `accept` takes, in the order of whole_grid. At most half of them are
+// corners, where every axis has its first or last value (the seed selects them when there are more). A Latin
+// hypercube gives the rest: along every axis they lie as evenly as possible. Returns all points when there
+// are fewer. The same arguments give the same result.
 std::vector<GridPoint> sample_grid(const std::vector<std::size_t>& sizes, std::int64_t points,
                                    std::uint64_t seed, const std::function<bool(const GridPoint&)>& accept);
 
-// One point of the matrix.
+// Cell is one point of the matrix.
 struct Cell {
   std::string hash;  // of everything that decides what the run does: 16 hexadecimal digits
   record::Settings settings;
@@ -48,18 +48,18 @@ struct Plan {
   std::vector<std::string> remarks;     // such as an exclusion that matches nothing
 };
 
-// 16 hexadecimal digits that differ when the text does.
+// Returns 16 hexadecimal digits that differ when the text does.
 std::string content_hash(const std::string& text);
 
-// What is known to be impossible about settings, in one line, or "".
+// CellCheck returns in one line why settings are known to be impossible, or "".
 using CellCheck = std::function<std::string(const record::Settings&)>;
 
-// Error (config) when no cell is left, or there are more than can be meant.
+// Throws Error (config) when no cell is left, or there are more than can be meant.
 Plan make_plan(const Spec& spec, const CellCheck& check);
 
-// One of several equal shares of a plan's cells, for machines that share a study out: "2/8" is the second of
-// eight. Every cell is in exactly one; which one follows from the cell alone and how many there are, so that
-// neighbours, which cost about the same, are spread.
+// Shard is one of several equal shares of a plan's cells, for machines that divide a study: "2/8" is the
+// second of eight. Every cell is in exactly one. Only the cell and the number of shards decide which one, so
+// that neighbours, which cost about the same, are spread.
 struct Shard {
   std::int64_t number = 1, of = 1;
 };

@@ -61,7 +61,7 @@ class SpecReader {
 
   void read() {
     const std::vector<Entry> entries = root_.entries();
-    // What kind of run decides which settings there are, so that comes first wherever it stands.
+    // The kind of run decides which settings exist, so it is read first wherever it stands.
     for (const Entry& entry : entries)
       if (entry.key == "run") spec_.run = entry.value.one_of({"bench", "train", "ensemble", "program"});
     for (const Entry& entry : entries) read(entry);
@@ -111,7 +111,7 @@ class SpecReader {
                 "sbatch"});
   }
 
-  // What a part may have, too.
+  // Reads the keys that a part may have, too.
   bool read_into(const Entry& entry, Matrix& matrix) {
     if (entry.key == "settings")
       read_settings(entry.value, matrix);
@@ -197,7 +197,7 @@ class SpecReader {
     }
   }
 
-  // Those of an axis or an exclusion: one, or a list, of values and ranges.
+  // Returns the values of an axis or an exclusion: one, or a list, of values and ranges.
   std::vector<record::Value> values_of(const Entry& entry) const {
     std::vector<record::Value> values;
     std::set<record::Value> seen;
@@ -231,7 +231,7 @@ class SpecReader {
     }
   }
 
-  // Every part is a matrix of its own, with all that is common.
+  // Every part is a matrix of its own, with all common settings and axes.
   void check_size() const {
     const auto count = [](const Matrix& matrix) {
       std::size_t values = matrix.axes.size() + matrix.exclusions.size();
@@ -336,7 +336,8 @@ void override_setting(Spec& spec, const std::string& assignment) {
 void override_wait_for_quiet(Spec& spec, const std::string& time) {
   const std::optional<double> seconds = parse_seconds(time);
   if (!seconds)
-    fail(ErrorKind::usage, "--wait-for-quiet '{}': something like {} expected", time, kSecondsExample);
+    fail(ErrorKind::usage, "{} '{}': something like {} expected", Setting{"wait_for_quiet"}, time,
+         kSecondsExample);
   spec.wait_for_quiet_seconds = *seconds;
 }
 

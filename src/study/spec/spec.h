@@ -13,7 +13,7 @@ namespace trainyard::study {
 // More than any cluster runs in a year; a file that asks for more has a mistake in an axis.
 inline constexpr std::int64_t kMostRuns = 100'000;
 
-// Where every attempt is disturbed, another one tells nothing new.
+// If this many attempts are disturbed, another one tells nothing new.
 inline constexpr int kMostDisturbedRetries = 20;
 
 struct Axis {
@@ -21,19 +21,20 @@ struct Axis {
   std::vector<record::Value> values;
 };
 
-// Cells in which every named setting has one of these values are left out.
+// Exclusion leaves out cells in which every named setting has one of these values.
 struct Exclusion {
   std::map<std::string, std::vector<record::Value>> matches;
   int line = 0;  // in the study's file
 };
 
-// Which cells of a matrix are run: all, or so many of them (sample.h says which).
+// Sample tells which cells of a matrix are run: all, or so many of them (sample_grid() in plan.h selects
+// them).
 struct Sample {
   std::int64_t points = 0;  // 0: all
   std::uint64_t seed = 1;
 };
 
-// All combinations of the axes' values.
+// Matrix holds all combinations of the axes' values.
 struct Matrix {
   record::Settings settings;  // the same in every cell
   std::vector<Axis> axes;
@@ -45,14 +46,14 @@ struct Matrix {
 // replicate of every cell, at random, then the next; drift of the machine then meets all cells alike.
 enum class Order { nested, shuffled, interleaved };
 
-// Words of a command, the program first.
+// Command holds the words of a command, the program first.
 using Command = std::vector<std::string>;
 
-// That set-up and clean-up commands have where a study does not say.
+// Set-up and clean-up commands have this limit where a study does not set one.
 inline constexpr double kSideLimitSeconds = 600;
 
-// A study's file, read and checked. docs/formats/study.md describes it. Its own matrix is the whole study, or
-// what all parts have in common.
+// Spec is a study's file, read and checked. docs/formats/study.md describes it. Its own matrix is the whole
+// study, or the common part of all parts.
 struct Spec : Matrix {
   std::string file;  // as the user named it
   std::string text;  // its content
@@ -77,18 +78,18 @@ struct Spec : Matrix {
   std::vector<std::string> sbatch;      // further options, word by word
 };
 
-// The matrices whose cells are the study's: its parts with what they have in common, or itself.
+// Returns the matrices of the study's cells: its parts with their common settings, or the study itself.
 std::vector<Matrix> matrices_of(const Spec& spec);
 
-// Error (config) with file, line and column.
+// Throws Error (config) with file, line and column.
 Spec read_spec(const std::filesystem::path& file);
 Spec parse_spec(const std::string& text, const std::string& file_name);
 
-// "data=synthetic": a setting of every cell, instead of the setting or axis of that name in the file.
-// Error (usage) when there is no such setting or the value will not do.
+// Applies "data=synthetic": a setting of every cell, in place of the setting or axis of that name in the
+// file. Throws Error (usage) when there is no such setting or the value is not valid.
 void override_setting(Spec& spec, const std::string& assignment);
 
-// "2m": instead of the file's wait_for_quiet. Error (usage) when it is no time.
+// Applies "2m" in place of the file's wait_for_quiet. Throws Error (usage) when it is no time.
 void override_wait_for_quiet(Spec& spec, const std::string& time);
 
 }  // namespace trainyard::study

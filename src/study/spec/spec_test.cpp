@@ -121,7 +121,7 @@ TEST(Spec, AnEmptyMatrixIsAMistake) {
   expect_complaint(
       "study: a\nreplicates: 2\naxes: {batch: 1..1000 +1, seed: 1..1000 +1, threads: 1..1000 +1}\n",
       "s.yaml: 1000000000 cells, 2 replicates of each: a study has at most 100000 runs");
-  // Parts together, and each of them alone where it is sampled.
+  // The limit holds for parts together, and for each of them alone where it is sampled.
   expect_complaint(
       "study: a\naxes: {batch: 1..300 +1}\nparts:\n  - {axes: {seed: 1..300 +1}}\n"
       "  - {axes: {threads: 1..300 +1}, sample: {points: 20000}}\n",
@@ -135,7 +135,7 @@ TEST(Spec, NumbersHaveTheRangesOfTheOptions) {
       for (const record::Value& no :
            {record::Value(std::int64_t{-1}), record::Value(true), record::Value(std::string("nan")),
             record::Value(std::string("inf")), record::Value(std::string("3x"))}) {
-        // Parameters of generated networks have tables of their own, which see to that.
+        // Parameters of generated networks have their own tables, which check the range.
         if (setting->form == KnownSetting::Form::number && record::find_range(setting->name) == nullptr)
           continue;
         EXPECT_NE(complaint_about(*setting, no), "") << setting->name << " " << record::to_text(no);
@@ -169,7 +169,7 @@ TEST(Yaml, AliasesThatStandForTooMuch) {
     text += "]\n";
   }
   expect_complaint(text + "axes: {batch: *x11}\n", "more than 200000 values");
-  // Aliases that stand for little are what they are for.
+  // Aliases that stand for little remain valid.
   const Plan plan = plan_of(
       "study: a\nparts:\n  - {axes: {batch: &b [1, 2], seed: [1]}}\n"
       "  - {axes: {batch: *b, seed: [2]}}\n");
@@ -435,7 +435,7 @@ TEST(Spec, WaitsAndPinsTravelWithTheJobAndAreNoPartOfACell) {
                [&] { override_wait_for_quiet(spec, "soon"); });
 }
 
-// What sets a run up decides what it does; what tidies up does not.
+// Set-up commands decide what a run does, while clean-up commands do not.
 TEST(Spec, SetUpIsPartOfACellAndCleanUpIsNot) {
   const std::string study = "study: a\nrun: program\nprogram: ['true']\n";
   const std::string plain = plan_of(study).cells[0].hash;

@@ -19,12 +19,12 @@ namespace trainyard::study {
 namespace {
 
 [[noreturn]] void complain_at(const std::string& file_name, const YAML::Mark& mark, const std::string& what) {
-  // Of an empty file: -1.
+  // An empty file has the mark -1.
   fail(ErrorKind::config, "{}:{}:{}: {}", file_name, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1,
        what);
 }
 
-// Bytes of the character that begins here; 0: it is not UTF-8 (RFC 3629, section 4).
+// Returns the bytes of the character that begins here; 0: it is not UTF-8 (RFC 3629, section 4).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(0);
@@ -40,7 +40,7 @@ std::size_t utf8_length(std::string_view text) {
   return too_long || no_character ? 0 : length;
 }
 
-// Values become names of files, JSON and rows of the store, which take nothing else.
+// Values become names of files, JSON and rows of the store, which accept only UTF-8.
 void refuse_other_encodings(std::string_view text, const std::string& file_name) {
   int line = 1;
   for (std::size_t at = 0, length; at < text.size(); at += length) {
@@ -50,8 +50,8 @@ void refuse_other_encodings(std::string_view text, const std::string& file_name)
   }
 }
 
-// Counts what a document would be, without building any of it. Each alias counts as all that it stands for,
-// which also bounds how deep aliases of aliases can lead: a chain of k holds k (k + 1) / 2 nodes.
+// LimitCheck counts the size of a document without building any of it. Each alias counts as all that it
+// stands for, which also bounds the depth of aliases of aliases: a chain of k holds k (k + 1) / 2 nodes.
 class LimitCheck : public YAML::EventHandler {
  public:
   explicit LimitCheck(const std::string& file_name) : file_name_(file_name) {}

@@ -13,20 +13,20 @@
 
 namespace trainyard::study {
 
-// A place in a YAML file that knows where it stands, so that every complaint begins with file:line:column.
-// All commands read their YAML through it.
+// YamlReader is a place in a YAML file that knows its position, so that every complaint begins with
+// file:line:column. All commands read their YAML through it.
 class YamlReader {
  public:
-  // A few lines of aliases can stand for more values than a machine has memory: what is more than these, with
-  // every alias replaced by what it stands for, is refused before any of it is built.
+  // A few lines of aliases can stand for more values than fit into memory. A document beyond these limits,
+  // with every alias replaced by its content, is refused before any of it is built.
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
   static constexpr std::int64_t kMostNodes = 200'000;
-  // Settings are looked up by name again and again.
+  // Settings are looked up by name repeatedly, so mappings are limited.
   static constexpr std::int64_t kMostKeys = 10'000;  // of one mapping
   static constexpr int kMostDepth = 64;
 
-  // Error (config) when the text is no YAML or not in UTF-8, is beyond the limits, has an alias inside of
-  // what it stands for, or a mapping in it has a key twice.
+  // Throws Error (config) when the text is no YAML or not in UTF-8, exceeds the limits, has an alias inside
+  // of its own content, or has a mapping with a duplicate key.
   static YamlReader parse(const std::string& text, const std::string& file_name);
   static YamlReader read(const std::filesystem::path& file);
 
@@ -57,7 +57,7 @@ class YamlReader {
   std::string file_name_;
 };
 
-// A time as YamlReader::seconds() reads it; none: the text is no such time. An example is for complaints.
+// Parses a time as YamlReader::seconds() does; returns nothing for other text. The example is for complaints.
 std::optional<double> parse_seconds(const std::string& text);
 inline constexpr const char* kSecondsExample = "90s, 15m or 3h";
 

@@ -59,7 +59,7 @@ device::FewChannelImages images_of(const Shape& shape, const Layout& layout) {
           layout.is_plain() ? shape[2] * shape[3] : 1};
 }
 
-// What both directions share: padded copies of src and weight in the workspace, then cuDNN's own.
+// Both directions share this: padded copies of src and weight in the workspace, then a convolution of cuDNN.
 class PaddedKernel : public Kernel {
  public:
   PaddedKernel(const KernelRequest& request, ConvolutionProblem problem, int src_input)
@@ -146,7 +146,7 @@ class DWeight final : public PaddedKernel {
   }
 };
 
-Decision accept(const KernelRequest& request, const ConvolutionProblem& problem, std::int64_t groups) {
+Decision accept_conv2d(const KernelRequest& request, const ConvolutionProblem& problem, std::int64_t groups) {
   if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   Context& context = context_of(request);
   if (context.precision() == Precision::f32)
@@ -158,13 +158,13 @@ Decision accept(const KernelRequest& request, const ConvolutionProblem& problem,
   return Decision::yes();
 }
 
-Decision accept_forward(const KernelRequest& request) {
-  return accept(request, forward_problem(request.node), request.node.attrs<ops::Conv2dAttrs>().groups);
+Decision accept_forward_conv2d(const KernelRequest& request) {
+  return accept_conv2d(request, forward_problem(request.node), request.node.attrs<ops::Conv2dAttrs>().groups);
 }
 
-Decision accept_d_weight(const KernelRequest& request) {
-  return accept(request, d_weight_problem(request.node),
-                request.node.attrs<ops::Conv2dGradAttrs>().conv.groups);
+Decision accept_d_weight_conv2d(const KernelRequest& request) {
+  return accept_conv2d(request, d_weight_problem(request.node),
+                       request.node.attrs<ops::Conv2dGradAttrs>().conv.groups);
 }
 
 template <typename ConvKernel>
@@ -175,8 +175,8 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> conv2d_padded_candidates() {
-  return {{&ops::conv2d_op, "cudnn:conv2d_padded", accept_forward, make<Forward>},
-          {&ops::conv2d_d_weight_op, "cudnn:conv2d_d_weight_padded", accept_d_weight, make<DWeight>}};
+  return {{&ops::conv2d_op, "cudnn:conv2d_padded", accept_forward_conv2d, make<Forward>},
+          {&ops::conv2d_d_weight_op, "cudnn:conv2d_d_weight_padded", accept_d_weight_conv2d, make<DWeight>}};
 }
 
 namespace {
@@ -214,8 +214,8 @@ FewChannels d_weight_sizes(const graph::NodeView& node) {
   return sizes_of(attrs.forward, node.input_shape(2), attrs.weight, node.input_shape(0));
 }
 
-Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& attrs,
-                const FewChannels& sizes) {
+Decision accept_conv2d_max_pool(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& attrs,
+                                const FewChannels& sizes) {
   const ops::Window2d &conv = attrs.conv.window, &pool = attrs.pool;
   if (const Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   if (attrs.conv.groups != 1 || conv.kernel_h != conv.kernel_w || pool.kernel_h != pool.kernel_w ||
@@ -233,15 +233,16 @@ Decision accept(const KernelRequest& request, const ops::Conv2dMaxPoolAttrs& att
   return Decision::yes();
 }
 
-Decision accept_forward(const KernelRequest& request) {
+Decision accept_forward_conv2d_max_pool(const KernelRequest& request) {
   if (request.node.input(1).type.dtype != request.node.output(0).type.dtype)
     return Decision::no("weights and outputs of one type only");
-  return accept(request, request.node.attrs<ops::Conv2dMaxPoolAttrs>(), forward_sizes(request.node));
+  return accept_conv2d_max_pool(request, request.node.attrs<ops::Conv2dMaxPoolAttrs>(),
+                                forward_sizes(request.node));
 }
 
-Decision accept_d_weight(const KernelRequest& request) {
-  return accept(request, request.node.attrs<ops::Conv2dMaxPoolGradAttrs>().forward,
-                d_weight_sizes(request.node));
+Decision accept_d_weight_conv2d_max_pool(const KernelRequest& request) {
+  return accept_conv2d_max_pool(request, request.node.attrs<ops::Conv2dMaxPoolGradAttrs>().forward,
+                                d_weight_sizes(request.node));
 }
 
 // With weights of this type on the matrix units.
@@ -256,11 +257,12 @@ Decision accept_matrix(const Decision& few_channels, const KernelRequest& reques
              : Decision::no("made for pools of 2x2, rows of at most 28 behind them, and 1 channel or bf16");
 }
 Decision accept_forward_matrix(const KernelRequest& request) {
-  return accept_matrix(accept_forward(request), request, forward_sizes(request.node),
+  return accept_matrix(accept_forward_conv2d_max_pool(request), request, forward_sizes(request.node),
                        request.node.output(0).type.dtype);
 }
 Decision accept_d_weight_matrix(const KernelRequest& request) {
-  return accept_matrix(accept_d_weight(request), request, d_weight_sizes(request.node), request.node.dtype());
+  return accept_matrix(accept_d_weight_conv2d_max_pool(request), request, d_weight_sizes(request.node),
+                       request.node.dtype());
 }
 
 template <bool kMatrix, typename Source, typename T>
@@ -315,11 +317,12 @@ std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> conv2d_few_channels_candidates() {
-  return {{&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels", accept_forward, make_forward<false>},
+  return {{&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels", accept_forward_conv2d_max_pool,
+           make_forward<false>},
           {&ops::conv2d_max_pool_op, "own:conv2d_max_pool_few_channels_matrix", accept_forward_matrix,
            make_forward<true>},
-          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_few_channels", accept_d_weight,
-           make_d_weight<false>},
+          {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_few_channels",
+           accept_d_weight_conv2d_max_pool, make_d_weight<false>},
           {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_few_channels_matrix",
            accept_d_weight_matrix, make_d_weight<true>}};
 }

@@ -38,7 +38,7 @@ SmallImages turned(const SmallImages& s) {
           .pad_left = s.kernel - 1 - s.pad_left};
 }
 
-// As the device has room for them.
+// Completes the sizes with the limits of the device.
 SmallImages on(const KernelRequest& request, SmallImages sizes) {
   sizes.shared_limit = context_of(request).properties().sharedMemPerBlockOptin;
   return sizes;

@@ -30,7 +30,7 @@ struct PlannedConvolution {
   Tuned tuned;
 };
 
-// What was planned so far; nodes of one shape share it.
+// The convolutions planned so far; nodes of one shape share a plan.
 class Convolutions {
  public:
   // Null when cuDNN has no engine for it.
@@ -40,7 +40,7 @@ class Convolutions {
   std::map<std::string, std::shared_ptr<const PlannedConvolution>> planned_;
 };
 
-// One that runs on certain memory.
+// A planned convolution that is bound to memory.
 class Convolution {
  public:
   // REQUIRES: `planned` is not null.
@@ -49,7 +49,7 @@ class Convolution {
 
   const Tuned& tuned() const { return planned_->tuned; }
   std::size_t workspace_bytes() const;
-  // Each of the three is what its name says or, for the one that is made, its gradient.
+  // Each of the three is the tensor of its name or, for the one that is made, its gradient.
   void bind(std::byte* src, std::byte* weight, std::byte* dst, std::byte* workspace);
   void run() const { planned_->plan.run(context_, *memory_); }
 

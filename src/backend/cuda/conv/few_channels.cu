@@ -148,11 +148,11 @@ __global__ void __launch_bounds__(32 * kWarps)
   }
 }
 
-// Of one block: the gradient of every weight of its 32 outputs, and that of the bias behind them.
+// The gradients of one block: one for every weight of its 32 outputs, then that of the bias.
 template <int kKernel, int kChannels>
 constexpr int kEntries = kKernel* kKernel* kChannels + 1;
 
-// The warps one after the other, so that the sum does not depend on who comes first.
+// The warps add one after the other, so that the sum does not depend on their timing.
 template <int kWeights>
 __device__ __forceinline__ void add_warps(const float (&sums)[kWeights], float bias, float* total) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -35,8 +35,8 @@ __device__ std::uint32_t weight_word(const T* weight, int output, int index) {
     return to_tf32(to_float(at[0]));
 }
 
-// What a lane multiplies: where its taps lie from a pixel on, which part of the word there counts, and its
-// weights.
+// The operands of a lane: the offsets of its taps from a pixel, the part of the word there that counts, and
+// its weights.
 template <typename T, int kKernel, int kChannels>
 struct Lane {
   using Tap = Taps<T, kKernel, kChannels>;

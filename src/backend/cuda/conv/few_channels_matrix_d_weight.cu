@@ -13,7 +13,8 @@ struct Columns {
   static constexpr int kTaps = kKernel * kKernel * kChannels, kTiles = (kTaps + 1 + 7) / 8;
 };
 
-// What comes back through the pool at one pixel: four outputs, and which place of the window they belong to.
+// The gradient that returns through the pool at one pixel: four outputs, and the place of the window to which
+// each belongs.
 template <typename T>
 class Returning {
  public:
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(kStripThreads)
     }
   }
   __syncthreads();
-  // The warps one after the other, so that the sum does not depend on who comes first.
+  // The warps add one after the other, so that the sum does not depend on their timing.
   float* total = reinterpret_cast<float*>(words);
   for (int turn = 0; turn < kStripWarps; ++turn) {
     __syncthreads();

@@ -4,7 +4,8 @@
 #include "backend/cuda/runtime/launch.cuh"
 #include "backend/cuda/runtime/tensor_cores.cuh"
 
-// First layers on the matrix units, pooled 2x2: what the forward pass and the gradient of the weights share.
+// The forward pass and the gradient of the weights of first layers, pooled 2x2, share this on the matrix
+// units.
 namespace trainyard::backend::cuda::device {
 
 // Pooled rows of a tile, and the warps that share it: 4 rows of 14 are 8 pixels for each of 7 warps. Rows of
@@ -82,7 +83,7 @@ class StripAhead {
   float numbers_[kLines][kSpan];
 };
 
-// Where a tile of kStripRows pooled rows lies: tiles go through an image from above, then to the next.
+// The position of a tile of kStripRows pooled rows: tiles go through an image from above, then to the next.
 struct StripTile {
   int image, first_row, pixels;
   __device__ StripTile(const FewChannels& sizes, int tile) {

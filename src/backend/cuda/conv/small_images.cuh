@@ -4,7 +4,7 @@
 #include "backend/cuda/runtime/launch.cuh"
 #include "backend/cuda/runtime/tensor_cores.cuh"
 
-// Bands of rows of one image in shared memory: what convolutions over small images begin with.
+// Convolutions over small images begin by loading bands of rows of one image to shared memory.
 namespace trainyard::backend::cuda::device {
 
 inline constexpr int kKernel = 5, kTaps = kKernel * kKernel;
@@ -46,8 +46,8 @@ __device__ void load_band(const SmallImages& s, const T* image, int first, const
   }
 }
 
-// Where the rows of this lane begin that it loads of tiles of 16 pixels, from pixel `first` on: above and
-// left of all taps.
+// Finds the addresses of the rows that this lane loads of tiles of 16 pixels, from pixel `first` on: each row
+// begins above and left of all taps.
 template <typename T, int kChannels, int kTiles>
 __device__ void find_rows(const SmallImages& s, const Band& band, int first, std::uint32_t shared,
                           std::uint32_t (&rows)[kTiles]) {

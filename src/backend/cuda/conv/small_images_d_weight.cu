@@ -18,8 +18,8 @@ constexpr int kRoomPixel = kChannels + 8;
 template <typename T>
 constexpr int kStep = 32 / static_cast<int>(sizeof(T));
 
-// What one image takes in shared memory: the image with its padding, and the gradient in whole steps. Two of
-// them, so that the next image comes while this one is multiplied.
+// The shared memory of one image: the image with its padding, and the gradient in whole steps. A block has
+// two of them, so that the next image arrives while this one is multiplied.
 template <typename T, int kChannels>
 struct Room {
   int width, image_pixels, gradient_pixels;
@@ -56,7 +56,7 @@ __device__ void load_image(const SmallImages& s, const Room<T, kChannels>& room,
   }
 }
 
-// Where the image begins that a column tile reads, counted from a pixel's own place.
+// Returns the offset of the image that a column tile reads, counted from the place of a pixel.
 template <typename T, int kChannels>
 __device__ int column_offset(const Room<T, kChannels>& room, int tile) {
   const int column = tile * 8, tap = column / kChannels;

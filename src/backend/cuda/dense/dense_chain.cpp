@@ -108,7 +108,7 @@ namespace {
 
 using device::DenseUpdate;
 
-// What is changed stays in the layout that the weight has, and src follows it.
+// Changed tensors stay in the layout of the weight, and src follows it.
 KernelIo io_of(const KernelRequest& request) {
   const Layout layout = present_or_natural_layout(request, 2);
   KernelIo io;

@@ -4,7 +4,7 @@
 #include "backend/cuda/runtime/launch.cuh"
 #include "backend/cuda/runtime/tensor_cores.cuh"
 
-// What the kernels of a chain share: weights in shared memory, several layers ahead.
+// The kernels of a chain share this: weights in shared memory, several layers ahead.
 namespace trainyard::backend::cuda::device {
 
 // kWidth: the room for a layer, 32, 64 or 128; what a narrower one leaves of it is zero.
@@ -39,7 +39,7 @@ struct ChainStage {
   }
 };
 
-// All that a block keeps in shared memory. Two sets of rows: one is read while the other is made.
+// The shared memory of a block. It has two sets of rows: one is read while the other is made.
 template <typename T, int kWidth, int kRows, typename Layer>
 struct ChainMemory {
   using Stage = ChainStage<T, kWidth, kRows>;

@@ -35,7 +35,7 @@ __device__ inline void copy_tile(T* to, const T* from, int samples, int columns,
   }
 }
 
-// Those of an operand that lies sample by sample: 16 outputs.
+// Loads 16 outputs of an operand that lies sample by sample.
 template <typename T>
 __device__ inline void load_outputs(std::uint32_t (&a)[4], const T* tile, int lane) {
   if constexpr (sizeof(T) == 2) {
@@ -49,7 +49,7 @@ __device__ inline void load_outputs(std::uint32_t (&a)[4], const T* tile, int la
   }
 }
 
-// 16 inputs: two words for the first eight, two for the others.
+// Loads 16 inputs: two words for the first eight, two for the others.
 template <typename T>
 __device__ inline void load_inputs(std::uint32_t (&b)[4], const T* tile, int lane) {
   if constexpr (sizeof(T) == 2) {
@@ -74,7 +74,7 @@ __device__ inline void gather_quad(float (&quad)[4], const float* first, const f
   quad[3] = odd ? second[1] : got1;
 }
 
-// Those of a tile's outputs, four a thread.
+// Updates the biases of the outputs of a tile, four a thread.
 template <typename T, Rule rule, bool kShadow>
 __device__ inline void update_biases(const RuleConstants& constants, const RuleRates& rates,
                                      const DenseUpdate& layer, const T* d_dst, int first_row) {

@@ -12,7 +12,7 @@
 
 namespace trainyard::backend::cuda {
 
-// What a product does besides multiplying: to each row of dst it adds `bias` (n), then applies ReLU; or it
+// The work of a product besides multiplying: to each row of dst it adds `bias` (n), then applies ReLU; or it
 // also makes `bias` (m), the sums over k of a.
 enum class Epilogue : std::uint8_t { none, relu, bias, relu_bias, sum_of_a };
 
@@ -36,7 +36,7 @@ struct PlannedMatmul {
   Tuned tuned;
 };
 
-// What was planned so far; nodes of one shape share it.
+// The products planned so far; nodes of one shape share a plan.
 class Matmuls {
  public:
   // Null when cuBLASLt has no algorithm for it.
@@ -61,7 +61,7 @@ class MatmulDescription {
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, dst = nullptr;
 };
 
-// One that runs on certain memory.
+// A planned product that is bound to memory.
 class Matmul {
  public:
   // REQUIRES: `planned` is not null.
@@ -80,7 +80,7 @@ class Matmul {
   std::byte *dst_ = nullptr, *workspace_ = nullptr;
 };
 
-// gemm_peaks.cpp: see Backend::gemm_peaks; knows "f32", "tf32" and "bf16".
+// See Backend::gemm_peaks; knows "f32", "tf32" and "bf16". Defined in cuda/peaks.cpp.
 std::vector<GemmPeak> measure_gemm_peaks(Context& context, const std::vector<std::string>& precisions,
                                          double seconds);
 

@@ -32,15 +32,16 @@ void activation_grad(const Launch& launch) {
 }
 
 template <LaunchFunction function>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_activation(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, elementwise_io(request), function);
 }
 
 }  // namespace
 
 std::vector<Candidate> activation_candidates() {
-  return {{&ops::activation_op, "own:activation", want_device_floats, make<activation>},
-          {&ops::activation_grad_op, "own:activation_grad", want_device_floats, make<activation_grad>}};
+  return {{&ops::activation_op, "own:activation", want_device_floats, make_activation<activation>},
+          {&ops::activation_grad_op, "own:activation_grad", want_device_floats,
+           make_activation<activation_grad>}};
 }
 
 namespace {
@@ -67,7 +68,7 @@ Decision accept(const KernelRequest& request) {
   return want_device_floats(request);
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_add(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   for (int i = 0; i < request.node.inputs(); ++i) io.in_place.emplace_back(0, i);
   return std::make_unique<LaunchKernel>(request, std::move(io), add);
@@ -75,7 +76,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> add_candidates() { return {{&ops::add_op, "own:add", accept, make}}; }
+std::vector<Candidate> add_candidates() { return {{&ops::add_op, "own:add", accept, make_add}}; }
 
 namespace {
 
@@ -86,7 +87,7 @@ void multiply(const Launch& launch) {
   });
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_multiply(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.in_place = {{0, 0}, {0, 1}};
   return std::make_unique<LaunchKernel>(request, std::move(io), multiply);
@@ -95,7 +96,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> multiply_candidates() {
-  return {{&ops::multiply_op, "own:multiply", want_device_floats, make}};
+  return {{&ops::multiply_op, "own:multiply", want_device_floats, make_multiply}};
 }
 
 namespace {
@@ -107,7 +108,7 @@ void scale(const Launch& launch) {
   });
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_scale(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.in_place = {{0, 0}};
   return std::make_unique<LaunchKernel>(request, std::move(io), scale);
@@ -116,7 +117,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> scale_candidates() {
-  return {{&ops::scale_op, "own:scale", want_device_floats, make}};
+  return {{&ops::scale_op, "own:scale", want_device_floats, make_scale}};
 }
 
 namespace {
@@ -135,7 +136,7 @@ void dropout(const Launch& launch) {
   });
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_dropout(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.in_place = {{0, 0}};
   return std::make_unique<LaunchKernel>(request, std::move(io), dropout);
@@ -144,7 +145,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> dropout_candidates() {
-  return {{&ops::dropout_op, "own:dropout", want_device_floats, make}};
+  return {{&ops::dropout_op, "own:dropout", want_device_floats, make_dropout}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -1,5 +1,3 @@
-#include "backend/cuda/elementwise/elementwise.h"
-
 #include "backend/cuda/elementwise/elementwise.cuh"
 #include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/chunks.cuh"

@@ -36,7 +36,7 @@ void elementwise(cudaStream_t stream, std::int64_t elements, const Body& body, O
   check_launch("elementwise");
 }
 
-// For every kernel that applies an activation while it writes.
+// Every kernel that applies an activation while it writes uses activate().
 
 __device__ inline float activate(Activation activation, float x) {
   switch (activation.kind) {
@@ -75,7 +75,7 @@ __device__ inline float activation_slope(Activation activation, float y) {
   return 1;
 }
 
-// For every kernel that drops while it reads.
+// Every kernel that applies dropout while it reads uses the functions below.
 
 __device__ inline Philox random_of(const Dropout& dropout) {
   const StepContext step = *dropout.context;

@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backend/device.h"
-#include "ops/elementwise.h"
+#include "ops/device_attrs.h"
 
 namespace trainyard::backend::cuda::device {
 
@@ -48,7 +48,7 @@ template <typename T>
 void scale_by(cudaStream_t stream, float factor, const T* scalar, const T* src, T* dst,
               std::int64_t elements);
 
-// What ops::DropoutAttrs say; `context` lies in device memory.
+// The values of ops::DropoutAttrs; `context` lies in device memory.
 struct Dropout {
   const StepContext* context;
   std::uint64_t stream;

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kThreads)
     dst[i] = src[from.offset(i)];
 }
 
-// Of each matrix of a batch: dst[row][column] = src[row + column * src_stride].
+// Transposes each matrix of a batch: dst[row][column] = src[row + column * src_stride].
 struct Transpose {
   Walk matrices;  // where each begins in src
   std::uint32_t rows, columns;

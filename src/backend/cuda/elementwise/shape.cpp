@@ -94,7 +94,7 @@ class CastKernel final : public Kernel {
   ChunkTable<device::CastTensor> table_;
 };
 
-Decision accept(const KernelRequest& request) {
+Decision accept_cast(const KernelRequest& request) {
   const auto is_float = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
   for (int i = 0; i < request.node.inputs(); ++i)
     if (!is_float(request.node.input(i).type.dtype) || !is_float(request.node.output(i).type.dtype))
@@ -103,7 +103,7 @@ Decision accept(const KernelRequest& request) {
 }
 
 // Images become channels last on the way, wherever they come from.
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_cast(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   for (int i = 0; i < request.node.inputs(); ++i)
     io.inputs[static_cast<std::size_t>(i)] = present_or_natural_layout(request, i);
@@ -112,7 +112,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> cast_candidates() { return {{&ops::cast_op, "own:cast", accept, make}}; }
+std::vector<Candidate> cast_candidates() { return {{&ops::cast_op, "own:cast", accept_cast, make_cast}}; }
 
 namespace {
 
@@ -143,14 +143,14 @@ void concat(const Launch& launch) {
   }
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_concat(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), concat);
 }
 
 }  // namespace
 
 std::vector<Candidate> concat_candidates() {
-  return {{&ops::concat_op, "own:concat", want_countable_elements, make}};
+  return {{&ops::concat_op, "own:concat", want_countable_elements, make_concat}};
 }
 
 namespace {
@@ -163,19 +163,19 @@ void fill(const Launch& launch) {
   });
 }
 
-Decision accept(const KernelRequest& request) {
+Decision accept_fill(const KernelRequest& request) {
   const DType dtype = request.node.output(0).type.dtype;
   return dtype == DType::f32 || dtype == DType::bf16 ? Decision::yes()
                                                      : Decision::no("fills f32 and bf16 only");
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_fill(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), fill);
 }
 
 }  // namespace
 
-std::vector<Candidate> fill_candidates() { return {{&ops::fill_op, "own:fill", accept, make}}; }
+std::vector<Candidate> fill_candidates() { return {{&ops::fill_op, "own:fill", accept_fill, make_fill}}; }
 
 namespace {
 
@@ -189,13 +189,15 @@ void pad(const Launch& launch) {
   device::pad(launch.stream(), padding, launch.input<std::byte>(0), launch.output<std::byte>(0));
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_pad(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), pad);
 }
 
 }  // namespace
 
-std::vector<Candidate> pad_candidates() { return {{&ops::pad_op, "own:pad", want_countable_elements, make}}; }
+std::vector<Candidate> pad_candidates() {
+  return {{&ops::pad_op, "own:pad", want_countable_elements, make_pad}};
+}
 
 namespace {
 
@@ -212,7 +214,7 @@ void reshape(const Launch& launch) {
                        launch.input<std::byte>(0), launch.output<std::byte>(0));
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_reshape(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   if (!io.outputs[0].is_plain()) io.inputs[0] = {};
   if (io.inputs[0].is_plain() && io.outputs[0].is_plain()) io.in_place = {{0, 0}};
@@ -222,7 +224,7 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> reshape_candidates() {
-  return {{&ops::reshape_op, "own:reshape", want_countable_elements, make}};
+  return {{&ops::reshape_op, "own:reshape", want_countable_elements, make_reshape}};
 }
 
 namespace {
@@ -240,14 +242,14 @@ void slice(const Launch& launch) {
                        launch.input<std::byte>(0), launch.output<std::byte>(0));
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_slice(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), slice);
 }
 
 }  // namespace
 
 std::vector<Candidate> slice_candidates() {
-  return {{&ops::slice_op, "own:slice", want_countable_elements, make}};
+  return {{&ops::slice_op, "own:slice", want_countable_elements, make_slice}};
 }
 
 }  // namespace trainyard::backend::cuda

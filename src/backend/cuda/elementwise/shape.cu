@@ -1,5 +1,3 @@
-#include "backend/cuda/elementwise/shape.h"
-
 #include "backend/cuda/elementwise/elementwise.cuh"
 #include "backend/cuda/elementwise/shape_kernels.h"
 #include "backend/cuda/runtime/chunks.cuh"

@@ -159,7 +159,7 @@ std::unique_ptr<Kernel> make_sample_gather(Context& context, const SampleGather&
 
 namespace {
 
-// The thread that waits for it leaves its core to those that make batches.
+// A thread that waits for the event is suspended, so its core is free for the threads that make batches.
 class Event {
  public:
   Event() {

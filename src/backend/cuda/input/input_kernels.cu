@@ -66,8 +66,8 @@ __device__ void add_pixels(const Cut& cut, int channel, unsigned long long* sum,
   }
 }
 
-// What the writing needs of each channel: out = (x - centres[c]) * scale. `sums` has room for one number more
-// than there are channels, the sum of squares.
+// Makes the numbers that normalise each channel: out = (x - centres[c]) * scale. `sums` has room for one
+// number more than there are channels, the sum of squares.
 __device__ float standardise(const Cut& cut, int channels, float contrast, unsigned long long* sums,
                              float* centres) {
   for (int c = static_cast<int>(threadIdx.x); c <= channels; c += static_cast<int>(blockDim.x)) sums[c] = 0;
@@ -194,7 +194,7 @@ __device__ WindowSums sum_bytes(const std::uint8_t* bytes, int count) {
   return {.sum = static_cast<double>(sums[0]), .squares = static_cast<double>(sums[1])};
 }
 
-// As image::to_planes() does on the host.
+// Computes the same map as image::to_planes() on the host.
 __device__ PixelMap map_of(const PixelMap& map, const std::uint8_t* sample, int bytes) {
   if (!map.standardise) return map;
   const WindowSums sums = sum_bytes(sample, bytes);
@@ -241,7 +241,7 @@ template <int kChannels, int kWidth>
 void launch(cudaStream_t stream, const SampleGather& sizes, const SampleGatherMemory& memory) {
   const std::int64_t pieces = sizes.output.height * sizes.output.width / kWidth;
   const auto threads = static_cast<unsigned>(std::min<std::int64_t>((pieces + 31) / 32 * 32, kThreads));
-  // Each block of an image that is standardised would sum up all of it: one does.
+  // Every block of a standardised image would have to sum all of it, so one block makes the whole image.
   constexpr std::int64_t kPieces = kPixelsPerThread / kWidth;
   const std::int64_t blocks =
       sizes.map.standardise ? 1 : (pieces + threads * kPieces - 1) / (threads * kPieces);

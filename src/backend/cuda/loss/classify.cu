@@ -104,8 +104,8 @@ namespace {
 constexpr int kRowThreads = 128, kRowWarps = kRowThreads / 32;
 constexpr int kAtOnce = 16;  // classes whose weights are under way together
 
-// Beyond the last class the last one again, which nobody looks at: a branch would wait for one load before
-// the next.
+// Beyond the last class this reads the last one again, and no one uses the result: a branch would wait for
+// one load before the next.
 template <typename Piece>
 __device__ inline void load_weights(const Piece* __restrict__ weight, std::int64_t width, std::int64_t v,
                                     int first, int classes, Piece (&to)[kAtOnce]) {
@@ -113,7 +113,7 @@ __device__ inline void load_weights(const Piece* __restrict__ weight, std::int64
   for (int k = 0; k < kAtOnce; ++k) to[k] = weight[min(first + k, classes - 1) * width + v];
 }
 
-// What the layer sees of src at vector v of the row: what a dropout leaves of it, which is also kept.
+// Returns the input of the layer at vector v of the row: src after the dropout, which is also stored.
 template <typename T, int kWidth>
 __device__ inline Vector<T, kWidth> input_at(const ClassifyShape& shape, const Classify<T>& at,
                                              std::int64_t row, std::int64_t v) {

@@ -23,7 +23,7 @@ void softmax_grad(const Launch& launch) {
 }
 
 template <LaunchFunction function>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_softmax(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.in_place = {{0, 0}};
   return std::make_unique<LaunchKernel>(request, std::move(io), function);
@@ -32,8 +32,8 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> softmax_candidates() {
-  return {{&ops::softmax_op, "own:softmax", want_device_floats, make<softmax>},
-          {&ops::softmax_grad_op, "own:softmax_grad", want_device_floats, make<softmax_grad>}};
+  return {{&ops::softmax_op, "own:softmax", want_device_floats, make_softmax<softmax>},
+          {&ops::softmax_grad_op, "own:softmax_grad", want_device_floats, make_softmax<softmax_grad>}};
 }
 
 namespace {
@@ -71,7 +71,7 @@ class CrossEntropyKernel final : public Kernel {
   Binding binding_;
 };
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_softmax_cross_entropy(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.workspace_bytes = static_cast<std::size_t>(request.node.input_shape(0)[0]) * sizeof(float);
   return std::make_unique<CrossEntropyKernel>(request, std::move(io));
@@ -96,7 +96,8 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
 
 std::vector<Candidate> softmax_cross_entropy_candidates() {
   return {
-      {&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", want_device_floats, make},
+      {&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", want_device_floats,
+       make_softmax_cross_entropy},
       {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", want_device_floats, make_grad}};
 }
 
@@ -145,7 +146,7 @@ void gradient(const Launch& at) {
   });
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_sequence_cross_entropy(const KernelRequest& request) {
   return std::make_unique<SequenceCrossEntropy>(request);
 }
 
@@ -156,7 +157,8 @@ std::unique_ptr<Kernel> make_gradient(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> sequence_cross_entropy_candidates() {
-  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", want_device_floats, make},
+  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", want_device_floats,
+           make_sequence_cross_entropy},
           {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", want_device_floats,
            make_gradient}};
 }
@@ -225,12 +227,14 @@ Decision accept(const KernelRequest& request) {
   return Decision::yes();
 }
 
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_classify(const KernelRequest& request) {
   return std::make_unique<ClassifyKernel>(request);
 }
 
 }  // namespace
 
-std::vector<Candidate> classify_candidates() { return {{&ops::classify_op, "own:classify", accept, make}}; }
+std::vector<Candidate> classify_candidates() {
+  return {{&ops::classify_op, "own:classify", accept, make_classify}};
+}
 
 }  // namespace trainyard::backend::cuda

@@ -176,7 +176,7 @@ struct GradientPiece {
   Vector<T, kWidth> d_dst, src, dst;
 };
 
-// What passes the ReLU behind the normalisation.
+// Gives the part of the gradient that passes the ReLU behind the normalisation.
 template <typename T, int kWidth, Mask kMask>
 struct Gate {
   const T *d_dst, *src, *dst;

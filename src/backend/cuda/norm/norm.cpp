@@ -15,7 +15,8 @@ using device::BatchNormScales;
 using device::ChannelSums;
 using device::ChannelSumsWorkspace;
 
-// What sums over rows of a tensor need: the shares of the blocks, and how many have finished.
+// A kernel that sums over rows of a tensor: it has memory for the sums of the blocks, and counts the blocks
+// that have finished.
 class SummingKernel : public Kernel {
  public:
   SummingKernel(const KernelRequest& request, const Shape& summed)

@@ -27,13 +27,14 @@ void batch_norm_statistics(cudaStream_t stream, const ChannelSums& sums, const T
 void batch_norm_running(cudaStream_t stream, const ChannelSums& sums, const BatchNormScales& scales,
                         const ChannelSumsWorkspace& workspace);
 
-// Behind one of the two: dst = act(gamma * (src - mean) * inverse + beta [+ residual]); residual may be null.
+// Runs after one of the two above: dst = act(gamma * (src - mean) * inverse + beta [+ residual]); residual
+// may be null.
 template <typename T>
 void batch_norm_apply(cudaStream_t stream, const ChannelSums& sums, const T* src, const T* residual,
                       const ChannelSumsWorkspace& workspace, Activation activation, T* dst);
 
-// What the gradient reads besides d_dst and src: where dst > 0 the gradient passes. `dst` is read, or, when
-// it is null and beta is not, computed again, which saves a pass over memory.
+// The tensors that the gradient reads besides d_dst and src. The gradient passes where dst > 0. `dst` is
+// read, or, when it is null and beta is not, computed again, which saves a pass over memory.
 template <typename T>
 struct BatchNormGradient {
   const T *d_dst, *src, *dst;
@@ -43,12 +44,12 @@ struct BatchNormGradient {
 template <typename T>
 void batch_norm_gradient_sums(cudaStream_t stream, const ChannelSums& sums, const BatchNormGradient<T>& at,
                               float* d_gamma, float* d_beta, const ChannelSumsWorkspace& workspace);
-// Behind it.
+// Runs after batch_norm_gradient_sums().
 template <typename T>
 void batch_norm_gradient_apply(cudaStream_t stream, const ChannelSums& sums, const BatchNormGradient<T>& at,
                                const ChannelSumsWorkspace& workspace, T* d_src);
 
-// Pixels of neighbouring channels; what ops::LocalResponseNormAttrs say.
+// The pixels with their neighbouring channels, and the values of ops::LocalResponseNormAttrs.
 struct ResponseNorm {
   std::int64_t pixels;
   int channels, radius;

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// What one window hands back, zero where its output was masked.
+// The gradient that one window passes back, zero where its output was masked.
 template <typename T, int kWidth>
 struct WindowGradient {
   __device__ WindowGradient(const T* d_dst, const std::uint8_t* choice, const T* dst, std::int64_t at)

@@ -45,15 +45,16 @@ void max_pool_d_src(const Launch& launch) {
 }
 
 template <LaunchFunction function>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_max_pool(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
 }
 
 }  // namespace
 
 std::vector<Candidate> max_pool_candidates() {
-  return {{&ops::max_pool_op, "own:max_pool", want_countable_elements, make<max_pool>},
-          {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_elements, make<max_pool_d_src>}};
+  return {{&ops::max_pool_op, "own:max_pool", want_countable_elements, make_max_pool<max_pool>},
+          {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_elements,
+           make_max_pool<max_pool_d_src>}};
 }
 
 namespace {
@@ -76,16 +77,17 @@ void average_pool_d_src(const Launch& launch) {
 }
 
 template <LaunchFunction function>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_average_pool(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
 }
 
 }  // namespace
 
 std::vector<Candidate> average_pool_candidates() {
-  return {{&ops::average_pool_op, "own:average_pool", want_countable_elements, make<average_pool>},
-          {&ops::average_pool_d_src_op, "own:average_pool_d_src", want_countable_elements,
-           make<average_pool_d_src>}};
+  return {
+      {&ops::average_pool_op, "own:average_pool", want_countable_elements, make_average_pool<average_pool>},
+      {&ops::average_pool_d_src_op, "own:average_pool_d_src", want_countable_elements,
+       make_average_pool<average_pool_d_src>}};
 }
 
 }  // namespace trainyard::backend::cuda

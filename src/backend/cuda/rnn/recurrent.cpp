@@ -91,7 +91,7 @@ const __nv_bfloat16* rounded(const std::byte* memory) {
 }
 __nv_bfloat16* rounded(std::byte* memory) { return reinterpret_cast<__nv_bfloat16*>(memory); }
 
-// Of launches whose blocks wait for each other.
+// Makes the counters of launches whose blocks wait for each other.
 std::unique_ptr<Counter> resident_counters(Context& device, const Sizes& sizes, bool resident) {
   return resident ? std::make_unique<Counter>(device, static_cast<int>(2 * sizes.resident().groups()))
                   : nullptr;

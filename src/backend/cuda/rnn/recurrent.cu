@@ -1,5 +1,3 @@
-#include "backend/cuda/rnn/recurrent.h"
-
 #include "backend/cuda/rnn/recurrent_unit.cuh"
 #include "backend/cuda/rnn/rnn_kernels.h"
 #include "backend/cuda/runtime/launch.cuh"

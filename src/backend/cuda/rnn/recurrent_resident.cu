@@ -91,7 +91,7 @@ class StepBarrier {
   __device__ explicit StepBarrier(std::uint32_t* counters)
       : arrived_(counters + 2 * blockIdx.y), finished_(arrived_ + 1) {}
 
-  // Behind a __syncthreads() that follows what others shall see.
+  // REQUIRES: a __syncthreads() after the writes that other blocks shall see.
   __device__ void arrive() {
     if (threadIdx.x != 0) return;
     __threadfence();
@@ -106,7 +106,7 @@ class StepBarrier {
     }
     __syncthreads();
   }
-  // Nobody waits any more: for the next launch all is as it was.
+  // Resets the counters for the next launch, when no block waits any more.
   __device__ void leave() {
     if (threadIdx.x != 0 || atomicAdd(finished_, 1u) != gridDim.x - 1) return;
     *arrived_ = 0;
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kThreads) forward(ResidentSizes sizes, Residen
   barrier.leave();
 }
 
-// Those of the block's units, of U (rows, hidden).
+// Loads the columns of U (rows, hidden) that belong to the units of the block.
 template <int kTiles>
 __device__ inline void load_columns(const bf16* matrix, std::int64_t rows, std::int64_t hidden,
                                     const Share<kTiles>& share, uint2 (&to)[kTiles]) {

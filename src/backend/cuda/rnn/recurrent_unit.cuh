@@ -2,7 +2,8 @@
 
 #include "backend/cuda/runtime/launch.cuh"
 
-// What one unit of a recurrent layer does, forward and back; kGates tells the cell (ops/recurrent.h).
+// These functions compute one unit of a recurrent layer, forward and backward; kGates tells the cell
+// (ops/recurrent.h).
 namespace trainyard::backend::cuda::device {
 
 __device__ inline float logistic(float x) { return 1 / (1 + __expf(-x)); }

@@ -31,7 +31,7 @@ class Context final : public Device {
   cudaStream_t stream() const { return lane_; }
   cudnnHandle_t cudnn() const { return cudnn_; }
   cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
-  // What was measured and planned with the libraries so far.
+  // These hold what was measured and planned with the libraries so far. The context owns them.
   Tuning& tuning() { return *tuning_; }
   Convolutions& convolutions() { return *convolutions_; }
   Matmuls& matmuls() { return *matmuls_; }
@@ -94,7 +94,8 @@ inline ScratchMemory scratch_memory(Context& context, std::size_t bytes) {
 }
 ScratchMemory random_memory(Context& context, std::int64_t elements, DType dtype);
 
-// The context behind a request; only kernels of this folder are asked with one of ours.
+// Returns the context of a request. REQUIRES: the device of the request is a Context, which holds for all
+// kernels of this backend.
 inline Context& context_of(const KernelRequest& request) { return static_cast<Context&>(*request.device); }
 
 }  // namespace trainyard::backend::cuda

@@ -19,7 +19,7 @@ cudnnDataType_t cudnn_type(DType dtype) {
   return dtype == DType::f32 ? CUDNN_DATA_FLOAT : CUDNN_DATA_BFLOAT16;
 }
 
-// What a descriptor holds under one name; nothing when cuDNN does not tell.
+// Returns the value that a descriptor holds under one name; nothing when cuDNN does not tell.
 template <typename T>
 std::optional<T> get_one(const Descriptor& from, cudnnBackendAttributeName_t name,
                          cudnnBackendAttributeType_t type) {

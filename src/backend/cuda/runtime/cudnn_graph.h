@@ -51,7 +51,7 @@ struct EngineChoice {
   std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // type, value
 
   std::string to_string() const;  // "52", "52 2=1 14=3"
-  // Nothing when it is no text that to_string() wrote.
+  // Returns nothing when to_string() did not write the text.
   static std::optional<EngineChoice> parse(std::string_view text);
 };
 
@@ -65,7 +65,7 @@ class OperationGraph {
   // Plans of at most `most` engines, the promising ones first; those that are not exact enough for the
   // context's precision, that differ from run to run, or that want too much workspace are left out.
   std::vector<ExecutionPlan> plans(std::size_t most) const;
-  // Nothing when this cuDNN does not have it.
+  // Returns nothing when this cuDNN does not have the engine.
   std::optional<ExecutionPlan> plan(const EngineChoice& choice) const;
 
  private:
@@ -85,7 +85,7 @@ class ExecutionPlan {
 
   const EngineChoice& choice() const { return choice_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // Which memory each tensor has, for run().
+  // Tells run() the memory of each tensor.
   static Descriptor variant_pack(const std::vector<std::int64_t>& uids, const std::vector<void*>& pointers,
                                  void* workspace);
   void run(Context& context, const Descriptor& variant_pack) const;

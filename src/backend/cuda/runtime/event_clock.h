@@ -4,7 +4,7 @@
 
 namespace trainyard::backend::cuda {
 
-// An event that knows when it was.
+// An event that records its time.
 class TimedEvent {
  public:
   TimedEvent();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What kernels of this folder share: loops over the grid, vectors, sums over a block.
+// All kernels of the CUDA backend share these helpers: loops over the grid, vectors, sums over a block.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include "backend/cuda/runtime/launch_kernel.h"
+#include "backend/cuda/runtime/check.h"
 
 namespace trainyard::backend::cuda::device {
 
@@ -90,7 +90,7 @@ __device__ inline float sum_in_order(const float* parts, std::int64_t count) {
   return block_sum(sum, scratch);
 }
 
-// By the GPU's global timer, the same for all of it.
+// Returns the time of the global timer, which is the same for the whole GPU.
 __device__ inline std::int64_t global_nanoseconds() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));

@@ -3,24 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
-#include <cudnn.h>
 
+#include "backend/cuda/runtime/check.h"
 #include "backend/cuda/runtime/context.h"
 #include "backend/device.h"
 #include "base/error.h"
 
 namespace trainyard::backend::cuda {
 
-// Error (device) that names the call and what the library says of it.
-void check(cudaError_t status, const char* call);
-void check(cudnnStatus_t status, const char* call);
-void check(cublasStatus_t status, const char* call);
-
-// Counts the blocks of a kernel that have finished (device/last_block.cuh). It belongs to the kernel, because
-// what lies in a workspace is other kernels' between two runs.
+// Counts the blocks of a kernel that have finished (is_last_block() in launch.cuh). The kernel owns it,
+// because other kernels overwrite the workspace between two runs.
 class Counter {
  public:
   // `count` of them side by side. The device outlives its kernels.
@@ -45,7 +39,7 @@ inline std::byte* aligned_workspace(std::byte* workspace) {
   return workspace + (kWorkspaceAlignment - address % kWorkspaceAlignment) % kWorkspaceAlignment;
 }
 
-// What an own kernel's launcher sees.
+// The arguments of the function that launches one of our own kernels.
 struct Launch {
   const graph::NodeView& node;
   const KernelIo& io;
@@ -75,7 +69,7 @@ struct Launch {
 
 using LaunchFunction = void (*)(const Launch&);
 
-// A kernel that is a function: it starts what device/ has.
+// Adapts a function to Kernel: the function launches device code.
 class LaunchKernel final : public Kernel {
  public:
   LaunchKernel(const KernelRequest& request, KernelIo io, LaunchFunction function)
@@ -105,12 +99,9 @@ void with_float_type(DType dtype, const Body& body) {
   body.template operator()<__nv_bfloat16>();
 }
 
-// For accept(): what every kernel here asks of its floats. "" when they are f32 or bf16.
+// For accept(): the condition of every kernel here on its floats. "" when they are f32 or bf16.
 Decision want_device_floats(const KernelRequest& request);
-// The same of kernels that count elements in 32 bits.
+// For accept(): the condition of kernels that count elements in 32 bits.
 Decision want_countable_elements(const KernelRequest& request);
 
 }  // namespace trainyard::backend::cuda
-
-// Of the call itself, so that its text is in the message.
-#define TRAINYARD_CUDA(call) ::trainyard::backend::cuda::check((call), #call)

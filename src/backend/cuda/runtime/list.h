@@ -6,7 +6,7 @@
 
 namespace trainyard::backend::cuda {
 
-// One function a file of an op: its candidates, best first where that is known without measuring.
+// Each function returns the candidates of one file, best first where that is known without measuring.
 std::vector<Candidate> activation_candidates();
 std::vector<Candidate> add_candidates();
 std::vector<Candidate> average_pool_candidates();
@@ -40,7 +40,7 @@ std::vector<Candidate> softmax_candidates();
 std::vector<Candidate> softmax_cross_entropy_candidates();
 std::vector<Candidate> update_candidates();
 
-// All of them; list.cpp ties them together.
+// Returns the candidates of all files; cuda/backend.cpp joins them.
 std::vector<Candidate> all_candidates();
 
 }  // namespace trainyard::backend::cuda

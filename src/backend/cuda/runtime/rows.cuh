@@ -1,6 +1,7 @@
 #pragma once
 
-// Kernels that give each row of a matrix to a warp, or to a whole block when it is long.
+// RowGroup and its launcher give each row of a matrix to a warp, or to a whole block when the row is long.
+// The passes below go over the rows of a tensor that lies channels last.
 
 #include "backend/cuda/runtime/channel_sums.h"
 #include "backend/cuda/runtime/launch.cuh"
@@ -56,8 +57,8 @@ void with_row_groups(std::int64_t rows, std::int64_t length, const Start& start)
     start.template operator()<32>(blocks(RowGroup<32>::kRowsPerBlock));
 }
 
-// Passes over the rows of a tensor that lies channels last. Every thread keeps to kWidth neighbouring
-// channels, so that what it knows of them stays in registers, and has kAtOnce rows in flight.
+// In a pass every thread keeps to kWidth neighbouring channels, so that their factors stay in registers, and
+// has kAtOnce rows in flight.
 
 // One large block on every multiprocessor: few partial sums for the last of them to add up.
 inline constexpr int kSumThreads = 768, kSumWarps = kSumThreads / 32;
@@ -144,8 +145,8 @@ __device__ void sum_rows(const ChannelSums& sums, const ColumnOf& column_of, con
   float totals[kSums][kWidth] = {};
   if (channel < sums.channels) {
     auto column = column_of(channel);
-    // From the last row to the first: what wrote the tensor left its end in the cache, and what goes through
-    // it again behind this finds its beginning there.
+    // The pass goes from the last row to the first: the kernel that wrote the tensor left its end in the
+    // cache, and the pass that follows finds its beginning there.
     for_rows<true>(static_cast<std::int64_t>(blockIdx.x) * rows_of_block + threadIdx.x / lanes,
                    static_cast<std::int64_t>(gridDim.x) * rows_of_block, sums.rows, sums.channels, column);
 #pragma unroll
@@ -176,7 +177,8 @@ inline dim3 grid_of(const ChannelSums& sums) {
   return {static_cast<unsigned>(sums.row_blocks), static_cast<unsigned>(sums.channel_blocks)};
 }
 
-// Of a pass over all of the tensor: as many as run at once, and at least a thread for every column.
+// Returns the number of blocks of a pass over the whole tensor: as many as run at once, and at least a thread
+// for every column.
 inline int pass_blocks(const ChannelSums& sums) {
   const std::int64_t vectors = sums.channels / sums.width;
   const auto blocks_for = [](std::int64_t threads) { return (threads + kThreads - 1) / kThreads; };

@@ -70,7 +70,7 @@ void fill_random(cudaStream_t stream, std::byte* to, std::size_t elements, int b
 
 namespace {
 
-// What libraries clear before they sum into it is less; more is left to the driver.
+// Libraries clear less than this before they sum into it; larger fills are left to the driver.
 constexpr std::size_t kSmallBytes = std::size_t{4} << 20;
 
 template <typename Word>
@@ -93,7 +93,8 @@ cudaGraphNode_t add_fill(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& 
   return made;
 }
 
-// By the widest words that fit; null: elements of two bytes at an odd place, which nobody fills.
+// Adds a fill by the widest words that fit. Null: elements of two bytes at an odd address, which no library
+// fills.
 cudaGraphNode_t add_fill(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& behind,
                          const cudaMemsetParams& fill) {
   const std::size_t bytes = fill.width * fill.elementSize;

@@ -49,8 +49,8 @@ std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line)
   }
 }
 
-// Behind a line whose writer was stopped, on one of its own. Processes take turns, so that no line looks so
-// because another is just writing it.
+// Appends a line of its own, also after a line whose writer was stopped. Processes take turns, so that a line
+// which another process is still writing does not look like a stopped one.
 void append_line(const std::filesystem::path& path, std::string line) {
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);

@@ -11,7 +11,7 @@
 
 namespace trainyard::backend::cuda {
 
-// What measuring several ways to do one thing came to.
+// The result of measuring several ways to do one thing.
 struct Tuned {
   std::string name;    // of the fastest, for people: "engine 52"
   std::string choice;  // all that is needed to take it again
@@ -21,19 +21,20 @@ struct Tuned {
   std::string to_string() const;  // "engine 52, 12.3 us"
 };
 
-// What was measured on one kind of device with one version of the libraries, by what it was measured for.
-// Kept in a file, one line of JSON each (docs/formats/tuning.md): several processes may add to it at once.
+// The measurements of one kind of device with one version of the libraries, each under a key that names its
+// subject. A file keeps them, one line of JSON each (docs/formats/tuning.md); several processes may add to it
+// at once.
 class Tuning {
  public:
-  // Without a file it remembers only as long as it lives. Lines that cannot be read are passed over. What was
-  // found with little effort is kept apart.
+  // Without a file the measurements live as long as this object. Lines that cannot be read are skipped.
+  // Measurements made with little effort are kept apart.
   explicit Tuning(std::filesystem::path file = {}, Effort effort = Effort::full);
 
   Effort effort() const { return effort_; }
 
   // Null when it was never measured.
   const Tuned* find(const std::string& key) const;
-  // A file that cannot be written is no error: it will be measured again.
+  // A file that cannot be written is no error: the next process measures again.
   void put(const std::string& key, Tuned tuned);
 
  private:
@@ -44,7 +45,7 @@ class Tuning {
   std::map<std::string, Tuned> known_;
 };
 
-// Where this device's measurements are kept; empty when there is no cache folder.
+// Returns the file for the measurements of this device; empty when there is no cache folder.
 std::filesystem::path tuning_file(const std::string& device, const std::string& versions);
 
 // Changes whenever this program is built anew.

@@ -4,7 +4,7 @@
 
 #include "backend/cuda/runtime/chunks.h"
 #include "backend/device.h"
-#include "ops/update.h"
+#include "ops/device_attrs.h"
 
 namespace trainyard::backend::cuda::device {
 

@@ -10,7 +10,7 @@ namespace trainyard::backend::cuda::device {
 
 using ops::Rule;
 
-// What is the same for all elements of all steps, prepared by the host in double.
+// The numbers that all elements of all steps share; the host prepares them in double.
 struct RuleConstants {
   float momentum, decay, beta1, beta2, epsilon, coupled_decay, decoupled_decay;
   float rest, rest1, rest2;  // 1 - decay, 1 - beta1, 1 - beta2
@@ -39,8 +39,8 @@ inline RuleConstants constants_of(const ops::UpdateAttrs& attrs) {
           .nesterov = attrs.nesterov};
 }
 
-// What changes from step to step; one thread of a block makes it for all. 1 - beta^t is -expm1(t log beta),
-// and 1 - ema is 9 / (10 + t) at first: so nothing is lost where these are close to one.
+// The numbers that change from step to step; one thread of a block makes them for all. 1 - beta^t is -expm1(t
+// log beta), and 1 - ema is 9 / (10 + t) at first: so no precision is lost where these are close to one.
 struct RuleRates {
   float rate, step, correction2, ema_rest;  // step: of adam, with its correction of the first moment
 };
@@ -64,15 +64,15 @@ inline constexpr int kRuleSlots = (rule == Rule::sgd        ? 0
                                                             : 2) +
                                   (kShadow ? 1 : 0);
 
-// Some bits of the last digit against many instructions: with exact roots and quotients the arithmetic would
-// take longer than memory does.
+// These approximations give up some bits of the last digit to save many instructions: with exact roots and
+// quotients the arithmetic would take longer than memory does.
 __device__ inline float root(float x) {
   float y;
   asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-// What the rule takes off a parameter with gradient g; moves its state.
+// Returns the amount that the rule subtracts from a parameter with gradient g, and updates its state.
 template <Rule rule>
 __device__ inline float change(const RuleConstants& c, const RuleRates& r, float g, float& slot0,
                                float& slot1) {

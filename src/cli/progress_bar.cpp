@@ -1,4 +1,4 @@
-#include "base/progress.h"
+#include "cli/progress_bar.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-namespace trainyard {
+namespace trainyard::cli {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
@@ -64,4 +64,28 @@ void ProgressBar::update(std::int64_t done, const std::string& note, std::option
   line_.draw(std::move(line));
 }
 
-}  // namespace trainyard
+namespace {
+
+class TerminalProgress final : public ProgressListener {
+ public:
+  void begin(const std::string& label, std::int64_t total) override { bar_.emplace(label, total, false); }
+  bool due() const override { return bar_ && bar_->due(); }
+  void update(std::int64_t done, const std::string& note) override {
+    if (bar_) bar_->update(done, note);
+  }
+  void end() override { bar_.reset(); }
+  void note(const std::string& line) override { print_note(line + "\n"); }
+  void warn(const std::string& line) override { print_note("trainyard: " + line + "\n"); }
+
+ private:
+  std::optional<ProgressBar> bar_;
+};
+
+}  // namespace
+
+ProgressListener* terminal_progress(bool quiet) {
+  static TerminalProgress progress;
+  return quiet ? nullptr : &progress;
+}
+
+}  // namespace trainyard::cli

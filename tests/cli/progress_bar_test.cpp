@@ -1,4 +1,4 @@
-#include "base/progress.h"
+#include "cli/progress_bar.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::cli {
 namespace {
 
 // What is drawn where standard error is a terminal; "" where this machine gives none.
@@ -56,4 +56,4 @@ TEST(ProgressBarTest, TimeLeftIsWhatItIsToldOrElseWhatTheTimeSoFarSays) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::cli
