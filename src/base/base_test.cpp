@@ -92,5 +92,15 @@ TEST(AtomicFile, SaysWhyItCannotWrite) {
   }
 }
 
+TEST(Error, ACommandLineShowsSettingsAsOptions) {
+  try {
+    fail(ErrorKind::usage, "{} {}: give {} or less\n", Setting{"decay_steps"}, "a_b", Setting{"lr"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "decay_steps a_b: give lr or less?");
+    EXPECT_EQ(error.with_options(), "--decay-steps a_b: give --lr or less?");
+  }
+}
+
 }  // namespace
 }  // namespace trainyard

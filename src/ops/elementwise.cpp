@@ -30,7 +30,7 @@ void gradient_activation(GradientContext& context) {
 std::vector<TensorType> infer_grad(const NodeView& node) {
   node.want_inputs(2, 2);
   if (!(node.input(0).type == node.input(1).type))
-    node.refuse("gradient_activation is {}, output is {}", node.input(0).type.to_string(),
+    node.refuse("gradient is {}, output is {}", node.input(0).type.to_string(),
                 node.input(1).type.to_string());
   return {node.input(0).type};
 }
@@ -136,7 +136,7 @@ std::vector<Case> cases_add() {
           {"two_relu", problem(2, {2, 16, 3, 3}, Activation::relu)},
           {"three_odd", problem(3, {2, 5, 3, 3}, Activation::none)},
           {"two_scalars", problem(2, {}, Activation::none)},
-          // The same value twice: its gradient_add is summed, and the mask of the ReLU joins that sum.
+          // The same value twice: its gradient is summed, and the mask of the ReLU joins that sum.
           {"relu_used_twice", [](Graph& graph, DType dtype) {
              const ValueId x = graph.add_input("x", {{2, 16, 4, 4}, dtype}, Initializer::normal(1));
              const ValueId r = relu(graph, "r", x);

@@ -100,7 +100,7 @@ std::vector<Case> cases_softmax_cross_entropy() {
   const auto problem = [](Shape shape, bool one_hot, double smoothing) {
     return [=](Graph& graph, DType dtype) {
       const ValueId logits = graph.add_input("logits", {shape, dtype}, Initializer::normal(2));
-      // Soft labels stand for one-hot ones: a parameterless role, so the gradient_softmax_cross_entropy check
+      // Soft labels stand for one-hot ones: a parameterless role, so the gradient check
       // leaves them alone.
       const ValueId labels = one_hot
                                  ? graph.add_state("labels", {shape, dtype}, graph::Role::statistic,

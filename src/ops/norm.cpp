@@ -44,8 +44,7 @@ void gradient_batch_norm(GradientContext& context) {
   const auto& attrs = context.node().attrs<BatchNormAttrs>();
   TRAINYARD_CHECK(!attrs.residual);  // gradients are added before nodes are fused
   if (!attrs.training)
-    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient_batch_norm in inference mode",
-         context.node().name);
+    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient in inference mode", context.node().name);
   ValueId d_dst = context.d_output(0);
   if (attrs.activation.kind != Activation::none)
     d_dst = activation_grad(graph, context.name("/d_activation"), d_dst, context.output(0), attrs.activation);
@@ -110,7 +109,7 @@ std::vector<Case> cases_batch_norm() {
            graph.mark_output(batch_norm(graph, "y", inputs,
                                         {.training = problem.training, .activation = {problem.activation}}));
          }});
-  // The fusion pass turns this case into a masked gradient_batch_norm.
+  // The fusion pass turns this case into a masked gradient.
   all.push_back(
       {"norm_then_relu", [](Graph& graph, DType dtype) {
          const TensorType channels{{16}, dtype};

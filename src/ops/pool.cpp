@@ -73,7 +73,7 @@ std::vector<Case> cases_max_pool() {
                      const ValueId src = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
                      graph.mark_output(max_pool(graph, "y", src, problem.window));
                    }});
-  // The fusion pass turns this case into a masked gradient_max_pool.
+  // The fusion pass turns this case into a masked gradient.
   all.push_back({"relu_then_pool", [](Graph& graph, DType dtype) {
                    const ValueId src = graph.add_input("src", {{2, 16, 6, 6}, dtype}, Initializer::normal(1));
                    graph.mark_output(max_pool(graph, "y", relu(graph, "r", src), square_window(2, 2)));

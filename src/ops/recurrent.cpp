@@ -70,8 +70,7 @@ Cost cost_recurrent(const NodeView& node) {
 void gradient_recurrent(GradientContext& context) {
   const auto& attrs = context.node().attrs<RecurrentAttrs>();
   if (!attrs.training)
-    fail(ErrorKind::unsupported, "recurrent '{}': no gradient_recurrent in inference mode",
-         context.node().name);
+    fail(ErrorKind::unsupported, "recurrent '{}': no gradient in inference mode", context.node().name);
   std::vector<ValueId> inputs{context.d_output(0), context.input(0), context.input(1), context.input(2),
                               context.output(0)};
   for (int saved = 1; saved < static_cast<int>(context.node().outputs.size()); ++saved) {
@@ -124,7 +123,7 @@ struct Problem {
   bool training = true;
 };
 
-// Two layers, so that the gradient_recurrent of an input is that of a layer too.
+// Two layers, so that the gradient of an input is that of a layer too.
 void build_stack(Graph& graph, DType dtype, const Problem& problem) {
   const std::int64_t hidden = problem.hidden, rows = gates_of(problem.cell) * hidden;
   ValueId x = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
@@ -243,8 +242,7 @@ std::vector<TensorType> infer_d_table(const NodeView& node) {
   want_ids(node, 1);
   const Shape &d_dst = node.input_shape(0), &ids = node.input_shape(1);
   if (d_dst.rank() != ids.rank() + 1)
-    node.refuse("gradient_embedding is {}, ids are {}: wants one dimension more", d_dst.to_string(),
-                ids.to_string());
+    node.refuse("gradient is {}, ids are {}: wants one dimension more", d_dst.to_string(), ids.to_string());
   return {{{node.attrs<EmbeddingGradAttrs>().vocabulary, d_dst[ids.rank()]}, node.dtype()}};
 }
 

@@ -167,7 +167,7 @@ TEST(JobsFileTest, ADevicesFiguresAreThoseThatWereProbed) {
                                             .memory_bytes = 25276518400,
                                             .multiprocessors = 4,
                                             .price_per_hour = 2}));
-  expect_error(ErrorKind::config, "holds no device that `trainyard probe --json` measured",
+  expect_error(ErrorKind::config, "holds no device that `trainyard probe json` measured",
                [&] { of_cluster("{probe: c.yaml}"); });
   expect_error(ErrorKind::config, "c.yaml:2:", [&] { of_cluster("{probe: c.yaml}"); });
   expect_error(ErrorKind::config, "lost.json", [&] { of_cluster("{probe: lost.json}"); });

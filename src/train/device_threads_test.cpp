@@ -66,7 +66,7 @@ TEST(ThreadLimit, CoresUsedAreThoseAskedFor) {
 TEST(ThreadLimit, NeverMoreThanTheProcessMayUse) {
   const auto most = static_cast<int>(process_cores().size());
   expect_error(ErrorKind::usage, "this process may use 1 to", [&] { cores_for(most + 1); });
-  expect_error(ErrorKind::usage, "--threads -1", [&] { cores_for(-1); });
+  expect_error(ErrorKind::usage, "threads -1", [&] { cores_for(-1); });
   EXPECT_EQ(cores_for(1).size(), 1u);
 }
 

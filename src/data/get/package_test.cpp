@@ -80,7 +80,7 @@ TEST(CacheFolder, FollowsTheXdgSpecification) {
   ::setenv("HOME", "/home/y", 1);
   EXPECT_EQ(default_cache_folder(), "/home/y/.cache/trainyard");
   ::unsetenv("HOME");
-  expect_error(ErrorKind::config, "--cache DIR", [] { default_cache_folder(); });
+  expect_error(ErrorKind::config, "give cache DIR", [] { default_cache_folder(); });
 }
 
 }  // namespace

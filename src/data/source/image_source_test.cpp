@@ -102,7 +102,7 @@ TEST(ReadModes, RefuseFilesWithoutAPlaceForEachImage) {
     expect_error(ErrorKind::config, "train-images-idx3-ubyte.gz' is compressed",
                  [&] { load_mnist(folder.path(), mode); });
   png.write("data_batch_1.png", "");
-  expect_error(ErrorKind::config, "--read stream wants plain files",
+  expect_error(ErrorKind::config, "read stream wants plain files",
                [&] { load_cifar10(png.path(), ReadMode::stream); });
   expect_error(ErrorKind::config, "data set 'synthetic' has no files",
                [] { load_dataset({.name = "synthetic", .read = ReadMode::mmap}); });

@@ -29,7 +29,7 @@ std::optional<std::vector<std::int64_t>> read_numbers(std::string_view text) {
 }
 
 [[noreturn]] void refuse(std::string_view network, const Parameter& parameter, const std::string& value) {
-  fail(ErrorKind::usage, "--{} {}{}: network '{}' takes {}", parameter.name, value,
+  fail(ErrorKind::usage, "{} {}{}: network '{}' takes {}", Setting{parameter.name}, value,
        did_you_mean(value, parameter.choices), network, parameter.allowed());
 }
 
@@ -57,8 +57,9 @@ Parameters::Parameters(std::string_view network, const std::vector<Parameter>& t
     if (std::none_of(table.begin(), table.end(),
                      [&name = name](const Parameter& one) { return one.name == name; })) {
       std::string names;
-      for (const Parameter& one : table) names += (names.empty() ? "--" : ", --") + one.name;
-      fail(ErrorKind::usage, "--{} {}: network '{}' {}", name, value, network,
+      for (const Parameter& one : table)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", Setting{one.name});
+      fail(ErrorKind::usage, "{} {}: network '{}' {}", Setting{name}, value, network,
            names.empty() ? "has sizes of its own" : "has no such parameter, but " + names);
     }
   for (const Parameter& parameter : table) {

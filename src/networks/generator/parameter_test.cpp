@@ -39,13 +39,13 @@ TEST(Parameters, WhatIsNotGivenIsTheTables) {
 TEST(Parameters, RefusesWithOptionValueAndWhatIsAllowed) {
   for (const char* width : {"0", "65", "-1", "1.5", "many", "", "99999999999999999999", "1,1"})
     EXPECT_EQ(complaint({{"width", width}}),
-              std::string("--width ") + width + ": network 'toy' takes a whole number from 1 to 64");
+              std::string("width ") + width + ": network 'toy' takes a whole number from 1 to 64");
   EXPECT_EQ(complaint({{"blocks", "1,2"}}),
-            "--blocks 1,2: network 'toy' takes one whole number or 3 with commas, each from 1 to 9");
+            "blocks 1,2: network 'toy' takes one whole number or 3 with commas, each from 1 to 9");
   EXPECT_EQ(complaint({{"cell", "grue"}}),
-            "--cell grue (did you mean 'gru'?): network 'toy' takes gru or lstm");
+            "cell grue (did you mean 'gru'?): network 'toy' takes gru or lstm");
   EXPECT_EQ(complaint({{"depth", "1"}}),
-            "--depth 1: network 'toy' has no such parameter, but --width, --blocks, --cell");
+            "depth 1: network 'toy' has no such parameter, but width, blocks, cell");
 }
 
 TEST(Parameters, TablesOfTheZooAcceptTheirOwnDefaults) {

@@ -174,7 +174,7 @@ TEST(KernelModelTest, RunsWithoutKernelsTeachNothing) {
   TableRun run = run_by_law("lenet", 8);
   run.kernels.clear();
   const RunSet set = prepare_runs({"bare", {run}}, known_devices());
-  expect_error(ErrorKind::config, "bench --ops", [&] { fit_kernel_model(set, all_rows(set)); });
+  expect_error(ErrorKind::config, "bench ops", [&] { fit_kernel_model(set, all_rows(set)); });
 }
 
 }  // namespace

@@ -431,7 +431,7 @@ TEST(Spec, WaitsAndPinsTravelWithTheJobAndAreNoPartOfACell) {
   Spec spec = parse_spec(careful, "s.yaml");
   override_wait_for_quiet(spec, "3h");
   EXPECT_EQ(spec.wait_for_quiet_seconds, 10800);
-  expect_error(ErrorKind::usage, "--wait-for-quiet 'soon': something like 90s",
+  expect_error(ErrorKind::usage, "wait_for_quiet 'soon': something like 90s",
                [&] { override_wait_for_quiet(spec, "soon"); });
 }
 
