@@ -65,19 +65,18 @@ std::string complaint(const generator::Given& parameters) {
 
 TEST(Cnn, RefusesWhatItCannotBe) {
   EXPECT_EQ(complaint({{"image", "192"}}),
-            "--image 192: network 'cnn' with --pool fixed takes at least 193; any with --pool adaptive");
+            "image 192: network 'cnn' with pool fixed takes at least 193; any with pool adaptive");
   EXPECT_EQ(complaint({{"image", "31"}, {"pool", "adaptive"}}),
-            "--image 31: network 'cnn' takes a whole number from 32 to 65536");
+            "image 31: network 'cnn' takes a whole number from 32 to 65536");
   EXPECT_EQ(complaint({{"block", "residul"}}),
-            "--block residul (did you mean 'residual'?): network 'cnn' takes residual or bottleneck");
+            "block residul (did you mean 'residual'?): network 'cnn' takes residual or bottleneck");
   for (const char* blocks : {"1,2", "0", "1,2,3,0", "1,2,3,4,5", "", ",", "1,2,3,", "two", "1.5", "9e9"})
     EXPECT_EQ(
         complaint({{"blocks", blocks}}),
-        fmt::format("--blocks {}: network 'cnn' takes one whole number or 4 with commas, each from 1 to 512",
+        fmt::format("blocks {}: network 'cnn' takes one whole number or 4 with commas, each from 1 to 512",
                     blocks));
-  EXPECT_EQ(
-      complaint({{"width", "5"}}),
-      "--width 5: network 'cnn' has no such parameter, but --block, --blocks, --filters, --image, --pool");
+  EXPECT_EQ(complaint({{"width", "5"}}),
+            "width 5: network 'cnn' has no such parameter, but block, blocks, filters, image, pool");
 }
 
 }  // namespace

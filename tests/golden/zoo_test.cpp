@@ -134,7 +134,7 @@ TEST(ZooErrors, NumbersOutOfRange) {
   EXPECT_EQ(failure_of({.network = "lenet", .label_smoothing = 1}).message,
             "label smoothing 1: must be at least 0 and below 1");
   EXPECT_EQ(failure_of({.network = "lenet", .parameters = {{"layers", "3"}}}).message,
-            "--layers 3: network 'lenet' has sizes of its own");
+            "layers 3: network 'lenet' has sizes of its own");
 }
 
 TEST(ZooSizes, FullyConnectedStackIsAsDeepAndWideAsAsked) {
