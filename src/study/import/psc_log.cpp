@@ -6,6 +6,8 @@
 #include <ctime>
 #include <iterator>
 
+#include <fmt/core.h>
+
 namespace trainyard::study {
 namespace {
 
@@ -199,8 +201,7 @@ class Reader {
     number("Speed Jitter", log_.speed_jitter);
     number("test accuracy", log_.test_accuracy);
     if (log_.started_seconds == 0 && is_time(line))
-      log_.started_seconds =
-          seconds_of(std::string(line.substr(0, 10)) + "T" + std::string(line.substr(11, 8)));
+      log_.started_seconds = seconds_of(fmt::format("{}T{}", line.substr(0, 10), line.substr(11, 8)));
     if (line.starts_with("step ")) read_step(line);
     if (line.starts_with("real\t")) log_.wall_seconds = duration_of(line);
     if (line.starts_with("user\t") || line.starts_with("sys\t")) log_.cpu_seconds += duration_of(line);
