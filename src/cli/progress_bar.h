@@ -54,7 +54,7 @@ class ProgressBar {
   double started_seconds_;
 };
 
-// What the library tells of its work, drawn as bars and lines on standard error; null where `quiet`. The one
+// Draws the progress of the library as bars and lines on standard error; null where `quiet`. It is the one
 // listener of this process.
 ProgressListener* terminal_progress(bool quiet);
 

@@ -35,7 +35,7 @@ struct Estimate {
 };
 using Estimates = std::map<std::string, Estimate>;  // by cell; none of cells that can never run
 
-// How far runs are, by what they were estimated to take. One without an estimate counts as the mean of the
+// Shows the progress of runs by their estimated times. One without an estimate counts as the mean of the
 // others.
 class TimeLeft {
  public:

@@ -11,7 +11,7 @@
 
 namespace trainyard::ensemble {
 
-// How samples get from where they are preprocessed to every member; n members, of which p preprocess.
+// The ways in which preprocessed samples reach every member; n members, of which p preprocess.
 enum class Design : std::uint8_t {
   baseline,                  // nothing is shared: every member preprocesses all for itself
   all_shared,                // p = n: each gathers what all have

@@ -300,7 +300,7 @@ Verdict compare_runs(std::span<const MeasuredRun> a, std::span<const MeasuredRun
   if (same_node.empty() && (levels.a.size() < 2 || levels.b.size() < 2)) {
     verdict.outcome = Outcome::unclear;
     verdict.note = "the sides ran on different nodes: this may be the nodes' difference";
-  } else if (!same_node.empty() && moved && same_placement.empty()) {
+  } else if (!same_node.empty() && moved && !can_tell(same_placement)) {
     verdict.outcome = Outcome::unclear;
     verdict.note = "the cores were placed differently for each side: this may be the machine's difference";
   }

@@ -256,6 +256,15 @@ TEST(Verdict, APlacementOfTheCoresThatOnlyOneSideHadIsNoDifferenceOfTheProgram) 
   const Verdict verdict = compare_runs(before, after);
   EXPECT_EQ(verdict.outcome, Outcome::unclear);
   EXPECT_NE(verdict.note.find("cores were placed differently"), std::string::npos) << verdict.note;
+  before.front().core_distance = 150e-9;  // the one placement in common has one run a side
+  after.resize(1);
+  before.resize(1);
+  before.push_back({"here", 1000});
+  before.back().core_distance = 26e-9;
+  EXPECT_EQ(compare_runs(before, after).outcome, Outcome::unclear);
+  before = made_up_runs(noise, 5, 1000, 0.01);
+  after = made_up_runs(noise, 5, 600, 0.01);
+  for (MeasuredRun& run : after) run.core_distance = 150e-9;
   for (MeasuredRun& run : before) run.core_distance = 0;  // older records: then distances say nothing
   EXPECT_EQ(compare_runs(before, after).outcome, Outcome::worse);
 }

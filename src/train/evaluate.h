@@ -15,7 +15,7 @@
 
 namespace trainyard::train {
 
-// How images of a data set get into a network.
+// The preprocessing that images of a data set get on their way into a network.
 struct MatchedInput {
   Shape network;  // for ModelOptions::input
   data::Preprocess preprocess;
@@ -33,7 +33,8 @@ MatchedInput match_input(const networks::NetworkInfo& network, const data::Datas
 // A synthetic set for a network: images of its input, as many as fit into a modest memory.
 data::SyntheticOptions synthetic_for(const networks::NetworkInfo& network, int classes, std::uint64_t seed);
 
-// How the loss fell over time, in a bounded number of points: when there are too many, neighbours are merged.
+// The course of the loss over time, in a bounded number of points: when there are too many, neighbours are
+// merged.
 class LossCurve {
  public:
   static constexpr std::size_t kMostPoints = 1000;

@@ -13,7 +13,7 @@ namespace trainyard::report {
 
 // Shows the result of each policy, and why some are left out.
 std::string policies_section(const PlacementView& view);
-// How busy each device was. Empty without an outcome.
+// Makes the table of how busy each device was. It is empty without an outcome.
 std::string devices_section(const PlacementView& view);
 // Every job: where, when and why. Empty without an outcome.
 std::string placed_jobs_section(const PlacementView& view);

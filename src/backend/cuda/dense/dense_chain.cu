@@ -173,7 +173,7 @@ namespace {
 
 constexpr int kChunk = 32;  // rows at a time in shared memory
 
-// How many blocks share the rows of a layer, so that few layers of many rows fill the GPU, too.
+// Returns the number of blocks that share the rows of a layer: few layers of many rows fill the GPU, too.
 int parts_of(const ChainSizes& sizes) {
   constexpr std::int64_t kBlocks = 528, kLeastRows = 128, kMostParts = 64;
   const std::int64_t by_rows = (sizes.rows + kLeastRows - 1) / kLeastRows;
