@@ -22,10 +22,10 @@
 #include "data/view/batch_maker.h"
 #include "engine/canonical.h"
 #include "process/stop_request.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
-#include "train/replicas.h"
-#include "train/timed_steps.h"
+#include "train/exchange/replicas.h"
+#include "train/loop/feed.h"
+#include "train/loop/timed_steps.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::cli {
 

@@ -22,8 +22,8 @@
 #include "networks/zoo/zoo.h"
 #include "process/child.h"
 #include "study/spec/known_settings.h"
-#include "train/evaluate.h"
-#include "train/job_check.h"
+#include "train/session/evaluate.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::cli {
 namespace {

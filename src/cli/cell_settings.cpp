@@ -9,7 +9,7 @@
 #include "cli/study_options.h"
 #include "cli/train_options.h"
 #include "networks/zoo/zoo.h"
-#include "train/evaluate.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/run_options.h"
 #include "ps/mode/mode.h"
-#include "train/deployment.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::cli {
 

@@ -18,7 +18,7 @@
 #include "cli/progress_bar.h"
 #include "process/stop_request.h"
 #include "study/run/child.h"
-#include "train/job_check.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::cli {
 namespace {

@@ -29,10 +29,10 @@
 #include "ensemble/vote.h"
 #include "meter/cpu.h"
 #include "process/stop_request.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
-#include "train/run_folder.h"
-#include "train/training.h"
+#include "train/loop/feed.h"
+#include "train/loop/run_folder.h"
+#include "train/loop/training.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::cli {
 

@@ -7,8 +7,8 @@
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "ensemble/gathered_batches.h"
-#include "train/feed.h"
-#include "train/job_check.h"
+#include "train/loop/feed.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/cores.h"
 #include "base/units.h"
 #include "cli/hosts.h"
-#include "train/run_folder.h"
+#include "train/loop/run_folder.h"
 
 namespace trainyard::cli {
 namespace {

@@ -29,7 +29,7 @@
 #include "process/child.h"
 #include "process/family.h"
 #include "process/stop_request.h"
-#include "train/job_check.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::cli {
 

@@ -17,8 +17,8 @@
 #include "meter/peaks.h"
 #include "ops/dense.h"
 #include "predict/runs/device.h"
-#include "train/device_threads.h"
-#include "train/session.h"
+#include "train/session/device_threads.h"
+#include "train/session/session.h"
 
 namespace trainyard::cli {
 

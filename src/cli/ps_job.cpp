@@ -24,7 +24,7 @@
 #include "cli/progress_bar.h"
 #include "cli/study_results.h"
 #include "study/run/child.h"
-#include "train/deployment.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::cli {
 

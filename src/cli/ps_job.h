@@ -7,7 +7,7 @@
 #include "cli/mpirun.h"
 #include "comm/transport/handshake.h"
 #include "data/get/scratch_folder.h"
-#include "train/ps_training.h"
+#include "train/loop/ps_training.h"
 
 namespace trainyard::cli {
 

@@ -11,7 +11,7 @@
 #include "data/source/dataset.h"
 #include "data/view/staging.h"
 #include "record/run_record.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard::cli {
 

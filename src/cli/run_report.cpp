@@ -22,7 +22,7 @@
 #include "networks/zoo/zoo.h"
 #include "record/metric.h"
 #include "study/run/child.h"
-#include "train/device_threads.h"
+#include "train/session/device_threads.h"
 
 namespace trainyard::cli {
 

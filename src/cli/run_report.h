@@ -12,8 +12,8 @@
 #include "meter/noise.h"
 #include "meter/peaks.h"
 #include "record/run_record.h"
-#include "train/deployment.h"
-#include "train/replicas.h"
+#include "train/exchange/replicas.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::cli {
 

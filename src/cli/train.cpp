@@ -19,8 +19,8 @@
 #include "cli/worker.h"
 #include "comm/collective/mpi_job.h"
 #include "process/stop_request.h"
-#include "train/device_loop.h"
-#include "train/evaluate.h"
+#include "train/loop/training.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "record/run_record.h"
-#include "train/step_tracer.h"
-#include "train/training.h"
+#include "train/loop/training.h"
+#include "train/session/step_tracer.h"
 
 namespace trainyard::cli {
 

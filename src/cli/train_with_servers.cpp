@@ -15,10 +15,10 @@
 #include "cli/train.h"
 #include "networks/zoo/zoo.h"
 #include "process/stop_request.h"
-#include "train/evaluate.h"
-#include "train/job_check.h"
-#include "train/ps_training.h"
-#include "train/ps_worker.h"
+#include "train/loop/ps_training.h"
+#include "train/loop/ps_worker.h"
+#include "train/session/evaluate.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::cli {
 
@@ -250,14 +250,12 @@ int work_for_servers(const TrainCommand& options, const PsPart& part) {
   if (!part.backend.empty()) own.run.backend = part.backend;
   TrainingSetup setup = set_up_training(own);
   setup.session.cores = cores_of_share(options.run.threads, part.share);
-  setup.session.optimizer_state = false;
-  setup.session.keep_gradients = true;
-  train::Session session(setup.session);
+  train::Replicas replicas(setup.session, {.strategy = train::Strategy::servers});
   const auto tracer = make_tracer(options.trace);
   // The steps that this worker will get are not known in advance.
   if (tracer != nullptr) tracer->choose(2 * tracer->count(), 0, std::numeric_limits<std::int32_t>::max());
   const ps::ClientCounts counts = train::run_ps_worker(
-      session, setup.input.dataset,
+      replicas, setup.input.dataset,
       {.preprocess = setup.loop.preprocess, .batch = setup.session.model.batch, .seed = setup.session.seed},
       {.worker = part.number,
        .servers = options.ps.servers,
@@ -265,9 +263,8 @@ int work_for_servers(const TrainCommand& options, const PsPart& part) {
        .layout = part.layout == "native" ? train::WireLayout::native : train::WireLayout::canonical,
        .fingerprint = part.fingerprint,
        .bf16 = options.ps.wire == "bf16",
-       .give_up_seconds = options.ps.patience_seconds,
-       .tracer = tracer.get()},
-      key, log_line);
+       .give_up_seconds = options.ps.patience_seconds},
+      tracer.get(), key, log_line);
   if (tracer != nullptr && tracer->has_steps())
     write_trace(*tracer, of_part(options.trace.file, "worker", part.number), options.run);
   log_line(fmt::format("done: {} gradients counted, {} did not, joined {} times", counts.gradients,

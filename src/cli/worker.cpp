@@ -16,7 +16,7 @@
 #include "cli/train_with_servers.h"
 #include "comm/collective/mpi_job.h"
 #include "ps/server/serve.h"
-#include "train/ps_worker.h"
+#include "train/exchange/shared_numbers.h"
 
 namespace trainyard::cli {
 
