@@ -59,8 +59,7 @@ struct TrainResult : StepsUse {
   LossCurve loss_curve;                         // of one network: empty when devices are independent
   std::optional<double> test_accuracy;
   std::vector<AccuracyPoint> accuracy_curve;  // every evaluation; empty when devices are independent
-  double seconds = 0;             // from the first step to the end of the last evaluation and checkpoint
-  double input_wait_seconds = 0;  // of the device that waited longest
+  double seconds = 0;  // from the first step to the end of the last evaluation and checkpoint
   std::optional<std::filesystem::path> checkpoint, resumed_from;
 
   static constexpr std::int64_t kFinalLosses = 10;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -18,21 +17,24 @@ struct StepsUse {
   std::vector<record::Warning> noise;  // what disturbed them
   std::vector<int> cores_in_reach;     // of any thread, at their end
   meter::CoreDistance core_distance;   // where one device on the host does them
+  double input_wait_seconds = 0;       // of the device that waited longest for its batches
 };
 
-// Measures the steps between begin() and end(), in the thread of device 0.
+// Measures the steps between begin() and end(), in the thread of device 0. With ranks all of them measure,
+// and get the use of all.
 class StepMeter {
  public:
   // Reaches for what it will read, which may take a while. The replicas must outlive it.
   explicit StepMeter(Replicas& replicas);
 
   void begin();
-  // `others` adds the use of other processes, and returns the CPU seconds of those on this machine, which are
-  // no noise. Null: there are none.
-  using Others = std::function<double(StepsUse& use)>;
-  void end(StepsUse& use, const Others& others = nullptr);
+  // `input_wait_seconds`: of the devices of this process.
+  StepsUse end(double input_wait_seconds);
 
  private:
+  double add_other_ranks(StepsUse& use) const;
+
+  Replicas& replicas_;
   const meter::GpuWatch watch_;
   const bool has_all_cores_;  // the team of device 0's thread is all that computes
   meter::GpuUse gpu_;

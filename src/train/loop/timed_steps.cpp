@@ -30,7 +30,7 @@ class TimedLoop {
     input_wait_seconds = -waited();
     take_until(options_.warmup_steps + options_.steps, step_seconds, enough);
     input_wait_seconds += waited();
-    if (meter_ != nullptr) meter_->end(use);
+    if (meter_ != nullptr) use = meter_->end(input_wait_seconds);
   }
 
   // Traces steps when nobody chose which.

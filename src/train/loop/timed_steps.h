@@ -28,8 +28,6 @@ struct TimedSteps : StepsUse {
   // The time of steps that a device did by itself: all of them between two events of its queue, and by the
   // host's clock. On the host there is only the clock.
   double event_seconds = 0, wall_seconds = 0;
-  double input_wait_seconds =
-      0;  // of wall_seconds, while no batch was ready; of the device that waited longest
 };
 
 // Steps on whatever the inputs hold, or on the batches of a feed. Independent devices take theirs without

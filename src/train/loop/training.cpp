@@ -82,17 +82,10 @@ class ReplicaStepper final : public Stepper {
   }
 
   void stop(TrainResult& result) override {
-    if (inputs_ != nullptr) result.input_wait_seconds = inputs_->longest_wait_seconds();
     result.feed = inputs_ == nullptr && feed_ == nullptr ? Feed::device : Feed::host;
-    if (replicas_.ranks() == nullptr) return meter_->end(result);
-    meter_->end(result, [&](StepsUse& use) {
-      RanksUse all = combine_use(*replicas_.ranks(), use.cpu, use.cores_in_reach, result.input_wait_seconds);
-      use.cpu.user_seconds = all.user_seconds;
-      use.cpu.system_seconds = all.system_seconds;
-      use.cores_in_reach = std::move(all.cores);
-      result.input_wait_seconds = all.input_wait_seconds;
-      return all.beside_seconds;
-    });
+    // What a device waited by itself came with its steps.
+    static_cast<StepsUse&>(result) =
+        meter_->end(inputs_ == nullptr ? result.input_wait_seconds : inputs_->longest_wait_seconds());
   }
 
   void finish(TrainResult& result) override {
