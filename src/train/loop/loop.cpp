@@ -74,7 +74,7 @@ class Loop {
       const std::int64_t before = header_.step;
       const Stepper::Reached reached = stepper_.advance(next_due());
       header_.step = reached.step;
-      trained_seconds_ = reached.seconds;
+      first_began_ = now_seconds() - reached.seconds;
       state = reached.state;
       stopped_ = state == State::stopped;
       if (state != State::going_on) break;  // run() saves and evaluates
@@ -141,10 +141,11 @@ class Loop {
   }
 
   void evaluate(bool at_end) {
+    const double trained_seconds = first_began_ > 0 ? now_seconds() - first_began_ : 0;
     const double accuracy = evaluator_->accuracy();
     if (process::StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
-    result_.accuracy_curve.push_back({trained_seconds_, header_.step, accuracy});
+    result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     evaluated_step_ = header_.step;
     if (events_ != nullptr) {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
@@ -170,7 +171,7 @@ class Loop {
   engine::CheckpointHeader header_;  // its step: how many the session's state has seen
   std::int64_t saved_step_ = 0, evaluated_step_ = -1;
   bool stopped_ = false;
-  double trained_seconds_ = 0;  // until the session's state was there
+  double first_began_ = 0;  // when the first step did, by now_seconds(); 0: there was none
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<EventFile> events_;
   Progress* bar_ = nullptr;  // while steps are done

@@ -40,7 +40,7 @@ struct TrainOptions {
 
 // The result of an evaluation.
 struct AccuracyPoint {
-  double seconds = 0;     // since the first step of this run began, until these parameters were there
+  double seconds = 0;     // since the first step of this run began, until the evaluation began
   std::int64_t step = 0;  // steps that the parameters had seen
   double accuracy = 0;
 };

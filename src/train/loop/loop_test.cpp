@@ -92,7 +92,7 @@ TEST_F(LoopTest, SavesAndEvaluatesWhateverPassedWhatWasDue) {
   EXPECT_EQ(checkpoints(), (std::vector<std::string>{"step-00000007", "step-00000009", "step-00000021"}));
   ASSERT_EQ(result.accuracy_curve.size(), 2u);
   EXPECT_EQ(result.accuracy_curve[0].step, 7);
-  EXPECT_EQ(result.accuracy_curve[0].seconds, 2.0);
+  EXPECT_GE(result.accuracy_curve[0].seconds, 2.0);
   EXPECT_EQ(result.accuracy_curve[1].step, 21);
   EXPECT_EQ(result.final_step, 21);
   EXPECT_EQ(result.images_consumed, 21 * 8);
