@@ -17,13 +17,6 @@
 
 namespace trainyard::cli {
 
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::string list;
-  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
-}
-
 void add_run_options(CLI::App& command, run::RunOptions& options, bool network_first) {
   command
       .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
