@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/device_spec.h"
 #include "base/file.h"
 #include "base/units.h"
 #include "cli/deployment_options.h"
@@ -57,7 +58,7 @@ struct Fed {
 std::optional<Fed> feed_for(const BenchOptions& options) {
   want_one_of("--feed", options.feed, train::feed_names());
   if (options.feed == "auto") return std::nullopt;
-  if (options.feed == "device" && options.run.device == "cpu")
+  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "--feed device: wants a GPU, --device cuda");
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
   Fed fed;

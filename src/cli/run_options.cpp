@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/device_spec.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
@@ -144,7 +145,7 @@ std::vector<Idle> idle_options(const RunOptions& options) {
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
   std::vector<Idle> rules{
-      {options.device == "cpu", {"--tuning"}, "it is for GPUs"},
+      {DeviceSpec::parse(options.device).is_cpu(), {"--tuning"}, "it is for GPUs"},
       {infers,
        {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
         "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},
@@ -172,7 +173,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
-  session.device = options.device;
+  session.device = DeviceSpec::parse(options.device);
   session.precision = options.precision == "tf32"   ? backend::Precision::tf32
                       : options.precision == "bf16" ? backend::Precision::bf16
                                                     : backend::Precision::f32;

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/device_spec.h"
 #include "base/units.h"
 #include "cli/mpirun.h"
 #include "cli/outputs.h"
@@ -264,7 +265,7 @@ std::function<int()> declare_train(CLI::App& command) {
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {
-    apply(options->workers, options->deployment, options->ps, options->run.device);
+    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
     const bool is_rank = comm::collective::mpi_job_ranks() > 0;  // of several, who all would say it
     if (!is_rank) warn_of_idle_options(command, idle_options(*options));
     if (with_servers(options->workers))

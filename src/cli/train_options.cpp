@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -62,7 +63,7 @@ void add_train_options(CLI::App& command, TrainCommand& options) {
 
 void check(const TrainCommand& options) {
   want_one_of("--feed", options.feed, train::feed_names());
-  if (options.feed == "device" && options.run.device == "cpu")
+  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "--feed device: wants a GPU, --device cuda");
   if (const auto inputs = options.run.parameters.find("inputs"); inputs != options.run.parameters.end())
     fail(ErrorKind::usage, "--inputs {}: a network that is trained takes what the data set has",

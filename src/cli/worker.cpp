@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "cli/outputs.h"
 #include "cli/ps_job.h"
@@ -72,14 +73,14 @@ std::function<int()> declare_worker(CLI::App& command) {
       "  trainyard worker --network lenet --batch 8 --steps 10 --json");
   return [options, result, part] {
     if (!part->coordinator.empty()) {
-      apply(options->workers, options->deployment, options->ps, options->run.device);
+      apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
       return work_for_servers(*options, *part);
     }
     const int ranks = comm::collective::mpi_job_ranks();
     if (ranks > 0 && options->workers.workers == 0) options->workers.workers = ranks;
-    if (ranks > 0 && options->workers.collective.empty() && options->run.device == "cpu")
+    if (ranks > 0 && options->workers.collective.empty() && DeviceSpec::parse(options->run.device).is_cpu())
       options->workers.collective = "mpi";
-    apply(options->workers, options->deployment, options->ps, options->run.device);
+    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
     if (ranks > 0 && in_processes(options->workers)) return train_as_rank(*options, *result);
     return recording_failure("train", options->run, options->deployment,
                              [&] { return train_network(*options, nullptr, *result); });
@@ -151,7 +152,7 @@ std::function<int()> declare_serve_params(CLI::App& command) {
       "  trainyard train --network lenet --batch 16 --steps 10 --workers 2 --mode bsp\n"
       "  trainyard train --network lenet --batch 16 --steps 20 --workers 2 --servers 2 --mode asp --json");
   return [options, part] {
-    apply(options->workers, options->deployment, options->ps, options->run.device);
+    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
     return serve_params(*options, *part);
   };
 }

@@ -122,10 +122,6 @@ CommandResult run_command(const std::vector<std::string>& arguments, int inherit
   return result;
 }
 
-bool is_installed() {
-  return !process::find_program("sbatch").empty() && !process::find_program("scontrol").empty();
-}
-
 namespace {
 
 std::string variable(const char* name) {
