@@ -22,14 +22,7 @@ void add_deployment_options(CLI::App& command, DeploymentOptions& options) {
                      "With several devices: weak (--batch is for each) or strong (they split it)");
 }
 
-bool is_server_mode(const std::string& text) {
-  try {
-    ps::ModeName::parse(text);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
+bool is_server_mode(const std::string& text) { return ps::is_mode(text); }
 
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
@@ -68,8 +61,9 @@ void add_workers_options(CLI::App& command, WorkersOptions& options) {
       ->excludes(command.get_option("--devices"))
       ->excludes(command.get_option("--strategy"));
   command.add_option("--mode", options.mode,
-                     "How workers exchange: allreduce; or with parameter servers: bsp, bsp:sum, asp, ssp:N, "
-                     "lazy, lazy-locked, hogwild (default: allreduce; bsp with --servers)");
+                     fmt::format("How workers exchange: allreduce; or with parameter servers: {} (default: "
+                                 "allreduce; bsp with --servers)",
+                                 ps::mode_help()));
   command.add_option("--collective", options.collective,
                      "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
                      "default: mpi where it is built, nccl on GPUs");
@@ -77,7 +71,7 @@ void add_workers_options(CLI::App& command, WorkersOptions& options) {
 
 namespace {
 
-constexpr const char* kServerModes = "bsp, bsp:sum, asp, ssp:N, lazy, lazy-locked, hogwild";
+std::string server_modes() { return fmt::format("{}", fmt::join(ps::mode_words(), ", ")); }
 
 // A user who asks for servers gets them, or an error that says why not.
 void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {
@@ -86,10 +80,10 @@ void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, P
     fail(ErrorKind::usage, "--mode {}: says how workers exchange, and wants --workers", workers.mode);
   if (servers_wanted && workers.mode == "allreduce")
     fail(ErrorKind::usage, "--servers {}: --mode allreduce exchanges without servers; those with are {}",
-         ps.servers, kServerModes);
+         ps.servers, server_modes());
   if (ps.servers > 1 && workers.workers == 0 && !is_server_mode(deployment.strategy))
     fail(ErrorKind::usage, "--servers {}: wants --workers, or a --strategy with servers: {}", ps.servers,
-         kServerModes);
+         server_modes());
   if (workers.mode.empty()) workers.mode = servers_wanted ? "bsp" : "allreduce";
   if (!servers_wanted) ps.servers = 1;
 }
@@ -123,8 +117,9 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
     if (deployment.scaling.empty()) deployment.scaling = "weak";
     return;
   }
-  want_one_of("--mode", workers.mode,
-              {"allreduce", "bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"});
+  std::vector<std::string> modes = ps::mode_words();
+  modes.insert(modes.begin(), "allreduce");
+  want_one_of("--mode", workers.mode, modes);
   if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
   const bool on_host = device == "cpu";
   if (workers.collective.empty())
@@ -201,9 +196,10 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
   want_one_of("--transport", options.transport, {"auto", "shm", "unix", "tcp"});
   if (options.least_workers > workers)
     fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
-  if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
+  if (mode.row->sharing == ps::Sharing::racing && (run.optimizer != "sgd" || run.ema > 0))
     fail(ErrorKind::usage,
-         "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
+         "--mode {}: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema",
+         mode.to_string());
 }
 
 void add_part_options(CLI::App& command, PsPart& part, bool server) {

@@ -374,9 +374,7 @@ class PsTrainingRun {
 
 }  // namespace
 
-bool one_update_of_all(const ps::ModeName& mode) {
-  return mode.kind == ps::ModeName::Kind::bsp || (mode.kind == ps::ModeName::Kind::ssp && mode.bound == 0);
-}
+bool one_update_of_all(const ps::ModeName& mode) { return mode.in_rounds(); }
 
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
                             const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,

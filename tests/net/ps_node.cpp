@@ -130,18 +130,17 @@ class Worker {
 
  private:
   void look_at(std::int64_t updates) {
-    using Kind = ps::ModeName::Kind;
-    if (mode_.kind == Kind::hogwild) return;
+    if (mode_.row->sharing == ps::Sharing::racing) return;
     const std::vector<std::int64_t> counts = gradients_in(parameters_, keys_, servers_);
     for (std::size_t server = 0; server < counts.size(); ++server) {
       if (counts[server] < seen_[server])
         fail(ErrorKind::internal, "server {} has lost gradients: {} are in its weights, {} were", server,
              counts[server], seen_[server]);
-      if (mode_.kind == Kind::bsp && counts[server] != counts[0])
+      if (mode_.in_rounds() && counts[server] != counts[0])
         fail(ErrorKind::internal, "server {} has {} gradients in its weights, server 0 {}", server,
              counts[server], counts[0]);
     }
-    if (mode_.kind != Kind::bsp && counts[0] != updates)
+    if (!mode_.in_rounds() && counts[0] != updates)
       fail(ErrorKind::internal, "{} gradients are in the weights of {} updates", counts[0], updates);
     seen_ = counts;
   }

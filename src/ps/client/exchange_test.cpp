@@ -12,6 +12,7 @@
 #include "comm/transport/listener.h"
 #include "comm/transport/loop.h"
 #include "ps/client/client.h"
+#include "ps/mode/test_modes.h"
 #include "ps/server/server.h"
 #include "ps/server/test_adder.h"
 #include "ps/wire/messages.h"
@@ -134,12 +135,12 @@ class Exchange : public testing::Test {
 };
 
 class ExchangeModes : public Exchange,
-                      public testing::WithParamInterface<std::tuple<const char*, int, int>> {};
+                      public testing::WithParamInterface<std::tuple<std::string, int, int>> {};
 
 TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
   const auto& [mode, workers, servers] = GetParam();
   constexpr int kSteps = 20;
-  const bool bsp = std::string(mode).starts_with("bsp");
+  const bool rounds = ModeName::parse(mode).in_rounds();
   serve(mode, workers, servers);
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker)
@@ -148,13 +149,13 @@ TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
   const float all = static_cast<float>(kSteps * workers * (workers + 1) / 2);
   for (const auto& server : servers_) {
     // Gradients that are applied in the background may still be in progress when the workers are gone.
-    while (server->counts().updates < (bsp ? kSteps : kSteps * workers)) std::this_thread::yield();
+    while (server->counts().updates < (rounds ? kSteps : kSteps * workers)) std::this_thread::yield();
     const Shard::Version parameters = server->on_its_thread([](Server& s) { return s.shard().newest(); });
     for (const float value : parameters.values->values) ASSERT_EQ(value, all);
     const ServerCounts counts = server->counts();
     EXPECT_EQ(counts.gradients, kSteps * workers);
-    EXPECT_EQ(counts.updates, bsp ? kSteps : kSteps * workers);
-    if (bsp) {
+    EXPECT_EQ(counts.updates, rounds ? kSteps : kSteps * workers);
+    if (rounds) {
       EXPECT_EQ(counts.staleness.size(), 1u);
       EXPECT_EQ(counts.staleness.begin()->first, 0);
     }
@@ -162,14 +163,11 @@ TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ExchangeModes,
-                         testing::Combine(testing::Values("bsp:sum", "asp", "ssp:2", "lazy", "lazy-locked"),
+                         testing::Combine(testing::ValuesIn(summing_modes(2, false)),
                                           testing::Values(1, 2, 4), testing::Values(1, 3)),
                          [](const auto& test) {
-                           std::string name = fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
-                                                          std::get<1>(test.param), std::get<2>(test.param));
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
+                           return test_name(fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
+                                                        std::get<1>(test.param), std::get<2>(test.param)));
                          });
 
 TEST_F(Exchange, WeightsAreThoseOfTheRound) {
@@ -428,7 +426,7 @@ class HalfAWorker final : public transport::Receiver {
 };
 
 TEST_F(Exchange, NothingOfHalfAGradientIsEverSeen) {
-  for (const char* mode : {"bsp:sum", "asp", "ssp:1", "lazy"}) {
+  for (const std::string& mode : summing_modes(1, false)) {
     SCOPED_TRACE(mode);
     servers_.clear();
     addresses_.clear();

@@ -10,19 +10,6 @@ namespace trainyard::ps {
 
 namespace {
 
-Sharing sharing_of(const ModeName& mode) {
-  switch (mode.kind) {
-    case ModeName::Kind::lazy:
-      return Sharing::snapshots;
-    case ModeName::Kind::lazy_locked:
-      return Sharing::locked;
-    case ModeName::Kind::hogwild:
-      return Sharing::racing;
-    default:
-      return Sharing::one_thread;
-  }
-}
-
 // There is room for every worker twice: one that was removed may still be sent something while it joins
 // again.
 int most_workers(const ServerOptions& options) { return 2 * options.workers + 8; }
@@ -31,7 +18,7 @@ constexpr int kMostQueued = 16;  // gradients of a lazy server
 constexpr int kMostAppliers = 16;
 
 int appliers_of(const ServerOptions& options) {
-  const Sharing sharing = sharing_of(options.mode);
+  const Sharing sharing = options.mode.row->sharing;
   if (sharing == Sharing::one_thread) return 0;
   return sharing == Sharing::racing ? std::min(options.workers, kMostAppliers) : 1;
 }
@@ -49,7 +36,7 @@ Replica::Replica(comm::transport::Loop& loop, const ServerOptions& options, cons
                                             .run = options.run})),
       gradients_(memory_->gradients(), memory_,
                  [memory = memory_.get()](int number) { memory->drop_gradient(number); }),
-      shard_(std::make_unique<Shard>(keys, options.server, memory_, sharing_of(options.mode))),
+      shard_(std::make_unique<Shard>(keys, options.server, memory_, options.mode.row->sharing)),
       updater_(updater),
       released_(std::move(released)),
       sum_(static_cast<std::size_t>(shard_->elements())),
@@ -109,7 +96,7 @@ void Replica::apply_counted(std::span<const Counted> gradients) {
       fail(ErrorKind::internal, "server {}: the gradient of step {} of worker {} counts, but is not kept",
            options_.server, one.clock, one.worker);
   }
-  const bool mean = options_.mode.mean;
+  const bool mean = !options_.mode.row->sums;
   add_in_order(kept, mean, sum_);
   shard_->apply(updater_, sum_, mean ? 1 : static_cast<int>(kept.size()));
 }

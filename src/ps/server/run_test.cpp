@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "ps/client/client.h"
+#include "ps/mode/test_modes.h"
 #include "ps/server/coordinator.h"
 #include "ps/server/serve.h"
 #include "ps/server/test_adder.h"
@@ -105,7 +106,7 @@ class Runs : public testing::Test {
   std::int64_t noted_ = 0;
 };
 
-class RunModes : public Runs, public testing::WithParamInterface<std::tuple<const char*, int, int>> {};
+class RunModes : public Runs, public testing::WithParamInterface<std::tuple<std::string, int, int>> {};
 
 TEST_P(RunModes, UseEveryBatchOnceAndEnd) {
   const auto& [mode, workers, servers] = GetParam();
@@ -120,7 +121,7 @@ TEST_P(RunModes, UseEveryBatchOnceAndEnd) {
   EXPECT_EQ(snapshot.state.start.next_batch, batches);
   EXPECT_TRUE(snapshot.state.start.loose.empty());
   EXPECT_EQ(noted_, batches);
-  if (std::string(mode) != "hogwild") {
+  if (ModeName::parse(mode).row->sharing != Sharing::racing) {
     for (const float value : snapshot.state.arrays[0]) ASSERT_EQ(value, static_cast<float>(batches));
     for (const float value : snapshot.state.arrays[1])
       ASSERT_EQ(value, 5 + static_cast<float>(snapshot.updates)) << "the optimizer's";
@@ -133,15 +134,11 @@ TEST_P(RunModes, UseEveryBatchOnceAndEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RunModes,
-                         testing::Combine(testing::Values("bsp:sum", "asp", "ssp:1", "lazy", "lazy-locked",
-                                                          "hogwild"),
-                                          testing::Values(1, 3), testing::Values(1, 2)),
+                         testing::Combine(testing::ValuesIn(summing_modes(1, true)), testing::Values(1, 3),
+                                          testing::Values(1, 2)),
                          [](const auto& test) {
-                           std::string name = fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
-                                                          std::get<1>(test.param), std::get<2>(test.param));
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
+                           return test_name(fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
+                                                        std::get<1>(test.param), std::get<2>(test.param)));
                          });
 
 TEST_F(Runs, SnapshotsAreOfTheMomentThatWasAsked) {
