@@ -74,8 +74,10 @@ class PsTrainingRun {
       evaluator_ = std::make_unique<Evaluator>(session_, data::batches_of(dataset), options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     exchange_.layout = layout_of(session_, ps);
-    coordinator_ = ps::make_coordinator(
-        {.servers = ps.servers, .keys = ps::make_keys(numbers_.elements(), ps.servers), .listen = ps.listen},
+    coordinator_ = std::make_unique<ps::Coordinator>(
+        ps::CoordinatorOptions{.servers = ps.servers,
+                               .keys = ps::make_keys(numbers_.elements(), ps.servers),
+                               .listen = ps.listen},
         key, [](const std::string&) {});
   }
 

@@ -47,11 +47,12 @@ class Driver {
          const std::filesystem::path& folder)
       : run_(run), plan_(plan), node_(node), folder_(folder), fleet_(folder) {
     key_.write(folder / "key");
-    coordinator_ = ps::make_coordinator(
-        {.servers = run.servers,
-         .keys = problem_keys(run.servers),
-         .listen = transport::Address::parse(run.has_relays() ? "tcp:127.0.0.1:0"
-                                                              : "unix:" + (folder / "coordinator").string())},
+    coordinator_ = std::make_unique<ps::Coordinator>(
+        ps::CoordinatorOptions{
+            .servers = run.servers,
+            .keys = problem_keys(run.servers),
+            .listen = transport::Address::parse(
+                run.has_relays() ? "tcp:127.0.0.1:0" : "unix:" + (folder / "coordinator").string())},
         key_, [this](const std::string& line) { tell("coordinator: " + line); });
     ps::State state;
     state.arrays.assign(2, std::vector<float>(kElements));

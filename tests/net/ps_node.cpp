@@ -107,13 +107,14 @@ class Worker {
     if (!settings.text("relays").empty()) servers.clear();
     for (std::string word; relays >> word;) servers.push_back(transport::Address::parse(word));
     const double lease = settings.number("lease");
-    client_ = ps::make_client({.worker = number_,
-                               .servers = std::move(servers),
-                               .heartbeat_seconds = lease / 4,
-                               .lease_seconds = lease,
-                               .stall_seconds = 1,
-                               .give_up_seconds = settings.number("give_up")},
-                              keys_, &key_, parameters_, gradients_, log_since(settings.number("began")));
+    client_ = std::make_unique<ps::Client>(ps::ClientOptions{.worker = number_,
+                                                             .servers = std::move(servers),
+                                                             .heartbeat_seconds = lease / 4,
+                                                             .lease_seconds = lease,
+                                                             .stall_seconds = 1,
+                                                             .give_up_seconds = settings.number("give_up")},
+                                           keys_, &key_, parameters_, gradients_,
+                                           log_since(settings.number("began")));
   }
 
   void work() {

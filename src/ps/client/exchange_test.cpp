@@ -114,8 +114,8 @@ class Exchange : public testing::Test {
   // weights that came last.
   std::vector<float> work(int worker, int steps, float value, bool bf16 = false) {
     std::vector<float> parameters(kExchangeElements, -1.0f), gradients(kExchangeElements);
-    const auto client =
-        make_client(client_options(worker, bf16), keys_, &key_, parameters, gradients, lines_.log());
+    const auto client = std::make_unique<Client>(client_options(worker, bf16), keys_, &key_, parameters,
+                                                 gradients, lines_.log());
     client->wait_for_weights();
     for (int step = 0; step < steps; ++step) {
       std::fill(gradients.begin(), gradients.end(), value);
@@ -223,7 +223,8 @@ TEST_F(Exchange, WhoJoinsLaterTakesPart) {
     joined = true;
   });
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
-  const auto client = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
+  const auto client =
+      std::make_unique<Client>(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   int steps = 0;
   while (!joined) {
@@ -241,7 +242,7 @@ TEST_F(Exchange, NobodyThereIsSaidAfterAWhile) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(3);
   options.give_up_seconds = 0.3;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   try {
     client->wait_for_weights();
     FAIL();
@@ -256,7 +257,8 @@ TEST_F(Exchange, AnotherArrayIsRefused) {
   std::vector<float> parameters(100), gradients(100);
   ClientOptions options = client_options(0);
   options.give_up_seconds = 0.5;
-  const auto client = make_client(options, make_keys(100, 1), &key_, parameters, gradients, lines_.log());
+  const auto client =
+      std::make_unique<Client>(options, make_keys(100, 1), &key_, parameters, gradients, lines_.log());
   EXPECT_THROW(client->wait_for_weights(), Error);
   EXPECT_TRUE(lines_.has("has 50000 parameters"));
 }
@@ -266,7 +268,7 @@ TEST_F(Exchange, StallsAreReported) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(0);
   options.stall_seconds = 0.2;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   std::thread waits([&] { client->wait_for_weights(); });
   for (int i = 0; i < 200 && !lines_.has("no weights for"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -283,7 +285,7 @@ TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 100;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   client->ready(0, kExchangeElements);
@@ -307,7 +309,7 @@ TEST_F(Exchange, WhoOnlyWaitsIsNotTakenForDead) {
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 0.05;
   options.lease_seconds = 0.2;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   std::thread waits([&] { client->wait_for_weights(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(800));
   work(1, 0, 0);
@@ -337,7 +339,7 @@ TEST_F(Exchange, AServerThatIsSilentIsCalledAgain) {
   options.heartbeat_seconds = 0.05;
   options.lease_seconds = 0.2;
   options.give_up_seconds = 0.5;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   EXPECT_THROW(client->wait_for_weights(), Error);
   EXPECT_TRUE(lines_.has("it said nothing for 0.2 s"));
   EXPECT_GE(calls, 2u);
@@ -352,7 +354,7 @@ TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 100;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   client->ready(0, kExchangeElements);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -372,8 +374,8 @@ TEST_F(Exchange, WhoEndsWhenItsServerIsLostEndsAtOnce) {
   serve("bsp", 1, 1);
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   std::atomic<bool> lost = false;
-  auto client =
-      make_client(client_options(0), keys_, &key_, parameters, gradients, [&](const std::string& line) {
+  auto client = std::make_unique<Client>(
+      client_options(0), keys_, &key_, parameters, gradients, [&](const std::string& line) {
         if (line.find("is lost") == std::string::npos) return;
         lost = true;
         std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the client's end is called meanwhile
@@ -444,7 +446,8 @@ TEST_F(Exchange, NothingOfHalfAGradientIsEverSeen) {
 TEST_F(Exchange, TheNewerOfTwoWithOneNumberStays) {
   serve("asp", 1, 1);
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
-  const auto old = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
+  const auto old =
+      std::make_unique<Client>(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
   old->wait_for_weights();
   work(0, 3, 1);
   old->ready(0, kExchangeElements);

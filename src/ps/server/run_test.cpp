@@ -12,7 +12,7 @@
 #include "ps/server/coordinator.h"
 #include "ps/server/serve.h"
 #include "ps/server/test_adder.h"
-#include "ps/wire/link.h"
+#include "ps/wire/peer.h"
 
 namespace trainyard::ps {
 namespace {
@@ -34,8 +34,10 @@ class Runs : public testing::Test {
     options_.run = 99;
     options_.lease_seconds = 2;
     keys_ = make_keys(kElements, servers, 16 << 10);
-    coordinator_ = make_coordinator(
-        {.servers = servers, .keys = keys_, .listen = transport::Address::parse("tcp:127.0.0.1:0")}, key_,
+    coordinator_ = std::make_unique<Coordinator>(
+        CoordinatorOptions{
+            .servers = servers, .keys = keys_, .listen = transport::Address::parse("tcp:127.0.0.1:0")},
+        key_,
         [this](const std::string& line) { announced_ += line.find(" is at ") != std::string::npos ? 1 : 0; });
     State state;
     state.arrays = {std::vector<float>(kElements, 0.0f), std::vector<float>(kElements, 5.0f)};
@@ -59,9 +61,9 @@ class Runs : public testing::Test {
   void start_worker(int worker, float value) {
     threads_.emplace_back([this, worker, value] {
       std::vector<float> parameters(kElements), gradients(kElements);
-      const auto client =
-          make_client({.worker = worker, .servers = find_servers(coordinator_->address(), worker, key_, 10)},
-                      keys_, &key_, parameters, gradients, [](const std::string&) {});
+      const auto client = std::make_unique<Client>(
+          ClientOptions{.worker = worker, .servers = find_servers(coordinator_->address(), worker, key_, 10)},
+          keys_, &key_, parameters, gradients, [](const std::string&) {});
       while (true) {
         const Client::Weights weights = client->wait_for_weights();
         if (weights.done) return;
