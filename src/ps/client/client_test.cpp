@@ -115,18 +115,19 @@ TEST(Client, WeightsThatComeBehindALostServerAreOfNoUse) {
   std::vector<float> parameters(kNumbers), gradients(kNumbers);
   std::promise<void> stands_still, may_go_on;
   std::atomic<bool> once = true;
-  const auto client = make_client({.servers = {first.address(), second.address()},
-                                   .lease_seconds = 30,
-                                   .stall_seconds = 0.3,
-                                   .give_up_seconds = 0.5},
-                                  keys, &key, parameters, gradients, [&](const std::string& line) {
-                                    // This is the thread that communicates: the effect is that of a suspended
-                                    // process.
-                                    if (line.find("no weights") == std::string::npos || !once.exchange(false))
-                                      return;
-                                    stands_still.set_value();
-                                    may_go_on.get_future().wait();
-                                  });
+  const auto client =
+      std::make_unique<Client>(ClientOptions{.servers = {first.address(), second.address()},
+                                             .lease_seconds = 30,
+                                             .stall_seconds = 0.3,
+                                             .give_up_seconds = 0.5},
+                               keys, &key, parameters, gradients, [&](const std::string& line) {
+                                 // This is the thread that communicates: the effect is that of a suspended
+                                 // process.
+                                 if (line.find("no weights") == std::string::npos || !once.exchange(false))
+                                   return;
+                                 stands_still.set_value();
+                                 may_go_on.get_future().wait();
+                               });
   first.welcome();
   second.welcome();
   first.lend(7);
