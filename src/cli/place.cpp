@@ -177,7 +177,7 @@ Json json_of_run(const study::RunState& state) {
           {"reason", state.result->reason}};
 }
 
-void print_submitted(const study::Progress& submitted) {
+void print_submitted(const study::StudyProgress& submitted) {
   for (const study::RunState& state : submitted.states)
     if (state.result)
       fmt::print("{:<11} {} on {}  {}\n", name(state.result->status), state.result->id, slot_of(state),
@@ -185,7 +185,7 @@ void print_submitted(const study::Progress& submitted) {
 }
 
 // Says in one line what is not done, too.
-int submitted_code(const study::Progress& submitted) {
+int submitted_code(const study::StudyProgress& submitted) {
   if (process::StopRequest::asked()) {
     fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
     return kInterrupted;
@@ -224,7 +224,7 @@ int run_place(const PlaceOptions& options) {
     print_written(written, fmt::format("{} jobs", problem.jobs.size()));
   }
   const process::StopRequest guard;
-  study::Progress submitted;
+  study::StudyProgress submitted;
   if (!options.submit.empty())
     submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
   const int code = submitted_code(submitted);

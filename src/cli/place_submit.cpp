@@ -119,9 +119,9 @@ void refuse_other_placement(const study::Folder& folder, const std::vector<store
 
 }  // namespace
 
-study::Progress submit_placement(const place::Problem& problem,
-                                 const std::vector<place::JobRequest>& requests,
-                                 const place::Outcome& outcome, const SubmitPlacement& options) {
+study::StudyProgress submit_placement(const place::Problem& problem,
+                                      const std::vector<place::JobRequest>& requests,
+                                      const place::Outcome& outcome, const SubmitPlacement& options) {
   const study::Folder folder{options.out};
   std::vector<study::Job> jobs = jobs_of(problem, requests, outcome.decisions);
   // A placement is one piece of work, whichever build goes on with it: it keeps the name of the first.
