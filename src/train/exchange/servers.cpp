@@ -51,12 +51,13 @@ ServersExchange::ServersExchange(Session& session, const ServersOptions& options
     fail(ErrorKind::config,
          "worker {}: its {} layout of parameters is not that of the job; {} canonical serves unlike workers",
          worker_, name(options.layout), Setting{"wire_layout"});
-  client_ = ps::make_client(
-      {.worker = worker_,
-       .servers = ps::find_servers(options.coordinator, worker_, key, options.give_up_seconds),
-       .bf16 = options.bf16,
-       .give_up_seconds = options.give_up_seconds,
-       .stop = process::StopRequest::asked},
+  client_ = std::make_unique<ps::Client>(
+      ps::ClientOptions{
+          .worker = worker_,
+          .servers = ps::find_servers(options.coordinator, worker_, key, options.give_up_seconds),
+          .bf16 = options.bf16,
+          .give_up_seconds = options.give_up_seconds,
+          .stop = process::StopRequest::asked},
       ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(),
       log);
 }

@@ -60,7 +60,7 @@ double children_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-WireLayout layout_of(const Session& session, const PsOptions& options) {
+WireLayout layout_of(const Session& session, const PsSetup& options) {
   return !options.canonical && can_be_native(session) ? WireLayout::native : WireLayout::canonical;
 }
 
@@ -74,7 +74,7 @@ SessionOptions like_a_worker(SessionOptions options) {
 // of this process: it gets the servers' numbers when something is due, while they go on.
 class ServersStepper final : public Stepper {
  public:
-  ServersStepper(const SessionOptions& session, const TrainOptions& options, const PsOptions& ps,
+  ServersStepper(const SessionOptions& session, const TrainOptions& options, const PsSetup& ps,
                  const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange)
       : options_(options),
         ps_(ps),
@@ -82,10 +82,10 @@ class ServersStepper final : public Stepper {
         session_(like_a_worker(session)),
         numbers_(session_, layout_of(session_, ps)),
         exchange_(exchange),
-        coordinator_(ps::make_coordinator({.servers = ps.servers,
-                                           .keys = ps::make_keys(numbers_.elements(), ps.servers),
-                                           .listen = ps.listen},
-                                          key, [](const std::string&) {})) {
+        coordinator_({.servers = ps.servers,
+                      .keys = ps::make_keys(numbers_.elements(), ps.servers),
+                      .listen = ps.listen},
+                     key, [](const std::string&) {}) {
     exchange_.layout = layout_of(session_, ps);
   }
 
@@ -106,10 +106,10 @@ class ServersStepper final : public Stepper {
     reached_ = first_step;
     ps::State state = numbers_.read_state();
     state.start = start_;
-    coordinator_->begin(std::move(state));
+    coordinator_.begin(std::move(state));
     std::uint64_t run = 0;
     comm::transport::fill_random(std::as_writable_bytes(std::span(&run, 1)));
-    processes_.start({.coordinator = coordinator_->address(),
+    processes_.start({.coordinator = coordinator_.address(),
                       .layout = exchange_.layout,
                       .fingerprint = numbers_.fingerprint(),
                       .elements = numbers_.elements(),
@@ -121,7 +121,7 @@ class ServersStepper final : public Stepper {
 
   Reached advance(std::int64_t due) override {
     using State = Reached::State;
-    if (due < options_.steps && !finished_at_) coordinator_->want_snapshot(due);
+    if (due < options_.steps && !finished_at_) coordinator_.want_snapshot(due);
     while (hear_news() != News::Kind::snapshot) {
     }
     // One that was wanted before may come when all is done already.
@@ -162,7 +162,7 @@ class ServersStepper final : public Stepper {
   // another kind than peer, or one after which nothing orderly comes, ends it here.
   News::Kind hear_news() {
     while (true) {
-      std::optional<News> news = coordinator_->next(kLookSeconds);
+      std::optional<News> news = coordinator_.next(kLookSeconds);
       if (news) take(*news);
       if (news && news->kind == News::Kind::counts) return news->kind;
       look();
@@ -177,11 +177,11 @@ class ServersStepper final : public Stepper {
       failure = processes_.look();
     }
     if ((failure || process::StopRequest::asked()) && !std::exchange(watch_->halted, true))
-      coordinator_->halt();
+      coordinator_.halt();
     if (!failure) return;
     if (watch_->failed_at == 0) watch_->failed_at = now_seconds();
     if (failure->kind() == ErrorKind::peer && now_seconds() - watch_->failed_at <= kOrderlySeconds) return;
-    coordinator_->end();
+    coordinator_.end();
     processes_.end();
     throw Error(*failure);
   }
@@ -202,7 +202,7 @@ class ServersStepper final : public Stepper {
       case News::Kind::finished:
         if (!news.words.empty()) watch_->failure.emplace(ErrorKind::peer, news.words);
         finished_at_ = news.updates;
-        coordinator_->want_snapshot(news.updates);
+        coordinator_.want_snapshot(news.updates);
         break;
       case News::Kind::counts:
         exchange_.servers = news.counts;
@@ -218,11 +218,11 @@ class ServersStepper final : public Stepper {
   }
 
   void end_processes(TrainResult& result) {
-    coordinator_->want_counts();
+    coordinator_.want_counts();
     while (hear_news() != News::Kind::counts) {
     }
     end_of_steps(result);
-    coordinator_->end();
+    coordinator_.end();
     processes_.end();
     if (watch_->failure) throw Error(*watch_->failure);
     result.noise = watch_->guard.finish(children_seconds() - watch_->children_before);
@@ -296,14 +296,14 @@ class ServersStepper final : public Stepper {
                                      &StepNote::pull};
 
   const TrainOptions& options_;
-  const PsOptions ps_;
+  const PsSetup ps_;
   PsProcesses& processes_;
   Session session_;
   SharedNumbers numbers_;
   PsResult& exchange_;
   ps::LedgerStart start_;     // of the session's present state
   std::int64_t reached_ = 0;  // updates in it
-  std::unique_ptr<ps::Coordinator> coordinator_;
+  ps::Coordinator coordinator_;
   Hear hear_;
   std::optional<Watch> watch_;               // while there are processes
   std::optional<std::int64_t> finished_at_;  // updates
@@ -317,12 +317,10 @@ class ServersStepper final : public Stepper {
 
 }  // namespace
 
-bool one_update_of_all(const ps::ModeName& mode) {
-  return mode.kind == ps::ModeName::Kind::bsp || (mode.kind == ps::ModeName::Kind::ssp && mode.bound == 0);
-}
+bool one_update_of_all(const ps::ModeName& mode) { return mode.in_rounds(); }
 
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
-                            const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
+                            const TrainOptions& options, const PsSetup& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange) {
   const process::StopRequest guard;
   ServersStepper stepper(session, options, ps, key, processes, exchange);

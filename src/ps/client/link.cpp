@@ -1,4 +1,4 @@
-#include "ps/wire/link.h"
+#include "ps/client/link.h"
 
 #include <utility>
 
@@ -76,9 +76,9 @@ void Link::arrived(const Frame& frame, std::span<std::byte> payload) {
       updates_ = static_cast<std::int64_t>(frame.clock);
       return owner_.weights_are_here(*this);
     case Kind::lease:
-      return owner_.lent(static_cast<std::int64_t>(frame.clock));
+      return owner_.lent(*this, static_cast<std::int64_t>(frame.clock));
     case Kind::done:
-      return owner_.all_done();
+      return owner_.all_done(*this);
     case Kind::refusal:
       refused_ = (frame.flags & kReturn) == 0;
       refusal_ = {reinterpret_cast<const char*>(payload.data()), payload.size()};
@@ -91,25 +91,5 @@ void Link::arrived(const Frame& frame, std::span<std::byte> payload) {
 void Link::closed(const std::string& reason) {
   owner_.lost(*this, refusal_.empty() ? reason : "it was refused: " + refusal_, refused_);
 }
-
-Peer::Peer(std::unique_ptr<comm::transport::Connection> connection, Heard heard, Gone gone)
-    : connection_(std::move(connection)), heard_(std::move(heard)), gone_(std::move(gone)) {
-  connection_->start(*this);
-}
-
-void Peer::say(const Frame& frame, Bytes payload) {
-  if (payload.empty()) return connection_->send(frame);
-  auto kept = std::make_shared<const Bytes>(std::move(payload));
-  connection_->send(frame, *kept, [kept] {});
-}
-
-std::span<std::byte> Peer::room_for(const Frame& frame) {
-  room_.resize(frame.payload_bytes);
-  return room_;
-}
-
-void Peer::arrived(const Frame& frame, std::span<std::byte> payload) { heard_(frame, payload); }
-
-void Peer::closed(const std::string& reason) { gone_(reason); }
 
 }  // namespace trainyard::ps

@@ -1,5 +1,5 @@
 // Tests the leader's decisions with servers that are plain lists: workers are moved by hand, or at random.
-#include "ps/server/lead.h"
+#include "ps/server/arbiter.h"
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,11 @@ namespace trainyard::ps {
 namespace {
 
 // All servers of a run; each performs events in the leader's order, some of them late.
-class Servers final : public Lead::Host {
+class Servers final : public Arbiter::Host {
  public:
-  explicit Servers(const LeadOptions& options) : options_(options), lead_(*this, options) { lead_.begin(0); }
+  explicit Servers(const ArbiterOptions& options) : options_(options), arbiter_(*this, options) {
+    arbiter_.begin(0);
+  }
 
   const Ledger& ledger() const override { return ledgers_[now_]; }
   void happen(const Event& event) override {
@@ -26,11 +28,11 @@ class Servers final : public Lead::Host {
         EXPECT_FALSE(epochs_.contains(worker));
         epochs_[worker] = event.epoch;
         clocks_[worker] = event.clock;
-        if (started_) lead_.release(worker);
+        if (started_) arbiter_.release(worker);
         break;
       case Event::Kind::start:
         started_ = true;
-        for (const auto& [each, epoch] : epochs_) lead_.release(each);
+        for (const auto& [each, epoch] : epochs_) arbiter_.release(each);
         break;
       case Event::Kind::commit: {
         EXPECT_EQ(event.epoch, epochs_.at(worker));
@@ -43,7 +45,8 @@ class Servers final : public Lead::Host {
         }
         count(one);
         for (const Counted& each : one)
-          if (epochs_.contains(static_cast<int>(each.worker))) lead_.release(static_cast<int>(each.worker));
+          if (epochs_.contains(static_cast<int>(each.worker)))
+            arbiter_.release(static_cast<int>(each.worker));
         break;
       }
       case Event::Kind::rest:
@@ -51,7 +54,7 @@ class Servers final : public Lead::Host {
         break;
       case Event::Kind::resume:
         EXPECT_EQ(resting_.erase(worker), 1u);
-        lead_.release(worker);
+        arbiter_.release(worker);
         break;
       case Event::Kind::remove:
         EXPECT_EQ(epochs_.at(worker), event.epoch);
@@ -79,29 +82,29 @@ class Servers final : public Lead::Host {
   }
 
   void arrive(int worker) {
-    for (int server = 0; server < options_.servers; ++server) lead_.seen(server, worker);
-    lead_.settle();
-    lead_.lend_ahead();
+    for (int server = 0; server < options_.servers; ++server) arbiter_.seen(server, worker);
+    arbiter_.settle();
+    arbiter_.lend_ahead();
   }
   void push(int worker, int server) {
-    lead_.prepared(server, worker, epochs_.at(worker), clocks_.at(worker), {});
-    lead_.settle();
-    lead_.lend_ahead();
+    arbiter_.prepared(server, worker, epochs_.at(worker), clocks_.at(worker), {});
+    arbiter_.settle();
+    arbiter_.lend_ahead();
   }
   void push(int worker) {
     computing_.erase(worker);
     for (int server = 0; server < options_.servers; ++server) push(worker, server);
   }
   void die(int worker, int seen_by = 0) {
-    lead_.lost(seen_by, worker, epochs_.at(worker), "killed", true);
-    lead_.settle();
-    lead_.lend_ahead();
+    arbiter_.lost(seen_by, worker, epochs_.at(worker), "killed", true);
+    arbiter_.settle();
+    arbiter_.lend_ahead();
   }
 
-  LeadOptions options_;
+  ArbiterOptions options_;
   std::array<Ledger, 2> ledgers_ = {};
   std::size_t now_ = 0;
-  Lead lead_;
+  Arbiter arbiter_;
   int round_ = 1;  // so many gradients make an update
   std::vector<Counted> committed_;
   std::vector<Event> events_;
@@ -113,42 +116,42 @@ class Servers final : public Lead::Host {
   std::string failure_;
 };
 
-TEST(Lead, StartsWhenAllServersSawAllWorkers) {
+TEST(Arbiter, StartsWhenAllServersSawAllWorkers) {
   Servers run({.servers = 3, .workers = 2, .batches = 10});
   run.arrive(1);
   EXPECT_FALSE(run.started_);
-  run.lead_.seen(0, 0);
-  run.lead_.seen(2, 0);
+  run.arbiter_.seen(0, 0);
+  run.arbiter_.seen(2, 0);
   EXPECT_FALSE(run.epochs_.contains(0)) << "server 1 did not see it";
-  run.lead_.seen(1, 0);
-  run.lead_.settle();
+  run.arbiter_.seen(1, 0);
+  run.arbiter_.settle();
   EXPECT_TRUE(run.started_);
   EXPECT_EQ(run.computing_, (std::set<int>{0, 1}));
 }
 
 // Some servers are ready before others, and tell of workers at once.
-TEST(Lead, WhoWasSeenBeforeAllServersAgreedIsNotForgotten) {
+TEST(Arbiter, WhoWasSeenBeforeAllServersAgreedIsNotForgotten) {
   Servers run({.servers = 2, .workers = 1, .batches = 10});
-  run.lead_.suspend(0);
-  run.lead_.seen(1, 0);
-  run.lead_.begin(0);
-  run.lead_.seen(0, 0);
+  run.arbiter_.suspend(0);
+  run.arbiter_.seen(1, 0);
+  run.arbiter_.begin(0);
+  run.arbiter_.seen(0, 0);
   EXPECT_TRUE(run.epochs_.contains(0));
 }
 
 // Its connection there went with the server.
-TEST(Lead, WhoWasSeenBeforeAServerWasLostIsSeenAgain) {
+TEST(Arbiter, WhoWasSeenBeforeAServerWasLostIsSeenAgain) {
   Servers run({.servers = 2, .workers = 1, .batches = 10});
-  run.lead_.suspend(0);
-  run.lead_.seen(1, 0);
-  run.lead_.suspend(0);
-  run.lead_.begin(0);
-  run.lead_.seen(0, 0);
+  run.arbiter_.suspend(0);
+  run.arbiter_.seen(1, 0);
+  run.arbiter_.suspend(0);
+  run.arbiter_.begin(0);
+  run.arbiter_.seen(0, 0);
   EXPECT_FALSE(run.epochs_.contains(0));
 }
 
 // The leader was told "c" for a gradient that then counted, and that the worker would have made again.
-TEST(Lead, WhoComesAgainBeforeItsRoundEndsWaitsForTheEnd) {
+TEST(Arbiter, WhoComesAgainBeforeItsRoundEndsWaitsForTheEnd) {
   Servers run({.workers = 2, .batches = 10});
   run.round_ = 2;
   run.arrive(0);
@@ -163,56 +166,56 @@ TEST(Lead, WhoComesAgainBeforeItsRoundEndsWaitsForTheEnd) {
   EXPECT_TRUE(run.epochs_.contains(0));
 }
 
-TEST(Lead, ThatWasStartedAgainDoesNotWaitForEverForAllWorkers) {
+TEST(Arbiter, ThatWasStartedAgainDoesNotWaitForEverForAllWorkers) {
   Servers run({.workers = 3, .patience_seconds = 8, .batches = 10});
   std::vector<Counted> one{{.batch = 0, .clock = 0, .worker = 1}};
   run.count(one);
-  run.lead_.suspend(0);
-  run.lead_.begin(0);
+  run.arbiter_.suspend(0);
+  run.arbiter_.begin(0);
   run.arrive(1);
-  run.lead_.look_at_time(1);
+  run.arbiter_.look_at_time(1);
   EXPECT_FALSE(run.started_);
-  run.lead_.look_at_time(3);
+  run.arbiter_.look_at_time(3);
   EXPECT_TRUE(run.started_);
 }
 
-TEST(Lead, SaysWhenItNeverSeesTheOtherServers) {
+TEST(Arbiter, SaysWhenItNeverSeesTheOtherServers) {
   Servers run({.servers = 2, .patience_seconds = 10, .batches = 10});
-  run.lead_.suspend(1);
-  run.lead_.suspend(9);  // one came and went: still not all of them
-  run.lead_.look_at_time(10);
+  run.arbiter_.suspend(1);
+  run.arbiter_.suspend(9);  // one came and went: still not all of them
+  run.arbiter_.look_at_time(10);
   EXPECT_FALSE(run.finished_);
-  run.lead_.look_at_time(12);
+  run.arbiter_.look_at_time(12);
   EXPECT_EQ(run.failure_, "a server is missing, for 10 s");
 }
 
 // The process that collects the results waits for that server.
-TEST(Lead, SaysThatAServerIsMissingAlsoWhenAllIsDone) {
+TEST(Arbiter, SaysThatAServerIsMissingAlsoWhenAllIsDone) {
   Servers run({.servers = 2, .workers = 1, .patience_seconds = 10, .batches = 1});
   run.arrive(0);
   run.push(0);
   EXPECT_TRUE(run.finished_);
   EXPECT_EQ(run.failure_, "");
-  run.lead_.look_at_time(100);
+  run.arbiter_.look_at_time(100);
   EXPECT_EQ(run.failure_, "") << "none is missing";
-  run.lead_.suspend(101);
-  run.lead_.look_at_time(110);
+  run.arbiter_.suspend(101);
+  run.arbiter_.look_at_time(110);
   EXPECT_EQ(run.failure_, "");
-  run.lead_.look_at_time(112);
+  run.arbiter_.look_at_time(112);
   EXPECT_EQ(run.failure_, "a server is missing, for 10 s");
-  run.lead_.look_at_time(113);  // and not again
+  run.arbiter_.look_at_time(113);  // and not again
 }
 
-TEST(Lead, LendsInTheOrderOfWorkersWhoeverCameFirst) {
+TEST(Arbiter, LendsInTheOrderOfWorkersWhoeverCameFirst) {
   Servers run({.workers = 3, .batches = 12});
   for (const int worker : {2, 0, 1}) run.arrive(worker);
-  run.lead_.lend_ahead();
+  run.arbiter_.lend_ahead();
   EXPECT_EQ(run.lent_[0], (std::vector<std::int64_t>{0, 3}));
   EXPECT_EQ(run.lent_[1], (std::vector<std::int64_t>{1, 4}));
   EXPECT_EQ(run.lent_[2], (std::vector<std::int64_t>{2, 5}));
 }
 
-TEST(Lead, LendsARoundInTheOrderOfWorkersWhoeverEndedFirst) {
+TEST(Arbiter, LendsARoundInTheOrderOfWorkersWhoeverEndedFirst) {
   Servers run({.workers = 3, .batches = 12});
   run.round_ = 3;
   for (const int worker : {0, 1, 2}) run.arrive(worker);
@@ -223,13 +226,13 @@ TEST(Lead, LendsARoundInTheOrderOfWorkersWhoeverEndedFirst) {
 
 // The first server had the commit of a worker that died before the second had it: one took the gradient, the
 // other did not.
-TEST(Lead, AGradientCountsWhenEveryServerHasIt) {
+TEST(Arbiter, AGradientCountsWhenEveryServerHasIt) {
   Servers run({.servers = 2, .workers = 1, .batches = 10});
   run.arrive(0);
   run.push(0, 0);
   EXPECT_EQ(run.ledger().updates(), 0);
   run.die(0, 1);
-  run.lead_.prepared(1, 0, 1, 0, {});  // too late: it is decided
+  run.arbiter_.prepared(1, 0, 1, 0, {});  // too late: it is decided
   EXPECT_EQ(run.ledger().updates(), 0);
   run.arrive(0);
   EXPECT_EQ(run.clocks_[0], 0u) << "its gradient is to be made again";
@@ -237,12 +240,12 @@ TEST(Lead, AGradientCountsWhenEveryServerHasIt) {
   EXPECT_EQ(run.ledger().updates(), 1);
 }
 
-TEST(Lead, WhatABadGradientWasMadeOfIsLentAgain) {
+TEST(Arbiter, WhatABadGradientWasMadeOfIsLentAgain) {
   Servers run({.workers = 2, .batches = 2});
   run.arrive(0);
   run.arrive(1);
-  run.lead_.prepared(0, 0, run.epochs_[0], 0, 7u);
-  run.lead_.settle();
+  run.arbiter_.prepared(0, 0, run.epochs_[0], 0, 7u);
+  run.arbiter_.settle();
   EXPECT_FALSE(run.epochs_.contains(0));
   EXPECT_NE(run.events_.back().reason.find("key 7"), std::string::npos);
   EXPECT_FALSE(run.events_.back().may_return);
@@ -252,7 +255,7 @@ TEST(Lead, WhatABadGradientWasMadeOfIsLentAgain) {
   EXPECT_EQ(run.failure_, "");
 }
 
-TEST(Lead, WhoHasNoBatchRestsAndComesBackForWhatADeadOneLeft) {
+TEST(Arbiter, WhoHasNoBatchRestsAndComesBackForWhatADeadOneLeft) {
   Servers run({.workers = 2, .batches = 3});
   run.arrive(0);
   run.arrive(1);
@@ -267,27 +270,27 @@ TEST(Lead, WhoHasNoBatchRestsAndComesBackForWhatADeadOneLeft) {
   EXPECT_TRUE(run.done_.contains(1));
 }
 
-TEST(Lead, EndsWhenTooFewWorkersAreThereForTooLong) {
+TEST(Arbiter, EndsWhenTooFewWorkersAreThereForTooLong) {
   Servers run({.workers = 2, .least_workers = 2, .patience_seconds = 10, .batches = 100});
   run.arrive(0);
   run.arrive(1);
-  run.lead_.look_at_time(5);
+  run.arbiter_.look_at_time(5);
   run.die(1);
-  run.lead_.look_at_time(14);
+  run.arbiter_.look_at_time(14);
   EXPECT_FALSE(run.finished_);
-  run.lead_.look_at_time(15.5);
+  run.arbiter_.look_at_time(15.5);
   EXPECT_TRUE(run.finished_);
   EXPECT_NE(run.failure_.find("1 of at least 2 workers"), std::string::npos) << run.failure_;
   run.push(0);
   EXPECT_EQ(run.ledger().updates(), 0) << "it was said how many there are";
 }
 
-TEST(Lead, HaltedWorkersEndWithWhatTheyDo) {
+TEST(Arbiter, HaltedWorkersEndWithWhatTheyDo) {
   Servers run({.workers = 2, .batches = 100});
   run.arrive(0);
   run.arrive(1);
-  run.lead_.halt();
-  run.lead_.settle();
+  run.arbiter_.halt();
+  run.arbiter_.settle();
   EXPECT_FALSE(run.finished_);
   run.push(0);
   EXPECT_FALSE(run.computing_.contains(0));
@@ -298,13 +301,13 @@ TEST(Lead, HaltedWorkersEndWithWhatTheyDo) {
 }
 
 // It came again, is let go on by the mode and not by the halt; the other one is held back until it commits.
-TEST(Lead, HaltedWorkersDoNotWaitForOneThatIsNotLetGoOn) {
+TEST(Arbiter, HaltedWorkersDoNotWaitForOneThatIsNotLetGoOn) {
   Servers run({.workers = 2, .batches = 100});
   run.round_ = 2;
   run.arrive(0);
   run.arrive(1);
   run.die(1);
-  run.lead_.halt();
+  run.arbiter_.halt();
   run.arrive(1);
   EXPECT_FALSE(run.finished_) << "worker 0 computes";
   run.push(0);
@@ -314,7 +317,7 @@ TEST(Lead, HaltedWorkersDoNotWaitForOneThatIsNotLetGoOn) {
 }
 
 // Every batch is used exactly once, and the run ends, whoever dies when; with servers that go, too.
-TEST(Lead, ChanceCannotLoseABatch) {
+TEST(Arbiter, ChanceCannotLoseABatch) {
   constexpr std::int64_t kBatches = 300;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Philox random(seed, 2);
@@ -330,12 +333,12 @@ TEST(Lead, ChanceCannotLoseABatch) {
       } else if (draw(40) == 0) {
         run.die(worker, draw(static_cast<std::uint32_t>(servers)));
       } else if (draw(400) == 0) {
-        run.lead_.suspend(0);
+        run.arbiter_.suspend(0);
         run.epochs_.clear();
         run.computing_.clear();
         run.resting_.clear();
         run.started_ = false;
-        run.lead_.begin(0);
+        run.arbiter_.begin(0);
       } else if (run.computing_.contains(worker)) {
         run.push(worker);
       }

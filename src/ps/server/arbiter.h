@@ -1,19 +1,45 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
+#include <string>
 
-#include "comm/transport/listener.h"
-#include "ps/server/batches.h"
-#include "ps/wire/link.h"
+#include "ps/wire/ledger.h"
 #include "ps/wire/messages.h"
 
 namespace trainyard::ps {
 
-struct LeadOptions {
+// Assigns batches to workers. A batch is lent to one worker at a time; the batches of a lost worker return
+// and are lent again, so that each is used exactly once.
+class Batches {
+ public:
+  // `total`: in all; negative: without end. Those that the ledger calls used are not lent again.
+  Batches(std::int64_t total, const Ledger& ledger);
+
+  // Lends the lowest free batch; none when there is none.
+  std::optional<std::int64_t> lend(int worker);
+  // Returns the batches lent to the worker; it uses the front one first.
+  const std::deque<std::int64_t>& lent_to(int worker) const;
+  // Marks the worker's first batch as used.
+  std::int64_t use(int worker);
+  void take_back(int worker);
+
+  // Returns whether nothing is free, and nobody has any.
+  bool all_used() const { return lent_.empty() && free_.empty() && at_the_end(); }
+  bool any_free() const { return !free_.empty() || !at_the_end(); }
+
+ private:
+  bool at_the_end() const { return total_ >= 0 && next_ >= total_; }
+
+  std::int64_t total_, next_;
+  std::set<std::int64_t> free_;  // below next_
+  std::map<int, std::deque<std::int64_t>> lent_;
+};
+
+struct ArbiterOptions {
   int servers = 1;
   int workers = 1;        // training starts when so many have joined
   int least_workers = 1;  // with fewer for longer than `patience_seconds` it ends
@@ -21,11 +47,11 @@ struct LeadOptions {
   std::int64_t batches = -1;  // to be used in all; negative: without end
 };
 
-// Decides what happens to workers, for all servers: who is in, whose gradient counts, who is out. It knows
-// what each server has, and knows no network. Every server performs its decisions in the order in which it
-// makes them, so all of them always agree: a gradient counts when every server has all of its part, and not
-// before.
-class Lead {
+// Decides for the leader what happens to workers, on all servers: who is in, whose gradient counts, who is
+// out. It knows what each server has, and knows no network. Every server performs its decisions in the order
+// in which it makes them, so all of them always agree: a gradient counts when every server has all of its
+// part, and not before.
+class Arbiter {
  public:
   class Host {
    public:
@@ -44,7 +70,7 @@ class Lead {
     virtual void finished(const std::string& failure) = 0;
   };
 
-  Lead(Host& host, const LeadOptions& options) : host_(host), options_(options) {}
+  Arbiter(Host& host, const ArbiterOptions& options) : host_(host), options_(options) {}
 
   // All servers agree on what counts: workers may come.
   void begin(double now);
@@ -95,7 +121,7 @@ class Lead {
   static constexpr int kAhead = 2;  // batches a worker has: the one it uses, and the one it can prepare
 
   Host& host_;
-  LeadOptions options_;
+  ArbiterOptions options_;
   std::optional<Batches> batches_;
   std::uint32_t epochs_ = 0;
   std::map<int, std::set<int>> waiting_;  // by worker: servers that saw it
@@ -105,47 +131,6 @@ class Lead {
   bool gave_up_ = false;
   int were_in_ = 0;  // before the last fault
   double began_ = 0, short_since_ = 0, suspended_ = 0;
-};
-
-// The leader as the other servers see it.
-class LeadLink {
- public:
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    virtual void lead_is_here() = 0;
-    virtual void heard_from_lead(const comm::transport::Frame& frame, std::span<const std::byte> payload) = 0;
-    virtual void lead_is_lost(const std::string& reason) = 0;
-  };
-
-  LeadLink(Owner& owner, comm::transport::Loop& loop, const comm::transport::JobKey& key, int server)
-      : owner_(owner), loop_(loop), key_(key), server_(server) {}
-
-  // Calls until the leader answers.
-  void call(const comm::transport::Address& lead);
-  // Must not be called from within a call of the link.
-  void hang_up() { peer_.reset(); }
-
-  bool is_here() const { return peer_ != nullptr; }
-  double seconds_since_heard() const { return peer_->connection().seconds_since_heard(); }
-  void say(const comm::transport::Frame& frame, Bytes payload = {}) { peer_->say(frame, std::move(payload)); }
-
-  void agree();
-  void disagree() { agreed_ = false; }
-  // These messages are sent only when both agree on what counts.
-  void seen(int worker);
-  void lost(int worker, std::uint32_t epoch, const std::string& reason, bool may_return);
-  void prepared(int worker, std::uint32_t epoch, std::uint64_t clock, std::optional<std::uint32_t> bad_key);
-
- private:
-  Owner& owner_;
-  comm::transport::Loop& loop_;
-  comm::transport::JobKey key_;
-  int server_;
-  std::unique_ptr<Peer> peer_;
-  std::unique_ptr<comm::transport::Call> call_;
-  std::unique_ptr<comm::transport::Loop::Timer> retry_;
-  bool agreed_ = false;
 };
 
 }  // namespace trainyard::ps

@@ -1,4 +1,4 @@
-#include "ps/server/lead.h"
+#include "ps/server/arbiter.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,45 @@
 
 namespace trainyard::ps {
 
-void Lead::begin(double now) {
+Batches::Batches(std::int64_t total, const Ledger& ledger)
+    : total_(total), next_(ledger.next_batch()), free_(ledger.loose().begin(), ledger.loose().end()) {}
+
+std::optional<std::int64_t> Batches::lend(int worker) {
+  if (!any_free()) return std::nullopt;
+  std::int64_t batch = 0;
+  if (free_.empty()) {
+    batch = next_++;
+  } else {
+    batch = *free_.begin();
+    free_.erase(free_.begin());
+  }
+  lent_[worker].push_back(batch);
+  return batch;
+}
+
+const std::deque<std::int64_t>& Batches::lent_to(int worker) const {
+  static const std::deque<std::int64_t> none;
+  const auto found = lent_.find(worker);
+  return found == lent_.end() ? none : found->second;
+}
+
+std::int64_t Batches::use(int worker) {
+  const auto found = lent_.find(worker);
+  TRAINYARD_CHECK(found != lent_.end());
+  const std::int64_t batch = found->second.front();
+  found->second.pop_front();
+  if (found->second.empty()) lent_.erase(found);
+  return batch;
+}
+
+void Batches::take_back(int worker) {
+  const auto found = lent_.find(worker);
+  if (found == lent_.end()) return;
+  free_.insert(found->second.begin(), found->second.end());
+  lent_.erase(found);
+}
+
+void Arbiter::begin(double now) {
   active_ = true;
   batches_.emplace(options_.batches, host_.ledger());
   began_ = now;
@@ -20,7 +58,7 @@ void Lead::begin(double now) {
   admit_who_waits();
 }
 
-void Lead::suspend(double now) {
+void Arbiter::suspend(double now) {
   if (is_active() || suspended_ == 0) suspended_ = now;
   if (started_) were_in_ = live_workers();
   active_ = started_ = false;
@@ -29,17 +67,17 @@ void Lead::suspend(double now) {
   committed_.clear();
 }
 
-Lead::Member* Lead::find(int worker, std::uint32_t epoch) {
+Arbiter::Member* Arbiter::find(int worker, std::uint32_t epoch) {
   const auto found = members_.find(worker);
   return found != members_.end() && found->second.epoch == epoch ? &found->second : nullptr;
 }
 
-void Lead::seen(int server, int worker) {
+void Arbiter::seen(int server, int worker) {
   waiting_[worker].insert(server);
   admit_when_seen(worker);
 }
 
-void Lead::admit_when_seen(int worker) {
+void Arbiter::admit_when_seen(int worker) {
   if (!is_active() || static_cast<int>(waiting_[worker].size()) < options_.servers) return;
   // A process that comes again is believed to have lost the old connection, known here or not.
   if (members_.contains(worker)) remove(worker, "another process joined in its place", false);
@@ -52,11 +90,11 @@ void Lead::admit_when_seen(int worker) {
   admit(worker);
 }
 
-void Lead::admit_who_waits() {
+void Arbiter::admit_who_waits() {
   for (const auto& [worker, servers] : std::map(waiting_)) admit_when_seen(worker);
 }
 
-void Lead::admit(int worker) {
+void Arbiter::admit(int worker) {
   const std::uint64_t clock = host_.ledger().next_clock(static_cast<std::uint32_t>(worker));
   members_[worker] = {.epoch = ++epochs_, .clock = clock};
   host_.happen({.kind = Event::Kind::admit,
@@ -68,7 +106,7 @@ void Lead::admit(int worker) {
 }
 
 // After a fault the leader waits for the workers that were in, but not for ever.
-void Lead::start_when_enough(bool late) {
+void Arbiter::start_when_enough(bool late) {
   if (started_) return;
   const int wanted = !started_once_ ? options_.workers : std::max(were_in_, 1);
   const bool enough = live_workers() >= wanted || (late && live_workers() >= options_.least_workers);
@@ -77,7 +115,7 @@ void Lead::start_when_enough(bool late) {
   host_.happen({.kind = Event::Kind::start});
 }
 
-void Lead::lost(int server, int worker, std::uint32_t epoch, const std::string& reason, bool may_return) {
+void Arbiter::lost(int server, int worker, std::uint32_t epoch, const std::string& reason, bool may_return) {
   if (epoch == 0) {
     const auto found = waiting_.find(worker);
     if (found != waiting_.end()) found->second.erase(server);
@@ -86,7 +124,7 @@ void Lead::lost(int server, int worker, std::uint32_t epoch, const std::string& 
   if (find(worker, epoch) != nullptr) remove(worker, reason, may_return);
 }
 
-void Lead::remove(int worker, const std::string& reason, bool may_return) {
+void Arbiter::remove(int worker, const std::string& reason, bool may_return) {
   const std::uint32_t epoch = members_.at(worker).epoch;
   members_.erase(worker);
   batches_->take_back(worker);
@@ -97,8 +135,8 @@ void Lead::remove(int worker, const std::string& reason, bool may_return) {
                 .reason = reason});
 }
 
-void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t clock,
-                    std::optional<std::uint32_t> bad_key) {
+void Arbiter::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t clock,
+                       std::optional<std::uint32_t> bad_key) {
   Member* member = find(worker, epoch);
   // A gradient that arrives after the end does not count: the number of those that do was already announced.
   if (member == nullptr || member->clock != clock || finished_) return;
@@ -119,12 +157,12 @@ void Lead::prepared(int server, int worker, std::uint32_t epoch, std::uint64_t c
                 .batch = batch});
 }
 
-void Lead::release(int worker) {
+void Arbiter::release(int worker) {
   const auto found = members_.find(worker);
   if (found != members_.end()) found->second.parked = true;
 }
 
-void Lead::settle() {
+void Arbiter::settle() {
   if (!is_active()) return;
   admit_who_waits();
   if (finished_) return;
@@ -139,7 +177,7 @@ void Lead::settle() {
 }
 
 // Returns whether something was done for the worker.
-bool Lead::go_on(int worker, Member& member) {
+bool Arbiter::go_on(int worker, Member& member) {
   const Event about{.worker = static_cast<std::uint32_t>(worker), .epoch = member.epoch};
   if (member.resting) {
     if (!batches_->any_free()) return false;
@@ -167,7 +205,7 @@ bool Lead::go_on(int worker, Member& member) {
   return true;
 }
 
-void Lead::lend_ahead() {
+void Arbiter::lend_ahead() {
   if (!is_active() || finished_ || halted_ || !started_) return;
   for (const auto& [worker, member] : members_)
     while (member.computing && static_cast<int>(batches_->lent_to(worker).size()) < kAhead) {
@@ -177,16 +215,16 @@ void Lead::lend_ahead() {
     }
 }
 
-void Lead::halt() { halted_ = true; }
+void Arbiter::halt() { halted_ = true; }
 
-void Lead::finish(const std::string& failure) {
+void Arbiter::finish(const std::string& failure) {
   if (finished_) return;
   finished_ = true;
   for (const auto& [worker, member] : members_) host_.send_done(worker);
   host_.finished(failure);
 }
 
-void Lead::look_at_time(double now) {
+void Arbiter::look_at_time(double now) {
   if (!is_active()) return give_up_on_servers(now);
   if (finished_) return;
   start_when_enough(started_once_ && now - began_ > options_.patience_seconds / 4);
@@ -197,59 +235,10 @@ void Lead::look_at_time(double now) {
 }
 
 // This applies also when all is done: every server must still be asked for its result.
-void Lead::give_up_on_servers(double now) {
+void Arbiter::give_up_on_servers(double now) {
   if (suspended_ == 0 || now - suspended_ <= options_.patience_seconds || gave_up_) return;
   finished_ = gave_up_ = true;
   host_.finished(fmt::format("a server is missing, for {:.0f} s", options_.patience_seconds));
-}
-
-namespace transport = comm::transport;
-using transport::Frame;
-
-void LeadLink::call(const transport::Address& lead) {
-  call_ = transport::call(
-      loop_, lead, &key_,
-      {.role = static_cast<std::uint8_t>(Role::server), .id = static_cast<std::uint32_t>(server_)}, {},
-      [this](std::unique_ptr<transport::Connection> connection) {
-        peer_ = std::make_unique<Peer>(
-            std::move(connection),
-            [this](const Frame& frame, std::span<const std::byte> payload) {
-              owner_.heard_from_lead(frame, payload);
-            },
-            [this](const std::string& reason) { owner_.lead_is_lost(reason); });
-        owner_.lead_is_here();
-      },
-      [this, lead](const std::string&) { retry_ = loop_.after(0.1, [this, lead] { call(lead); }); });
-}
-
-void LeadLink::agree() {
-  agreed_ = true;
-  say({.kind = wire(Kind::agreed)});
-}
-
-void LeadLink::seen(int worker) {
-  if (is_here() && agreed_) say({.kind = wire(Kind::seen), .key = static_cast<std::uint32_t>(worker)});
-}
-
-void LeadLink::lost(int worker, std::uint32_t epoch, const std::string& reason, bool may_return) {
-  if (!is_here() || !agreed_) return;
-  const std::span<const std::byte> words = bytes_of(reason);
-  say({.kind = wire(Kind::lost),
-       .flags = may_return ? kReturn : std::uint16_t{0},
-       .epoch = epoch,
-       .key = static_cast<std::uint32_t>(worker)},
-      {words.begin(), words.end()});
-}
-
-void LeadLink::prepared(int worker, std::uint32_t epoch, std::uint64_t clock,
-                        std::optional<std::uint32_t> bad_key) {
-  if (!is_here() || !agreed_) return;
-  say({.kind = wire(Kind::prepared),
-       .flags = bad_key ? kBad : std::uint16_t{0},
-       .epoch = epoch,
-       .sender = bad_key.value_or(0),
-       .key = static_cast<std::uint32_t>(worker),
-       .clock = clock});
 }
 
 }  // namespace trainyard::ps
