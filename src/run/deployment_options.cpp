@@ -63,9 +63,9 @@ void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, P
 
 }  // namespace
 
-void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device) {
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const DeviceSpec& device) {
   settle_mode(workers, deployment, ps);
-  const bool in_several_places = !ps.hosts.empty() || (device != "cpu" && deployment.devices > 1);
+  const bool in_several_places = !ps.hosts.empty() || (device.is_gpu() && deployment.devices > 1);
   if (workers.workers == 0 &&
       (is_server_mode(deployment.strategy) || (in_several_places && deployment.strategy == "allreduce"))) {
     workers.workers = deployment.devices;
@@ -94,7 +94,7 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
   modes.insert(modes.begin(), "allreduce");
   want_one_of("mode", workers.mode, modes);
   if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
-  const bool on_host = device == "cpu";
+  const bool on_host = device.is_cpu();
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"
                          : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"

@@ -187,7 +187,7 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
           : facts.nodes;
   add_hosts(run, nodes);
   const auto devices_here = std::count(nodes.begin(), nodes.end(), node_name());
-  if (auto idle = meter::check_given_gpus(options.device == "cpu" ? 0 : static_cast<int>(devices_here)))
+  if (auto idle = meter::check_given_gpus(names_gpu(options.device) ? static_cast<int>(devices_here) : 0))
     run.warnings.push_back(std::move(*idle));
   return run;
 }
@@ -226,7 +226,8 @@ int recording_failure(const std::string& command, const RunOptions& options,
   } catch (const Error& error) {
     // A mistyped command never was a run; one for which this machine lacks the memory is a run that was
     // refused.
-    if (process::exit_code(error.kind()) != process::kCallerCanMendIt || error.kind() == ErrorKind::unsupported)
+    if (process::exit_code(error.kind()) != process::kCallerCanMendIt ||
+        error.kind() == ErrorKind::unsupported)
       record(process::exit_code(error.kind()), error.with_options());
     throw;
   } catch (const std::bad_alloc&) {

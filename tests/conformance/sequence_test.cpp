@@ -16,7 +16,7 @@ namespace trainyard::conformance {
 namespace {
 
 using graph::ValueId;
-using ops::Cell;
+using ops::RecurrentCell;
 using Numbers = HandExample::Numbers;
 
 // One sequence of two numbers, one unit.

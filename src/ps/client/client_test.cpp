@@ -13,8 +13,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
-#include "comm/transport/crc32c.h"
 #include "comm/transport/handshake.h"
 #include "ps/wire/messages.h"
 
@@ -85,7 +85,7 @@ class PlayedServer {
  private:
   void send_frame(transport::Frame frame, const Bytes& payload, std::size_t held_back = 0) {
     frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
-    frame.payload_crc = transport::crc32c(payload);
+    frame.payload_crc = crc32c(payload);
     send(transport::encode(frame));
     send(std::span(payload).first(payload.size() - held_back));
     rest_.assign(payload.end() - static_cast<std::ptrdiff_t>(held_back), payload.end());

@@ -1,8 +1,8 @@
+#include "predict/gnn/driple.h"
+
 #include <algorithm>
 
 #include "base/error.h"
-#include "predict/gnn/model.h"
-#include "predict/gnn/network.h"
 
 namespace trainyard::predict {
 namespace {
@@ -66,6 +66,47 @@ GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::st
   for (const Settings& settings : {to_settings(architecture), to_settings(no_scaling(architecture))})
     file.settings.insert(file.settings.end(), settings.begin(), settings.end());
   return parse_model(file, who);
+}
+
+bool DripleUse::within_learned() const {
+  const auto within = [](double share) { return share >= 0 && share <= 1; };
+  return within(burst) && within(idle) && within(consumption);
+}
+
+namespace {
+
+// In the order of the network's outputs, three a resource.
+constexpr const char* kResources[] = {"gpu_util", "gpu_memory_util", "net_tx", "net_rx"};
+constexpr std::int64_t kNumbers = 3;
+
+GraphSample sample_of(const LegacyFeatures& features, const std::string& name) {
+  GraphSample sample{.name = name, .family = name, .nodes = features.groups};
+  for (const double feature : features.features) sample.features.push_back(static_cast<float>(feature));
+  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
+  for (int a = 0; a < features.groups; ++a)
+    for (int b = a + 1; b < features.groups; ++b)
+      if (features.adjacency[static_cast<std::size_t>(a * features.groups + b)] != 0)
+        edges.emplace_back(a, b);
+  set_undirected_edges(sample, edges);
+  return sample;
+}
+
+}  // namespace
+
+DriplePrediction predict_by_driple(const GnnModel& model, const interchange::ExchangeGraph& graph,
+                                   const OpVocabulary& frequencies, const std::string& who) {
+  constexpr auto kOutputs = static_cast<std::int64_t>(std::size(kResources)) * kNumbers;
+  const Architecture& architecture = model.architecture;
+  if (architecture.features != LegacyFeatures::kWidth || architecture.outputs != kOutputs)
+    fail(ErrorKind::config, "'{}': a network of {} features and {} outputs; Driple's has {} and {}", who,
+         architecture.features, architecture.outputs, LegacyFeatures::kWidth, kOutputs);
+  const LegacyFeatures features = legacy_features(graph, frequencies, {.gpu_only = false});
+  const std::vector<float> outputs = predict(model, {{sample_of(features, graph.name)}}).front();
+  DriplePrediction made{.use = {}, .groups = features.groups, .unknown_ops = features.unknown_ops};
+  for (std::size_t r = 0; r < std::size(kResources); ++r)
+    made.use.push_back(
+        {kResources[r], outputs[kNumbers * r], outputs[kNumbers * r + 1], outputs[kNumbers * r + 2]});
+  return made;
 }
 
 }  // namespace trainyard::predict

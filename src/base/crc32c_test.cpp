@@ -1,4 +1,4 @@
-#include "comm/transport/crc32c.h"
+#include "base/crc32c.h"
 
 #include <string_view>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 
-namespace trainyard::comm::transport {
+namespace trainyard {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -15,6 +15,7 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 TEST(Crc32c, KnownValues) {
   EXPECT_EQ(crc32c({}), 0u);
   EXPECT_EQ(crc32c(bytes_of("123456789")), 0xE3069283u);
+  EXPECT_EQ(crc32c("6789", 4, crc32c("12345", 5)), 0xE3069283u);
   // RFC 3720, B.4
   EXPECT_EQ(crc32c(std::vector<std::byte>(32, std::byte{0})), 0x8A9136AAu);
   EXPECT_EQ(crc32c(std::vector<std::byte>(32, std::byte{0xFF})), 0x62A8AB43u);
@@ -46,4 +47,4 @@ TEST(Crc32c, PartsAddUp) {
 }
 
 }  // namespace
-}  // namespace trainyard::comm::transport
+}  // namespace trainyard
