@@ -21,6 +21,7 @@
 #include "cli/progress_bar.h"
 #include "cli/run_report.h"
 #include "cli/train.h"
+#include "data/source/record_samples.h"
 #include "engine/checkpoint.h"
 #include "ensemble/fill_log.h"
 #include "ensemble/gathered_batches.h"
@@ -377,12 +378,12 @@ class Member {
     run.figures["test_accuracy"] = votes.accuracy();
   }
 
-  // A checkpoint names the data by these facts.
+  // A checkpoint names the data by their name and number.
   data::Dataset identify() const {
     data::Dataset dataset;
     dataset.name = spec_.data.filename().string();
-    dataset.image_shape = spec_.preprocess.output;
-    dataset.train.labels = HostTensor(Shape{stream_options_.source.records->size()}, DType::i32);
+    dataset.kind = data::SampleKind::encoded;
+    dataset.train.samples = data::record_samples(stream_options_.source.records, spec_.damage);
     return dataset;
   }
 

@@ -215,7 +215,11 @@ constexpr Choice<MaybeTarget> kStaging[] = {{"in-place", std::nullopt},
 }  // namespace
 
 void add_input_options(CLI::App& command, InputOptions& options) {
-  command.add_option("--data", options.data.name, "mnist, cifar10, or synthetic: made for the network")
+  command
+      .add_option("--data", options.data.name,
+                  "mnist, cifar10; synthetic: made for the network; tfrecord:DIR, record files as data pack "
+                  "writes them; folder:DIR, JPEGs and PNGs in a folder a class; text:FILE, for networks that "
+                  "read sequences")
       ->capture_default_str();
   command.add_option("--from", options.data.folder, "Folder with the data set's files (default: the cache)")
       ->type_name("DIR");
@@ -243,8 +247,10 @@ Input load_input(const InputOptions& options, bool quiet) {
     fail(ErrorKind::usage, "--staging-folder wants --staging local or memory");
   Input input;
   if (target) {
-    if (wanted.name == "synthetic")
-      fail(ErrorKind::usage, "--staging {}: data set 'synthetic' has no files", options.staging);
+    const std::vector<std::string>& staged = data::file_dataset_names();
+    if (std::find(staged.begin(), staged.end(), wanted.name) == staged.end())
+      fail(ErrorKind::usage, "--staging {}: data set '{}' {}", options.staging, wanted.name,
+           wanted.name == "synthetic" ? "has no files" : "is read where it lies");
     input.staged = std::make_unique<data::StagedFiles>(
         wanted.name, data::find_dataset(wanted),
         data::StagingOptions{

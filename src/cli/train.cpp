@@ -98,6 +98,7 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   run.figures["first_loss"] = result.first_loss;
   run.figures["final_loss"] = result.final_loss;
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
+  if (result.test_loss) run.figures["test_loss"] = *result.test_loss;
   run.figures["seconds"] = result.seconds;
   if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);
   if (!result.accuracy_curve.empty()) run.details["accuracy_curve"] = to_json_text(result.accuracy_curve);
@@ -127,6 +128,9 @@ void print_results(const record::RunRecord& run) {
   // Read back from a worker's record it is missing where there was none.
   const double accuracy = run.figure_or("test_accuracy", std::numeric_limits<double>::quiet_NaN());
   if (std::isfinite(accuracy)) row("test accuracy", fmt::format("{:.4f}", accuracy));
+  if (run.figures.contains("test_loss"))
+    row("test loss", fmt::format("{:.4f} nats a token: perplexity {:.4g}, {:.4f} bits", figure("test_loss"),
+                                 std::exp(figure("test_loss")), figure("test_loss") / std::log(2.0)));
   if (const std::string checkpoint = word_of(run, "checkpoint"); !checkpoint.empty())
     row("checkpoint", checkpoint);
 }
@@ -227,6 +231,7 @@ int train_network(const TrainCommand& options, comm::collective::Collective* ran
   if (!first) setup.loop.progress = nullptr;
   const auto tracer = first ? make_tracer(options.trace) : nullptr;
   setup.loop.tracer = tracer.get();
+  tell_note(setup);
   const auto& [deployment, wanted, loaded, loop] = setup;
 
   const Part part = train_all(options, wanted, deployment, loaded, loop, ranks);
@@ -261,9 +266,11 @@ std::function<int()> declare_train(CLI::App& command) {
       "130.\n\n"
       "Examples:\n"
       "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
+      "  trainyard train --network lenet --data folder:flowers --batch 4 --steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {
+    settle_vocabulary(*options);
     apply(options->workers, options->deployment, options->ps, options->run.device);
     const bool is_rank = comm::collective::mpi_job_ranks() > 0;  // of several, who all would say it
     if (!is_rank) warn_of_idle_options(command, idle_options(*options));

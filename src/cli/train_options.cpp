@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "networks/zoo/zoo.h"
 #include "trace/chrome_format.h"
 
 namespace trainyard::cli {
@@ -31,8 +32,10 @@ void add_train_options(CLI::App& command, TrainCommand& options) {
   add_ps_options(command, options.ps);
   add_input_options(command, options.input);
   add_trace_options(command, options.trace);
-  command.add_option("--preprocess", options.preprocess,
-                     "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");
+  command.add_option(
+      "--preprocess", options.preprocess,
+      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip; of encoded images also inception, "
+      "vgg, cifarnet_slim or lenet_slim (default: the network's)");
   command
       .add_option(
           "--feed", options.feed,
@@ -58,6 +61,12 @@ void add_train_options(CLI::App& command, TrainCommand& options) {
       ->capture_default_str();
   add_resume_option(command, options.resume, "the newest checkpoint in --out");
   command.add_flag("--overwrite", options.overwrite, "Remove the run that is in --out first");
+}
+
+void settle_vocabulary(TrainCommand& options) {
+  if (options.input.data.name.starts_with("text:") &&
+      networks::find_network(options.run.network).reads_sequences())
+    options.run.parameters.try_emplace("vocabulary", std::to_string(data::kByteVocabulary));
 }
 
 void check(const TrainCommand& options) {
@@ -86,8 +95,11 @@ std::vector<Idle> idle_options(const TrainCommand& options) {
   rules.push_back({options.out.empty(), {"--checkpoint-every", "--keep"}, "nothing is saved without --out"});
   rules.push_back({options.no_eval, {"--eval-every"}, "--no-eval evaluates nothing"});
   rules.push_back({synthetic, {"--from", "--cache"}, "--data synthetic has no files"});
-  rules.push_back(
-      {!synthetic && !options.input.data.folder.empty(), {"--cache"}, "--from says where the files are"});
+  const bool named = options.input.data.name.find(':') != std::string::npos;
+  rules.push_back({named, {"--from", "--cache"}, "--data names the path"});
+  rules.push_back({!synthetic && !named && !options.input.data.folder.empty(),
+                   {"--cache"},
+                   "--from says where the files are"});
   return rules;
 }
 

@@ -50,6 +50,9 @@ struct TrainCommand {
 
 void add_train_options(CLI::App& command, TrainCommand& options);
 
+// Gives a network that reads a text the vocabulary of its bytes, unless another was asked for.
+void settle_vocabulary(TrainCommand& options);
+
 // Checks what the parser cannot; Error (usage) names the option.
 void check(const TrainCommand& options);
 

@@ -28,8 +28,9 @@ Input load(const TrainCommand& options, const networks::NetworkInfo& network) {
   InputOptions wanted = options.input;
   if (wanted.data.name == "synthetic")
     wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
+  if (network.reads_sequences()) wanted.data.tokens = train::sequences_for(network, options.run.parameters);
   Input input = load_input(wanted, options.run.quiet);
-  if (options.run.classes != 0 && options.run.classes < input.dataset.classes)
+  if (options.run.classes != 0 && !network.reads_sequences() && options.run.classes < input.dataset.classes)
     fail(ErrorKind::usage, "--classes {}: data set '{}' has {}", options.run.classes, input.dataset.name,
          input.dataset.classes);
   return input;
@@ -59,12 +60,12 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   if (!backend::make_backend(setup.session.backend)->executes())
     fail(ErrorKind::usage, "--backend {}: computes nothing, so cannot train", setup.session.backend);
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
-  train::want_images(network);
+  train::want_readable(network, options.input.data.name);
   setup.input = load(options, network);
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;
-  if (setup.session.model.classes == 0) setup.session.model.classes = dataset.classes;
+  if (setup.session.model.classes == 0) setup.session.model.classes = input.classes;
   setup.loop = options.train;
   setup.loop.steps = steps_of(options, dataset, setup.deployment);
   setup.loop.preprocess = input.preprocess;
@@ -73,6 +74,12 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   setup.loop.resume = options.resume.is_given();
   setup.loop.progress = terminal_progress(options.run.quiet);
   return setup;
+}
+
+void tell_note(const TrainingSetup& setup) {
+  const data::Dataset& dataset = setup.input.dataset;
+  if (setup.loop.progress != nullptr && !dataset.note.empty())
+    setup.loop.progress->note(fmt::format("{}: {}", dataset.name, dataset.note));
 }
 
 namespace {
@@ -211,6 +218,7 @@ int train_with_servers(const TrainCommand& asked) {
   const std::vector<Host> hosts = hosts_of(options, options.ps);
   check_room_for_servers(options, hosts);
   TrainingSetup setup = set_up_training(options);
+  tell_note(setup);
   const auto folders = open_folders(options, setup.deployment);
   const process::StopRequest guard;
   process::StopRequest::check();  // of what was staged before

@@ -71,6 +71,7 @@ std::function<int()> declare_worker(CLI::App& command) {
       "  trainyard worker --network lenet --batch 8 --steps 10\n"
       "  trainyard worker --network lenet --batch 8 --steps 10 --json");
   return [options, result, part] {
+    settle_vocabulary(*options);
     if (!part->coordinator.empty()) {
       apply(options->workers, options->deployment, options->ps, options->run.device);
       return work_for_servers(*options, *part);
