@@ -342,6 +342,7 @@ class PsTrainingRun {
     const double accuracy = evaluator_->accuracy();
     if (process::StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
+    result_.test_loss = evaluator_->loss();
     result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     if (events_ != nullptr) {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};

@@ -24,11 +24,11 @@ LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
 }  // namespace
 
 LeasedBatches::LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options)
-    : maker_(dataset, options),
-      used_(room_for(maker_)),
-      ahead_(room_for(maker_)),
-      scratch_(maker_.scratch()),
-      scratch_ahead_(maker_.scratch()),
+    : maker_(data::batches_of(dataset)(options)),
+      used_(room_for(*maker_)),
+      ahead_(room_for(*maker_)),
+      scratch_(maker_->scratch()),
+      scratch_ahead_(maker_->scratch()),
       thread_([this] { run(); }) {}
 
 LeasedBatches::~LeasedBatches() {
@@ -64,7 +64,7 @@ void LeasedBatches::prepare(std::int64_t number) {
 
 void LeasedBatches::make(Batch& batch, std::int64_t number) {
   data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
-  batch.valid = maker_.make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.valid = maker_->make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
   batch.number = number;
 }
 
@@ -76,7 +76,11 @@ void LeasedBatches::run() {
     const std::int64_t number = *wanted_;
     making_ = true;
     lock.unlock();
-    make(ahead_, number);
+    try {
+      make(ahead_, number);
+    } catch (...) {
+      ahead_.number = -1;  // get() will make it, and meet the error where it can be reported
+    }
     lock.lock();
     making_ = false;
     wanted_.reset();
@@ -198,8 +202,8 @@ class Worker {
     came_ = now_seconds();
     if (const auto next = client_->next_batch()) batches_.prepare(*next);
     engine::Executor& executor = session_.executor();
-    executor.write(Session::kImages, input.images);
-    executor.write(Session::kLabels, input.labels);
+    executor.write(session_.input_names().inputs, input.images);
+    executor.write(session_.input_names().labels, input.labels);
     const double fed = fed_ = now_seconds();
     note_.input = static_cast<float>(fed - began);
     std::int64_t left = numbers_.elements();

@@ -32,7 +32,8 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
   const auto parameters = networks::parameters_of(networks::find_network(model.network), model.parameters);
   for (const auto& [parameter, value] : parameters.all()) add(parameter.c_str(), value);
   add("precision", name(model.dtype));
-  add("data", fmt::format("{} ({} images)", dataset.name, dataset.size(data::Split::train)));
+  add("data", fmt::format("{} ({} {})", dataset.name, dataset.size(data::Split::train),
+                          dataset.kind == data::SampleKind::tokens ? "sequences" : "images"));
   add("preprocess", preprocess.name);
   add("label smoothing", model.label_smoothing);
   add("weight decay", model.weight_decay > 0 ? model.weight_decay : update.weight_decay);
