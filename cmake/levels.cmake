@@ -1,17 +1,19 @@
 # Own CPU kernels for several levels of instructions, in a portable build (docs/adr/0037-a-library-and-a-portable-build.md).
 #
-# trainyard_kernel_level(v4 FLAG... SOURCES SOURCE...) compiles the sources once more with these flags and joins them to one
+# trainyard_kernel_level(v4 MACRO SOURCE...) compiles the sources once more for x86-64-v4, where compilers define MACRO, and joins them to one
 # object file, of which only the table trainyard_level_v4 (src/backend/onednn/level.cpp) is visible from outside. All other
 # symbols become local, those of inline functions and templates too: the linker keeps one copy of such a function for a whole
 # program, and could keep the one that was compiled for a better machine than the program's.
-function(trainyard_kernel_level name)
-  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+function(trainyard_kernel_level name macro)
   set(level trainyard_level_${name})
-  add_library(${level} OBJECT ${ARG_SOURCES})
+  add_library(${level} OBJECT ${ARGN})
   target_include_directories(${level} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(${level} PRIVATE trainyard_flags trainyard_dependencies)
-  target_compile_options(${level} PRIVATE ${ARG_UNPARSED_ARGUMENTS} -fno-gnu-unique)
-  target_compile_definitions(${level} PRIVATE TRAINYARD_LEVEL=${level} TRAINYARD_LEVEL_NAME="x86-64-${name}")
+  # The last -march counts: flags of linked targets follow those of the target itself.
+  add_library(${level}_flags INTERFACE)
+  target_compile_options(${level}_flags INTERFACE -march=x86-64-${name} -fno-gnu-unique)
+  target_link_libraries(${level} PRIVATE trainyard_flags trainyard_dependencies ${level}_flags)
+  target_compile_definitions(${level} PRIVATE TRAINYARD_LEVEL=${level} TRAINYARD_LEVEL_NAME="x86-64-${name}"
+                                              TRAINYARD_LEVEL_MACRO=${macro})
   set(joined ${CMAKE_CURRENT_BINARY_DIR}/${level}.joined.o)
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${level}.o)
   add_custom_command(

@@ -18,9 +18,9 @@ class ProgressCalls : public ProgressListener {
   explicit ProgressCalls(const std::function<void(std::int64_t)>& hear) : hear_(hear) {}
 
   void begin(const std::string&, std::int64_t) override {}
-  bool due() const override { return false; }
+  bool due() const override { return hear_ && now_seconds() >= next_; }
   void update(std::int64_t done, const std::string&) override {
-    if (!hear_ || now_seconds() < next_) return;
+    if (!due()) return;
     next_ = now_seconds() + kProgressSeconds;
     hear_(done);
   }

@@ -13,6 +13,10 @@
 #define TRAINYARD_LEVEL_NAME "native"
 #endif
 
+#ifdef TRAINYARD_LEVEL_MACRO
+static_assert(TRAINYARD_LEVEL_MACRO == 1, "the flags of the level did not arrive");
+#endif
+
 namespace trainyard::backend::onednn {
 namespace {
 
