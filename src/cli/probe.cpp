@@ -17,6 +17,7 @@
 #include "meter/peaks.h"
 #include "ops/dense.h"
 #include "predict/runs/device.h"
+#include "run/run_record.h"
 #include "train/session/device_threads.h"
 #include "train/session/session.h"
 

@@ -108,7 +108,11 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
 }
 
 void add_input_options(CLI::App& command, run::InputOptions& options) {
-  command.add_option("--data", options.data.name, "mnist, cifar10, or synthetic: made for the network")
+  command
+      .add_option("--data", options.data.name,
+                  "mnist, cifar10; synthetic: made for the network; tfrecord:DIR, record files as data pack "
+                  "writes them; folder:DIR, JPEGs and PNGs in a folder a class; text:FILE, for networks that "
+                  "read sequences")
       ->capture_default_str();
   command.add_option("--from", options.data.folder, "Folder with the data set's files (default: the cache)")
       ->type_name("DIR");

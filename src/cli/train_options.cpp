@@ -25,8 +25,10 @@ void add_train_options(CLI::App& command, run::TrainCommand& options) {
   add_ps_options(command, options.ps);
   add_input_options(command, options.input);
   add_trace_options(command, options.trace);
-  command.add_option("--preprocess", options.preprocess,
-                     "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip (default: the network's)");
+  command.add_option(
+      "--preprocess", options.preprocess,
+      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip; of encoded images also inception, "
+      "vgg, cifarnet_slim or lenet_slim (default: the network's)");
   command
       .add_option(
           "--feed", options.feed,
@@ -66,8 +68,11 @@ std::vector<Idle> idle_options(const run::TrainCommand& options) {
   rules.push_back({options.out.empty(), {"--checkpoint-every", "--keep"}, "nothing is saved without --out"});
   rules.push_back({options.no_eval, {"--eval-every"}, "--no-eval evaluates nothing"});
   rules.push_back({synthetic, {"--from", "--cache"}, "--data synthetic has no files"});
-  rules.push_back(
-      {!synthetic && !options.input.data.folder.empty(), {"--cache"}, "--from says where the files are"});
+  const bool named = options.input.data.name.find(':') != std::string::npos;
+  rules.push_back({named, {"--from", "--cache"}, "--data names the path"});
+  rules.push_back({!synthetic && !named && !options.input.data.folder.empty(),
+                   {"--cache"},
+                   "--from says where the files are"});
   return rules;
 }
 

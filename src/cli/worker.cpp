@@ -79,6 +79,7 @@ std::function<int()> declare_worker(CLI::App& command) {
       "  trainyard worker --network lenet --batch 8 --steps 10 --json");
   return [options, result, part] {
     options->train.progress = terminal_progress(options->run.quiet);
+    settle_vocabulary(*options);
     if (!part->coordinator.empty()) {
       apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
       launch::work_for_servers(*options, *part, log_line);

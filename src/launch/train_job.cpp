@@ -58,7 +58,8 @@ std::optional<std::string> train_in_processes(const run::TrainCommand& options, 
   check_room_for_workers(options, ranks_here(job));
   const bool first_is_here = job.hosts.empty() || is_this_machine(job.hosts.front());
   if (!first_is_here && options.out.empty())
-    fail(ErrorKind::usage, "{} '{}': this machine is none of them; give {}, a folder that all see", Setting{"hosts"}, options.ps.hosts.string(), Setting{"out"});
+    fail(ErrorKind::usage, "{} '{}': this machine is none of them; give {}, a folder that all see",
+         Setting{"hosts"}, options.ps.hosts.string(), Setting{"out"});
   if (!first_is_here) make_folders(options.out);
   const data::ScratchFolder folder(first_is_here ? std::filesystem::temp_directory_path() : options.out,
                                    "trainyard-result-");
@@ -108,7 +109,8 @@ std::vector<int> cores_of_a_worker(const run::TrainCommand& options, const std::
 
 // The peak is measured with as many threads as the workers have, as far as this machine has cores.
 double measure_peak_here(const run::TrainCommand& options, int threads) {
-  return run::measure_peak(to_session(options.run), std::min(threads, static_cast<int>(process_cores().size())));
+  return run::measure_peak(to_session(options.run),
+                           std::min(threads, static_cast<int>(process_cores().size())));
 }
 
 Json to_json(const ps::ServerCounts& counts) {
@@ -191,8 +193,8 @@ void check_room_for_servers(const run::TrainCommand& options, const std::vector<
     servers += host.is_here() ? host.servers : 0;
     shells += host.is_here() ? 0 : host.workers + host.servers;
   }
-  const std::string who =
-      fmt::format("{} {} {} {}", Setting{"workers"}, options.workers.workers, Setting{"servers"}, options.ps.servers);
+  const std::string who = fmt::format("{} {} {} {}", Setting{"workers"}, options.workers.workers,
+                                      Setting{"servers"}, options.ps.servers);
   train::check_job(who, {{workers + servers + shells, 0}});  // at once, whatever the network
   constexpr double kShellBytes = 8 << 20;
   train::check_job(who, {{workers, workers > 0 ? train::worker_bytes(session) : 0},
@@ -211,6 +213,7 @@ record::RunRecord train_with_servers(const run::TrainCommand& asked, ProgressLis
   const std::vector<Host> hosts = hosts_of(options, options.ps);
   check_room_for_servers(options, hosts);
   run::TrainingSetup setup = set_up_training(options);
+  tell_note(setup);
   const auto folders = open_folders(options, setup.deployment);
   const process::StopRequest guard;
   process::StopRequest::check();  // of what was staged before

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "meter/provenance.h"
+#include "networks/zoo/zoo.h"
 #include "trace/chrome_format.h"
 #include "train/loop/feed.h"
 
@@ -60,6 +61,12 @@ void check(const TrainCommand& options) {
   if (options.out.empty() && (options.resume.is_given() || options.overwrite))
     fail(ErrorKind::usage, "{} wants {}", Setting{options.resume.is_given() ? "resume" : "overwrite"},
          Setting{"out"});
+}
+
+void settle_vocabulary(TrainCommand& options) {
+  if (options.input.data.name.starts_with("text:") &&
+      networks::find_network(options.run.network).reads_sequences())
+    options.run.parameters.try_emplace("vocabulary", std::to_string(data::kByteVocabulary));
 }
 
 void check(const TraceOptions& options, const DeploymentOptions& deployment) {

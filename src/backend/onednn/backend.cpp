@@ -65,12 +65,13 @@ class OnednnBackend final : public Backend {
 };
 
 }  // namespace
-}  // namespace onednn
 
-std::unique_ptr<Backend> make_onednn_backend() {
-  onednn::cpu_engine();  // finds out first what instructions can be used
-  return std::make_unique<onednn::OnednnBackend>();
+std::unique_ptr<Backend> make_backend_of_level() {
+  cpu_engine();  // finds out first what instructions can be used
+  return std::make_unique<OnednnBackend>();
 }
+
+}  // namespace onednn
 
 }  // namespace trainyard::backend
 

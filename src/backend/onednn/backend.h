@@ -11,6 +11,9 @@ namespace trainyard::backend::onednn {
 // Returns the candidates of all files, best first within one op.
 std::vector<Candidate> all_candidates();
 
+// Makes a backend with the kernels of the KernelLevel that calls it.
+std::unique_ptr<Backend> make_backend_of_level();
+
 std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisions, double seconds);
 
 std::vector<Candidate> batch_norm_candidates();

@@ -88,7 +88,7 @@ class CellReader {
     const std::string name = word("network");
     if (name.empty()) return "";
     const networks::NetworkInfo network = networks::find_network(name, parameters_in(settings_));
-    if (run_ == "train") train::want_images(network);
+    if (run_ == "train") train::want_readable(network, word("data", "synthetic"));
     return "";
   }
 

@@ -17,11 +17,11 @@ LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
 }  // namespace
 
 LeasedBatches::LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options)
-    : maker_(dataset, options),
-      used_(room_for(maker_)),
-      ahead_(room_for(maker_)),
-      scratch_(maker_.scratch()),
-      scratch_ahead_(maker_.scratch()),
+    : maker_(data::batches_of(dataset)(options)),
+      used_(room_for(*maker_)),
+      ahead_(room_for(*maker_)),
+      scratch_(maker_->scratch()),
+      scratch_ahead_(maker_->scratch()),
       thread_([this] { run(); }) {}
 
 LeasedBatches::~LeasedBatches() {
@@ -57,7 +57,7 @@ void LeasedBatches::prepare(std::int64_t number) {
 
 void LeasedBatches::make(Batch& batch, std::int64_t number) {
   data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
-  batch.valid = maker_.make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.valid = maker_->make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
   batch.number = number;
 }
 
@@ -69,7 +69,11 @@ void LeasedBatches::run() {
     const std::int64_t number = *wanted_;
     making_ = true;
     lock.unlock();
-    make(ahead_, number);
+    try {
+      make(ahead_, number);
+    } catch (...) {
+      ahead_.number = -1;  // get() will make it, and meet the error where it can be reported
+    }
     lock.lock();
     making_ = false;
     wanted_.reset();
@@ -93,8 +97,8 @@ ps::ClientCounts run_ps_worker(Replicas& replicas, const data::Dataset& dataset,
     const LeasedBatches::Batch& batch = leased.get(number);
     if (tracer != nullptr) tracer->notes(0).came = now_seconds();
     if (const auto next = exchange.next_batch()) leased.prepare(*next);
-    session.executor().write(Session::kImages, batch.images);
-    session.executor().write(Session::kLabels, batch.labels);
+    session.executor().write(session.input_names().inputs, batch.images);
+    session.executor().write(session.input_names().labels, batch.labels);
     return batch.valid;
   };
   for (std::int64_t step = 0; !process::StopRequest::asked(); ++step)

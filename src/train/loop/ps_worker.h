@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -34,7 +35,7 @@ class LeasedBatches {
   void make(Batch& batch, std::int64_t number);
   void run();
 
-  const data::ImageBatches maker_;
+  const std::shared_ptr<const data::BatchMaker> maker_;
   Batch used_, ahead_;
   data::BatchMaker::Scratch scratch_, scratch_ahead_;
   std::mutex mutex_;

@@ -1,4 +1,4 @@
-#include "data/source/image_source.h"
+#include "data/source/image_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,20 +19,6 @@
 namespace trainyard::data {
 
 namespace {
-
-class MemoryImages : public ImageSource {
- public:
-  explicit MemoryImages(const HostTensor& images)
-      : data_(images.as<std::uint8_t>().data()), image_bytes_(images.elements() / images.shape()[0]) {}
-
-  const std::uint8_t* image(std::int64_t index, std::uint8_t*) const override {
-    return data_ + index * image_bytes_;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::int64_t image_bytes_;
-};
 
 // Finds the place of an image: the file's number and the byte in it.
 class Places {
@@ -66,29 +52,50 @@ void want_bytes(const ImageFile& file, std::int64_t image_bytes, std::int64_t fo
          found, needed);
 }
 
-class MappedImages : public ImageSource {
+// Images in files, with their labels in memory.
+class FileImages : public SampleSource {
  public:
-  MappedImages(const std::vector<ImageFile>& files, std::int64_t image_bytes) : places_(files) {
+  FileImages(const std::vector<ImageFile>& files, std::int64_t image_bytes, HostTensor labels)
+      : places_(files), image_bytes_(static_cast<std::size_t>(image_bytes)), labels_(std::move(labels)) {}
+
+  std::int64_t size() const override { return labels_.elements(); }
+
+ protected:
+  Sample labelled(std::int64_t index, const std::uint8_t* image) const {
+    return {std::as_bytes(std::span(image, image_bytes_)),
+            labels_.as<std::int32_t>()[static_cast<std::size_t>(index)]};
+  }
+
+  const Places places_;
+  const std::size_t image_bytes_;
+
+ private:
+  const HostTensor labels_;
+};
+
+class MappedImages final : public FileImages {
+ public:
+  MappedImages(const std::vector<ImageFile>& files, std::int64_t image_bytes, HostTensor labels)
+      : FileImages(files, image_bytes, std::move(labels)) {
     for (const ImageFile& file : files) {
       maps_.emplace_back(file.path);
       want_bytes(file, image_bytes, maps_.back().bytes());
     }
   }
 
-  const std::uint8_t* image(std::int64_t index, std::uint8_t*) const override {
+  Sample read(std::int64_t index, Scratch&) const override {
     const auto [file, byte] = places_.of(index);
-    return maps_[file].data() + byte;
+    return labelled(index, maps_[file].data() + byte);
   }
 
  private:
-  Places places_;
   std::vector<MappedFile> maps_;
 };
 
-class StreamedImages : public ImageSource {
+class StreamedImages final : public FileImages {
  public:
-  StreamedImages(const std::vector<ImageFile>& files, std::int64_t image_bytes)
-      : places_(files), image_bytes_(static_cast<std::size_t>(image_bytes)) {
+  StreamedImages(const std::vector<ImageFile>& files, std::int64_t image_bytes, HostTensor labels)
+      : FileImages(files, image_bytes, std::move(labels)) {
     for (const ImageFile& file : files) {
       const Descriptor& opened = descriptors_.emplace_back(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
       struct stat status {};
@@ -98,12 +105,13 @@ class StreamedImages : public ImageSource {
     }
   }
 
-  const std::uint8_t* image(std::int64_t index, std::uint8_t* scratch) const override {
+  Sample read(std::int64_t index, Scratch& scratch) const override {
     const double began = now_seconds();
+    if (scratch.size() < image_bytes_) scratch.resize(image_bytes_);
     const auto [file, byte] = places_.of(index);
     for (std::size_t got = 0; got < image_bytes_;) {
       const std::int64_t at = byte + static_cast<std::int64_t>(got);
-      const ssize_t read = ::pread(descriptors_[file].number(), scratch + got, image_bytes_ - got, at);
+      const ssize_t read = ::pread(descriptors_[file].number(), scratch.data() + got, image_bytes_ - got, at);
       if (read < 0 && errno == EINTR) continue;
       if (read <= 0)
         fail(ErrorKind::io, "'{}': image {} cannot be read at byte {}: {}", places_.file(file).path.string(),
@@ -113,7 +121,7 @@ class StreamedImages : public ImageSource {
     images_read_.fetch_add(1, std::memory_order_relaxed);
     nanoseconds_.fetch_add(static_cast<std::int64_t>((now_seconds() - began) * 1e9),
                            std::memory_order_relaxed);
-    return scratch;
+    return labelled(index, scratch.data());
   }
 
   ReadCost cost() const override {
@@ -121,8 +129,6 @@ class StreamedImages : public ImageSource {
   }
 
  private:
-  Places places_;
-  std::size_t image_bytes_;
   std::vector<Descriptor> descriptors_;
   mutable std::atomic<std::int64_t> images_read_ = 0, nanoseconds_ = 0;
 };
@@ -141,15 +147,11 @@ const char* name(ReadMode mode) {
   return "unknown";
 }
 
-std::unique_ptr<const ImageSource> images_in_memory(const HostTensor& images) {
-  return std::make_unique<MemoryImages>(images);
-}
-
-std::unique_ptr<const ImageSource> open_images(const std::vector<ImageFile>& files, std::int64_t image_bytes,
-                                               ReadMode mode) {
+std::unique_ptr<const SampleSource> open_images(const std::vector<ImageFile>& files, std::int64_t image_bytes,
+                                                HostTensor labels, ReadMode mode) {
   TRAINYARD_CHECK(mode != ReadMode::memory);
-  if (mode == ReadMode::mmap) return std::make_unique<MappedImages>(files, image_bytes);
-  return std::make_unique<StreamedImages>(files, image_bytes);
+  if (mode == ReadMode::mmap) return std::make_unique<MappedImages>(files, image_bytes, std::move(labels));
+  return std::make_unique<StreamedImages>(files, image_bytes, std::move(labels));
 }
 
 void want_plain_file(const std::filesystem::path& path, ReadMode mode) {

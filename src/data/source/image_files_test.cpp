@@ -1,4 +1,4 @@
-#include "data/source/image_source.h"
+#include "data/source/image_files.h"
 
 #include <cstring>
 
@@ -80,10 +80,10 @@ TEST(ReadModes, AFileThatShrinksWhileStreamingIsNamed) {
   const std::filesystem::path images = folder.path() / "train-images-idx3-ubyte";
   const Dataset dataset = load_mnist(folder.path(), ReadMode::stream);
   std::filesystem::resize_file(images, 16 + 20 * 784 + 100);
-  std::vector<std::uint8_t> scratch(784);
-  EXPECT_NE(dataset.train.source()->image(19, scratch.data()), nullptr);
+  SampleSource::Scratch scratch;
+  EXPECT_EQ(dataset.train.source()->read(19, scratch).bytes.size(), 784u);
   expect_error(ErrorKind::io, fmt::format("{}': image 20 cannot be read at byte {}", images.string(), 15796),
-               [&] { dataset.train.source()->image(20, scratch.data()); });
+               [&] { dataset.train.source()->read(20, scratch); });
   BatchStream stream(dataset, {.batch = 50});
   expect_error(ErrorKind::io, "cut short meanwhile", [&] { stream.next(); });
 }
