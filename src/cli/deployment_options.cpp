@@ -2,7 +2,10 @@
 
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "cli/option_checks.h"
+#include "ps/mode/mode.h"
 
 namespace trainyard::cli {
 
@@ -25,8 +28,9 @@ void add_workers_options(CLI::App& command, run::WorkersOptions& options) {
       ->excludes(command.get_option("--devices"))
       ->excludes(command.get_option("--strategy"));
   command.add_option("--mode", options.mode,
-                     "How workers exchange: allreduce; or with parameter servers: bsp, bsp:sum, asp, ssp:N, "
-                     "lazy, lazy-locked, hogwild (default: allreduce; bsp with --servers)");
+                     fmt::format("How workers exchange: allreduce; or with parameter servers: {} (default: "
+                                 "allreduce; bsp with --servers)",
+                                 ps::mode_help()));
   command.add_option("--collective", options.collective,
                      "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
                      "default: mpi where it is built, nccl on GPUs");

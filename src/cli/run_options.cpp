@@ -17,13 +17,6 @@
 
 namespace trainyard::cli {
 
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::string list;
-  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
-}
-
 void add_run_options(CLI::App& command, run::RunOptions& options, bool network_first) {
   command
       .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
@@ -101,7 +94,7 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
   std::vector<Idle> rules{
-      {options.device == "cpu", {"--tuning"}, "it is for GPUs"},
+      {DeviceSpec::parse(options.device).is_cpu(), {"--tuning"}, "it is for GPUs"},
       {infers,
        {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
         "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},

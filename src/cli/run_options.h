@@ -10,9 +10,6 @@
 
 namespace trainyard::cli {
 
-// Throws Error (usage) that names the option, what is allowed and what was probably meant.
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed);
-
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, run::RunOptions& options, bool network_first = false);
 

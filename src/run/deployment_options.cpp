@@ -1,19 +1,15 @@
 #include "run/deployment_options.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "comm/collective/collective.h"
+#include "ps/mode/mode.h"
 
 namespace trainyard::run {
 
-bool is_server_mode(const std::string& text) {
-  try {
-    ps::ModeName::parse(text);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
+bool is_server_mode(const std::string& text) { return ps::is_mode(text); }
 
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
@@ -47,7 +43,7 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
 
 namespace {
 
-constexpr const char* kServerModes = "bsp, bsp:sum, asp, ssp:N, lazy, lazy-locked, hogwild";
+std::string server_modes() { return fmt::format("{}", fmt::join(ps::mode_words(), ", ")); }
 
 // A user who asks for servers gets them, or an error that says why not.
 void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {
@@ -57,19 +53,19 @@ void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, P
          Setting{"workers"});
   if (servers_wanted && workers.mode == "allreduce")
     fail(ErrorKind::usage, "{} {}: {} allreduce exchanges without servers; those with are {}",
-         Setting{"servers"}, ps.servers, Setting{"mode"}, kServerModes);
+         Setting{"servers"}, ps.servers, Setting{"mode"}, server_modes());
   if (ps.servers > 1 && workers.workers == 0 && !is_server_mode(deployment.strategy))
     fail(ErrorKind::usage, "{} {}: wants {}, or a {} with servers: {}", Setting{"servers"}, ps.servers,
-         Setting{"workers"}, Setting{"strategy"}, kServerModes);
+         Setting{"workers"}, Setting{"strategy"}, server_modes());
   if (workers.mode.empty()) workers.mode = servers_wanted ? "bsp" : "allreduce";
   if (!servers_wanted) ps.servers = 1;
 }
 
 }  // namespace
 
-void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device) {
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const DeviceSpec& device) {
   settle_mode(workers, deployment, ps);
-  const bool in_several_places = !ps.hosts.empty() || (device != "cpu" && deployment.devices > 1);
+  const bool in_several_places = !ps.hosts.empty() || (device.is_gpu() && deployment.devices > 1);
   if (workers.workers == 0 &&
       (is_server_mode(deployment.strategy) || (in_several_places && deployment.strategy == "allreduce"))) {
     workers.workers = deployment.devices;
@@ -94,10 +90,11 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
     if (deployment.scaling.empty()) deployment.scaling = "weak";
     return;
   }
-  want_one_of("mode", workers.mode,
-              {"allreduce", "bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"});
+  std::vector<std::string> modes = ps::mode_words();
+  modes.insert(modes.begin(), "allreduce");
+  want_one_of("mode", workers.mode, modes);
   if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
-  const bool on_host = device == "cpu";
+  const bool on_host = device.is_cpu();
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"
                          : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
@@ -133,9 +130,9 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
   if (options.least_workers > workers)
     fail(ErrorKind::usage, "{} {}: must be between 1 and {}", Setting{"min_workers"}, options.least_workers,
          workers);
-  if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
-    fail(ErrorKind::usage, "{} hogwild: takes gradients off and knows nothing else; wants {} sgd, no {}",
-         Setting{"mode"}, Setting{"optimizer"}, Setting{"ema"});
+  if (mode.row->sharing == ps::Sharing::racing && (run.optimizer != "sgd" || run.ema > 0))
+    fail(ErrorKind::usage, "{} {}: takes gradients off and knows nothing else; wants {} sgd, no {}",
+         Setting{"mode"}, mode.to_string(), Setting{"optimizer"}, Setting{"ema"});
 }
 
 }  // namespace trainyard::run

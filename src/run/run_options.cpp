@@ -106,7 +106,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
-  session.device = options.device;
+  session.device = DeviceSpec::parse(options.device);
   session.precision = options.precision == "tf32"   ? backend::Precision::tf32
                       : options.precision == "bf16" ? backend::Precision::bf16
                                                     : backend::Precision::f32;

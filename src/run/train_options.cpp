@@ -50,7 +50,7 @@ train::TracedSteps to_steps(const std::string& text) {
 
 void check(const TrainCommand& options) {
   want_one_of("feed", options.feed, train::feed_names());
-  if (options.feed == "device" && options.run.device == "cpu")
+  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
   if (const auto inputs = options.run.parameters.find("inputs"); inputs != options.run.parameters.end())
     fail(ErrorKind::usage, "{} {}: a network that is trained takes what the data set has", Setting{"inputs"},

@@ -33,8 +33,7 @@ std::map<std::string, MeasuredCell> measured_cells(const std::vector<record::Run
 }
 
 // A time limit ends a run before its last step.
-double longest_seconds(const Spec& spec, const record::Settings& settings,
-                       const predict::Prediction& made) {
+double longest_seconds(const Spec& spec, const record::Settings& settings, const predict::Prediction& made) {
   double longest = spec.time_limit_seconds > 0 ? spec.time_limit_seconds : made.high_seconds;
   if (const double timed = setting_number(settings, "max_seconds", 0); timed > 0)
     longest = std::min(longest,
@@ -111,7 +110,7 @@ void add_run(RunsCost& cost, const Estimate& estimate, const Job& job, Where whe
 std::set<std::pair<std::string, int>> done_runs(const Spec& spec, const Folder& folder) {
   std::set<std::pair<std::string, int>> done;
   if (!std::filesystem::exists(folder.store())) return done;
-  const Progress progress = progress_of(folder, expected_build(spec));
+  const StudyProgress progress = progress_of(folder, expected_build(spec));
   for (const RunState& state : progress.states)
     if (state.done()) done.emplace(state.planned.cell, state.planned.replicate);
   for (const record::RunRecord& run : progress.unplanned) done.emplace(run.cell, run.replicate);
@@ -125,8 +124,8 @@ const char* name(EstimatedBy by) {
   return kNames[static_cast<int>(by)];
 }
 
-Estimates estimate_cells(const Spec& spec, const Plan& plan,
-                         const std::vector<record::RunRecord>& earlier, const CostModel* model) {
+Estimates estimate_cells(const Spec& spec, const Plan& plan, const std::vector<record::RunRecord>& earlier,
+                         const CostModel* model) {
   const std::map<std::string, MeasuredCell> measured = measured_cells(earlier);
   Estimates estimates;
   for (const Cell& cell : plan.cells) {
@@ -141,8 +140,7 @@ Estimates estimate_cells(const Spec& spec, const Plan& plan,
   return estimates;
 }
 
-Estimates estimate_cells(const Spec& spec, const Plan& plan, const Folder& folder,
-                         const CostModel* model) {
+Estimates estimate_cells(const Spec& spec, const Plan& plan, const Folder& folder, const CostModel* model) {
   std::vector<record::RunRecord> earlier;
   if (std::filesystem::exists(folder.store())) earlier = runs_of(folder);
   return estimate_cells(spec, plan, earlier, model);
@@ -177,8 +175,8 @@ RunsCost cost_of_runs(const Estimates& estimates, std::span<const Job> jobs, Whe
   return cost;
 }
 
-StudyCost cost_of(const Spec& spec, const Plan& plan, const Folder& folder,
-                  const Estimates& estimates, Where where) {
+StudyCost cost_of(const Spec& spec, const Plan& plan, const Folder& folder, const Estimates& estimates,
+                  Where where) {
   StudyCost cost;
   const std::set<std::pair<std::string, int>> done = done_runs(spec, folder);
   std::vector<Job> left;

@@ -58,17 +58,16 @@ class TimeLeft {
 struct CostModel {
   std::string file;
   std::unique_ptr<predict::Predictor> predictor;
-  predict::Device device;
+  predict::DeviceSheet device;
 };
 
 // Measured: the mean of the cell's good runs among `earlier`. Else predicted, by a model if there is one.
 // Else similar: the mean of the estimates of other cells, where one of those is measured.
-Estimates estimate_cells(const Spec& spec, const Plan& plan,
-                         const std::vector<record::RunRecord>& earlier, const CostModel* model);
+Estimates estimate_cells(const Spec& spec, const Plan& plan, const std::vector<record::RunRecord>& earlier,
+                         const CostModel* model);
 
 // The same, from every run that lies in the folder; it need not be there.
-Estimates estimate_cells(const Spec& spec, const Plan& plan, const Folder& folder,
-                         const CostModel* model);
+Estimates estimate_cells(const Spec& spec, const Plan& plan, const Folder& folder, const CostModel* model);
 
 // The cost of several runs together. `seconds` adds up the runs that have an estimate, as if they ran one
 // after the other.
@@ -94,7 +93,7 @@ struct StudyCost {
   RunsCost left;                 // of the others, but those that can never run
 };
 
-StudyCost cost_of(const Spec& spec, const Plan& plan, const Folder& folder,
-                  const Estimates& estimates, Where where);
+StudyCost cost_of(const Spec& spec, const Plan& plan, const Folder& folder, const Estimates& estimates,
+                  Where where);
 
 }  // namespace trainyard::study

@@ -30,7 +30,8 @@ double epoch_images(const record::Settings& settings, const predict::JobDescript
 
 double steps_of_cell(const std::string& run, const record::Settings& settings,
                      const predict::JobDescription& job) {
-  if (run == "bench") return warmup_steps_of(run, settings) + setting_number(settings, "steps", run::kBenchSteps);
+  if (run == "bench")
+    return warmup_steps_of(run, settings) + setting_number(settings, "steps", run::kBenchSteps);
   if (const double steps = setting_number(settings, "steps", 0); steps > 0) return steps;
   const double epochs = setting_number(settings, "epochs", run::TrainCommand().epochs);
   return std::ceil(epochs * epoch_images(settings, job) / static_cast<double>(job.batch));
@@ -74,7 +75,7 @@ double warmup_steps_of(const std::string& run, const record::Settings& settings)
 }
 
 predict::JobDescription describe_cell(const std::string& run, const record::Settings& settings,
-                                      const predict::Device& device) {
+                                      const predict::DeviceSheet& device) {
   const run::RunOptions defaults;
   predict::JobDescription job{
       .network = setting_or(settings, "network", defaults.network),
