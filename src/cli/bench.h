@@ -17,13 +17,7 @@ class App;
 
 namespace trainyard::cli {
 
-// These are the defaults of `bench`.
-inline constexpr std::int64_t kBenchSteps = 50, kBenchWarmupSteps = 5;
-
 std::function<int()> declare_bench(CLI::App& command);
-
-// The breakdown in a run's record; docs/formats/run-record.md describes it. REQUIRES: its statistics.
-void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops);
 
 // Prints the same as a table.
 void print_ops(const engine::OpBreakdown& ops);

@@ -2,14 +2,14 @@
 
 #include <limits>
 
-#include "base/error.h"
+#include <fmt/format.h>
+
 #include "cli/option_checks.h"
-#include "comm/collective/collective.h"
 #include "ps/mode/mode.h"
 
 namespace trainyard::cli {
 
-void add_deployment_options(CLI::App& command, DeploymentOptions& options) {
+void add_deployment_options(CLI::App& command, run::DeploymentOptions& options) {
   command.add_option("--devices", options.devices, "Devices; on the CPU each gets a share of the threads")
       ->transform(within("devices"))
       ->capture_default_str();
@@ -22,138 +22,21 @@ void add_deployment_options(CLI::App& command, DeploymentOptions& options) {
                      "With several devices: weak (--batch is for each) or strong (they split it)");
 }
 
-bool is_server_mode(const std::string& text) {
-  try {
-    ps::ModeName::parse(text);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
-  train::Deployment deployment;
-  deployment.devices = options.devices;
-  if (is_server_mode(options.strategy)) {
-    deployment.strategy = train::Strategy::servers;
-    deployment.mode = ps::ModeName::parse(options.strategy).to_string();
-  } else {
-    want_one_of("--strategy", options.strategy, train::strategy_names());
-    deployment.strategy = *train::find_strategy(options.strategy);
-  }
-  if (deployment.devices > 1 && deployment.strategy == train::Strategy::single)
-    fail(ErrorKind::usage,
-         "--devices {}: strategy single uses one and leaves the rest idle; --strategy towers-device, "
-         "towers-host, allreduce or independent uses all",
-         options.devices);
-  if (options.scaling.empty()) {
-    if (options.devices > 1)
-      fail(ErrorKind::usage,
-           "--devices {} wants --scaling: weak (a batch of {} on each, {} in all) or strong ({} in all, "
-           "split)",
-           options.devices, batch, batch * options.devices, batch);
-    return deployment;
-  }
-  want_one_of("--scaling", options.scaling, {"weak", "strong"});
-  deployment.scaling = *train::find_scaling(options.scaling);
-  if (deployment.scaling == train::Scaling::strong && batch % options.devices != 0)
-    fail(ErrorKind::usage, "--batch {}: {} devices cannot split it equally (--scaling strong)", batch,
-         options.devices);
-  return deployment;
-}
-
-void add_workers_options(CLI::App& command, WorkersOptions& options) {
+void add_workers_options(CLI::App& command, run::WorkersOptions& options) {
   command.add_option("--workers", options.workers, "Workers that train one network together; weak scaling")
       ->transform(within("workers"))
       ->excludes(command.get_option("--devices"))
       ->excludes(command.get_option("--strategy"));
   command.add_option("--mode", options.mode,
-                     "How workers exchange: allreduce; or with parameter servers: bsp, bsp:sum, asp, ssp:N, "
-                     "lazy, lazy-locked, hogwild (default: allreduce; bsp with --servers)");
+                     fmt::format("How workers exchange: allreduce; or with parameter servers: {} (default: "
+                                 "allreduce; bsp with --servers)",
+                                 ps::mode_help()));
   command.add_option("--collective", options.collective,
                      "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
                      "default: mpi where it is built, nccl on GPUs");
 }
 
-namespace {
-
-constexpr const char* kServerModes = "bsp, bsp:sum, asp, ssp:N, lazy, lazy-locked, hogwild";
-
-// A user who asks for servers gets them, or an error that says why not.
-void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {
-  const bool servers_wanted = ps.servers > 0;
-  if (!workers.mode.empty() && workers.workers == 0)
-    fail(ErrorKind::usage, "--mode {}: says how workers exchange, and wants --workers", workers.mode);
-  if (servers_wanted && workers.mode == "allreduce")
-    fail(ErrorKind::usage, "--servers {}: --mode allreduce exchanges without servers; those with are {}",
-         ps.servers, kServerModes);
-  if (ps.servers > 1 && workers.workers == 0 && !is_server_mode(deployment.strategy))
-    fail(ErrorKind::usage, "--servers {}: wants --workers, or a --strategy with servers: {}", ps.servers,
-         kServerModes);
-  if (workers.mode.empty()) workers.mode = servers_wanted ? "bsp" : "allreduce";
-  if (!servers_wanted) ps.servers = 1;
-}
-
-}  // namespace
-
-void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device) {
-  settle_mode(workers, deployment, ps);
-  const bool in_several_places = !ps.hosts.empty() || (device != "cpu" && deployment.devices > 1);
-  if (workers.workers == 0 &&
-      (is_server_mode(deployment.strategy) || (in_several_places && deployment.strategy == "allreduce"))) {
-    workers.workers = deployment.devices;
-    workers.mode = deployment.strategy;
-  }
-  if (!ps.hosts.empty() && workers.workers == 0)
-    fail(ErrorKind::usage,
-         "--hosts: strategy {} runs in one process; --strategy allreduce and modes of parameter servers use "
-         "several machines",
-         deployment.strategy);
-  if (workers.workers == 0) {
-    if (!workers.collective.empty())
-      fail(ErrorKind::usage, "--collective {} wants --workers", workers.collective);
-    return;
-  }
-  if (with_servers(workers)) {
-    if (!workers.collective.empty())
-      fail(ErrorKind::usage, "--collective {}: --mode {} exchanges through servers", workers.collective,
-           workers.mode);
-    deployment.devices = workers.workers;
-    deployment.strategy = workers.mode;
-    if (deployment.scaling.empty()) deployment.scaling = "weak";
-    return;
-  }
-  want_one_of("--mode", workers.mode,
-              {"allreduce", "bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"});
-  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
-  const bool on_host = device == "cpu";
-  if (workers.collective.empty())
-    workers.collective = !on_host                                                  ? "nccl"
-                         : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
-                                                                                   : "local";
-  want_one_of("--collective", workers.collective, {"local", "mpi", "nccl"});
-  if (!ps.hosts.empty() && workers.collective == "local" && workers.workers > 1)
-    fail(ErrorKind::usage, "--collective local: are threads of this machine; --hosts wants mpi or nccl");
-  if (in_processes(workers) && !comm::collective::mpi_is_built())
-    comm::collective::join_mpi();  // says what to do
-  if (workers.collective == "nccl" && on_host)
-    fail(ErrorKind::usage, "--collective nccl: wants GPUs, --device cuda");
-  if (workers.collective != "nccl" && !on_host)
-    fail(ErrorKind::usage, "--collective {}: exchanges on the host; GPUs want nccl", workers.collective);
-  deployment.devices = workers.workers;
-  deployment.strategy = workers.mode;
-  if (deployment.scaling.empty()) deployment.scaling = "weak";
-}
-
-bool with_servers(const WorkersOptions& options) {
-  return options.workers > 0 && is_server_mode(options.mode);
-}
-
-bool in_processes(const WorkersOptions& options) {
-  return options.workers > 0 && !with_servers(options) && options.collective != "local";
-}
-
-void add_ps_options(CLI::App& command, PsOptions& options) {
+void add_ps_options(CLI::App& command, run::PsOptions& options) {
   command.add_option("--servers", options.servers, "Parameter servers that share the network (default: 1)")
       ->transform(within("servers"));
   command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
@@ -195,18 +78,7 @@ void add_ps_options(CLI::App& command, PsOptions& options) {
                      "Slurm reaches it)");
 }
 
-void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
-  want_one_of("--wire", options.wire, {"f32", "bf16"});
-  want_one_of("--wire-layout", options.wire_layout, {"auto", "native", "canonical"});
-  want_one_of("--transport", options.transport, {"auto", "shm", "unix", "tcp"});
-  if (options.least_workers > workers)
-    fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
-  if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
-    fail(ErrorKind::usage,
-         "--mode hogwild: takes gradients off and knows nothing else; wants --optimizer sgd, no --ema");
-}
-
-void add_part_options(CLI::App& command, PsPart& part, bool server) {
+void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
   command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
   command.add_option("--number", part.number, "Which one of them")
       ->transform(within(record::NumberRange::whole(0, 1'000'000)))

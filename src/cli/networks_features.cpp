@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/networks.h"
@@ -105,7 +106,7 @@ void print_feature_table(const interchange::ExchangeGraph& graph, const predict:
 }
 
 int run_features(const FeatureOptions& options) {
-  want_one_of("--devices", options.devices, {"all", "gpu"});
+  want_one_of("devices", options.devices, {"all", "gpu"});
   const interchange::ExchangeGraph graph = graph_of(options.source, options.graph);
   const predict::OpVocabulary vocabulary = read_vocabulary(options.vocabulary);
   if (options.legacy) return run_legacy(options, graph, vocabulary);

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/networks.h"
 #include "cli/option_checks.h"
@@ -45,7 +46,7 @@ networks::ModelOptions model_options(const std::string& network, const GraphOpti
 }
 
 interchange::ExchangeGraph graph_of(const std::string& source, const GraphOptions& options) {
-  want_one_of("--step", options.step, {"forward", "training"});
+  want_one_of("step", options.step, {"forward", "training"});
   if (is_graph_file(source)) return interchange::read_graph_file(source, {.batch = options.batch}).graph;
   networks::Model model = networks::build_model(model_options(source, options));
   if (options.step == "training") networks::add_training_step(model, {});

@@ -50,7 +50,7 @@ void add_parameter_options(CLI::App& command, networks::generator::Given& given)
         "--" + name, [&given, name](const std::string& value) { given[name] = value; }, help[name]);
 }
 
-void add_stopping_options(CLI::App& command, StoppingOptions& options) {
+void add_stopping_options(CLI::App& command, run::StoppingOptions& options) {
   command
       .add_option("--until-width", options.until_width,
                   "Stop when the 95 % interval of the mean step is within this share of it, such as 0.02; "
@@ -58,14 +58,6 @@ void add_stopping_options(CLI::App& command, StoppingOptions& options) {
       ->transform(within("until_width"));
   command.add_option("--max-seconds", options.max_seconds, "Stop when the timed steps took so long together")
       ->transform(within("max_seconds"));
-}
-
-record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps) {
-  record::StoppingLimits limits;
-  limits.max_steps = max_steps;
-  limits.relative_half_width = options.until_width;
-  if (options.max_seconds > 0) limits.max_seconds = options.max_seconds;
-  return limits;
 }
 
 }  // namespace trainyard::cli

@@ -12,7 +12,7 @@ class App;
 
 #include "networks/generator/parameter.h"
 #include "record/number_range.h"
-#include "record/steady_state.h"
+#include "run/bench.h"
 
 namespace trainyard::cli {
 
@@ -20,6 +20,7 @@ namespace trainyard::cli {
 // given and what is allowed, --help shows the range, and the parser gets the number in a form that it reads
 // as it was meant (010 is ten).
 CLI::Validator within(const record::NumberRange& range);
+
 CLI::Validator within(const char* setting);  // the range of that setting of studies
 
 // Options that have no effect when `idle` is true.
@@ -38,15 +39,6 @@ bool is_given(const CLI::App& command, const char* option);
 // Adds one option for each parameter of a generated network; its help names the networks that have it.
 void add_parameter_options(CLI::App& command, networks::generator::Given& given);
 
-// When to end a measurement before its last step.
-struct StoppingOptions {
-  double until_width = 0;  // 0: not by it
-  double max_seconds = 0;  // 0: no limit
-};
-
-void add_stopping_options(CLI::App& command, StoppingOptions& options);
-
-// Error (usage) for what cannot be meant.
-record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps);
+void add_stopping_options(CLI::App& command, run::StoppingOptions& options);
 
 }  // namespace trainyard::cli

@@ -17,39 +17,11 @@
 #include "meter/peaks.h"
 #include "ops/dense.h"
 #include "predict/runs/device.h"
+#include "run/run_record.h"
 #include "train/device_threads.h"
 #include "train/session.h"
 
 namespace trainyard::cli {
-
-namespace {
-
-constexpr double kSeconds = 0.1;
-constexpr std::int64_t kMemoryBytes = std::int64_t{128} << 20;
-constexpr std::int64_t kCacheBytesPerThread = 16 << 10;  // half of a first-level cache
-
-}  // namespace
-
-void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads) {
-  if (options.device == "cpu") {
-    if (options.cores.empty())
-      train::limit_threads(threads);
-    else
-      train::limit_to(options.cores);
-    run.figures["peak_bytes_per_second"] = meter::read_bytes_per_second(kSeconds, kMemoryBytes);
-    run.figures["peak_cache_bytes_per_second"] =
-        meter::read_bytes_per_second(kSeconds, kCacheBytesPerThread * threads);
-    return;
-  }
-  double memory = 0, cache = 0;
-  for (const backend::DevicePeak& peak :
-       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds)) {
-    if (peak.group == "memory_bytes_per_second") memory = std::max(memory, peak.value);
-    if (peak.group == "cache_bytes_per_second") cache = std::max(cache, peak.value);
-  }
-  if (memory > 0) run.figures["peak_bytes_per_second"] = memory;
-  if (cache > 0) run.figures["peak_cache_bytes_per_second"] = cache;
-}
 
 namespace {
 
@@ -83,7 +55,7 @@ void print_facts(const record::Provenance& facts) {
 
 int show_machine(bool json) {
   backend::make_backend("auto");  // finds out what its kernels can use
-  const record::Provenance facts = machine_facts();
+  const record::Provenance facts = run::machine_facts();
   if (json)
     fmt::print("{}\n", Json{{"provenance", json_of(facts)}}.dump());
   else
@@ -102,7 +74,7 @@ Json gemm_rows(const backend::Backend& backend, const std::vector<std::string>& 
 }
 
 // Writes a device as device files do (docs/formats/cluster.md). Unknown facts are left out.
-Json json_of(const predict::Device& device) {
+Json json_of(const predict::DeviceSheet& device) {
   Json figures = Json::object();
   const auto add = [&](const char* key, double figure) {
     if (figure > 0) figures[key] = figure;
@@ -121,7 +93,7 @@ void raise(double& figure, const Json& measured) {
 }
 
 // The roofs of what was measured, as a data sheet would state them.
-void set_roofs(predict::Device& device, const Json& report) {
+void set_roofs(predict::DeviceSheet& device, const Json& report) {
   for (const Json& row : report["gemm"])
     if (row["precision"] == "f32") raise(device.flops_per_second, row["flops_per_second"]);
   if (report.contains("fma_flops_per_second"))
@@ -129,8 +101,8 @@ void set_roofs(predict::Device& device, const Json& report) {
   for (const Json& figure : report["memory_bytes_per_second"]) raise(device.bytes_per_second, figure);
 }
 
-predict::Device describe_cpu(const Json& report, const record::Provenance& facts) {
-  predict::Device device;
+predict::DeviceSheet describe_cpu(const Json& report, const record::Provenance& facts) {
+  predict::DeviceSheet device;
   if (const record::Value* model = record::find_fact(facts, "cpu", "model"))
     device.name = record::to_text(*model);
   for (const char* key : {"total_bytes", "limit_bytes"})
@@ -144,12 +116,12 @@ predict::Device describe_cpu(const Json& report, const record::Provenance& facts
   return device;
 }
 
-predict::Device describe_gpu(const Json& report, const backend::Device& gpu) {
+predict::DeviceSheet describe_gpu(const Json& report, const backend::Device& gpu) {
   const backend::DeviceModel model = gpu.model();
-  predict::Device device{.name = model.name,
-                         .launch_seconds = report["launch_seconds"]["in_a_row"].get<double>(),
-                         .memory_bytes = static_cast<double>(model.memory_bytes),
-                         .multiprocessors = static_cast<double>(model.multiprocessors)};
+  predict::DeviceSheet device{.name = model.name,
+                              .launch_seconds = report["launch_seconds"]["in_a_row"].get<double>(),
+                              .memory_bytes = static_cast<double>(model.memory_bytes),
+                              .multiprocessors = static_cast<double>(model.multiprocessors)};
   if (const auto nvml = meter::Nvml::open())
     if (const auto number = nvml->find(gpu.pci_address()))
       device.watts = nvml->describe(*number).power_limit_watts.value_or(0);
@@ -252,15 +224,16 @@ void print_peaks(const Json& report, const ProbeOptions& options) {
 
 int probe(const ProbeOptions& options) {
   if (options.machine) return show_machine(options.json);
-  const bool cpu = options.device == "cpu";
-  const auto gpu = cpu ? nullptr : backend::make_backend("auto", options.device);
+  const DeviceSpec wanted = DeviceSpec::parse(options.device);
+  const bool cpu = wanted.is_cpu();
+  const auto gpu = cpu ? nullptr : backend::make_backend("auto", wanted);
   Json report = cpu ? probe_cpu(options) : probe_gpu(options, *gpu);
   if (!options.json) {
     print_peaks(report, options);
     return 0;
   }
-  const record::Provenance facts = machine_facts();
-  predict::Device device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
+  const record::Provenance facts = run::machine_facts();
+  predict::DeviceSheet device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
   if (!options.name.empty()) device.name = options.name;
   if (device.name.empty()) device.name = options.device;
   report["devices"] = json_of(device);
@@ -295,7 +268,7 @@ std::function<int()> declare_probe(CLI::App& command) {
     warn_of_idle_options(
         command,
         {{options->machine, {"--device", "--threads", "--seconds", "--name"}, "--machine measures nothing"},
-         {!options->machine && options->device != "cpu", {"--threads"}, "it is for the CPU"},
+         {!options->machine && names_gpu(options->device), {"--threads"}, "it is for the CPU"},
          {!options->machine && !options->json, {"--name"}, "only --json names the device"}});
     return probe(*options);
   };

@@ -14,6 +14,7 @@
 #include "cli/study.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
+#include "study/cell/settings.h"
 #include "study/import/import.h"
 #include "study/run/export.h"
 #include "study/run/progress.h"
@@ -31,7 +32,7 @@ struct StudyExportOptions {
 std::string number_text(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 // One line a cell: its settings, and the median speed of its runs with its interval.
-std::string cells_text(const study::Progress& progress, bool csv) {
+std::string cells_text(const study::StudyProgress& progress, bool csv) {
   const std::vector<CellProgress> cells = summarize_cells(progress);
   if (!csv) {
     const nlohmann::ordered_json json = progress_json(progress);
@@ -59,7 +60,8 @@ std::string cells_text(const study::Progress& progress, bool csv) {
                         figure(several, [](const auto& of) { return of.interval.low; }),
                         figure(several, [](const auto& of) { return of.interval.high; }),
                         figure(several, [](const auto& of) { return of.run_spread; }));
-    for (const std::string& name : names) text += "," + study::csv_word(setting_text(cell.settings, name));
+    for (const std::string& name : names)
+      text += "," + study::csv_word(study::setting_text(cell.settings, name));
     text += "\n";
   }
   return text;
@@ -145,7 +147,7 @@ int import(const StudyImportOptions& options) {
          options.from.front().string());
   const int added = study::import_study(
       folder, options.name.empty() ? folder.path.filename().string() : options.name, runs);
-  const study::Progress progress = study::progress_of(folder);
+  const study::StudyProgress progress = study::progress_of(folder);
   if (progress.expected() <= kMostRows)
     print_progress(progress);
   else

@@ -10,6 +10,7 @@
 #include "cli/predict.h"
 #include "predict/read_predictor.h"
 #include "record/build.h"
+#include "study/cell/settings.h"
 #include "study/run/folder.h"
 
 namespace trainyard::cli {
@@ -64,7 +65,7 @@ void add_build_option(CLI::App& command, std::string& build) {
       ->type_name("BUILD");
 }
 
-study::Progress progress_of_build(const study::Folder& folder, const std::string& build) {
+study::StudyProgress progress_of_build(const study::Folder& folder, const std::string& build) {
   if (build.empty()) return study::progress_of(folder);
   return study::progress_of(folder, record::find_build(build, record::builds_of(study::runs_of(folder))));
 }
@@ -103,7 +104,7 @@ std::vector<std::string> varying_settings(const std::vector<const record::Settin
   for (const record::Settings* cell : cells)
     for (const auto& [name, value] : *cell) values[name];
   for (auto& [name, seen] : values)
-    for (const record::Settings* cell : cells) seen.insert(setting_text(*cell, name));
+    for (const record::Settings* cell : cells) seen.insert(study::setting_text(*cell, name));
   std::vector<std::string> names;
   for (const auto& [name, seen] : values)
     if (seen.size() > 1) names.push_back(name);
@@ -118,7 +119,7 @@ RunLabels::RunLabels(const std::vector<const record::Settings*>& cells, int repl
 std::string RunLabels::of(const record::Settings& settings) const {
   std::vector<std::string> parts;
   for (const std::string& name : names_)
-    if (const std::string value = setting_text(settings, name); !value.empty())
+    if (const std::string value = study::setting_text(settings, name); !value.empty())
       parts.push_back(fmt::format("{}={}", name, value));
   return fmt::format("{}", fmt::join(parts, " "));
 }
@@ -131,11 +132,6 @@ std::string RunLabels::of(const record::Settings& settings, int replicate) const
 
 std::string RunLabels::with_id(const record::RunRecord& run) const {
   return fmt::format("{} ({})", of(run), run.id);
-}
-
-std::string setting_text(const record::Settings& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : record::to_text(found->second);
 }
 
 }  // namespace trainyard::cli

@@ -143,12 +143,13 @@ class Worker {
           ErrorKind::config,
           "worker {}: its {} layout of parameters is not that of the job; {} canonical serves unlike workers",
           options.worker, name(options.layout), Setting{"wire_layout"});
-    client_ = ps::make_client(
-        {.worker = options.worker,
-         .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
-         .bf16 = options.bf16,
-         .give_up_seconds = options.give_up_seconds,
-         .stop = process::StopRequest::asked},
+    client_ = std::make_unique<ps::Client>(
+        ps::ClientOptions{
+            .worker = options.worker,
+            .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
+            .bf16 = options.bf16,
+            .give_up_seconds = options.give_up_seconds,
+            .stop = process::StopRequest::asked},
         ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(),
         log);
   }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -163,8 +164,17 @@ TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
 }
 
 TEST_F(StudyTest, EveryStrategyOfTheAxisIsOneThatTrainKnows) {
-  for (const std::string& choice : study::find_known_setting("strategy", "train")->choices)
-    EXPECT_EQ(train::find_strategy(choice) ? choice : ps::ModeName::parse(choice).to_string(), choice);
+  const study::KnownSetting& strategy = *study::find_known_setting("strategy", "train");
+  const std::vector<std::string> modes = ps::mode_words();
+  for (const std::string& choice : strategy.choices)
+    EXPECT_TRUE(train::find_strategy(choice) || std::count(modes.begin(), modes.end(), choice) == 1)
+        << choice;
+  for (const char* mode : {"ssp:0", "ssp:5", "ssp:2147483647"}) {
+    EXPECT_EQ(study::complaint_about(strategy, std::string(mode)), "");
+    EXPECT_EQ(ps::ModeName::parse(mode).to_string(), mode);
+  }
+  for (const char* text : {"ssp", "ssp:N", "ssp:-1", "ssp:2147483648"})
+    EXPECT_NE(study::complaint_about(strategy, std::string(text)), "") << text;
 }
 
 TEST_F(StudyTest, ModesOfParameterServersRunAndLeaveTheirLossOverTime) {

@@ -79,7 +79,7 @@ class InputBatchTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     try {
-      gpu_ = backend::make_backend("cuda", "cuda");
+      gpu_ = backend::make_backend("cuda", DeviceSpec::cuda());
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }

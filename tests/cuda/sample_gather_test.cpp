@@ -25,7 +25,7 @@ class SampleGatherTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     try {
-      gpu_ = backend::make_backend("cuda", "cuda");
+      gpu_ = backend::make_backend("cuda", DeviceSpec::cuda());
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }

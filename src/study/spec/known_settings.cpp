@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "ps/mode/mode.h"
 #include "record/number_range.h"
 
 namespace trainyard::study {
@@ -57,6 +58,12 @@ std::vector<KnownSetting> job_settings() {
   };
 }
 
+std::vector<std::string> strategies_of_train() {
+  std::vector<std::string> strategies{"single", "towers-device", "towers-host", "allreduce", "independent"};
+  for (const std::string& mode : ps::mode_words()) strategies.push_back(mode);
+  return strategies;
+}
+
 // These settings tell how a run is distributed.
 std::vector<KnownSetting> deployment_settings() {
   return {
@@ -66,12 +73,7 @@ std::vector<KnownSetting> deployment_settings() {
        "bench",
        Form::choice,
        {"single", "towers-device", "towers-host", "allreduce", "independent"}},
-      {"strategy",
-       "--strategy",
-       "train",
-       Form::choice,
-       {"single", "towers-device", "towers-host", "allreduce", "independent", "bsp", "bsp:sum", "asp", "lazy",
-        "lazy-locked", "hogwild", "ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:4", "ssp:8"}},
+      {"strategy", "--strategy", "train", Form::choice, strategies_of_train(), ps::is_mode},
       {"scaling", "--scaling", "both", Form::choice, {"weak", "strong"}},
       {"servers", "--servers", "train", Form::count, {}},
       {"wire", "--wire", "train", Form::choice, {"f32", "bf16"}},
@@ -221,6 +223,16 @@ const KnownSetting* find_known_setting(const std::string& name, const std::strin
   return nullptr;
 }
 
+namespace {
+
+bool is_choice(const KnownSetting& setting, const std::string& given) {
+  if (setting.accepts != nullptr && setting.accepts(given)) return true;
+  return !given.ends_with(":N") &&
+         std::find(setting.choices.begin(), setting.choices.end(), given) != setting.choices.end();
+}
+
+}  // namespace
+
 std::string complaint_about(const KnownSetting& setting, const record::Value& value) {
   const std::string given = record::to_text(value);
   if (const record::NumberRange* range = record::find_range(setting.name);
@@ -233,8 +245,7 @@ std::string complaint_about(const KnownSetting& setting, const record::Value& va
     case Form::output:
       return given.empty() ? fmt::format("{}: a word expected", setting.name) : "";
     case Form::choice:
-      if (std::find(setting.choices.begin(), setting.choices.end(), given) != setting.choices.end())
-        return "";
+      if (is_choice(setting, given)) return "";
       return fmt::format("{} '{}'{}: one of {} expected", setting.name, given,
                          did_you_mean(given, setting.choices), fmt::join(setting.choices, ", "));
     case Form::count: {

@@ -24,6 +24,8 @@ struct KnownSetting {
   const char* runs;    // "bench", "train", "both" of these, or "ensemble"
   Form form;
   std::vector<std::string> choices;  // of a choice
+  // Reads the numbers that a choice "word:N" stands for.
+  bool (*accepts)(const std::string& value) = nullptr;
 
   bool is_resource() const { return option == nullptr; }
   bool is_number() const { return form == Form::count || form == Form::number; }
