@@ -4,6 +4,7 @@
 
 #include "api/session_options.h"
 #include "base/clock.h"
+#include "base/nearest_name.h"
 #include "data/source/dataset.h"
 #include "train/loop/training.h"
 
@@ -34,7 +35,7 @@ class ProgressCalls : public ProgressListener {
 };
 
 data::Dataset load(const Network& network, const TrainSettings& settings) {
-  api::want_one_of("data", settings.data, data::dataset_names());
+  want_one_of("data", settings.data, data::dataset_names());
   data::DatasetOptions options{.name = settings.data, .folder = settings.data_folder};
   const int classes = network.parts().model.classes;
   if (settings.data == "synthetic")
