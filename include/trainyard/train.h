@@ -13,7 +13,8 @@ namespace trainyard {
 
 struct TrainSettings {
   RunSettings run;
-  std::string data = "synthetic";     // made for the network; or "mnist", "cifar10"
+  // Made for the network; or "mnist", "cifar10", "folder:DIR", "tfrecord:DIR", "text:FILE".
+  std::string data = "synthetic";
   std::filesystem::path data_folder;  // with the files of the data set; empty: the cache, ~/.cache/trainyard
   std::int64_t steps = 100;           // of the whole run, also when it is resumed
   bool evaluate = true;               // on the test images, at the end

@@ -49,7 +49,7 @@ TEST(Api, ErrorsNameTheSetting) {
   expect_error(ErrorKind::usage, "resume",
                [&] { train_network(lenet, {.run = small_run(), .resume = true}); });
   expect_error(ErrorKind::usage, "sequences",
-               [&] { train_network(Network::named("rnn"), {.run = small_run()}); });
+               [&] { train_network(Network::named("rnn"), {.run = small_run(), .data = "mnist"}); });
 }
 
 TEST(Api, TrainsAndGoesOnFromACheckpoint) {

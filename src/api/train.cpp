@@ -35,13 +35,15 @@ class ProgressCalls : public ProgressListener {
 };
 
 data::Dataset load(const Network& network, const TrainSettings& settings) {
-  want_one_of("data", settings.data, data::dataset_names());
+  const networks::NetworkInfo& info = network.parts().info;
+  train::want_readable(info, settings.data);
   data::DatasetOptions options{.name = settings.data, .folder = settings.data_folder};
   const int classes = network.parts().model.classes;
   if (settings.data == "synthetic")
-    options.synthetic = train::synthetic_for(network.parts().info, classes, settings.run.seed);
+    options.synthetic = train::synthetic_for(info, classes, settings.run.seed);
+  if (info.reads_sequences()) options.tokens = train::sequences_for(info, network.parts().model.parameters);
   data::Dataset dataset = data::load_dataset(options);
-  if (classes != 0 && classes < dataset.classes)
+  if (classes != 0 && !info.reads_sequences() && classes < dataset.classes)
     fail(ErrorKind::usage, "{} {}: data set '{}' has {}", Setting{"classes"}, classes, dataset.name,
          dataset.classes);
   return dataset;
@@ -70,11 +72,10 @@ TrainReport report_of(const train::TrainResult& result) {
 TrainReport train_here(const Network& network, const TrainSettings& settings) {
   train::SessionOptions session = api::session_options(network, settings.run, true);
   const networks::NetworkInfo& info = network.parts().info;
-  train::want_images(info);
   const data::Dataset dataset = load(network, settings);
   const train::MatchedInput input = train::match_input(info, dataset, "");
   session.model.input = input.network;
-  if (session.model.classes == 0 && !session.model.imported) session.model.classes = dataset.classes;
+  if (session.model.classes == 0 && !session.model.imported) session.model.classes = input.classes;
   if (!backend::make_backend(session.backend, session.device)->executes())
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"}, session.backend);
   ProgressCalls progress(settings.on_progress);
