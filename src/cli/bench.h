@@ -17,9 +17,6 @@ class App;
 
 namespace trainyard::cli {
 
-// These are the defaults of `bench`.
-inline constexpr std::int64_t kBenchSteps = 50, kBenchWarmupSteps = 5;
-
 std::function<int()> declare_bench(CLI::App& command);
 
 // The breakdown in a run's record; docs/formats/run-record.md describes it. REQUIRES: its statistics.

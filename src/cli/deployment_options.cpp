@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "cli/option_checks.h"
 #include "comm/collective/collective.h"
@@ -9,17 +11,10 @@
 
 namespace trainyard::cli {
 
-void add_deployment_options(CLI::App& command, DeploymentOptions& options) {
-  command.add_option("--devices", options.devices, "Devices; on the CPU each gets a share of the threads")
-      ->transform(within("devices"))
-      ->capture_default_str();
-  command
-      .add_option("--strategy", options.strategy,
-                  "How devices share the work: single, towers-device, towers-host, allreduce or independent; "
-                  "train also takes a mode of parameter servers")
-      ->capture_default_str();
-  command.add_option("--scaling", options.scaling,
-                     "With several devices: weak (--batch is for each) or strong (they split it)");
+void add_deployment_options(CLI::App& command, const char* run, DeploymentOptions& options) {
+  add_setting(command, run, "devices", options.devices);
+  add_setting(command, run, "strategy", options.strategy);
+  add_setting(command, run, "scaling", options.scaling);
 }
 
 bool is_server_mode(const std::string& text) {
@@ -38,7 +33,7 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
     deployment.strategy = train::Strategy::servers;
     deployment.mode = ps::ModeName::parse(options.strategy).to_string();
   } else {
-    want_one_of("--strategy", options.strategy, train::strategy_names());
+    want_choice("bench", "strategy", options.strategy);
     deployment.strategy = *train::find_strategy(options.strategy);
   }
   if (deployment.devices > 1 && deployment.strategy == train::Strategy::single)
@@ -54,7 +49,7 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
            options.devices, batch, batch * options.devices, batch);
     return deployment;
   }
-  want_one_of("--scaling", options.scaling, {"weak", "strong"});
+  want_choice("train", "scaling", options.scaling);
   deployment.scaling = *train::find_scaling(options.scaling);
   if (deployment.scaling == train::Scaling::strong && batch % options.devices != 0)
     fail(ErrorKind::usage, "--batch {}: {} devices cannot split it equally (--scaling strong)", batch,
@@ -63,21 +58,16 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
 }
 
 void add_workers_options(CLI::App& command, WorkersOptions& options) {
-  command.add_option("--workers", options.workers, "Workers that train one network together; weak scaling")
-      ->transform(within("workers"))
+  add_setting(command, "train", "workers", options.workers)
       ->excludes(command.get_option("--devices"))
       ->excludes(command.get_option("--strategy"));
-  command.add_option("--mode", options.mode,
-                     "How workers exchange: allreduce; or with parameter servers: bsp, bsp:sum, asp, ssp:N, "
-                     "lazy, lazy-locked, hogwild (default: allreduce; bsp with --servers)");
-  command.add_option("--collective", options.collective,
-                     "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
-                     "default: mpi where it is built, nccl on GPUs");
+  add_setting(command, "train", "mode", options.mode);
+  add_setting(command, "train", "collective", options.collective);
 }
 
 namespace {
 
-constexpr const char* kServerModes = "bsp, bsp:sum, asp, ssp:N, lazy, lazy-locked, hogwild";
+std::string server_modes() { return fmt::format("{}", fmt::join(ps::mode_words(), ", ")); }
 
 // A user who asks for servers gets them, or an error that says why not.
 void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {
@@ -86,10 +76,10 @@ void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, P
     fail(ErrorKind::usage, "--mode {}: says how workers exchange, and wants --workers", workers.mode);
   if (servers_wanted && workers.mode == "allreduce")
     fail(ErrorKind::usage, "--servers {}: --mode allreduce exchanges without servers; those with are {}",
-         ps.servers, kServerModes);
+         ps.servers, server_modes());
   if (ps.servers > 1 && workers.workers == 0 && !is_server_mode(deployment.strategy))
     fail(ErrorKind::usage, "--servers {}: wants --workers, or a --strategy with servers: {}", ps.servers,
-         kServerModes);
+         server_modes());
   if (workers.mode.empty()) workers.mode = servers_wanted ? "bsp" : "allreduce";
   if (!servers_wanted) ps.servers = 1;
 }
@@ -123,15 +113,13 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
     if (deployment.scaling.empty()) deployment.scaling = "weak";
     return;
   }
-  want_one_of("--mode", workers.mode,
-              {"allreduce", "bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"});
-  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
+  want_choice("train", "mode", workers.mode);
   const bool on_host = device == "cpu";
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"
                          : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
                                                                                    : "local";
-  want_one_of("--collective", workers.collective, {"local", "mpi", "nccl"});
+  want_choice("train", "collective", workers.collective);
   if (!ps.hosts.empty() && workers.collective == "local" && workers.workers > 1)
     fail(ErrorKind::usage, "--collective local: are threads of this machine; --hosts wants mpi or nccl");
   if (in_processes(workers) && !comm::collective::mpi_is_built())
@@ -154,51 +142,24 @@ bool in_processes(const WorkersOptions& options) {
 }
 
 void add_ps_options(CLI::App& command, PsOptions& options) {
-  command.add_option("--servers", options.servers, "Parameter servers that share the network (default: 1)")
-      ->transform(within("servers"));
-  command.add_option("--wire", options.wire, "How numbers are sent: f32 or bf16")->capture_default_str();
-  command
-      .add_option("--wire-layout", options.wire_layout,
-                  "native (all workers compute alike), canonical (they need not) or auto (canonical where "
-                  "--hosts says device= or backend=)")
-      ->capture_default_str();
-  command
-      .add_option("--transport", options.transport,
-                  "auto (shm on one machine, tcp between several), shm, unix or tcp")
-      ->capture_default_str();
-  command
-      .add_option("--min-workers", options.least_workers,
-                  "With fewer for longer than --patience the run ends (default: all)")
-      ->transform(within("min_workers"));
-  command.add_option("--restarts", options.restarts, "How often a process that died is started again")
-      ->transform(within("restarts"))
-      ->capture_default_str();
-  command
-      .add_option("--lease", options.lease_seconds, "Seconds after which a silent process is taken for dead")
-      ->transform(within("lease"))
-      ->capture_default_str();
-  command
-      .add_option("--patience", options.patience_seconds,
-                  "Seconds to wait for processes that are missing before the run ends")
-      ->transform(within("patience"))
-      ->capture_default_str();
-  command
-      .add_option("--hosts", options.hosts,
-                  "File with a line a machine: NAME [address=A] [workers=N] [servers=S] [device=D] "
-                  "[backend=B], localhost being this one; or the word slurm: the nodes of this allocation")
-      ->type_name("FILE");
-  command.add_option("--remote-shell", options.remote_shell,
-                     "What starts a program on a machine of --hosts, whose name takes the place of {} or is "
-                     "the last word (default: ssh; srun for slurm)");
-  command.add_option("--address", options.address,
-                     "Of this machine, as those of --hosts reach it (default: its name; in a Slurm job as "
-                     "Slurm reaches it)");
+  const auto add = [&](const char* name, auto& value) { add_setting(command, "train", name, value); };
+  add("servers", options.servers);
+  add("wire", options.wire);
+  add("wire_layout", options.wire_layout);
+  add("transport", options.transport);
+  add("min_workers", options.least_workers);
+  add("restarts", options.restarts);
+  add("lease", options.lease_seconds);
+  add("patience", options.patience_seconds);
+  add("hosts", options.hosts);
+  add("remote_shell", options.remote_shell);
+  add("address", options.address);
 }
 
 void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
-  want_one_of("--wire", options.wire, {"f32", "bf16"});
-  want_one_of("--wire-layout", options.wire_layout, {"auto", "native", "canonical"});
-  want_one_of("--transport", options.transport, {"auto", "shm", "unix", "tcp"});
+  want_choice("train", "wire", options.wire);
+  want_choice("train", "wire_layout", options.wire_layout);
+  want_choice("train", "transport", options.transport);
   if (options.least_workers > workers)
     fail(ErrorKind::usage, "--min-workers {}: must be between 1 and {}", options.least_workers, workers);
   if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -21,7 +20,7 @@ namespace {
 
 ops::Schedule to_schedule(const RunOptions& options) {
   using Kind = ops::Schedule::Kind;
-  want_one_of("--schedule", options.schedule, {"constant", "step", "exponential", "cosine"});
+  want_choice("train", "schedule", options.schedule);
   ops::Schedule schedule;
   const bool adaptive = options.optimizer.starts_with("adam");
   schedule.rate = options.learning_rate > 0 ? options.learning_rate : adaptive ? 1e-3 : 1e-2;
@@ -39,7 +38,7 @@ ops::Schedule to_schedule(const RunOptions& options) {
 }
 
 ops::UpdateAttrs to_update(const RunOptions& options) {
-  want_one_of("--optimizer", options.optimizer, {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"});
+  want_choice("train", "optimizer", options.optimizer);
   ops::UpdateAttrs update;
   update.schedule = to_schedule(options);
   update.momentum = options.momentum;
@@ -60,68 +59,30 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 
 }  // namespace
 
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::string list;
-  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed), list);
-}
-
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first) {
-  command
-      .add_option(network_first ? "network,--network,-n" : "--network,-n", options.network,
-                  "Network; `trainyard networks` lists them")
-      ->capture_default_str();
-  command.add_option("--batch,-b", options.batch, "Images, or sequences, per step")
-      ->transform(within("batch"))
-      ->capture_default_str();
-  command.add_option("--classes", options.classes, "Classes (default: the network's own, or the data set's)")
-      ->transform(within("classes"));
+  const auto add = [&](const char* name, auto& value) { add_setting(command, "train", name, value); };
+  add_setting(command, "train", "network", options.network, network_first ? "network," : "");
+  add("batch", options.batch);
+  add("classes", options.classes);
   add_parameter_options(command, options.parameters);
-  command.add_option("--backend", options.backend, "auto, onednn, cuda, reference or null")
-      ->capture_default_str();
-  command.add_option("--device", options.device, "cpu, cuda (the first GPU) or cuda:1")
-      ->capture_default_str();
-  command
-      .add_option("--precision", options.precision,
-                  "f32, tf32 or bf16 (with f32 master weights); the last two on cuda")
-      ->capture_default_str();
-  command
-      .add_option("--tuning", options.tuning,
-                  "How hard a GPU's libraries are searched for the fastest way: full, or quick, for sweeps")
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "CPU threads (default: all cores)")
-      ->transform(within("threads"));
-  command.add_option("--seed", options.seed, "Seed of everything random")
-      ->transform(within("seed"))
-      ->capture_default_str();
-  command.add_option("--optimizer", options.optimizer, "sgd, momentum, nesterov, rmsprop, adam or adamw")
-      ->capture_default_str();
-  command.add_option("--lr", options.learning_rate, "Learning rate (default: 0.01; adam and adamw 0.001)")
-      ->transform(within("lr"));
-  command.add_option("--schedule", options.schedule, "constant, step, exponential or cosine")
-      ->capture_default_str();
-  command.add_option("--decay-steps", options.decay_steps, "Steps per decay, or of the whole cosine")
-      ->transform(within("decay_steps"));
-  command.add_option("--decay-factor", options.decay_factor, "Factor per decay")
-      ->transform(within("decay_factor"))
-      ->capture_default_str();
-  command.add_option("--final-lr", options.final_rate, "Where the cosine ends")
-      ->transform(within("final_lr"))
-      ->capture_default_str();
-  command
-      .add_option("--warmup-lr-steps", options.warmup_steps, "Steps of linear warm-up of the learning rate")
-      ->transform(within("warmup_lr_steps"));
-  command.add_option("--momentum", options.momentum, "Momentum")
-      ->transform(within("momentum"))
-      ->capture_default_str();
-  command.add_option("--weight-decay", options.weight_decay, "L2 penalty on weights; decoupled for adamw")
-      ->transform(within("weight_decay"));
-  command.add_option("--ema", options.ema, "Decay of the moving average of the weights; 0: none")
-      ->transform(within("ema"));
-  command.add_option("--label-smoothing", options.label_smoothing, "Label smoothing")
-      ->transform(within("label_smoothing"));
-  command.add_flag("--no-fusion", options.no_fusion, "Run every op by itself");
+  add("backend", options.backend);
+  add("device", options.device);
+  add("precision", options.precision);
+  add("tuning", options.tuning);
+  add("threads", options.threads);
+  add("seed", options.seed);
+  add("optimizer", options.optimizer);
+  add("lr", options.learning_rate);
+  add("schedule", options.schedule);
+  add("decay_steps", options.decay_steps);
+  add("decay_factor", options.decay_factor);
+  add("final_lr", options.final_rate);
+  add("warmup_lr_steps", options.warmup_steps);
+  add("momentum", options.momentum);
+  add("weight_decay", options.weight_decay);
+  add("ema", options.ema);
+  add("label_smoothing", options.label_smoothing);
+  add("no_fusion", options.no_fusion);
 }
 
 void add_output_options(CLI::App& command, RunOptions& options) {
@@ -131,10 +92,7 @@ void add_output_options(CLI::App& command, RunOptions& options) {
 }
 
 void add_mode_option(CLI::App& command, RunOptions& options) {
-  command
-      .add_option("--mode", options.mode,
-                  "train, a step with its backward pass and update, or infer, the forward pass alone")
-      ->capture_default_str();
+  add_setting(command, "bench", "mode", options.mode);
 }
 
 std::vector<Idle> idle_options(const RunOptions& options) {
@@ -159,9 +117,9 @@ std::vector<Idle> idle_options(const RunOptions& options) {
 
 train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network, options.parameters);
-  want_one_of("--mode", options.mode, {"train", "infer"});
-  want_one_of("--precision", options.precision, {"f32", "tf32", "bf16"});
-  want_one_of("--tuning", options.tuning, {"full", "quick"});
+  want_choice("bench", "mode", options.mode);
+  want_choice("train", "precision", options.precision);
+  want_choice("train", "tuning", options.tuning);
   train::SessionOptions session;
   session.update = to_update(options);
   session.model = {.network = options.network,
@@ -194,14 +152,11 @@ struct Choice {
 };
 
 template <typename Mode, std::size_t kCount>
-Mode choose(const char* option, const std::string& given, const Choice<Mode> (&choices)[kCount]) {
-  std::vector<std::string> names;
-  for (const Choice<Mode>& choice : choices) {
+Mode choose(const char* setting, const std::string& given, const Choice<Mode> (&choices)[kCount]) {
+  want_choice("train", setting, given);
+  for (const Choice<Mode>& choice : choices)
     if (given == choice.name) return choice.mode;
-    names.emplace_back(choice.name);
-  }
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, names),
-       fmt::join(names, ", "));
+  fail(ErrorKind::internal, "{} '{}' has no meaning", setting, given);
 }
 
 constexpr Choice<data::ReadMode> kReadModes[] = {
@@ -215,30 +170,18 @@ constexpr Choice<MaybeTarget> kStaging[] = {{"in-place", std::nullopt},
 }  // namespace
 
 void add_input_options(CLI::App& command, InputOptions& options) {
-  command.add_option("--data", options.data.name, "mnist, cifar10, or synthetic: made for the network")
-      ->capture_default_str();
-  command.add_option("--from", options.data.folder, "Folder with the data set's files (default: the cache)")
-      ->type_name("DIR");
-  command.add_option("--cache", options.data.cache, "Cache folder (default: ~/.cache/trainyard)")
-      ->type_name("DIR");
-  command
-      .add_option("--read", options.read,
-                  "memory: all images at the start; mmap: pages as they are touched; stream: batch by batch")
-      ->capture_default_str();
-  command
-      .add_option("--staging", options.staging,
-                  "in-place; local, memory: copy the files to a local disk or a tmpfs first, and verify them")
-      ->capture_default_str();
-  command
-      .add_option("--staging-folder", options.staging_folder,
-                  "Where to stage (default: $SLURM_TMPDIR, $LOCAL, $TMPDIR or /tmp; memory: /dev/shm)")
-      ->type_name("DIR");
+  add_setting(command, "train", "data", options.data.name);
+  add_setting(command, "train", "from", options.data.folder);
+  add_setting(command, "train", "cache", options.data.cache);
+  add_setting(command, "train", "read", options.read);
+  add_setting(command, "train", "staging", options.staging);
+  add_setting(command, "train", "staging_folder", options.staging_folder);
 }
 
 Input load_input(const InputOptions& options, bool quiet) {
   data::DatasetOptions wanted = options.data;
-  wanted.read = choose("--read", options.read, kReadModes);
-  const MaybeTarget target = choose("--staging", options.staging, kStaging);
+  wanted.read = choose("read", options.read, kReadModes);
+  const MaybeTarget target = choose("staging", options.staging, kStaging);
   if (!target && !options.staging_folder.empty())
     fail(ErrorKind::usage, "--staging-folder wants --staging local or memory");
   Input input;
@@ -286,10 +229,10 @@ void add_input(record::RunRecord& run, const InputOptions& options, const Input&
 }
 
 void print_input(const record::RunRecord& run) {
-  const auto bytes = [&](const char* name) {
+  const auto bytes = [&](record::NumberName name) {
     return format_bytes(static_cast<std::int64_t>(run.figure_or(name, 0)));
   };
-  const auto seconds = [&](const char* name) { return format_seconds(run.figure_or(name, 0)); };
+  const auto seconds = [&](record::NumberName name) { return format_seconds(run.figure_or(name, 0)); };
   if (run.figures.contains("bytes_read"))
     fmt::print("{:<20} {} in {}, batch by batch\n", "read", bytes("bytes_read"), seconds("read_seconds"));
   if (run.figures.contains("staging_bytes"))

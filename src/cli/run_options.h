@@ -17,27 +17,25 @@ namespace trainyard::cli {
 
 // The options that bench, train and explain have in common: the network, how it is trained, where it runs.
 struct RunOptions {
-  std::string network = "deepmnist";
-  std::int64_t batch = 128;
+  std::string network = record::default_text("network");
+  std::int64_t batch = record::default_whole("batch");
   int classes = 0;  // 0: the network's own
   networks::generator::Given parameters;
-  std::string mode = "train";
-  std::string backend = "auto", device = "cpu", precision = "f32", tuning = "full";
+  std::string mode = record::default_text("mode", "bench");
+  std::string backend = record::default_text("backend"), device = record::default_text("device"),
+              precision = record::default_text("precision"), tuning = record::default_text("tuning");
   int threads = 0;
-  std::uint64_t seed = 1;
-  std::string optimizer = "sgd";
+  std::uint64_t seed = static_cast<std::uint64_t>(record::default_whole("seed"));
+  std::string optimizer = record::default_text("optimizer");
   double learning_rate = 0;  // 0: 0.01, or 0.001 for adam and adamw
-  std::string schedule = "constant";
-  double decay_factor = 0.1, final_rate = 0;
+  std::string schedule = record::default_text("schedule");
+  double decay_factor = record::default_number("decay_factor"), final_rate = 0;
   std::int64_t decay_steps = 0, warmup_steps = 0;
-  double momentum = 0.9, weight_decay = 0, ema = 0, label_smoothing = 0;
+  double momentum = record::default_number("momentum"), weight_decay = 0, ema = 0, label_smoothing = 0;
   bool no_fusion = false;
   std::filesystem::path record;
   bool json = false, quiet = false;
 };
-
-// Throws Error (usage) that names the option, what is allowed and what was probably meant.
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed);
 
 // network_first: the network may also be given as the first word, without its option.
 void add_run_options(CLI::App& command, RunOptions& options, bool network_first = false);
@@ -56,8 +54,8 @@ train::SessionOptions to_session(const RunOptions& options);
 
 // The data that a run is trained on, the place where its files are copied first, and when they are read.
 struct InputOptions {
-  data::DatasetOptions data{.name = "synthetic"};  // its `read` is set by load_input
-  std::string read = "memory", staging = "in-place";
+  data::DatasetOptions data{.name = record::default_text("data")};  // its `read` is set by load_input
+  std::string read = record::default_text("read"), staging = record::default_text("staging");
   std::filesystem::path staging_folder;
 };
 

@@ -163,7 +163,7 @@ record::RunRecord begin_record(const std::string& command, const RunStart& start
                {"scaling", train::name(deployment.scaling)},
                {"strategy", deployment.strategy_name()}};
   run.figures = {{"batch", static_cast<double>(options.batch)},
-                 {"devices", deployment.devices},
+                 {"devices", static_cast<double>(deployment.devices)},
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
                  {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
                  {"peak_memory_bytes", static_cast<double>(meter::peak_resident_bytes())}};
@@ -197,7 +197,7 @@ void print_report(const record::RunRecord& run) {
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<20} {}\n", label, value);
   };
-  const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
+  const auto figure = [&](record::NumberName name) { return run.figure_or(name, 0); };
   const record::StepStatistics& steps = run.statistics;
   row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"),
                              run.words.at("mode") == "infer" ? "inference" : run.words.at("optimizer")));

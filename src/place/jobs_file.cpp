@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "predict/runs/network_work.h"
+#include "record/settings.h"
 #include "study/spec/yaml_reader.h"
 
 namespace trainyard::place {

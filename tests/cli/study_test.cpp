@@ -17,7 +17,6 @@
 #include "cli/process_tree.h"
 #include "ps/mode/mode.h"
 #include "store/store.h"
-#include "study/spec/known_settings.h"
 #include "train/deployment.h"
 
 namespace trainyard::cli_test {
@@ -162,9 +161,16 @@ TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
   EXPECT_FALSE(fs::exists(work() / "results"));
 }
 
-TEST_F(StudyTest, EveryStrategyOfTheAxisIsOneThatTrainKnows) {
-  for (const std::string& choice : study::find_known_setting("strategy", "train")->choices)
-    EXPECT_EQ(train::find_strategy(choice) ? choice : ps::ModeName::parse(choice).to_string(), choice);
+TEST_F(StudyTest, TheBoundOfSspIsAnyNumber) {
+  write(
+      "bounds.yaml",
+      "study: bounds\nrun: train\nsettings: {network: lenet, batch: 8, steps: 2, devices: 2, scaling: weak}\n"
+      "axes: {strategy: [ssp:5, ssp:17]}\n");
+  const CommandResult result = run("study plan bounds.yaml --json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["cells"].size(), 2u);
+  expect_failure("study plan bounds.yaml --set strategy=ssp:x", 1, "strategy 'ssp:x'");
+  expect_failure("study plan bounds.yaml --set preprocess=cifar", 1, "did you mean");
 }
 
 TEST_F(StudyTest, ModesOfParameterServersRunAndLeaveTheirLossOverTime) {

@@ -34,6 +34,10 @@ ModeName ModeName::parse(const std::string& text) {
        text);
 }
 
+std::vector<std::string> mode_words() {
+  return {"bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"};
+}
+
 std::string ModeName::to_string() const {
   switch (kind) {
     case Kind::bsp:

@@ -58,6 +58,9 @@ struct ModeName {
   std::string to_string() const;
 };
 
+// Returns the words of all modes, with "ssp:N" for one that takes a number.
+std::vector<std::string> mode_words();
+
 // The gradients of one round, by worker: their sum in the order of workers, or their mean, in `sum`.
 void add_in_order(const std::map<int, std::span<const float>>& gradients, bool mean, std::span<float> sum);
 
