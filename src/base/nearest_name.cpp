@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "base/error.h"
+
 namespace trainyard {
 namespace {
 
@@ -43,6 +45,14 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_name(given, candidates);
   return nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest);
+}
+
+void want_one_of(std::string_view setting, const std::string& given,
+                 const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::string list;
+  for (const std::string& name : allowed) list += (list.empty() ? "" : ", ") + name;
+  fail(ErrorKind::usage, "{} '{}'{}: one of {}", Setting{setting}, given, did_you_mean(given, allowed), list);
 }
 
 }  // namespace trainyard

@@ -19,9 +19,6 @@ namespace trainyard::cli {
 
 std::function<int()> declare_bench(CLI::App& command);
 
-// The breakdown in a run's record; docs/formats/run-record.md describes it. REQUIRES: its statistics.
-void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops);
-
 // Prints the same as a table.
 void print_ops(const engine::OpBreakdown& ops);
 

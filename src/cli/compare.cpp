@@ -18,6 +18,7 @@
 #include "cli/study_options.h"
 #include "record/build.h"
 #include "store/store.h"
+#include "study/cell/settings.h"
 #include "study/run/progress.h"
 
 namespace trainyard::cli {
@@ -84,8 +85,8 @@ Runs of_one_build(const Runs& runs, const std::string& wanted, std::string& side
 
 std::string value_in(const record::RunRecord& run, const std::string& name) {
   // Seeds and lengths are no part of an envelope, and can still be what somebody compares.
-  const std::string compared = setting_text(record::envelope(run), name);
-  return compared.empty() ? setting_text(run.asked, name) : compared;
+  const std::string compared = study::setting_text(record::envelope(run), name);
+  return compared.empty() ? study::setting_text(run.asked, name) : compared;
 }
 
 // Values of a setting in the order of their first run. Error (usage) when no run has it.

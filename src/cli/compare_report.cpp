@@ -10,6 +10,7 @@
 
 #include "cli/study_options.h"
 #include "cli/text_table.h"
+#include "study/cell/settings.h"
 
 namespace trainyard::cli {
 namespace {
@@ -51,7 +52,7 @@ std::string pairing_text(const Verdict& verdict) {
 
 // "4", or "1 -> 2" where the sides differ.
 std::string cell_text(const ComparedCell& cell, const std::string& name) {
-  const std::string a = setting_text(cell.a, name), b = setting_text(cell.b, name);
+  const std::string a = study::setting_text(cell.a, name), b = study::setting_text(cell.b, name);
   return a == b ? a : fmt::format("{} -> {}", a, b);
 }
 

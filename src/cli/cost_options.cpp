@@ -34,9 +34,9 @@ void add_cost_options(CLI::App& command, CostOptions& options) {
   command.add_option("--devices", options.devices, "Further devices (YAML)")->type_name("FILE")->needs(model);
 }
 
-std::unique_ptr<CostModel> read_cost_model(const CostOptions& options) {
+std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options) {
   if (options.model.empty()) return nullptr;
-  auto model = std::make_unique<CostModel>();
+  auto model = std::make_unique<study::CostModel>();
   model->file = options.model.string();
   model->predictor = predict::read_predictor(options.model);
   const std::vector<predict::Device> seen = model->predictor->devices();

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/study_cost.h"
+#include "study/cell/cost.h"
 
 namespace trainyard::cli {
 
@@ -17,6 +17,6 @@ struct CostOptions {
 void add_cost_options(CLI::App& command, CostOptions& options);
 
 // Null without a model. Error (usage) lists the model's devices where one has to be chosen.
-std::unique_ptr<CostModel> read_cost_model(const CostOptions& options);
+std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options);
 
 }  // namespace trainyard::cli

@@ -1,80 +1,18 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-
 #include <CLI/CLI.hpp>
 
-#include "cli/run_options.h"
-#include "ps/mode/mode.h"
-#include "train/deployment.h"
+#include "launch/ps_part.h"
+#include "run/deployment_options.h"
 
 namespace trainyard::cli {
 
-// The number of devices on which a run is deployed, and how they share the work.
-struct DeploymentOptions {
-  int devices = static_cast<int>(record::default_whole("devices"));
-  std::string strategy = record::default_text("strategy"), scaling;
-};
+void add_deployment_options(CLI::App& command, const char* of, run::DeploymentOptions& options);
 
-void add_deployment_options(CLI::App& command, const char* run, DeploymentOptions& options);
+void add_workers_options(CLI::App& command, run::WorkersOptions& options);
 
-// Whether it names a mode of parameter servers.
-bool is_server_mode(const std::string& text);
+void add_ps_options(CLI::App& command, run::PsOptions& options);
 
-// Error (usage) when devices would idle, when nothing says what becomes of the batch, or when it cannot be
-// split.
-train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch);
-
-// The workers that train together, and the way in which they exchange.
-struct WorkersOptions {
-  int workers = 0;               // 0: not asked for
-  std::string mode, collective;  // empty: not asked for
-};
-
-void add_workers_options(CLI::App& command, WorkersOptions& options);
-
-// Training with parameter servers: how many, by which rules, over what.
-struct PsOptions {
-  int servers = 0;  // 0: not asked for
-  std::string wire = record::default_text("wire"), wire_layout = record::default_text("wire_layout"),
-              transport = record::default_text("transport");
-  int least_workers = 0;  // 0: all of them
-  int restarts = static_cast<int>(record::default_whole("restarts"));
-  double lease_seconds = record::default_number("lease"),
-         patience_seconds = record::default_number("patience");
-  std::filesystem::path hosts;
-  std::string remote_shell, address;
-};
-
-// Workers for whom servers but no mode were asked for exchange by bsp, which updates as allreduce does.
-// Workers are the devices of the deployment; batches are weakly scaled unless it says otherwise. Devices that
-// exchange through servers or, on several machines (ps.hosts) or GPUs, by all-reduce, are workers. Fills in
-// the collective: MPI where it is built and there are several, else threads of this process. Error (usage,
-// unsupported) says what does not go together.
-void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device);
-
-// True: workers exchange through parameter servers.
-bool with_servers(const WorkersOptions& options);
-
-// True: each worker is a process of an MPI job.
-bool in_processes(const WorkersOptions& options);
-
-void add_ps_options(CLI::App& command, PsOptions& options);
-
-// Error (usage) names the option.
-void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run);
-
-// The options that `train` passes to a process that it starts for a job.
-struct PsPart {
-  std::string coordinator, listen, advertise, layout, share, key;
-  std::string device, backend;  // empty: as the run's
-  int number = 0;
-  std::uint32_t fingerprint = 0;
-  std::int64_t elements = 0, parameters = 0, batches = 0;
-  std::uint64_t run = 0;
-};
-
-void add_part_options(CLI::App& command, PsPart& part, bool server);
+void add_part_options(CLI::App& command, launch::PsPart& part, bool server);
 
 }  // namespace trainyard::cli

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/ensemble_member.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
+#include "ensemble/member.h"
 #include "meter/mpstat.h"
 
 namespace trainyard::cli {
@@ -58,54 +58,6 @@ std::function<int()> declare_ensemble(CLI::App& command) {
       "  trainyard data pack synthetic --to photos --images 200 --classes 5\n"
       "  trainyard ensemble run studies/ensemble-photos.yaml");
   return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
-}
-
-namespace {
-
-// Those on which members train, each once.
-std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
-  std::vector<std::shared_ptr<backend::Device>> gpus;
-  std::set<std::string> names, addresses;
-  if (!spec.shares_gpu_copies()) return gpus;
-  for (const MemberSpec& member : spec.members) {
-    if (!member.is_on_gpu() || !names.insert(member.run.device).second) continue;
-    const auto gpu = backend::make_backend("auto", member.run.device)->device();
-    if (addresses.insert(gpu->pci_address()).second) gpus.push_back(gpu);
-  }
-  return gpus;
-}
-
-}  // namespace
-
-int run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part) {
-  const RunStart start;
-  const EnsembleSpec spec = to_ensemble(options);
-  const ensemble::StreamOptions stream = to_stream(spec);
-  ensemble::FillLog log({});
-  meter::CpuSnapshot before;
-  const ensemble::WrittenSamples written = ensemble::write_in_place(
-      stream, part.first_position,
-      [&](const std::string& address) {
-        before = meter::read_cpu();
-        AtomicFile file(part.announce);
-        file.write(address);
-        file.commit();
-      },
-      [](const std::string& remark) {
-        fmt::print(stderr, "trainyard: {}\n", remark);
-        std::fflush(stderr);
-      },
-      [] { return false; }, gpus_of(spec));
-  const StreamUse use = use_since(before);
-  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
-  run.words["member"] = "preprocessor";
-  run.figures["images_made"] = static_cast<double>(written.made);
-  run.figures["images_skipped"] = static_cast<double>(written.skipped);
-  run.figures["seconds"] = now_seconds() - start.steady;
-  add_use(run, use, log);
-  make_folders(part.results);
-  record::write_run_record(run, part.results / kPreprocessorRecord);
-  return 0;
 }
 
 namespace {
@@ -153,7 +105,7 @@ void print_speedups(const std::vector<analyze::EnsembleRun>& runs) {
 }
 
 int print_table(const TablesOptions& options) {
-  want_one_of("--as", options.table, kTables);
+  want_one_of("as", options.table, kTables);
   if (options.table == "cpu_usage") {
     for (const std::filesystem::path& file : options.files) print_cpu_usage(file);
     return 0;

@@ -28,7 +28,7 @@ using ensemble::SampleMaker;
 using ensemble::StreamOptions;
 
 struct DemandOptions {
-  EnsembleOptions ensemble;
+  ensemble::EnsembleOptions ensemble;
   std::vector<int> cores;  // for which preprocessing is timed
 };
 
@@ -40,7 +40,8 @@ struct Demand {
 
 // Measures a network that never waits for its batches. Returns nothing when a stop was requested: a time that
 // was cut short makes no row.
-std::optional<Demand> measure_demand(const MemberSpec& member, const EnsembleSpec& spec, double seconds) {
+std::optional<Demand> measure_demand(const ensemble::MemberSpec& member, const ensemble::EnsembleSpec& spec,
+                                     double seconds) {
   train::SessionOptions session = to_session(member.run);
   session.model.input = spec.preprocess.output;
   train::Replicas replicas(session, {});
@@ -99,9 +100,9 @@ std::vector<Supply> measure_supplies(const StreamOptions& stream, std::vector<in
   return supplies;
 }
 
-std::vector<Demand> measure_demands(const EnsembleSpec& spec, double seconds) {
+std::vector<Demand> measure_demands(const ensemble::EnsembleSpec& spec, double seconds) {
   std::vector<Demand> demands;
-  for (const MemberSpec& member : spec.members) {
+  for (const ensemble::MemberSpec& member : spec.members) {
     const bool known = std::any_of(demands.begin(), demands.end(), [&](const Demand& demand) {
       return demand.network == member.run.network && demand.device == member.run.device &&
              demand.batch == member.run.batch;
@@ -136,7 +137,7 @@ int end_of_demand(std::size_t rows) {
 }
 
 int run_demand(const DemandOptions& options) {
-  const EnsembleSpec spec = to_ensemble(options.ensemble);
+  const ensemble::EnsembleSpec spec = to_ensemble(options.ensemble);
   const StreamOptions stream = to_stream(spec);
   const double seconds = options.ensemble.seconds > 0 ? options.ensemble.seconds : 3;
   const process::StopRequest guard;

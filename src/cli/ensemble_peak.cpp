@@ -9,12 +9,13 @@
 #include "base/cores.h"
 #include "base/units.h"
 #include "cli/ensemble.h"
-#include "cli/ensemble_job.h"
+#include "cli/ensemble_options.h"
 #include "cli/ensemble_summary.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "data/get/scratch_folder.h"
+#include "launch/ensemble_job.h"
 #include "process/stop_request.h"
 
 namespace trainyard::cli {
@@ -24,7 +25,7 @@ using Json = nlohmann::ordered_json;
 using ensemble::Design;
 
 struct PeakOptions {
-  EnsembleOptions ensemble;
+  ensemble::EnsembleOptions ensemble;
   std::vector<std::string> designs;
   std::vector<int> sizes{1, 2, 4};
   bool csv = false;
@@ -39,12 +40,12 @@ struct Peak {
 };
 
 // Returns nothing when a stop was requested: a measurement that was cut short makes no row.
-std::optional<Peak> measure_peak_of(const EnsembleOptions& options) {
-  const EnsembleSpec spec = to_ensemble(options);
+std::optional<Peak> measure_peak_of(const ensemble::EnsembleOptions& options) {
+  const ensemble::EnsembleSpec spec = to_ensemble(options);
   const data::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
-  run_ensemble_job(options, spec, scratch.path());
+  launch::run_ensemble_job(options, spec, scratch.path(), terminal_progress(false));
   if (process::StopRequest::asked()) return std::nullopt;
-  const EnsembleParts parts = read_parts(scratch.path(), spec);
+  const ensemble::EnsembleParts parts = ensemble::read_parts(scratch.path(), spec);
   const record::RunRecord summary = summarize(parts, spec, options, {});
   Peak peak{.design = name(spec.design),
             .members = static_cast<int>(spec.members.size()),
@@ -90,7 +91,7 @@ int run_peak(const PeakOptions& options) {
   const process::StopRequest guard;
   for (const std::string& design : options.designs.empty() ? ensemble::design_names() : options.designs)
     for (const int members : options.sizes) {
-      EnsembleOptions one = options.ensemble;
+      ensemble::EnsembleOptions one = options.ensemble;
       one.design = design;
       one.members = members;
       one.rate = 0;

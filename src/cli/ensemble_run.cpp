@@ -9,15 +9,19 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "cli/ensemble.h"
-#include "cli/ensemble_job.h"
-#include "cli/ensemble_member.h"
+#include "cli/ensemble_options.h"
 #include "cli/ensemble_summary.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/progress_bar.h"
 #include "comm/collective/mpi_job.h"
 #include "data/get/scratch_folder.h"
 #include "engine/checkpoint.h"
+#include "ensemble/member.h"
+#include "ensemble/preprocessor.h"
+#include "ensemble/step_note.h"
 #include "ensemble/stream_part.h"
+#include "launch/ensemble_job.h"
 
 namespace trainyard::cli {
 namespace {
@@ -38,10 +42,10 @@ class EnergyWatch {
  public:
   EnergyWatch() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
-  EnsembleUse finish(double idle_watts) {
+  ensemble::EnsembleUse finish(double idle_watts) {
     thread_.request_stop();
     thread_.join();
-    EnsembleUse use{.energy = energy_, .seconds = now_seconds() - began_, .idle_watts = idle_watts};
+    ensemble::EnsembleUse use{.energy = energy_, .seconds = now_seconds() - began_, .idle_watts = idle_watts};
     if (looks_ > 0) use.gpu_busy_fraction = busy_ / looks_;
     return use;
   }
@@ -69,10 +73,10 @@ class EnergyWatch {
   std::jthread thread_;
 };
 
-int report_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
-                    const std::filesystem::path& results, const RunStart& start,
-                    const EnsembleUse& use = {}) {
-  const EnsembleParts parts = read_parts(results, spec);
+int report_ensemble(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec,
+                    const std::filesystem::path& results, const run::RunStart& start,
+                    const ensemble::EnsembleUse& use = {}) {
+  const ensemble::EnsembleParts parts = ensemble::read_parts(results, spec);
   const record::RunRecord summary = summarize(parts, spec, options, start, use);
   if (!options.out.empty()) record::write_run_record(summary, options.out / "ensemble.json");
   if (!options.record.empty()) record::write_run_record(summary, options.record);
@@ -92,14 +96,15 @@ int report_ensemble(const EnsembleOptions& options, const EnsembleSpec& spec,
   return kInterrupted;
 }
 
-void forget_all_results(const std::filesystem::path& results, const EnsembleSpec& spec) {
+void forget_all_results(const std::filesystem::path& results, const ensemble::EnsembleSpec& spec) {
   std::error_code ignored;
-  std::filesystem::remove(results / kPreprocessorRecord, ignored);
-  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i) forget_results(results, i);
+  std::filesystem::remove(results / ensemble::kPreprocessorRecord, ignored);
+  for (int i = 0; i < static_cast<int>(spec.members.size()); ++i) ensemble::forget_results(results, i);
 }
 
 // mpirun or srun started this program on every rank.
-int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, const RunStart& start) {
+int run_in_allocation(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec,
+                      const run::RunStart& start) {
   if (options.out.empty())
     fail(ErrorKind::usage, "started by mpirun or srun: give --out, a folder that all see");
   if (spec.design == Design::shared_memory)
@@ -112,10 +117,10 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
     fail(ErrorKind::usage, "{} ranks for {} members: give as many", comm::collective::mpi_job_ranks(),
          spec.members.size());
   const auto job = comm::collective::join_mpi_job();
-  EnsemblePart part;
+  ensemble::EnsemblePart part;
   part.results = options.out;
   if (job->rank() == 0) forget_all_results(options.out, spec);  // no member is through before all have met
-  const int code = run_member_as_rank(options, part, *job);
+  const int code = ensemble::run_member_as_rank(options, part, *job, *terminal_progress(false));
   // One may be evaluated for longer than members wait for samples; a rank that is lost ends the job anyway.
   constexpr double kNoEnd = 1e9;
   const auto everybody = job->make_group(ensemble::ranks_between(0, job->size()), kNoEnd);
@@ -124,17 +129,17 @@ int run_in_allocation(const EnsembleOptions& options, const EnsembleSpec& spec, 
 }
 
 // One member's checkpoint is enough: a run killed early may have left none of others.
-void want_checkpoints(const EnsembleOptions& options, const EnsembleSpec& spec) {
+void want_checkpoints(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec) {
   if (!options.resume.is_given() || options.resume.is_auto()) return;
   for (int i = 0; i < static_cast<int>(spec.members.size()); ++i)
-    if (engine::latest_checkpoint(member_folder(options.out, i))) return;
+    if (engine::latest_checkpoint(ensemble::member_folder(options.out, i))) return;
   fail(ErrorKind::config, "--resume: no checkpoint of any member in '{}'; --resume=auto would begin then",
        options.out.string());
 }
 
-int run_ensemble(const EnsembleOptions& options) {
-  const RunStart start;
-  const EnsembleSpec spec = to_ensemble(options);
+int run_ensemble(const ensemble::EnsembleOptions& options) {
+  const run::RunStart start;
+  const ensemble::EnsembleSpec spec = to_ensemble(options);
   if (options.seconds > 0 && options.rate < 0) fail(ErrorKind::usage, "--seconds: only with --rate");
   want_checkpoints(options, spec);
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
@@ -145,8 +150,8 @@ int run_ensemble(const EnsembleOptions& options) {
   const double idle_watts = idle_power(options.idle_seconds);
   EnergyWatch watch;
   {
-    const EnsembleProgress progress(results, spec, options.quiet);
-    run_ensemble_job(options, spec, results);
+    const ensemble::EnsembleProgress progress(results, spec.members.size(), terminal_progress(options.quiet));
+    launch::run_ensemble_job(options, spec, results, terminal_progress(false));
   }
   return report_ensemble(options, spec, results, start, watch.finish(idle_watts));
 }
@@ -154,7 +159,7 @@ int run_ensemble(const EnsembleOptions& options) {
 }  // namespace
 
 std::function<int()> declare_ensemble_run(CLI::App& command) {
-  const auto options = std::make_shared<EnsembleOptions>();
+  const auto options = std::make_shared<ensemble::EnsembleOptions>();
   add_ensemble_options(command, *options);
   command.footer(
       "Starts a process for each member, with mpirun unless they share memory; under mpirun or srun it is "
@@ -173,29 +178,31 @@ std::function<int()> declare_ensemble_run(CLI::App& command) {
 }
 
 std::function<int()> declare_ensemble_member(CLI::App& command) {
-  const auto options = std::make_shared<EnsembleOptions>();
-  const auto part = std::make_shared<EnsemblePart>();
+  const auto options = std::make_shared<ensemble::EnsembleOptions>();
+  const auto part = std::make_shared<ensemble::EnsemblePart>();
   add_ensemble_options(command, *options);
   leave_outputs_to_starter(command);
   add_ensemble_part(command, *part);
   return [options, part] {
     if (part->results.empty()) fail(ErrorKind::usage, "--results: wanted");
-    if (!part->stream.empty()) return run_member_in_place(*options, *part);
+    if (!part->stream.empty())
+      return ensemble::run_member_in_place(*options, *part, terminal_progress(false));
     const auto job = comm::collective::join_mpi_job();
-    return run_member_as_rank(*options, *part, *job);
+    return ensemble::run_member_as_rank(*options, *part, *job, *terminal_progress(false));
   };
 }
 
 std::function<int()> declare_ensemble_preprocess(CLI::App& command) {
-  const auto options = std::make_shared<EnsembleOptions>();
-  const auto part = std::make_shared<EnsemblePart>();
+  const auto options = std::make_shared<ensemble::EnsembleOptions>();
+  const auto part = std::make_shared<ensemble::EnsemblePart>();
   add_ensemble_options(command, *options);
   leave_outputs_to_starter(command);
   add_ensemble_part(command, *part);
   return [options, part] {
     if (part->results.empty() || part->announce.empty())
       fail(ErrorKind::usage, "--results and --announce: wanted");
-    return run_preprocessor(*options, *part);
+    ensemble::run_preprocessor(*options, *part, *terminal_progress(false));
+    return 0;
   };
 }
 

@@ -23,7 +23,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::string command_line(const ScriptOptions& options, const EnsembleSpec& spec) {
+std::string command_line(const ScriptOptions& options, const ensemble::EnsembleSpec& spec) {
   std::string words = fmt::format("trainyard ensemble run {} --out {} --threads {}",
                                   quoted(std::filesystem::absolute(options.file).string()),
                                   quoted(std::filesystem::absolute(options.out).string()), options.cores);
@@ -34,13 +34,13 @@ std::string command_line(const ScriptOptions& options, const EnsembleSpec& spec)
 }
 
 int print_script(const ScriptOptions& options) {
-  want_one_of("--cluster", options.cluster, {"slurm", "pbs"});
-  EnsembleOptions asked;
+  want_one_of("cluster", options.cluster, {"slurm", "pbs"});
+  ensemble::EnsembleOptions asked;
   asked.file = options.file;
   asked.design = options.design;
   asked.members = options.members;
   asked.preprocessors = options.preprocessors;
-  const EnsembleSpec spec = to_ensemble(asked);
+  const ensemble::EnsembleSpec spec = to_ensemble(asked);
   if (spec.name.find('\n') != std::string::npos)
     fail(ErrorKind::config, "the ensemble's name has a line's end");
   const bool here = spec.design == ensemble::Design::shared_memory;

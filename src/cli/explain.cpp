@@ -33,7 +33,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ExplainOptions {
-  RunOptions run;
+  run::RunOptions run;
   bool time = false, declined = false, counts = false;
 };
 
@@ -293,7 +293,7 @@ Counts count_kernels(const plan::CompiledStep& step, std::int64_t parameters) {
   return counts;
 }
 
-CountedSteps count(const RunOptions& options, const train::SessionOptions& session) {
+CountedSteps count(const run::RunOptions& options, const train::SessionOptions& session) {
   const networks::NetworkInfo& network = networks::find_network(options.network);
   const int classes = options.classes > 0 ? options.classes : network.classes;
   CountedSteps counted;
@@ -318,7 +318,7 @@ CountedSteps count(const RunOptions& options, const train::SessionOptions& sessi
   return counted;
 }
 
-void print_table(const RunOptions& options, const CountedSteps& counted) {
+void print_table(const run::RunOptions& options, const CountedSteps& counted) {
   TextTable table({"", "formula", "graph", "kernels"});
   for (const CountsRow& row : kRows)
     table.add({row.label, counted.by_formula ? fmt::format("{}", (*counted.by_formula).*row.count) : "",
@@ -339,7 +339,7 @@ Json to_json(const Counts& counts) {
 
 }  // namespace
 
-void explain_counts(const RunOptions& options) {
+void explain_counts(const run::RunOptions& options) {
   const CountedSteps counted = count(options, to_session(options));
   if (!options.json) return print_table(options, counted);
   Json json{{"network", options.network}, {"batch", options.batch}, {"mode", options.mode}};

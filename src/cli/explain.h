@@ -14,6 +14,6 @@ std::function<int()> declare_explain(CLI::App& command);
 
 // Counts what a step costs in three ways: by formulas when the network is a generated one, by walking its
 // graph, and as the sum over the kernels that would run. Prints a table, or one JSON object with --json.
-void explain_counts(const RunOptions& options);
+void explain_counts(const run::RunOptions& options);
 
 }  // namespace trainyard::cli

@@ -13,6 +13,7 @@
 #include "cli/study_results.h"
 #include "cli/text_table.h"
 #include "record/build.h"
+#include "study/cell/settings.h"
 
 namespace trainyard::cli {
 namespace {
@@ -52,7 +53,7 @@ class Names {
   std::string cell(const CellHistory& cell) const {
     std::vector<std::string> parts;
     for (const std::string& name : settings_)
-      if (const std::string value = setting_text(cell.settings, name); !value.empty())
+      if (const std::string value = study::setting_text(cell.settings, name); !value.empty())
         parts.push_back(fmt::format("{}={}", name, value));
     if (several_machines_) parts.push_back(fmt::format("on {}", cell.machine));
     return fmt::format("{}", fmt::join(parts, " "));
@@ -118,9 +119,10 @@ std::vector<std::string> bisect_commands(const CellHistory& cell, const Change& 
   if (good_commit.empty() || bad_commit.empty() || good_commit == bad_commit)
     return {"# git cannot bisect: the builds are not called by two commits"};
   namespace fs = std::filesystem;
-  const bool is_program = setting_text(cell.settings, "command") == "program";
+  const bool is_program = study::setting_text(cell.settings, "command") == "program";
   const std::string kept = "results/trainyard-now";
-  const std::string runner = is_program ? shell_word(own_program().string()) : "build/release/trainyard";
+  const std::string runner =
+      is_program ? shell_word(process::own_program().string()) : "build/release/trainyard";
   const std::string judge = is_program ? runner : kept;
   std::string build = report.bisect_build;
   if (build.empty() && !is_program) build = "cmake --build --preset release --target trainyard_cli";
@@ -143,7 +145,8 @@ std::vector<std::string> bisect_commands(const CellHistory& cell, const Change& 
   script += "case $? in 0) exit 0;; 3) exit 1;; *) exit 125;; esac";
   std::vector<std::string> commands;
   if (!is_program)
-    commands.push_back(fmt::format("mkdir -p results && cp {} {}", shell_word(own_program().string()), kept));
+    commands.push_back(
+        fmt::format("mkdir -p results && cp {} {}", shell_word(process::own_program().string()), kept));
   commands.push_back(fmt::format("git bisect start {} {}", bad_commit, good_commit));
   commands.push_back(fmt::format("git bisect run sh -c {}", shell_word(script)));
   return commands;

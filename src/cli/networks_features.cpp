@@ -105,7 +105,7 @@ void print_feature_table(const interchange::ExchangeGraph& graph, const predict:
 }
 
 int run_features(const FeatureOptions& options) {
-  want_one_of("--devices", options.devices, {"all", "gpu"});
+  want_one_of("devices", options.devices, {"all", "gpu"});
   const interchange::ExchangeGraph graph = graph_of(options.source, options.graph);
   const predict::OpVocabulary vocabulary = read_vocabulary(options.vocabulary);
   if (options.legacy) return run_legacy(options, graph, vocabulary);

@@ -45,7 +45,7 @@ networks::ModelOptions model_options(const std::string& network, const GraphOpti
 }
 
 interchange::ExchangeGraph graph_of(const std::string& source, const GraphOptions& options) {
-  want_one_of("--step", options.step, {"forward", "training"});
+  want_one_of("step", options.step, {"forward", "training"});
   if (is_graph_file(source)) return interchange::read_graph_file(source, {.batch = options.batch}).graph;
   networks::Model model = networks::build_model(model_options(source, options));
   if (options.step == "training") networks::add_training_step(model, {});

@@ -1,14 +1,12 @@
 #include "cli/option_checks.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "networks/zoo/zoo.h"
 #include "run/choices.h"
 
@@ -47,16 +45,6 @@ CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bo
   return command.add_flag(option_names(setting), value, help_of(setting));
 }
 
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", option, given, did_you_mean(given, allowed),
-       fmt::join(allowed, ", "));
-}
-
-void want_choice(const char* of, const char* name, const std::string& given) {
-  run::want_choice(record::setting_of(name, of), given);
-}
-
 bool is_given(const CLI::App& command, const char* option) { return command.get_option(option)->count() > 0; }
 
 void warn_of_idle_options(const CLI::App& command, const std::vector<Idle>& rules) {
@@ -83,17 +71,9 @@ void add_parameter_options(CLI::App& command, networks::generator::Given& given)
         "--" + name, [&given, name](const std::string& value) { given[name] = value; }, help[name]);
 }
 
-void add_stopping_options(CLI::App& command, StoppingOptions& options) {
+void add_stopping_options(CLI::App& command, run::StoppingOptions& options) {
   add_setting(command, "bench", "until_width", options.until_width);
   add_setting(command, "bench", "max_seconds", options.max_seconds);
-}
-
-record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps) {
-  record::StoppingLimits limits;
-  limits.max_steps = max_steps;
-  limits.relative_half_width = options.until_width;
-  if (options.max_seconds > 0) limits.max_seconds = options.max_seconds;
-  return limits;
 }
 
 }  // namespace trainyard::cli

@@ -8,7 +8,7 @@
 
 #include "networks/generator/parameter.h"
 #include "record/settings.h"
-#include "record/steady_state.h"
+#include "run/bench.h"
 
 namespace trainyard::cli {
 
@@ -18,26 +18,21 @@ namespace trainyard::cli {
 CLI::Validator within(const record::NumberRange& range);
 CLI::Validator within(const char* setting);  // the range of that setting
 
-// Gives an option of `names` what the row of a setting says: type, range, default. REQUIRES: the bound value
-// is the default.
+// Gives an option what the row of a setting says: range, type, default. REQUIRES: the bound value is the
+// default.
 CLI::Option* describe(CLI::Option* option, const record::SettingInfo& setting);
 std::string option_names(const record::SettingInfo& setting);  // "--batch,-b"
 std::string help_of(const record::SettingInfo& setting);
 
-// Adds the option of a setting as `run` ("bench", "train", "ensemble") takes it (record/settings.h). It may
-// also be given by its place where it has a name for that.
+// Adds the option of a setting as a command ("bench", "train", "ensemble") takes it (record/settings.h). It
+// may also be given by its place where it has a name for that.
 template <typename T>
-CLI::Option* add_setting(CLI::App& command, const char* run, const char* name, T& value,
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, T& value,
                          const std::string& place = "") {
-  const record::SettingInfo& setting = record::setting_of(name, run);
+  const record::SettingInfo& setting = record::setting_of(name, of);
   return describe(command.add_option(place + option_names(setting), value, help_of(setting)), setting);
 }
-CLI::Option* add_setting(CLI::App& command, const char* run, const char* name, bool& value);  // a flag
-
-// Throws Error (usage) that names the option, what is allowed and what was probably meant.
-void want_one_of(const char* option, const std::string& given, const std::vector<std::string>& allowed);
-// The same for a choice of a setting.
-void want_choice(const char* run, const char* name, const std::string& given);
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bool& value);  // a flag
 
 // Options that have no effect when `idle` is true.
 struct Idle {
@@ -55,15 +50,6 @@ bool is_given(const CLI::App& command, const char* option);
 // Adds one option for each parameter of a generated network; its help names the networks that have it.
 void add_parameter_options(CLI::App& command, networks::generator::Given& given);
 
-// When to end a measurement before its last step.
-struct StoppingOptions {
-  double until_width = 0;  // 0: not by it
-  double max_seconds = 0;  // 0: no limit
-};
-
-void add_stopping_options(CLI::App& command, StoppingOptions& options);
-
-// Error (usage) for what cannot be meant.
-record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps);
+void add_stopping_options(CLI::App& command, run::StoppingOptions& options);
 
 }  // namespace trainyard::cli

@@ -12,32 +12,16 @@ class App;
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/error.h"
+#include "process/child.h"
 #include "report/chart.h"
 #include "report/libraries.h"
 
 namespace trainyard::cli {
 
-// A shell or a study tells outcomes apart by these exit codes.
-inline constexpr int kCallerCanMendIt = 1, kRunFailed = 2, kInterrupted = 130;
-
-inline int exit_code(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage:
-    case ErrorKind::config:
-    case ErrorKind::shape:
-    case ErrorKind::unsupported:
-      return kCallerCanMendIt;
-    case ErrorKind::io:
-    case ErrorKind::peer:
-    case ErrorKind::device:
-    case ErrorKind::internal:
-      return kRunFailed;
-    case ErrorKind::interrupted:
-      return kInterrupted;
-  }
-  return kRunFailed;
-}
+using process::exit_code;
+using process::kCallerCanMendIt;
+using process::kInterrupted;
+using process::kRunFailed;
 
 // An option that names a file, or a folder, which the command will write. main() looks at all that were given
 // before the command begins, so that nobody works for an hour and then cannot write.

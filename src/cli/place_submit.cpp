@@ -50,7 +50,7 @@ study::Job job_of(const place::JobRequest& request, const place::Problem& proble
                   {"steps", steps},
                   {"device", slot.run_device}};
   if (run.classes > 0) job.settings["classes"] = static_cast<std::int64_t>(run.classes);
-  job.command = {own_program().string(), "train", "--quiet", "--no-eval"};
+  job.command = {process::own_program().string(), "train", "--quiet", "--no-eval"};
   for (const auto& [name, value] : job.settings)
     job.command.push_back(fmt::format("--{}={}", name, record::to_text(value)));
   job.command.emplace_back("--record={record}");
@@ -65,7 +65,7 @@ study::Job job_of(const place::JobRequest& request, const place::Problem& proble
 std::unique_ptr<study::Launcher> launcher_of(const SubmitPlacement& options, const study::Folder& folder) {
   if (options.launcher == "local") return std::make_unique<study::LocalLauncher>(folder);
   study::slurm::LauncherOptions slurm;
-  slurm.submit = {own_program(), std::filesystem::current_path(), 0};
+  slurm.submit = {process::own_program(), std::filesystem::current_path(), 0};
   slurm.say = [](const std::string& remark) { fmt::print(stderr, "trainyard: {}\n", remark); };
   return std::make_unique<study::slurm::SlurmLauncher>(folder, slurm);
 }

@@ -24,35 +24,6 @@ namespace trainyard::cli {
 
 namespace {
 
-constexpr double kSeconds = 0.1;
-constexpr std::int64_t kMemoryBytes = std::int64_t{128} << 20;
-constexpr std::int64_t kCacheBytesPerThread = 16 << 10;  // half of a first-level cache
-
-}  // namespace
-
-void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads) {
-  if (options.device == "cpu") {
-    if (options.cores.empty())
-      train::limit_threads(threads);
-    else
-      train::limit_to(options.cores);
-    run.figures["peak_bytes_per_second"] = meter::read_bytes_per_second(kSeconds, kMemoryBytes);
-    run.figures["peak_cache_bytes_per_second"] =
-        meter::read_bytes_per_second(kSeconds, kCacheBytesPerThread * threads);
-    return;
-  }
-  double memory = 0, cache = 0;
-  for (const backend::DevicePeak& peak :
-       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds)) {
-    if (peak.group == "memory_bytes_per_second") memory = std::max(memory, peak.value);
-    if (peak.group == "cache_bytes_per_second") cache = std::max(cache, peak.value);
-  }
-  if (memory > 0) run.figures["peak_bytes_per_second"] = memory;
-  if (cache > 0) run.figures["peak_cache_bytes_per_second"] = cache;
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 struct ProbeOptions {
@@ -83,7 +54,7 @@ void print_facts(const record::Provenance& facts) {
 
 int show_machine(bool json) {
   backend::make_backend("auto");  // finds out what its kernels can use
-  const record::Provenance facts = machine_facts();
+  const record::Provenance facts = run::machine_facts();
   if (json)
     fmt::print("{}\n", Json{{"provenance", json_of(facts)}}.dump());
   else
@@ -259,7 +230,7 @@ int probe(const ProbeOptions& options) {
     print_peaks(report, options);
     return 0;
   }
-  const record::Provenance facts = machine_facts();
+  const record::Provenance facts = run::machine_facts();
   predict::Device device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
   if (!options.name.empty()) device.name = options.name;
   if (device.name.empty()) device.name = options.device;

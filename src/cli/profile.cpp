@@ -20,6 +20,7 @@
 #include "cli/run_report.h"
 #include "cli/text_table.h"
 #include "meter/profile_command.h"
+#include "run/run_record.h"
 
 namespace trainyard::cli {
 
@@ -130,9 +131,9 @@ void judge_end(const meter::CommandProfile& profile, record::RunRecord& run) {
   }
 }
 
-record::RunRecord record_of_profile(const ProfileCommandOptions& options, const RunStart& start,
+record::RunRecord record_of_profile(const ProfileCommandOptions& options, const run::RunStart& start,
                                     const meter::CommandProfile& profile) {
-  record::RunRecord run = new_record("profile", start);
+  record::RunRecord run = run::new_record("profile", start);
   run.asked = {{"program", fmt::format("{}", fmt::join(options.command, " "))}, {"hz", options.hz}};
   judge_end(profile, run);
   const double cpu_seconds = profile.user_seconds + profile.system_seconds;
@@ -153,7 +154,7 @@ record::RunRecord record_of_profile(const ProfileCommandOptions& options, const 
 }
 
 int profile_this(const ProfileCommandOptions& options) {
-  const RunStart start;
+  const run::RunStart start;
   if (!options.record.empty()) check_output_file(trace_path(options));
   const meter::CommandProfile profile = measure(options);
   record::RunRecord run = record_of_profile(options, start, profile);

@@ -19,6 +19,7 @@
 #include "cli/text_table.h"
 #include "record/build.h"
 #include "record/comparison.h"
+#include "study/cell/settings.h"
 #include "study/run/progress.h"
 
 namespace trainyard::cli {
@@ -196,7 +197,7 @@ Sides split(const Runs& runs, const std::string& text) {
   std::vector<std::string> wanted, there_are;
   if (key.size() < text.size()) wanted = CLI::detail::split(text.substr(key.size() + 1), ',');
   for (const record::RunRecord& run : runs)
-    if (const std::string value = setting_text(record::envelope(run), key);
+    if (const std::string value = study::setting_text(record::envelope(run), key);
         !value.empty() && std::find(there_are.begin(), there_are.end(), value) == there_are.end())
       there_are.push_back(value);
   if (wanted.empty()) wanted = there_are;
@@ -209,7 +210,7 @@ Sides split(const Runs& runs, const std::string& text) {
          text, key, wanted.size());
   Sides sides;
   for (const record::RunRecord& run : runs) {
-    const std::string value = setting_text(record::envelope(run), key);
+    const std::string value = study::setting_text(record::envelope(run), key);
     if (value == wanted[0]) sides.a.push_back(run);
     if (value == wanted[1]) sides.b.push_back(run);
   }

@@ -14,6 +14,7 @@
 #include "cli/study.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
+#include "study/cell/settings.h"
 #include "study/import/import.h"
 #include "study/run/export.h"
 #include "study/run/progress.h"
@@ -59,7 +60,8 @@ std::string cells_text(const study::Progress& progress, bool csv) {
                         figure(several, [](const auto& of) { return of.interval.low; }),
                         figure(several, [](const auto& of) { return of.interval.high; }),
                         figure(several, [](const auto& of) { return of.run_spread; }));
-    for (const std::string& name : names) text += "," + study::csv_word(setting_text(cell.settings, name));
+    for (const std::string& name : names)
+      text += "," + study::csv_word(study::setting_text(cell.settings, name));
     text += "\n";
   }
   return text;

@@ -1,9 +1,7 @@
-#include <sys/wait.h>
-
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,7 +11,7 @@
 #include "cli/option_checks.h"
 #include "cli/study.h"
 #include "cli/study_options.h"
-#include "process/child.h"
+#include "process/run_to_end.h"
 #include "record/verdict.h"
 #include "study/run/progress.h"
 
@@ -32,22 +30,14 @@ struct StudyHistoryOptions {
 
 // When the commits of a repository were made, by their full names.
 std::map<std::string, double> commit_dates(const std::filesystem::path& repository) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::tmpfile(), std::fclose);
-  if (!out) fail(ErrorKind::io, "study history: no temporary file for what git prints");
-  process::ChildOptions git{
-      .command = {"git", "-C", repository.string(), "log", "--all", "HEAD", "--format=%H %ct"}};
-  git.output = ::fileno(out.get());
-  git.error = -1;
-  const process::Child child = process::start(git);
-  int status = 0;
-  if (child.start_errno == 0) ::waitpid(child.pid, &status, 0);
-  if (child.start_errno != 0 || status != 0)
+  const process::CapturedRun git = process::run_captured(
+      {.command = {"git", "-C", repository.string(), "log", "--all", "HEAD", "--format=%H %ct"}});
+  if (git.start_errno != 0 || git.exit_code != 0)
     fail(ErrorKind::usage, "--repository '{}': git finds no commits there", repository.string());
-  std::rewind(out.get());
   std::map<std::string, double> dates;
-  char commit[65];
-  for (double seconds = 0; std::fscanf(out.get(), "%64s %lf", commit, &seconds) == 2;)
-    dates[commit] = seconds;
+  std::istringstream lines(git.out);
+  std::string commit;
+  for (double seconds = 0; lines >> commit >> seconds;) dates[commit] = seconds;
   return dates;
 }
 

@@ -11,6 +11,7 @@
 #include "predict/read_predictor.h"
 #include "record/build.h"
 #include "run/choices.h"
+#include "study/cell/settings.h"
 #include "study/run/folder.h"
 
 namespace trainyard::cli {
@@ -104,7 +105,7 @@ std::vector<std::string> varying_settings(const std::vector<const record::Settin
   for (const record::Settings* cell : cells)
     for (const auto& [name, value] : *cell) values[name];
   for (auto& [name, seen] : values)
-    for (const record::Settings* cell : cells) seen.insert(setting_text(*cell, name));
+    for (const record::Settings* cell : cells) seen.insert(study::setting_text(*cell, name));
   std::vector<std::string> names;
   for (const auto& [name, seen] : values)
     if (seen.size() > 1) names.push_back(name);
@@ -119,7 +120,7 @@ RunLabels::RunLabels(const std::vector<const record::Settings*>& cells, int repl
 std::string RunLabels::of(const record::Settings& settings) const {
   std::vector<std::string> parts;
   for (const std::string& name : names_)
-    if (const std::string value = setting_text(settings, name); !value.empty())
+    if (const std::string value = study::setting_text(settings, name); !value.empty())
       parts.push_back(fmt::format("{}={}", name, value));
   return fmt::format("{}", fmt::join(parts, " "));
 }
@@ -132,11 +133,6 @@ std::string RunLabels::of(const record::Settings& settings, int replicate) const
 
 std::string RunLabels::with_id(const record::RunRecord& run) const {
   return fmt::format("{} ({})", of(run), run.id);
-}
-
-std::string setting_text(const record::Settings& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : record::to_text(found->second);
 }
 
 }  // namespace trainyard::cli

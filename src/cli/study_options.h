@@ -12,7 +12,7 @@ class App;
 
 #include <CLI/CLI.hpp>
 
-#include "cli/study_cost.h"
+#include "study/cell/cost.h"
 #include "study/run/folder.h"
 #include "study/run/progress.h"
 #include "study/spec/plan.h"
@@ -23,16 +23,20 @@ namespace trainyard::cli {
 // file's.
 study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::string& build = "");
+
 void add_measured_build_option(CLI::App& command, std::string& build);
+
 void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
                        std::vector<std::string>& overrides);
 
 // "2/8", for plans that several machines share; "": all of it.
 void add_shard_option(CLI::App& command, std::string& shard);
+
 study::Plan share_of(study::Plan plan, const std::string& shard);
 
 // The build whose runs a command looks at, named by its beginning; "": that of the last run.
 void add_build_option(CLI::App& command, std::string& build);
+
 study::Progress progress_of_build(const study::Folder& folder, const std::string& build);
 
 // Prints one line on standard error for each reason why cells can never run; returns the number of such
@@ -64,7 +68,5 @@ class RunLabels {
   std::vector<std::string> names_;
   int replicates_;
 };
-
-std::string setting_text(const record::Settings& settings, const std::string& name);  // "" when it has none
 
 }  // namespace trainyard::cli

@@ -5,12 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "cli/cell_check.h"
 #include "cli/cost_options.h"
 #include "cli/study.h"
-#include "cli/study_cost.h"
 #include "cli/study_options.h"
 #include "cli/text_table.h"
+#include "study/cell/check.h"
+#include "study/cell/cost.h"
+#include "study/cell/settings.h"
 
 namespace trainyard::cli {
 namespace {
@@ -27,7 +28,7 @@ struct StudyPlanOptions {
 
 // "about 12.3 s left for 22 of 24 runs (12 measured, 10 predicted); 0.8 core-hours"; "" where nothing is
 // known, or nothing left.
-std::string left_text(const RunsCost& left) {
+std::string left_text(const study::RunsCost& left) {
   if (left.known() == 0) return "";
   std::string text =
       fmt::format("about {} left for {}{} runs ({}); {:.3g} core-hours", format_seconds(left.seconds),
@@ -38,7 +39,8 @@ std::string left_text(const RunsCost& left) {
   return text;
 }
 
-void print_summary(const study::Spec& spec, const study::Plan& plan, const StudyCost& cost, Where where) {
+void print_summary(const study::Spec& spec, const study::Plan& plan, const study::StudyCost& cost,
+                   study::Where where) {
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<10} {}\n", label, value);
   };
@@ -47,7 +49,7 @@ void print_summary(const study::Spec& spec, const study::Plan& plan, const Study
                            plan.excluded > 0 ? fmt::format(" ({} excluded)", plan.excluded) : ""));
   row("runs",
       fmt::format("{} = {} cells x {} replicates", plan.runs.size(), plan.cells.size(), spec.replicates));
-  row("for", where == Where::cluster ? "a cluster (--launcher local: this machine)" : "this machine");
+  row("for", where == study::Where::cluster ? "a cluster (--launcher local: this machine)" : "this machine");
   std::vector<std::string> texts;
   if (cost.images > 0)
     texts.push_back(fmt::format("{} steps, {} images", format_count(cost.steps), format_count(cost.images)));
@@ -59,13 +61,13 @@ void print_summary(const study::Spec& spec, const study::Plan& plan, const Study
 }
 
 // "?": not known; "-": it can never run.
-std::string about_text(const Estimates& estimates, const std::string& cell) {
+std::string about_text(const study::Estimates& estimates, const std::string& cell) {
   const auto found = estimates.find(cell);
   if (found == estimates.end()) return "-";
   return found->second.known() ? format_seconds(found->second.seconds) : "?";
 }
 
-void print_cells(const study::Plan& plan, const Estimates& estimates) {
+void print_cells(const study::Plan& plan, const study::Estimates& estimates) {
   std::vector<const record::Settings*> settings;
   for (const study::Cell& cell : plan.cells) settings.push_back(&cell.settings);
   const std::vector<std::string> names = varying_settings(settings);
@@ -80,7 +82,7 @@ void print_cells(const study::Plan& plan, const Estimates& estimates) {
   TextTable table(head);
   for (const study::Cell& cell : plan.cells) {
     std::vector<std::string> row;
-    for (const std::string& name : names) row.push_back(setting_text(cell.settings, name));
+    for (const std::string& name : names) row.push_back(study::setting_text(cell.settings, name));
     if (some_known) row.push_back(about_text(estimates, cell.hash));
     row.push_back("#" + cell.hash);
     if (some_refused) row.push_back(cell.refused);
@@ -91,7 +93,7 @@ void print_cells(const study::Plan& plan, const Estimates& estimates) {
 
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-Json json_of_left(const RunsCost& left) {
+Json json_of_left(const study::RunsCost& left) {
   const auto if_known = [&](double value) {
     return left.known() == 0 && left.unknown > 0 ? Json(nullptr) : Json(value);
   };
@@ -107,8 +109,8 @@ Json json_of_left(const RunsCost& left) {
           {"node_hours", number_or_null(left.known() > 0 ? left.node_hours : std::nullopt)}};
 }
 
-void print_json(const study::Spec& spec, const study::Plan& plan, const StudyCost& cost,
-                const Estimates& estimates, Where where) {
+void print_json(const study::Spec& spec, const study::Plan& plan, const study::StudyCost& cost,
+                const study::Estimates& estimates, study::Where where) {
   Json cells = Json::array();
   for (const study::Cell& cell : plan.cells) {
     const auto found = estimates.find(cell.hash);
@@ -121,7 +123,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const StudyCos
   }
   const Json json = {
       {"study", spec.name},
-      {"launcher", where == Where::cluster ? "slurm" : "local"},
+      {"launcher", where == study::Where::cluster ? "slurm" : "local"},
       {"runs", plan.runs.size()},
       {"replicates", spec.replicates},
       {"excluded", plan.excluded},
@@ -137,12 +139,12 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const StudyCos
 
 int plan_study(const StudyPlanOptions& options) {
   const study::Spec spec = read_study(options.file, options.overrides, options.build);
-  const Where where = to_where(options.launcher, spec);
-  const std::unique_ptr<CostModel> model = read_cost_model(options.cost);
-  study::Plan plan = share_of(study::make_plan(spec, cell_check(spec, where)), options.shard);
+  const study::Where where = study::to_where(options.launcher, spec);
+  const std::unique_ptr<study::CostModel> model = read_cost_model(options.cost);
+  study::Plan plan = share_of(study::make_plan(spec, study::cell_check(spec, where)), options.shard);
   const study::Folder folder = folder_of(spec, options.out);
-  const Estimates estimates = estimate_cells(spec, plan, folder, model.get());
-  const StudyCost cost = cost_of(spec, plan, folder, estimates, where);
+  const study::Estimates estimates = estimate_cells(spec, plan, folder, model.get());
+  const study::StudyCost cost = cost_of(spec, plan, folder, estimates, where);
   for (const auto& [reason, runs] : cost.left.reasons)
     plan.remarks.push_back(fmt::format("{} of {} runs have no estimate: {}", runs, cost.left.runs(), reason));
   if (options.json) {

@@ -12,6 +12,7 @@
 #include "cli/text_table.h"
 #include "record/cell_summary.h"
 #include "record/metric.h"
+#include "study/cell/settings.h"
 
 namespace trainyard::cli {
 namespace {
@@ -81,7 +82,7 @@ void print_cells(const study::Progress& progress) {
   TextTable table(head);
   for (const auto& [hash, cell] : cells) {
     std::vector<std::string> row;
-    for (const std::string& name : names) row.push_back(setting_text(*cell.settings, name));
+    for (const std::string& name : names) row.push_back(study::setting_text(*cell.settings, name));
     row.push_back(fmt::format("{}/{}", cell.done, cell.expected));
     if (cell.speeds.empty()) {
       row.insert(row.end(), {"", "", ""});
@@ -242,7 +243,5 @@ Json progress_json(const study::Progress& progress) {
           {"cells", cells},
           {"runs", runs}};
 }
-
-std::filesystem::path own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
 }  // namespace trainyard::cli

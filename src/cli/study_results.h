@@ -28,9 +28,6 @@ void print_progress(const study::Progress& progress);
 void print_totals(const study::Progress& progress);  // that line alone
 nlohmann::ordered_json progress_json(const study::Progress& progress);
 
-// Returns the path of this program: runs of a study are commands of it.
-std::filesystem::path own_program();
-
 // Returns one line of text, or "" when nodes do not differ.
 std::string node_effects_text(const record::NodeEffects& effects);
 

@@ -10,16 +10,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/units.h"
-#include "cli/cell_check.h"
 #include "cli/cost_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/study.h"
-#include "cli/study_cost.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
 #include "process/stop_request.h"
+#include "study/cell/check.h"
+#include "study/cell/cost.h"
 #include "study/run/launcher.h"
 #include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
@@ -49,16 +49,16 @@ void print_run(const record::RunRecord& run, const RunLabels& labels) {
 
 std::unique_ptr<study::Launcher> make_launcher(const StudyRunOptions& options, const study::Spec& spec,
                                                const study::Folder& folder, const study::Watcher& watcher) {
-  if (to_where(options.launcher, spec) == Where::this_machine)
+  if (study::to_where(options.launcher, spec) == study::Where::this_machine)
     return std::make_unique<study::LocalLauncher>(folder);
   study::slurm::LauncherOptions slurm;
-  slurm.submit = {own_program(), std::filesystem::current_path(), spec.at_once};
+  slurm.submit = {process::own_program(), std::filesystem::current_path(), spec.at_once};
   slurm.say = watcher.remarks;
   return std::make_unique<study::slurm::SlurmLauncher>(folder, slurm);
 }
 
 // "about 12 min 3 s for 24 runs (by the model m.json)"; "" where nothing is known of them.
-std::string expected_text(const RunsCost& cost, const CostModel* model) {
+std::string expected_text(const study::RunsCost& cost, const study::CostModel* model) {
   if (cost.known() == 0) return "";
   const bool by_model = model != nullptr && cost.predicted == cost.known();
   return fmt::format("about {} for {}{} runs ({})", format_seconds(cost.seconds),
@@ -67,10 +67,10 @@ std::string expected_text(const RunsCost& cost, const CostModel* model) {
 }
 
 study::Progress run(const StudyRunOptions& options, const study::Spec& spec, const study::Plan& plan,
-                    const study::Folder& folder, const CostModel* model) {
+                    const study::Folder& folder, const study::CostModel* model) {
   const bool bar_visible = ::isatty(STDERR_FILENO) != 0 && !options.quiet;
-  const Where where = to_where(options.launcher, spec);
-  const Estimates estimates = estimate_cells(spec, plan, folder, model);
+  const study::Where where = study::to_where(options.launcher, spec);
+  const study::Estimates estimates = estimate_cells(spec, plan, folder, model);
   std::unique_ptr<StudyBar> bar;
   bool said = false;
   std::vector<const record::Settings*> cells;
@@ -89,15 +89,15 @@ study::Progress run(const StudyRunOptions& options, const study::Spec& spec, con
       .stop = [] { return process::StopRequest::asked(); }};
   ShownLauncher launcher(
       make_launcher(options, spec, folder, watcher), [&](std::span<const study::Job> jobs) {
-        bar->begin(TimeLeft(estimates, jobs), where);
+        bar->begin(study::TimeLeft(estimates, jobs), where);
         // Repeats of disturbed runs come in further rounds.
         if (std::exchange(said, true) || bar_visible || options.quiet) return;
-        const std::string text = expected_text(cost_of_runs(estimates, jobs, where), model);
+        const std::string text = expected_text(study::cost_of_runs(estimates, jobs, where), model);
         if (!text.empty()) watcher.remarks(text);
       });
   study::RetryPolicy retry = study::parse_retry_policy(options.retry);
   retry.disturbed = spec.retry_disturbed;
-  return run_study({spec, plan, folder, retry, own_program()}, launcher, watcher);
+  return run_study({spec, plan, folder, retry, process::own_program()}, launcher, watcher);
 }
 
 // The file, with what the command line says instead of it.
@@ -111,9 +111,10 @@ study::Spec read_spec_of(const StudyRunOptions& options) {
 
 int run_study_command(const StudyRunOptions& options) {
   const study::Spec spec = read_spec_of(options);
-  const std::unique_ptr<CostModel> model = read_cost_model(options.cost);
+  const std::unique_ptr<study::CostModel> model = read_cost_model(options.cost);
   const study::Plan plan =
-      share_of(study::make_plan(spec, cell_check(spec, to_where(options.launcher, spec))), options.shard);
+      share_of(study::make_plan(spec, study::cell_check(spec, study::to_where(options.launcher, spec))),
+               options.shard);
   for (const std::string& remark : plan.remarks) print_note(fmt::format("trainyard: {}\n", remark));
   if (report_impossible(spec, plan) > 0 && !options.skip_impossible)
     fail(ErrorKind::config,

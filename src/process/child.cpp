@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <new>
 
 #include "base/descriptor.h"
@@ -179,6 +180,34 @@ Child start(const ChildOptions& options) {
   }
   child.pid = -1;
   return child;
+}
+
+std::filesystem::path own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+std::vector<std::string> own_words() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  words.erase(words.begin());
+  return words;
+}
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+    case ErrorKind::config:
+    case ErrorKind::shape:
+    case ErrorKind::unsupported:
+      return kCallerCanMendIt;
+    case ErrorKind::io:
+    case ErrorKind::peer:
+    case ErrorKind::device:
+    case ErrorKind::internal:
+      return kRunFailed;
+    case ErrorKind::interrupted:
+      return kInterrupted;
+  }
+  return kRunFailed;
 }
 
 int exit_code_of(int wait_status) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace trainyard::process {
 
 // A program that this process starts. Descriptors stay the caller's; -1 means /dev/null.
@@ -44,6 +46,16 @@ Child start(const ChildOptions& options);
 // Returns the file that a command's first word names, as execvp finds it; a word with a slash is returned as
 // it is. "" means that there is none, and errno says why.
 std::string find_program(const std::string& name);
+
+// Returns the program that this process runs.
+std::filesystem::path own_program();
+
+// Returns the words with which this program was started, after its own name.
+std::vector<std::string> own_words();
+
+// A shell or a study tells outcomes of our commands apart by these exit codes.
+inline constexpr int kCallerCanMendIt = 1, kRunFailed = 2, kInterrupted = 130;
+int exit_code(ErrorKind kind);
 
 // Returns the exit code as shells count it: the code itself, or 128 + the signal that ended the process.
 int exit_code_of(int wait_status);

@@ -237,7 +237,10 @@ std::vector<SettingInfo> server_settings() {
 std::vector<SettingInfo> ensemble_sizes() {
   return {
       file("ensemble", kEnsemble, "YAML file of the ensemble (docs/formats/ensemble.md)"),
-      choice("design", kEnsemble, kOwned, "", "How samples are shared: {choices}"),
+      choice("design", kEnsemble,
+             {"baseline", "all-shared", "single-broadcast", "multi-broadcast", "multi-broadcast-asbuilt",
+              "shared-memory"},
+             "", "How samples are shared: {choices}"),
       count("members", kEnsemble, kMembers, "", "So many members: the file's, again and again"),
       count("preprocessors", kEnsemble, kMembers, "", "Members that preprocess"),
       count("threads", kEnsemble, kMany, "", "Threads of each that preprocesses"),

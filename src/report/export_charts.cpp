@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/get/child_process.h"
 #include "data/get/scratch_folder.h"
+#include "process/run_to_end.h"
 #include "process/stop_request.h"
 #include "report/page.h"
 #include "report/text.h"
@@ -44,7 +44,7 @@ std::string last_line(const std::filesystem::path& log) {
   return last.substr(0, 200);
 }
 
-void check_drawn(const data::ChildResult& result, const std::string& program, const std::string& package,
+void check_drawn(const process::ChildResult& result, const std::string& program, const std::string& package,
                  const std::filesystem::path& log) {
   if (result.start_errno == ENOENT)
     fail(ErrorKind::io, "report: no program '{}' in PATH to draw charts: install it (Debian: apt install {})",
@@ -67,7 +67,8 @@ void draw_svg(const std::vector<Chart>& charts, const std::vector<Library>& libr
     command.push_back(chart.id);
   }
   const std::filesystem::path log = scratch / "node.log";
-  check_drawn(data::run_child(command, scratch, log, process::StopRequest::check), "node", "npm", log);
+  check_drawn(process::run_with_ticks(command, scratch, log, process::StopRequest::check), "node", "npm",
+              log);
 }
 
 // <svg ... width="W" height="H" ...>
@@ -100,8 +101,8 @@ void draw_png(const std::string& id, const std::filesystem::path& scratch) {
       "file://" + address_of(scratch / (id + ".html"))};
   if (::geteuid() == 0)
     command.insert(command.begin() + 1, "--no-sandbox");  // Chromium refuses root otherwise
-  check_drawn(data::run_child(command, scratch, log, process::StopRequest::check), "chromium", "chromium",
-              log);
+  check_drawn(process::run_with_ticks(command, scratch, log, process::StopRequest::check), "chromium",
+              "chromium", log);
   if (!std::filesystem::exists(png))
     fail(ErrorKind::io, "report: chromium drew no picture of chart '{}': {}", id, last_line(log));
 }

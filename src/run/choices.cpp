@@ -7,7 +7,6 @@
 #include "base/nearest_name.h"
 #include "data/recipe/augment.h"
 #include "data/source/dataset.h"
-#include "ensemble/sharing.h"
 #include "ps/mode/mode.h"
 #include "train/deployment.h"
 #include "train/feed.h"
@@ -32,7 +31,6 @@ struct Owner {
 const Owner kOwners[] = {
     {"backend", SettingInfo::kBench, [] { return backend::backend_names(); }},
     {"data", SettingInfo::kTrain, [] { return Words(data::dataset_names()); }},
-    {"design", SettingInfo::kEnsemble, [] { return ensemble::design_names(); }},
     {"feed", SettingInfo::kBench, [] { return train::feed_names(); }},
     {"feed", SettingInfo::kTrain, [] { return train::feed_names(); }},
     {"mode", SettingInfo::kTrain, [] { return with_server_modes({"allreduce"}); }},
@@ -61,10 +59,10 @@ std::string about(const SettingInfo& setting) {
                       fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back()));
 }
 
-void want_choice(const SettingInfo& setting, const std::string& given) {
-  const Words words = choices_of(setting);
+void want_choice(const char* command, const char* setting, const std::string& given) {
+  const Words words = choices_of(record::setting_of(setting, command));
   if (record::is_choice(given, words)) return;
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", Setting{setting.name}, given, did_you_mean(given, words),
+  fail(ErrorKind::usage, "{} '{}'{}: one of {}", Setting{setting}, given, did_you_mean(given, words),
        fmt::join(words, ", "));
 }
 

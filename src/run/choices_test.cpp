@@ -7,7 +7,6 @@
 namespace trainyard::run {
 namespace {
 
-using record::setting_of;
 using record::SettingInfo;
 
 TEST(Choices, EveryChoiceHasItsWords) {
@@ -24,11 +23,10 @@ TEST(Choices, EveryChoiceHasItsWords) {
 }
 
 TEST(Choices, AStrategyOfTrainIsAnyModeOfServers) {
-  const SettingInfo& strategy = setting_of("strategy", "train");
   for (const char* good : {"single", "allreduce", "bsp:sum", "ssp:0", "ssp:5", "ssp:100"})
-    EXPECT_NO_THROW(want_choice(strategy, good)) << good;
-  EXPECT_THROW(want_choice(strategy, "ssp:"), Error);
-  EXPECT_THROW(want_choice(setting_of("strategy", "bench"), "asp"), Error);
+    EXPECT_NO_THROW(want_choice("train", "strategy", good)) << good;
+  EXPECT_THROW(want_choice("train", "strategy", "ssp:"), Error);
+  EXPECT_THROW(want_choice("bench", "strategy", "asp"), Error);
   for (const std::string& mode : ps::mode_words()) {
     const std::string word = mode.ends_with(":N") ? mode.substr(0, mode.size() - 1) + "7" : mode;
     EXPECT_EQ(ps::ModeName::parse(word).to_string(), word);

@@ -1,7 +1,7 @@
 // Tests the estimated times of a study's runs, both from the estimator itself and as `study plan` and `study
 // run` print them.
 
-#include "cli/study_cost.h"
+#include "study/cell/cost.h"
 
 #include <fstream>
 
@@ -13,8 +13,8 @@
 namespace trainyard::cli_test {
 namespace {
 
-using cli::EstimatedBy;
-using cli::Where;
+using study::EstimatedBy;
+using study::Where;
 using Json = nlohmann::json;
 
 // A second to start and a tenth for each step, between half of it and twice as much; knows no vgg16.
@@ -53,7 +53,7 @@ struct Estimated {
   void estimate(bool with_model) {
     estimates = estimate_cells(spec, plan, earlier, with_model ? &model : nullptr);
   }
-  const cli::Estimate& of(std::size_t cell) const { return estimates.at(plan.cells.at(cell).hash); }
+  const study::Estimate& of(std::size_t cell) const { return estimates.at(plan.cells.at(cell).hash); }
   record::RunRecord run_of(std::size_t cell, double seconds, record::Status status = record::Status::ok) {
     record::RunRecord run;
     run.cell = plan.cells.at(cell).hash;
@@ -70,9 +70,9 @@ struct Estimated {
   study::Spec spec;
   study::Plan plan;
   std::vector<predict::JobDescription> asked;
-  cli::CostModel model;
+  study::CostModel model;
   std::vector<record::RunRecord> earlier;
-  cli::Estimates estimates;
+  study::Estimates estimates;
 };
 
 TEST(StudyCostTest, MeasuredGoesBeforePredicted) {
@@ -81,15 +81,15 @@ TEST(StudyCostTest, MeasuredGoesBeforePredicted) {
       "axes: {batch: [8, 16]}\norder: nested\n");
   some.earlier = {some.run_of(0, 3), some.run_of(0, 5), some.run_of(0, 100, record::Status::failed)};
   some.estimate(true);
-  EXPECT_EQ(some.of(0).by, EstimatedBy::measured);
+  EXPECT_EQ(some.of(0).by, study::EstimatedBy::measured);
   EXPECT_DOUBLE_EQ(some.of(0).seconds, 4);
-  EXPECT_EQ(some.of(1).by, EstimatedBy::predicted);
+  EXPECT_EQ(some.of(1).by, study::EstimatedBy::predicted);
   EXPECT_DOUBLE_EQ(some.of(1).seconds, 3.4);
   ASSERT_EQ(some.asked.size(), 1u);
   EXPECT_EQ(some.asked[0].network, "lenet");
   EXPECT_EQ(some.asked[0].batch, 16);
   EXPECT_EQ(some.asked[0].optimizer, ops::Rule::adam);
-  const cli::RunsCost cost = cost_of_runs(some.estimates, some.jobs(), Where::this_machine);
+  const study::RunsCost cost = study::cost_of_runs(some.estimates, some.jobs(), study::Where::this_machine);
   EXPECT_DOUBLE_EQ(cost.seconds, 7.4);
   EXPECT_DOUBLE_EQ(cost.low_seconds.value(), 5.7);
   EXPECT_DOUBLE_EQ(cost.high_seconds.value(), 10.8);
@@ -102,13 +102,13 @@ TEST(StudyCostTest, WhatNobodyKnowsHasItsReasonUntilSomethingWasMeasured) {
   EXPECT_TRUE(some.of(0).known());
   EXPECT_EQ(some.of(1).reason, "several devices");
   EXPECT_EQ(some.of(2).reason, "unknown network 'vgg16'");
-  const cli::RunsCost cost = cost_of_runs(some.estimates, some.jobs(), Where::this_machine);
+  const study::RunsCost cost = study::cost_of_runs(some.estimates, some.jobs(), study::Where::this_machine);
   EXPECT_EQ(cost.unknown, 3);
   EXPECT_EQ(cost.reasons,
             (std::map<std::string, std::int64_t>{{"several devices", 2}, {"unknown network 'vgg16'", 1}}));
   some.earlier = {some.run_of(0, 3), some.run_of(1, 5)};
   some.estimate(false);
-  EXPECT_EQ(some.of(3).by, EstimatedBy::similar);
+  EXPECT_EQ(some.of(3).by, study::EstimatedBy::similar);
   EXPECT_DOUBLE_EQ(some.of(3).seconds, 4);
 }
 
@@ -135,18 +135,18 @@ TEST(StudyCostTest, LimitsBoundAPrediction) {
 }
 
 TEST(StudyCostTest, ResourcesAreWhatTheJobsAskFor) {
-  const auto hours = [](const std::string& settings, Where where) {
+  const auto hours = [](const std::string& settings, study::Where where) {
     Estimated some("study: some\nsettings: {network: lenet" + settings + "}\n");
     some.earlier = {some.run_of(0, 3600)};
     some.estimate(false);
-    return cost_of_runs(some.estimates, some.jobs(), where);
+    return study::cost_of_runs(some.estimates, some.jobs(), where);
   };
-  const cli::RunsCost here = hours(", threads: 3", Where::this_machine);
+  const study::RunsCost here = hours(", threads: 3", study::Where::this_machine);
   EXPECT_DOUBLE_EQ(here.core_hours, 3);
   EXPECT_DOUBLE_EQ(here.gpu_hours, 0);
   EXPECT_FALSE(here.node_hours);
-  const cli::RunsCost nodes =
-      hours(", nodes: 2, tasks_per_node: 3, cpus_per_task: 4, gpus: 5", Where::cluster);
+  const study::RunsCost nodes =
+      hours(", nodes: 2, tasks_per_node: 3, cpus_per_task: 4, gpus: 5", study::Where::cluster);
   EXPECT_DOUBLE_EQ(nodes.core_hours, 24);
   EXPECT_DOUBLE_EQ(nodes.gpu_hours, 10);
   EXPECT_DOUBLE_EQ(nodes.node_hours.value(), 2);
@@ -155,10 +155,10 @@ TEST(StudyCostTest, ResourcesAreWhatTheJobsAskFor) {
 TEST(StudyCostTest, TimeLeftFollowsHowFarOffTheEstimatesWere) {
   Estimated some("study: some\naxes: {batch: [1, 2, 4, 8]}\norder: nested\n");
   some.estimate(false);
-  EXPECT_FALSE(cli::TimeLeft(some.estimates, some.jobs()).known());
-  some.estimates[some.plan.cells[0].hash] = {.by = EstimatedBy::predicted, .seconds = 2};
-  some.estimates[some.plan.cells[1].hash] = {.by = EstimatedBy::predicted, .seconds = 10};
-  cli::TimeLeft left(some.estimates, some.jobs());  // the other two: 6 each
+  EXPECT_FALSE(study::TimeLeft(some.estimates, some.jobs()).known());
+  some.estimates[some.plan.cells[0].hash] = {.by = study::EstimatedBy::predicted, .seconds = 2};
+  some.estimates[some.plan.cells[1].hash] = {.by = study::EstimatedBy::predicted, .seconds = 10};
+  study::TimeLeft left(some.estimates, some.jobs());  // the other two: 6 each
   ASSERT_TRUE(left.known());
   EXPECT_DOUBLE_EQ(left.seconds(), 24);
   left.finished(some.run_of(1, 30));

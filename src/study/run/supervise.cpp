@@ -20,8 +20,9 @@
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "meter/provenance.h"
+#include "process/run_to_end.h"
 #include "process/tree.h"
-#include "study/run/child.h"
+#include "record/end_status.h"
 #include "study/run/progress.h"
 #include "study/spec/places.h"
 
@@ -44,7 +45,7 @@ std::string text_of(const Command& command) {
   return of_shell ? command[2] : fmt::format("{}", fmt::join(command, " "));
 }
 
-std::string how_it_ended(const ChildEnd& end, const std::string& last_line) {
+std::string how_it_ended(const process::ChildEnd& end, const std::string& last_line) {
   if (end.start_errno != 0) return fmt::format("cannot be started: {}", std::strerror(end.start_errno));
   if (end.timed_out) return fmt::format("killed at its limit, after {}", format_seconds(end.wall_seconds));
   if (end.stopped) return "interrupted";
@@ -60,13 +61,13 @@ struct SideEnd {
 
 SideEnd run_command(const Job& job, const Command& command, const fs::path& log, double limit_seconds,
                     const std::function<bool()>& stop, Json& ends) {
-  const ChildEnd end = run_to_the_end({.command = command,
-                                       .environment = job.environment,
-                                       .log = log,
-                                       .log_may_exist = true,
-                                       .time_limit_seconds = limit_seconds},
-                                      stop);
-  const std::string last_line = last_line_of(log), why = how_it_ended(end, last_line);
+  const process::ChildEnd end = process::run_to_the_end({.command = command,
+                                                         .environment = job.environment,
+                                                         .log = log,
+                                                         .log_may_exist = true,
+                                                         .time_limit_seconds = limit_seconds},
+                                                        stop);
+  const std::string last_line = process::last_line_of(log), why = how_it_ended(end, last_line);
   ends.push_back({{"command", text_of(command)},
                   {"exit_code", end.signal != 0 ? 128 + end.signal : end.exit_code},
                   {"seconds", end.wall_seconds},
@@ -188,7 +189,7 @@ void check_clock(const Folder& folder, record::RunRecord& run) {
     run.warnings.push_back({"clock", fmt::format("the clock stands {:.0f} s before the last record", ahead)});
 }
 
-void add_process_figures(const ChildEnd& end, record::RunRecord& run) {
+void add_process_figures(const process::ChildEnd& end, record::RunRecord& run) {
   const double cpu_seconds = end.user_seconds + end.system_seconds;
   run.figures["process_cpu_seconds"] = cpu_seconds;
   run.figures.emplace("peak_memory_bytes", end.peak_resident_bytes);
@@ -232,16 +233,17 @@ void run_child(const Job& job, const Folder& folder, const fs::path& own_record,
   for (const std::string& path : job.outputs) make_folders(fs::path(path).parent_path());
   std::optional<meter::GpuActivity> gpus;
   if (job.resources.gpus_per_node > 0) gpus.emplace();
-  const long kills_before = out_of_memory_kills();
+  const long kills_before = process::out_of_memory_kills();
   const double started = wall_seconds();
-  const ChildEnd end = run_to_the_end({.command = job.command,
-                                       .environment = job.environment,
-                                       .log = folder.log(job.run_id),
-                                       .time_limit_seconds = job.time_limit_seconds,
-                                       .memory_limit_bytes = job.memory_limit_bytes},
-                                      stop);
-  EndStatus status = status_of_end(end, job.kind, last_line_of(folder.log(job.run_id)),
-                                   out_of_memory_kills() - kills_before);
+  const process::ChildEnd end = process::run_to_the_end({.command = job.command,
+                                                         .environment = job.environment,
+                                                         .log = folder.log(job.run_id),
+                                                         .time_limit_seconds = job.time_limit_seconds,
+                                                         .memory_limit_bytes = job.memory_limit_bytes},
+                                                        stop);
+  record::EndStatus status =
+      record::status_of_end(end, job.kind, process::last_line_of(folder.log(job.run_id)),
+                            process::out_of_memory_kills() - kills_before);
   std::string complaint;
   record::RunRecord left = record_left_by_child(own_record, complaint);
   keep_what_was_before(run, left);

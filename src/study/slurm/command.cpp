@@ -1,10 +1,5 @@
 #include "study/slurm/command.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -18,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "process/child.h"
+#include "process/run_to_end.h"
 #include "study/run/supervise.h"
 #include "study/slurm/state.h"
 #include "study/slurm/submission.h"
@@ -42,59 +37,6 @@ std::vector<std::string> environment(const std::string& program) {
   return all;
 }
 
-// The destructor closes both ends, whatever happens.
-struct Pipe {
-  Pipe() {
-    if (::pipe2(ends, O_CLOEXEC) != 0) fail(ErrorKind::io, "cannot make a pipe: {}", std::strerror(errno));
-  }
-  ~Pipe() {
-    ::close(ends[0]);
-    close_writer();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  void close_writer() {
-    if (ends[1] >= 0) ::close(ends[1]);
-    ends[1] = -1;
-  }
-  int ends[2];
-};
-
-void read_all(const Pipe& out, std::string& out_text, const Pipe& err, std::string& err_text) {
-  std::array<pollfd, 2> waiting{pollfd{out.ends[0], POLLIN, 0}, pollfd{err.ends[0], POLLIN, 0}};
-  const std::array<std::string*, 2> texts{&out_text, &err_text};
-  std::array<char, 65536> block;
-  while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
-      fail(ErrorKind::io, "cannot wait for a program of Slurm: {}", std::strerror(errno));
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
-      const ssize_t got = ::read(waiting[i].fd, block.data(), block.size());
-      if (got > 0) texts[i]->append(block.data(), static_cast<std::size_t>(got));
-      if (got == 0 || (got < 0 && errno != EINTR)) waiting[i].fd = -1;
-    }
-  }
-}
-
-pid_t start(const std::vector<std::string>& arguments, const Pipe& out, const Pipe& err, int inherited) {
-  // A submission that has begun runs to its end and holds its lock until then, whatever becomes of this
-  // process.
-  const process::Child child = process::start({.command = arguments,
-                                               .whole_environment = environment(arguments[0]),
-                                               .output = out.ends[1],
-                                               .error = err.ends[1],
-                                               .inherited = inherited,
-                                               .own_group = true,
-                                               .outlives_us = true});
-  if (child.start_errno == ENOENT)
-    fail(ErrorKind::config, "Slurm launcher: no program '{}' in PATH (Debian: apt install slurm-client)",
-         arguments[0]);
-  if (child.start_errno != 0)
-    fail(ErrorKind::io, "Slurm launcher: '{}' does not start: {}", arguments[0],
-         std::strerror(child.start_errno));
-  return child.pid;
-}
-
 }  // namespace
 
 std::string CommandResult::reason() const {
@@ -109,17 +51,20 @@ std::string CommandResult::reason() const {
 }
 
 CommandResult run_command(const std::vector<std::string>& arguments, int inherited) {
-  Pipe out, err;
-  const pid_t pid = start(arguments, out, err, inherited);
-  out.close_writer();
-  err.close_writer();
-  CommandResult result;
-  read_all(out, result.out, err, result.err);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  result.exit_code = process::exit_code_of(status);
-  return result;
+  // A submission that has begun runs to its end and holds its lock until then, whatever becomes of this
+  // process.
+  process::CapturedRun run = process::run_captured({.command = arguments,
+                                                    .whole_environment = environment(arguments[0]),
+                                                    .inherited = inherited,
+                                                    .own_group = true,
+                                                    .outlives_us = true});
+  if (run.start_errno == ENOENT)
+    fail(ErrorKind::config, "Slurm launcher: no program '{}' in PATH (Debian: apt install slurm-client)",
+         arguments[0]);
+  if (run.start_errno != 0)
+    fail(ErrorKind::io, "Slurm launcher: '{}' does not start: {}", arguments[0],
+         std::strerror(run.start_errno));
+  return {run.exit_code, std::move(run.out), std::move(run.err)};
 }
 
 bool is_installed() {

@@ -1,0 +1,61 @@
+#include "ensemble/preprocessor.h"
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "ensemble/member.h"
+#include "ensemble/shared_stream.h"
+#include "ensemble/stream_use.h"
+#include "run/run_record.h"
+
+namespace trainyard::ensemble {
+
+namespace {
+
+// Those on which members train, each once.
+std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
+  std::vector<std::shared_ptr<backend::Device>> gpus;
+  std::set<std::string> names, addresses;
+  if (!spec.shares_gpu_copies()) return gpus;
+  for (const MemberSpec& member : spec.members) {
+    if (!member.is_on_gpu() || !names.insert(member.run.device).second) continue;
+    const auto gpu = backend::make_backend("auto", member.run.device)->device();
+    if (addresses.insert(gpu->pci_address()).second) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+}  // namespace
+
+void run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part, ProgressListener& notes) {
+  const run::RunStart start;
+  const EnsembleSpec spec = to_ensemble(options);
+  const StreamOptions stream = to_stream(spec);
+  FillLog log({});
+  meter::CpuSnapshot before;
+  const WrittenSamples written = write_in_place(
+      stream, part.first_position,
+      [&](const std::string& address) {
+        before = meter::read_cpu();
+        AtomicFile file(part.announce);
+        file.write(address);
+        file.commit();
+      },
+      [&](const std::string& remark) { notes.warn(remark); }, [] { return false; }, gpus_of(spec));
+  const StreamUse use = use_since(before);
+  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
+  run.words["member"] = "preprocessor";
+  run.figures["images_made"] = static_cast<double>(written.made);
+  run.figures["images_skipped"] = static_cast<double>(written.skipped);
+  run.figures["seconds"] = now_seconds() - start.steady;
+  add_use(run, use, log);
+  make_folders(part.results);
+  record::write_run_record(run, part.results / kPreprocessorRecord);
+}
+
+}  // namespace trainyard::ensemble

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/recipe/preprocess.h"
+#include "data/source/record_set.h"
+#include "ensemble/stream_part.h"
+#include "run/run_options.h"
+
+namespace trainyard::ensemble {
+
+// One network of an ensemble, or one that is only timed.
+struct MemberSpec {
+  run::RunOptions run;  // as `train` takes them
+  // It trains nothing, and takes as long as such a device would; 0: no time at all.
+  std::optional<double> images_per_second;
+  std::optional<std::uint64_t> mirror_seed;
+
+  bool is_on_gpu() const { return !is_timed() && run.device.starts_with("cuda"); }
+  bool is_timed() const { return images_per_second.has_value(); }
+  std::string name() const;  // "lenet", "timed at 300 images/s"
+};
+
+// An ensemble's file, read and checked. docs/formats/ensemble.md describes it.
+struct EnsembleSpec {
+  std::string file;  // as the user named it
+  std::string name, about;
+  std::filesystem::path data;
+  std::string train_split = "train", test_split;  // empty: "test", if there is one
+  data::PreprocessOptions preprocess;
+  Design design = Design::shared_memory;
+  int preprocessors = 0;  // 0: as many as the design needs
+  int threads = 0;        // of each that preprocesses; 0: one for each core it may use
+  std::int64_t block = 32, made_images = 512, ahead_images = 512;
+  std::int64_t queue_bytes = 0;  // of each queue; 0: any
+  std::int64_t window = 0;
+  std::uint64_t seed = 1;
+  double epochs = 1;
+  std::int64_t steps = 0;  // 0: by epochs
+  data::Damage damage = data::Damage::skip;
+  Patience patience;
+  bool one_gpu_copy = true;  // of each sample to each GPU, for all members there that read in place
+  std::int64_t checkpoint_every = 500;
+  int keep = 2;
+  std::vector<MemberSpec> members;
+  std::vector<int> left_out;  // members that were lost, by their number
+
+  std::vector<int> taking_part() const;  // the numbers of the others
+  bool shares_gpu_copies() const { return one_gpu_copy && design == Design::shared_memory; }
+};
+
+// Error (config) with file, line and column.
+EnsembleSpec read_ensemble(const std::filesystem::path& file);
+
+EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_name);
+
+}  // namespace trainyard::ensemble

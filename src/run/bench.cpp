@@ -1,0 +1,242 @@
+#include "run/bench.h"
+
+#include <limits>
+#include <memory>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "data/source/synthetic.h"
+#include "data/view/batch_maker.h"
+#include "engine/canonical.h"
+#include "networks/zoo/zoo.h"
+#include "process/stop_request.h"
+#include "run/choices.h"
+#include "run/peaks.h"
+#include "run/run_record.h"
+#include "train/evaluate.h"
+#include "train/feed.h"
+#include "train/replicas.h"
+#include "train/timed_steps.h"
+
+namespace trainyard::run {
+
+record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps) {
+  record::StoppingLimits limits;
+  limits.max_steps = max_steps;
+  limits.relative_half_width = options.until_width;
+  if (options.max_seconds > 0) limits.max_seconds = options.max_seconds;
+  return limits;
+}
+
+namespace {
+
+// The input of a bench with --feed: it holds generated images for the network, or for a network that reads
+// sequences their size.
+struct Fed {
+  data::Dataset images;
+  train::MatchedInput input;
+  std::optional<data::TokenOptions> tokens;
+
+  std::shared_ptr<const data::BatchMaker> make(const data::BatchStreamOptions& options) const {
+    if (tokens) return std::make_shared<data::TokenBatches>(*tokens, options);
+    return std::make_shared<data::ImageBatches>(images, options);
+  }
+};
+
+std::optional<Fed> feed_for(const BenchOptions& options) {
+  want_choice("bench", "feed", options.feed);
+  if (options.feed == "auto") return std::nullopt;
+  if (options.feed == "device" && options.run.device == "cpu")
+    fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
+  const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
+  Fed fed;
+  if (network.reads_sequences()) {
+    if (options.feed == "device")
+      fail(ErrorKind::usage, "{} device: network '{}' reads sequences, which the host makes ({} host)",
+           Setting{"feed"}, network.name, Setting{"feed"});
+    const auto [length, vocabulary] =
+        network.generator->sequence(networks::parameters_of(network, options.run.parameters));
+    fed.tokens = {length, vocabulary};
+    return fed;
+  }
+  fed.images = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
+  fed.input = train::match_input(network, fed.images, "");
+  return fed;
+}
+
+// Whence the steps get their batches; null where a GPU makes them for itself.
+struct Feeds {
+  std::unique_ptr<train::HostFeed> of_gpu;
+  std::unique_ptr<train::HostBatches> of_host;
+};
+
+Feeds start_feeds(train::Replicas& replicas, const Fed& fed, const std::string& wanted) {
+  const auto stream_of = [&](int device) -> data::BatchStreamOptions {
+    const train::SessionOptions& session = replicas.session(device).options();
+    return {.preprocess = fed.input.preprocess,
+            .batch = session.model.batch,
+            .seed = session.seed,
+            .worker = device,
+            .workers = replicas.size()};
+  };
+  train::Session& first = replicas.session(0);
+  if (first.executor().on_host())
+    return {nullptr, std::make_unique<train::HostBatches>(
+                         replicas, [&](int device) { return fed.make(stream_of(device)); })};
+  if (fed.tokens)
+    return {train::feed_from_host(first, fed.make(train::host_options(first, stream_of(0)))), nullptr};
+  return {train::feed_device(first, fed.images, stream_of(0), *train::find_feed(wanted)), nullptr};
+}
+
+// Nothing is exchanged where nothing is learnt.
+void check_mode(const BenchOptions& options, const train::Deployment& deployment) {
+  const bool alone =
+      deployment.strategy == train::Strategy::single || deployment.strategy == train::Strategy::independent;
+  if (options.run.mode == "infer" && !alone)
+    fail(ErrorKind::usage, "{} infer: {} {} exchanges gradients; single or independent do not",
+         Setting{"mode"}, Setting{"strategy"}, deployment.strategy_name());
+}
+
+// Returns the step of device 0 that follows the timed steps.
+backend::StepContext next_step(const BenchOptions& options, const train::TimedSteps& timed) {
+  return {train::device_seed(options.run.seed, 0),
+          static_cast<std::int64_t>(timed.warmup_seconds.size() + timed.seconds.size())};
+}
+
+Measurement measurement_of_steps(const train::TimedSteps& timed) {
+  return {.warmup_seconds = timed.warmup_seconds,
+          .step_seconds = timed.seconds,
+          .images_consumed = timed.images_consumed,
+          .counted_steps = static_cast<std::int64_t>(timed.seconds.size()),
+          .cpu = timed.cpu,
+          .noise = timed.noise,
+          .cores_in_reach = timed.cores_in_reach,
+          .core_distance = timed.core_distance,
+          .event_seconds = timed.event_seconds,
+          .wall_seconds = timed.wall_seconds,
+          .input_wait_seconds = timed.input_wait_seconds,
+          .gpu = timed.gpu};
+}
+
+// Runs the timed steps until there are enough of them or somebody asks to stop.
+train::TimedSteps time_until_enough(const BenchOptions& options, train::Replicas& replicas,
+                                    const Feeds& feeds, train::StepTracer* tracer, record::StoppingRule& rule,
+                                    ProgressListener* progress) {
+  Progress bar(progress, "bench " + options.run.network, options.steps + options.warmup_steps);
+  return train::time_steps(replicas, {options.warmup_steps, options.steps,
+                                      [&](std::int64_t done, double seconds) {
+                                        bar.update(done,
+                                                   bar.due() ? format_seconds(seconds) + " a step" : "");
+                                        const bool enough = done > options.warmup_steps && rule.add(seconds);
+                                        return !enough && !process::StopRequest::asked();
+                                      },
+                                      feeds.of_gpu.get(), feeds.of_host.get(), tracer});
+}
+
+void mark_interrupted(const BenchOptions& options, record::RunRecord& run) {
+  run.status = record::Status::interrupted;
+  run.reason = fmt::format("interrupted after {} of {} timed steps", run.step_seconds.size(), options.steps);
+  run.words["stopped_by"] = "signal";
+}
+
+}  // namespace
+
+BenchResult bench(const BenchOptions& options, ProgressListener* progress) {
+  const RunStart start;
+  const process::StopRequest guard;
+  check(options.trace, options.deployment);
+  record::StoppingRule rule(to_limits(options.stopping, options.steps));
+  const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
+  train::SessionOptions wanted = to_session(options.run);
+  check_mode(options, deployment);
+  wanted.model.batch = deployment.batch_per_device(options.run.batch);
+  const std::optional<Fed> fed = feed_for(options);
+  if (fed && !fed->tokens) wanted.model.input = fed->input.network;
+  // Shared machines drift: the roof is the mean of what it was on either side of the run.
+  const int threads = deployment.devices *
+                      static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());
+  const double peak_before = options.no_peak ? 0 : measure_peak(wanted, threads);
+  train::Replicas replicas(wanted, deployment);
+  replicas.run([&](int device) {
+    engine::initialise_inputs(replicas.session(device).executor(),
+                              train::device_seed(options.run.seed, device));
+  });
+  const Feeds feeds = fed ? start_feeds(replicas, *fed, options.feed) : Feeds{};
+
+  process::StopRequest::check();
+
+  const auto tracer = make_tracer(options.trace);
+  const train::TimedSteps timed = time_until_enough(options, replicas, feeds, tracer.get(), rule, progress);
+  // A bench that was asked to stop skips the measurements that remain.
+  const bool interrupted = process::StopRequest::asked();
+  const bool peaks = !options.no_peak && !interrupted;
+  std::optional<engine::OpBreakdown> ops;
+  if (options.ops && !interrupted)
+    ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
+  Measurement measured = measurement_of_steps(timed);
+  measured.peak_flops_per_second = peaks ? 0.5 * (peak_before + measure_peak(wanted, threads)) : peak_before;
+  measured.feed = fed ? options.feed.c_str() : "none";
+  record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(), measured);
+  if (peaks) add_bandwidth_roofs(run, wanted, threads);
+  run.asked["steps"] = options.steps;
+  if (fed) run.asked["feed"] = options.feed;
+  if (ops) add_ops(run, *ops);
+  if (tracer != nullptr && !interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
+  run.words["stopped_by"] = record::name(rule.state());
+  if (interrupted) mark_interrupted(options, run);
+  keep_record(run, options.run);
+  return {std::move(run), std::move(ops), interrupted};
+}
+
+double share_of_time(const engine::OpShare& share, const engine::OpBreakdown& ops) {
+  return ops.seconds > 0 ? share.seconds / ops.seconds : 0;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdown& ops, bool with_op) {
+  Json rows = Json::array();
+  for (const engine::OpShare& share : shares) {
+    Json row{{"category", graph::name(share.category)}};
+    if (with_op) row["op"] = share.name;
+    row.update({{"seconds", share.seconds},
+                {"share", share_of_time(share, ops)},
+                {"flops", share.cost.flops},
+                {"elementwise_flops", share.cost.elementwise_flops},
+                {"bytes", share.cost.bytes_moved},
+                {"count", share.count}});
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json json_of(const std::vector<engine::KernelSeconds>& kernels) {
+  Json rows = Json::array();
+  for (const engine::KernelSeconds& one : kernels)
+    rows.push_back({{"name", one.name},
+                    {"op", one.op},
+                    {"kernel", one.kernel},
+                    {"seconds", one.seconds},
+                    {"workspace_bytes", one.workspace_bytes}});
+  return rows;
+}
+
+}  // namespace
+
+void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops) {
+  run.figures["op_seconds"] = ops.seconds;
+  run.figures["op_coverage"] = run.statistics.steps > 0 ? ops.seconds / run.statistics.median
+                                                        : std::numeric_limits<double>::quiet_NaN();
+  run.details["ops"] = Json{{"rounds", ops.rounds},
+                            {"by_category", json_of(ops.by_category, ops, false)},
+                            {"by_op", json_of(ops.by_op, ops, true)},
+                            {"kernels", json_of(ops.kernels)}}
+                           .dump();
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,192 @@
+#include "run/run_options.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "networks/zoo/zoo.h"
+#include "run/choices.h"
+
+namespace trainyard::run {
+
+namespace {
+
+ops::Schedule to_schedule(const RunOptions& options) {
+  using Kind = ops::Schedule::Kind;
+  want_choice("train", "schedule", options.schedule);
+  ops::Schedule schedule;
+  const bool adaptive = options.optimizer.starts_with("adam");
+  schedule.rate = options.learning_rate > 0 ? options.learning_rate : adaptive ? 1e-3 : 1e-2;
+  schedule.kind = options.schedule == "step"          ? Kind::step_decay
+                  : options.schedule == "exponential" ? Kind::exponential_decay
+                  : options.schedule == "cosine"      ? Kind::cosine
+                                                      : Kind::constant;
+  if (schedule.kind != Kind::constant && options.decay_steps < 1)
+    fail(ErrorKind::usage, "{} {}: wants {}, at least 1", Setting{"schedule"}, options.schedule,
+         Setting{"decay_steps"});
+  schedule.factor = options.decay_factor;
+  schedule.decay_steps = options.decay_steps;
+  schedule.final_rate = options.final_rate;
+  schedule.warmup_steps = options.warmup_steps;
+  return schedule;
+}
+
+ops::UpdateAttrs to_update(const RunOptions& options) {
+  want_choice("train", "optimizer", options.optimizer);
+  ops::UpdateAttrs update;
+  update.schedule = to_schedule(options);
+  update.momentum = options.momentum;
+  update.ema_decay = options.ema;
+  if (options.optimizer == "momentum" || options.optimizer == "nesterov") update.rule = ops::Rule::momentum;
+  update.nesterov = options.optimizer == "nesterov";
+  if (options.optimizer == "rmsprop") {
+    update.rule = ops::Rule::rmsprop;
+    update.epsilon = 1.0;  // as the origin of this form sets it
+  }
+  if (options.optimizer.starts_with("adam")) update.rule = ops::Rule::adam;
+  if (options.optimizer == "adamw") {
+    update.decoupled_decay = true;
+    update.weight_decay = options.weight_decay;
+  }
+  return update;
+}
+
+}  // namespace
+
+namespace {
+
+void set_field(std::string& field, const std::string& text) { field = text; }
+void set_field(bool& field, const std::string& text) { field = text == "true"; }
+void set_field(double& field, const std::string& text) { field = std::stod(text); }
+void set_field(int& field, const std::string& text) { field = std::stoi(text); }
+void set_field(std::int64_t& field, const std::string& text) { field = std::stoll(text); }
+void set_field(std::uint64_t& field, const std::string& text) { field = std::stoull(text); }
+
+}  // namespace
+
+void set_option(RunOptions& options, const std::string& name, const std::string& text) {
+  if (networks::is_parameter(name)) return void(options.parameters[name] = text);
+  bool known = false;
+  visit_settings(options, [&](std::string_view setting, auto& field) {
+    if constexpr (!std::is_same_v<std::decay_t<decltype(field)>, networks::generator::Given>) {
+      if (setting != name) return;
+      known = true;
+      const auto& range = record::setting_of(name, "train").range;
+      const std::optional<std::string> number = range ? range->read(text) : text;
+      if (!number) fail(ErrorKind::usage, "{}: {}", Setting{name}, range->complaint(text));
+      set_field(field, *number);
+    }
+  });
+  if (!known) fail(ErrorKind::usage, "{}: a run has no such setting", Setting{name});
+}
+
+train::SessionOptions to_session(const RunOptions& options) {
+  networks::find_network(options.network, options.parameters);
+  want_choice("bench", "mode", options.mode);
+  want_choice("train", "precision", options.precision);
+  want_choice("train", "tuning", options.tuning);
+  train::SessionOptions session;
+  session.update = to_update(options);
+  session.model = {.network = options.network,
+                   .batch = options.batch,
+                   .classes = options.classes,
+                   .parameters = options.parameters,
+                   .training = options.mode == "train",
+                   .label_smoothing = options.label_smoothing,
+                   .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
+  session.backend = options.backend;
+  session.device = options.device;
+  session.precision = options.precision == "tf32"   ? backend::Precision::tf32
+                      : options.precision == "bf16" ? backend::Precision::bf16
+                                                    : backend::Precision::f32;
+  session.tuning = options.tuning == "quick" ? backend::Effort::quick : backend::Effort::full;
+  session.threads = options.threads;
+  session.seed = options.seed;
+  session.fuse = !options.no_fusion;
+  return session;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Mode>
+struct Choice {
+  const char* name;
+  Mode mode;
+};
+
+template <typename Mode, std::size_t kCount>
+Mode choose(const char* setting, const std::string& given, const Choice<Mode> (&choices)[kCount]) {
+  want_choice("train", setting, given);
+  for (const Choice<Mode>& choice : choices)
+    if (given == choice.name) return choice.mode;
+  fail(ErrorKind::internal, "{} '{}' has no meaning", setting, given);
+}
+
+constexpr Choice<data::ReadMode> kReadModes[] = {
+    {"memory", data::ReadMode::memory}, {"mmap", data::ReadMode::mmap}, {"stream", data::ReadMode::stream}};
+
+using MaybeTarget = std::optional<data::StagingTarget>;
+
+constexpr Choice<MaybeTarget> kStaging[] = {{"in-place", std::nullopt},
+                                            {"local", data::StagingTarget::local},
+                                            {"memory", data::StagingTarget::memory}};
+
+}  // namespace
+
+Input load_input(const InputOptions& options, ProgressListener* progress) {
+  data::DatasetOptions wanted = options.data;
+  wanted.read = choose("read", options.read, kReadModes);
+  const MaybeTarget target = choose("staging", options.staging, kStaging);
+  if (!target && !options.staging_folder.empty())
+    fail(ErrorKind::usage, "{} wants {} local or memory", Setting{"staging_folder"}, Setting{"staging"});
+  Input input;
+  if (target) {
+    if (wanted.name == "synthetic")
+      fail(ErrorKind::usage, "{} {}: data set 'synthetic' has no files", Setting{"staging"}, options.staging);
+    input.staged = std::make_unique<data::StagedFiles>(
+        wanted.name, data::find_dataset(wanted),
+        data::StagingOptions{.target = *target, .folder = options.staging_folder, .progress = progress});
+    wanted.folder = input.staged->folder();
+  }
+  const double began = now_seconds();
+  input.dataset = data::load_dataset(wanted);
+  input.load_seconds = now_seconds() - began;
+  return input;
+}
+
+void add_input(record::RunRecord& run, const InputOptions& options, const Input& input) {
+  run.asked["data"] = options.data.name;
+  run.asked["read"] = options.read;
+  run.asked["staging"] = options.staging;
+  run.words["data"] = options.data.name;
+  run.words["read"] = options.read;
+  run.words["staging"] = options.staging;
+  run.figures["load_seconds"] = input.load_seconds;
+  if (options.read == "stream") {
+    const data::ReadCost cost = input.dataset.train.source()->cost();
+    run.figures["bytes_read"] = static_cast<double>(cost.bytes);
+    run.figures["read_seconds"] = cost.seconds;
+  }
+  if (input.staged == nullptr) return;
+  const data::StagingReport& staged = input.staged->report();
+  run.words["staging_folder"] = staged.folder.parent_path().string();
+  run.words["staging_filesystem"] = staged.filesystem;
+  run.figures["staging_bytes"] = static_cast<double>(staged.bytes);
+  run.figures["staging_seconds"] = staged.seconds;
+  run.figures["staging_verify_seconds"] = staged.verify_seconds;
+  run.figures["staging_bytes_per_second"] = staged.bytes_per_second();
+  run.figures["staging_source_cached_fraction"] = staged.source_cached_fraction;
+  Json files = Json::array();
+  for (const data::CachedFile& file : staged.files)
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  run.details["staging_files"] = files.dump();
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,239 @@
+#include "run/run_record.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <optional>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "backend/backend.h"
+#include "base/cores.h"
+#include "base/philox.h"
+#include "meter/cgroup.h"
+#include "meter/process_stat.h"
+#include "meter/provenance.h"
+#include "networks/zoo/zoo.h"
+#include "process/child.h"
+#include "record/end_status.h"
+#include "record/metric.h"
+
+namespace trainyard::run {
+
+namespace {
+
+std::string new_run_id(const RunStart& start) {
+  const auto moment = static_cast<std::uint64_t>(start.wall * 1e9);
+  return fmt::format("run-{:016x}", mix_streams(moment, static_cast<std::uint64_t>(::getpid())));
+}
+
+// All of a generated network, so that records of a family can be compared by their sizes.
+void add_parameters(record::Settings& asked, const RunOptions& options) {
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  const auto parameters = networks::parameters_of(network, options.parameters);
+  for (const auto& [name, value] : parameters.all()) asked[name] = record::to_value(value);
+  const bool sized = network.generator != nullptr && !network.reads_sequences();
+  if (options.classes > 0 || sized)
+    asked["classes"] = std::int64_t{options.classes > 0 ? options.classes : network.classes};
+}
+
+record::Settings asked_settings(const RunOptions& options, const train::Deployment& deployment) {
+  record::Settings asked{{"network", options.network},
+                         {"batch", options.batch},
+                         {"backend", options.backend},
+                         {"device", options.device},
+                         {"precision", options.precision},
+                         {"optimizer", options.optimizer},
+                         {"seed", static_cast<std::int64_t>(options.seed)},
+                         {"strategy", deployment.strategy_name()},
+                         {"devices", std::int64_t{deployment.devices}}};
+  add_parameters(asked, options);
+  if (options.classes > 0) asked["classes"] = std::int64_t{options.classes};
+  if (options.mode != "train") asked["mode"] = options.mode;
+  if (options.tuning != "full") asked["tuning"] = options.tuning;
+  if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
+  if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
+  return asked;
+}
+
+void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train::Deployment& deployment,
+               const Measurement& measured) {
+  const record::Throughput throughput{measured.images_consumed, measured.counted_steps, deployment.devices};
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  run.warmup_step_seconds.assign(measured.warmup_seconds.begin(), measured.warmup_seconds.end());
+  run.step_seconds.assign(measured.step_seconds.begin(), measured.step_seconds.end());
+  run.images_per_step = measured.counted_steps > 0 ? throughput.images_per_step() : 0;
+  record::summarise_steps(run);
+  const bool timed = run.statistics.steps > 0;
+  const double rate = timed ? static_cast<double>(facts.flops_per_step) / run.statistics.mean : none;
+  run.figures["images_per_second_per_device"] =
+      timed ? throughput.images_per_second_per_device(run.statistics.mean) : none;
+  run.figures["images_consumed"] = static_cast<double>(measured.images_consumed);
+  run.figures["warmup_steps"] = static_cast<double>(measured.warmup_seconds.size());
+  run.figures["flops_per_second"] = rate;
+  if (measured.event_seconds > 0 && measured.counted_steps > 0) {
+    const auto steps = static_cast<double>(measured.counted_steps);
+    run.figures["event_seconds_per_step"] = measured.event_seconds / steps;
+    run.figures["wall_seconds_per_step"] = measured.wall_seconds / steps;
+  }
+  run.words["feed"] = measured.feed;
+  run.figures["input_wait_seconds"] = measured.input_wait_seconds;
+  run.figures["input_wait_fraction"] =
+      measured.wall_seconds > 0 ? measured.input_wait_seconds / measured.wall_seconds : none;
+  run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
+  run.figures["peak_fraction"] =
+      measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
+}
+
+void add_resources(record::RunRecord& run, const train::RunFacts& facts, const Measurement& measured) {
+  run.figures["threads"] = facts.threads;
+  run.figures["cpu_seconds"] = measured.cpu.cpu_seconds();
+  run.figures["cores_used"] = measured.cpu.cores_used();
+  run.figures["cores_allowed"] = static_cast<double>(measured.cores_in_reach.size());
+  if (measured.core_distance.before > 0 && measured.core_distance.after > 0) {
+    run.figures[record::kHandoffBefore] = measured.core_distance.before;
+    run.figures[record::kHandoffAfter] = measured.core_distance.after;
+  }
+  meter::add_gpu_figures(measured.gpu, run);
+  run.warnings = meter::check_cores(facts.threads, measured.cores_in_reach, measured.cpu.cores_used(),
+                                    meter::read_cgroup_limits(meter::SystemFiles()).cores);
+  run.warnings.insert(run.warnings.end(), measured.noise.begin(), measured.noise.end());
+  warn_of_refused_isa(run);
+}
+
+}  // namespace
+
+void warn_of_refused_isa(record::RunRecord& run) {
+  if (const auto isa = backend::found_cpu_isa(); isa && !isa->refused.empty())
+    run.warnings.push_back({"isa", fmt::format("oneDNN is kept to {}: a process that tried {} {}", isa->name,
+                                               isa->refused, isa->reason)});
+}
+
+record::Provenance machine_facts() {
+  record::Provenance facts = meter::find_provenance();
+  const std::optional<backend::CpuIsa> isa = backend::found_cpu_isa();
+  if (!isa) return facts;
+  const auto after = std::find_if(facts.begin(), facts.end(),
+                                  [](const record::Fact& fact) { return fact.section != "cpu"; });
+  record::Provenance found{{"cpu", "kernel_isa", isa->name}};
+  if (!isa->refused.empty()) {
+    found.push_back({"cpu", "refused_isa", isa->refused});
+    found.push_back({"cpu", "refused_isa_reason", isa->reason});
+  }
+  facts.insert(after, found.begin(), found.end());
+  return facts;
+}
+
+record::RunRecord new_record(const std::string& command, const RunStart& start) {
+  record::RunRecord run;
+  run.id = new_run_id(start);
+  run.command = command;
+  run.started_seconds = start.wall;
+  run.wall_seconds = now_seconds() - start.steady;
+  pin_thread(process_cores());  // facts are of the process as it was started, not as it limited itself
+  run.provenance = machine_facts();
+  run.node = node_name();
+  return run;
+}
+
+record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                               const train::Deployment& deployment) {
+  record::RunRecord run = new_record(command, start);
+  run.asked = asked_settings(options, deployment);
+  run.words = {{"network", options.network},
+               {"precision", options.precision},
+               {"mode", options.mode},
+               {"optimizer", options.optimizer},
+               {"scaling", train::name(deployment.scaling)},
+               {"strategy", deployment.strategy_name()}};
+  run.figures = {{"batch", static_cast<double>(options.batch)},
+                 {"devices", static_cast<double>(deployment.devices)},
+                 {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
+                 {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
+                 {"peak_memory_bytes", static_cast<double>(meter::peak_resident_bytes())}};
+  return run;
+}
+
+void add_hosts(record::RunRecord& run, const std::vector<std::string>& nodes) {
+  std::vector<std::string> names;  // in the order of workers
+  for (const std::string& node : nodes)
+    if (std::find(names.begin(), names.end(), node) == names.end()) names.push_back(node);
+  auto list = nlohmann::ordered_json::array();
+  for (const std::string& name : names)
+    list.push_back({{"name", name}, {"workers", std::count(nodes.begin(), nodes.end(), name)}});
+  run.figures["nodes_used"] = static_cast<double>(names.size());
+  run.figures["devices_used"] = static_cast<double>(nodes.size());
+  run.details["hosts"] = list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+                              const train::Deployment& deployment, const train::RunFacts& facts,
+                              const Measurement& measured) {
+  record::RunRecord run = begin_record(command, start, options, deployment);
+  run.words["backend"] = facts.backend;
+  run.figures["parameters"] = static_cast<double>(facts.parameters);
+  run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
+  run.figures["bytes_per_step"] = static_cast<double>(facts.bytes_per_step);
+  run.figures["plan_bytes"] = static_cast<double>(facts.plan_bytes);
+  if (facts.device_bytes > 0) run.figures["device_memory_bytes"] = static_cast<double>(facts.device_bytes);
+  add_steps(run, facts, deployment, measured);
+  add_resources(run, facts, measured);
+  const std::vector<std::string> nodes =
+      facts.nodes.empty()
+          ? std::vector<std::string>(static_cast<std::size_t>(deployment.devices), node_name())
+          : facts.nodes;
+  add_hosts(run, nodes);
+  const auto devices_here = std::count(nodes.begin(), nodes.end(), node_name());
+  if (auto idle = meter::check_given_gpus(options.device == "cpu" ? 0 : static_cast<int>(devices_here)))
+    run.warnings.push_back(std::move(*idle));
+  return run;
+}
+
+void keep_record(const record::RunRecord& run, const RunOptions& options) {
+  if (!options.record.empty()) record::write_run_record(run, options.record);
+}
+
+namespace {
+
+void record_failure(const std::string& command, const RunStart& start, const RunOptions& options,
+                    const DeploymentOptions& deployment, int exit_code, const std::string& message) {
+  if (options.record.empty()) return;
+  record::RunRecord run = begin_record(command, start, options, to_deployment(deployment, options.batch));
+  const record::EndStatus end = record::status_of_end({.exit_code = exit_code}, command, message, 0);
+  run.status = end.status;
+  run.reason = end.reason;
+  run.exit_code = exit_code;
+  try {
+    keep_record(run, options);
+  } catch (const Error&) {
+    // Why the run failed is what the caller must hear of.
+  }
+}
+
+}  // namespace
+
+int recording_failure(const std::string& command, const RunOptions& options,
+                      const DeploymentOptions& deployment, const std::function<int()>& run) {
+  const RunStart start;
+  const auto record = [&](int exit_code, const std::string& message) {
+    record_failure(command, start, options, deployment, exit_code, message);
+  };
+  try {
+    return run();
+  } catch (const Error& error) {
+    // A mistyped command never was a run; one for which this machine lacks the memory is a run that was
+    // refused.
+    if (process::exit_code(error.kind()) != process::kCallerCanMendIt ||
+        error.kind() == ErrorKind::unsupported)
+      record(process::exit_code(error.kind()), error.with_options());
+    throw;
+  } catch (const std::bad_alloc&) {
+    record(process::kRunFailed, "out of memory");
+    throw;
+  }
+}
+
+}  // namespace trainyard::run

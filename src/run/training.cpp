@@ -1,0 +1,259 @@
+#include "run/training.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "backend/backend.h"
+#include "base/error.h"
+#include "networks/zoo/zoo.h"
+#include "process/child.h"
+#include "process/stop_request.h"
+#include "run/peaks.h"
+#include "train/device_loop.h"
+#include "train/evaluate.h"
+#include "train/feed.h"
+#include "train/ps_training.h"
+
+namespace trainyard::run {
+
+namespace {
+
+Input load(const TrainCommand& options, const networks::NetworkInfo& network) {
+  InputOptions wanted = options.input;
+  if (wanted.data.name == "synthetic")
+    wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
+  Input input = load_input(wanted, options.train.progress);
+  if (options.run.classes != 0 && options.run.classes < input.dataset.classes)
+    fail(ErrorKind::usage, "{} {}: data set '{}' has {}", Setting{"classes"}, options.run.classes,
+         input.dataset.name, input.dataset.classes);
+  return input;
+}
+
+// Independent devices go through the images each for itself.
+std::int64_t steps_of(const TrainCommand& options, const data::Dataset& dataset,
+                      const train::Deployment& deployment) {
+  if (options.steps > 0) return options.steps;
+  const double images = options.epochs * static_cast<double>(dataset.size(data::Split::train));
+  // A step is an update: of the batches of all devices, or of one.
+  const bool of_one = deployment.strategy == train::Strategy::independent ||
+                      (deployment.strategy == train::Strategy::servers &&
+                       !train::one_update_of_all(ps::ModeName::parse(deployment.mode)));
+  const std::int64_t batch =
+      of_one ? deployment.batch_per_device(options.run.batch) : deployment.global_batch(options.run.batch);
+  return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(batch)));
+}
+
+}  // namespace
+
+TrainingSetup set_up_training(const TrainCommand& options) {
+  TrainingSetup setup;
+  setup.deployment = to_deployment(options.deployment, options.run.batch);
+  setup.session = to_session(options.run);
+  setup.session.model.batch = setup.deployment.batch_per_device(options.run.batch);
+  if (!backend::make_backend(setup.session.backend)->executes())
+    fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"},
+         setup.session.backend);
+  const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
+  train::want_images(network);
+  setup.input = load(options, network);
+  const data::Dataset& dataset = setup.input.dataset;
+  const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
+  setup.session.model.input = input.network;
+  if (setup.session.model.classes == 0) setup.session.model.classes = dataset.classes;
+  setup.loop = options.train;
+  setup.loop.steps = steps_of(options, dataset, setup.deployment);
+  setup.loop.preprocess = input.preprocess;
+  setup.loop.feed = *train::find_feed(options.feed);
+  setup.loop.evaluate = !options.no_eval;
+  setup.loop.resume = options.resume.is_given();
+  return setup;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const std::optional<std::filesystem::path>& path) { return path ? path->string() : ""; }
+
+std::string to_json_text(const train::LossCurve& curve) {
+  Json points = Json::array();
+  for (const train::LossCurve::Point& point : curve.points())
+    points.push_back({point.seconds, point.gradients, point.loss});
+  return points.dump();
+}
+
+std::string to_json_text(const std::vector<train::AccuracyPoint>& curve) {
+  Json points = Json::array();
+  for (const train::AccuracyPoint& point : curve)
+    points.push_back({point.seconds, point.step, point.accuracy});
+  return points.dump();
+}
+
+}  // namespace
+
+Measurement measurement_of(const train::TrainResult& result) {
+  // The first step also pays for pages and caches that no later step pays for.
+  const std::span<const double> seconds = result.step_seconds;
+  const std::size_t warmup = seconds.size() > 1 ? 1 : 0;
+  return {.warmup_seconds = seconds.first(warmup),
+          .step_seconds = seconds.subspan(warmup),
+          .images_consumed = result.images_consumed,
+          .counted_steps = static_cast<std::int64_t>(seconds.size()),
+          .cpu = result.cpu,
+          .noise = result.noise,
+          .cores_in_reach = result.cores_in_reach,
+          .core_distance = result.core_distance,
+          .event_seconds = result.event_seconds,
+          .wall_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0),
+          .feed = train::name(result.feed),
+          .input_wait_seconds = result.input_wait_seconds,
+          .gpu = result.gpu};
+}
+
+void set_end(record::RunRecord& run, const train::TrainResult& result) {
+  if (result.interrupted) {
+    run.status = record::Status::interrupted;
+    run.reason = fmt::format("interrupted at step {}", result.final_step);
+  } else if (result.diverged) {
+    run.status = record::Status::diverged;
+    run.reason =
+        fmt::format("loss diverged: {:.4g} at first, {:.4g} at last", result.first_loss, result.final_loss);
+    run.exit_code = process::kRunFailed;
+  }
+}
+
+record::RunRecord training_record(const RunStart& start, const TrainCommand& options, const Input& input,
+                                  const train::Deployment& deployment, const train::TrainResult& result,
+                                  double peak_flops_per_second) {
+  const train::RunFacts& facts = result.facts;
+  Measurement measured = measurement_of(result);
+  measured.peak_flops_per_second = peak_flops_per_second;
+  record::RunRecord run = make_record("train", start, options.run, deployment, facts, measured);
+  set_end(run, result);
+  add_input(run, options.input, input);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  run.asked["steps"] = result.final_step;
+  if (options.feed != "auto") run.asked["feed"] = options.feed;
+  if (options.workers.workers > 0) run.asked["workers"] = std::int64_t{options.workers.workers};
+  if (!facts.collective.empty()) {
+    run.words["collective"] = facts.collective;
+    run.figures["ranks"] = facts.ranks;
+  }
+  run.figures["seed"] = static_cast<double>(options.run.seed);
+  run.figures["final_step"] = static_cast<double>(result.final_step);
+  run.figures["first_loss"] = result.first_loss;
+  run.figures["final_loss"] = result.final_loss;
+  run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
+  run.figures["seconds"] = result.seconds;
+  if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);
+  if (!result.accuracy_curve.empty()) run.details["accuracy_curve"] = to_json_text(result.accuracy_curve);
+  run.words["checkpoint"] = text_of(result.checkpoint);
+  run.words["resumed_from"] = text_of(result.resumed_from);
+  return run;
+}
+
+std::vector<std::unique_ptr<train::RunFolder>> open_folders(const TrainCommand& options,
+                                                            const train::Deployment& deployment) {
+  const train::Existing existing = options.resume.is_auto()    ? train::Existing::resume_or_begin
+                                   : options.resume.is_given() ? train::Existing::resume
+                                   : options.overwrite         ? train::Existing::overwrite
+                                                               : train::Existing::refuse;
+  if (options.out.empty()) return {};
+  if (deployment.strategy == train::Strategy::independent)
+    return train::open_device_folders(options.out, existing, deployment.devices);
+  std::vector<std::unique_ptr<train::RunFolder>> folders;
+  folders.push_back(std::make_unique<train::RunFolder>(options.out, existing));
+  return folders;
+}
+
+namespace {
+
+// The record lists the result of each of several independent devices.
+Json to_json(const train::TrainResult& result, std::uint64_t seed) {
+  return {{"seed", seed},
+          {"first_loss", result.first_loss},
+          {"final_loss", result.final_loss},
+          {"test_accuracy", result.test_accuracy ? Json(*result.test_accuracy) : Json(nullptr)},
+          {"final_step", result.final_step},
+          {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json(nullptr)},
+          {"resumed_from", result.resumed_from ? Json(result.resumed_from->string()) : Json(nullptr)}};
+}
+
+// Rank 0's are the run's.
+struct Part {
+  std::vector<std::unique_ptr<train::RunFolder>> folders;
+  std::vector<train::TrainResult> results;  // one, or one a device when they are independent
+  double peak_flops_per_second = 0;         // of all ranks at once
+};
+
+double measure_peak_of_all(comm::collective::Collective& ranks, const train::SessionOptions& own) {
+  ranks.barrier();
+  std::array<float, 1> peak{static_cast<float>(measure_peak(own, own.threads))};
+  ranks.all_reduce_mean(peak);
+  return static_cast<double>(peak[0]) * ranks.size();
+}
+
+Part train_all(const TrainCommand& options, const train::SessionOptions& wanted,
+               const train::Deployment& deployment, const Input& loaded, const train::TrainOptions& loop,
+               comm::collective::Collective* ranks) {
+  Part part;
+  if (ranks == nullptr || ranks->rank() == 0) part.folders = open_folders(options, deployment);
+  const process::StopRequest guard;
+  process::StopRequest::check();  // of what was staged before
+  if (deployment.strategy == train::Strategy::independent) {
+    part.results = train::run_independent(wanted, deployment, loaded.dataset, loop, part.folders);
+    return part;
+  }
+  train::SessionOptions own;
+  {
+    train::Replicas replicas(wanted, deployment, ranks);
+    own = replicas.session(0).options();
+    part.results.push_back(train::run_training(replicas, loaded.dataset, loop,
+                                               part.folders.empty() ? nullptr : part.folders.front().get()));
+  }
+  if (ranks != nullptr && !part.results.front().interrupted)
+    part.peak_flops_per_second = measure_peak_of_all(*ranks, own);
+  return part;
+}
+
+}  // namespace
+
+TrainingOutcome train_network(const TrainCommand& options, comm::collective::Collective* ranks) {
+  const RunStart start;
+  check(options);
+  const bool first = ranks == nullptr || ranks->rank() == 0;
+  TrainingSetup setup = set_up_training(options);
+  setup.loop.evaluate = setup.loop.evaluate && first;
+  if (!first) setup.loop.progress = nullptr;
+  const auto tracer = first ? make_tracer(options.trace) : nullptr;
+  setup.loop.tracer = tracer.get();
+  const auto& [deployment, wanted, loaded, loop] = setup;
+
+  const Part part = train_all(options, wanted, deployment, loaded, loop, ranks);
+  const train::TrainResult result = train::combine(part.results);
+  if (!first) return {result.interrupted, std::nullopt};
+  const double peak = result.interrupted ? 0
+                      : ranks != nullptr ? part.peak_flops_per_second
+                                         : measure_peak(to_session(options.run), result.facts.threads);
+  record::RunRecord run = training_record(start, options, loaded, deployment, result, peak);
+  if (deployment.strategy == train::Strategy::independent) {
+    Json devices = Json::array();
+    for (int device = 0; device < deployment.devices; ++device)
+      devices.push_back(to_json(part.results[static_cast<std::size_t>(device)],
+                                train::device_seed(options.run.seed, device)));
+    run.details["replicas"] = devices.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  if (tracer != nullptr && !result.interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
+  if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);
+  keep_record(run, options.run);
+  return {result.interrupted, std::move(run)};
+}
+
+}  // namespace trainyard::run
