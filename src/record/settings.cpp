@@ -30,7 +30,7 @@ bool are_counts(const std::string& text) {
 bool stands_for(std::string_view choice, std::string_view word) {
   const std::size_t colon = choice.find(':');
   if (colon == std::string_view::npos || !std::isupper(static_cast<unsigned char>(choice.back())))
-    return false;
+    return choice == word;
   if (!word.starts_with(choice.substr(0, colon + 1)) || word.size() == colon + 1) return false;
   return choice.substr(colon) != ":N" ||
          word.substr(colon + 1).find_first_not_of("0123456789") == std::string_view::npos;

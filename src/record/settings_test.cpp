@@ -43,7 +43,7 @@ TEST(Settings, WordsAreChecked) {
   const std::vector<std::string> words{"bsp", "bsp:sum", "ssp:N", "folder:PATH"};
   for (const char* good : {"bsp", "bsp:sum", "ssp:0", "ssp:17", "folder:a/b"})
     EXPECT_EQ(complaint_about(choice, Value(std::string(good)), words), "") << good;
-  for (const char* bad : {"bsp:mean", "ssp", "ssp:", "ssp:-1", "ssp:x", "folder:", "sssp:1"})
+  for (const char* bad : {"bsp:mean", "ssp", "ssp:", "ssp:-1", "ssp:x", "ssp:N", "folder:", "sssp:1"})
     EXPECT_NE(complaint_about(choice, Value(std::string(bad)), words), "") << bad;
   EXPECT_EQ(complaint_about(choice, Value(std::string("bps")), words),
             "strategy 'bps' (did you mean 'bsp'?): one of bsp, bsp:sum, ssp:N, folder:PATH expected");

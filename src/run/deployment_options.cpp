@@ -97,6 +97,7 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
     return;
   }
   want_choice("train", "mode", workers.mode);
+  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N may be too large
   const bool on_host = device == "cpu";
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"

@@ -104,7 +104,7 @@ TEST_F(JsonTest, EveryFigureIsInTheList) {
   for (const std::string& arguments :
        {train + "--workers 2 --mode ssp:1 --threads 2",
         train + "--devices 2 --strategy independent --scaling weak",
-        train + "--workers 2 --collective local --no-eval --trace t.json",
+        train + "--workers 2 --collective local --no-eval",
         std::string("profile --json --quiet -- sleep 0.2"),
         std::string("bench --network fc --layers 1 --width 8 --steps 3 --ops --json --quiet")}) {
     SCOPED_TRACE(arguments);

@@ -41,8 +41,8 @@ TEST(StudySettings, AStudyTakesTheWordsOfTheCommand) {
   EXPECT_NE(complaint("run: bench\naxes: {strategy: [asp]}\n").find("strategy 'asp'"), std::string::npos);
   EXPECT_NE(complaint("run: ensemble\nsettings: {ensemble: a.yaml, design: shared}\n").find("shared-memory"),
             std::string::npos);
-  EXPECT_EQ(complaint("settings: {backend: fast}\n"),
-            "s.yaml:2:21: backend 'fast': one of auto, onednn, cuda, reference, null expected");
+  EXPECT_NE(complaint("settings: {backend: fast}\n").find("one of auto, onednn, cuda, reference, null"),
+            std::string::npos);
 }
 
 TEST(StudySettings, AFileThatWasRunOnceIsReadAgain) {
