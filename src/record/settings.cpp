@@ -131,7 +131,7 @@ bool is_compared(std::string_view name) {
 
 bool is_choice(std::string_view word, const std::vector<std::string>& choices) {
   return std::any_of(choices.begin(), choices.end(),
-                     [&](const std::string& choice) { return choice == word || stands_for(choice, word); });
+                     [&](const std::string& choice) { return stands_for(choice, word); });
 }
 
 std::string complaint_about(const SettingInfo& setting, const Value& value,
