@@ -30,11 +30,11 @@ class ParameterServer final : public Way {
     const ssize_t length = ::read(ends[0], text, sizeof text);
     ::close(ends[0]);
     if (length <= 0) fail(ErrorKind::io, "the server did not start");
-    client_ =
-        ps::make_client({.servers = {transport::Address::parse({text, static_cast<std::size_t>(length)})},
-                         .heartbeat_seconds = kLeaseSeconds / 4},
-                        keys_, nullptr, parameters_, gradients_,
-                        [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+    client_ = std::make_unique<ps::Client>(
+        ps::ClientOptions{.servers = {transport::Address::parse({text, static_cast<std::size_t>(length)})},
+                          .heartbeat_seconds = kLeaseSeconds / 4},
+        keys_, nullptr, parameters_, gradients_,
+        [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
     client_->wait_for_weights();
   }
 

@@ -65,7 +65,7 @@ set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
 find_package(CUDAToolkit REQUIRED)
 set(CMAKE_MINIMUM_REQUIRED_VERSION ${asked})
 add_library(trainyard_cuda INTERFACE)
-target_include_directories(trainyard_cuda SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
+target_include_directories(trainyard_cuda SYSTEM INTERFACE "$<BUILD_INTERFACE:${CUDNN_INCLUDE_DIR};${CUDAToolkit_INCLUDE_DIRS}>")
 target_link_libraries(trainyard_cuda INTERFACE CUDA::cudart CUDA::cublasLt ${CUDNN_LIBRARY})
 set(TRAINYARD_HAS_CUDA ON)
 

@@ -11,11 +11,20 @@ find_package(Boost 1.74 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 set(TRAINYARD_YAML $<IF:$<TARGET_EXISTS:yaml-cpp::yaml-cpp>,yaml-cpp::yaml-cpp,yaml-cpp>)  # renamed in 0.8
 
+# Programs that link the installed library need no headers of ours inside: those that are only headers stay behind.
 add_library(trainyard_dependencies INTERFACE)
-target_link_libraries(trainyard_dependencies INTERFACE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 PNG::PNG
-                                                       ZLIB::ZLIB OpenSSL::Crypto Threads::Threads Boost::headers
-                                                       ${CMAKE_DL_LIBS}
-                                                       ${TRAINYARD_YAML})
+target_link_libraries(
+  trainyard_dependencies
+  INTERFACE fmt::fmt
+            $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
+            $<BUILD_INTERFACE:CLI11::CLI11>
+            PNG::PNG
+            ZLIB::ZLIB
+            OpenSSL::Crypto
+            Threads::Threads
+            $<BUILD_INTERFACE:Boost::headers>
+            ${CMAKE_DL_LIBS}
+            ${TRAINYARD_YAML})
 
 if(TRAINYARD_OPENMP)
   find_package(OpenMP REQUIRED)
@@ -24,13 +33,10 @@ endif()
 
 set(TRAINYARD_HAS_ONEDNN OFF)
 if(NOT TRAINYARD_ONEDNN STREQUAL "OFF")
-  # Not find_package(dnnl): Debian's package file asks for OpenCL headers that our calls never need.
-  find_path(DNNL_INCLUDE_DIR dnnl.hpp)
-  find_library(DNNL_LIBRARY dnnl)
-  if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+  include(cmake/find_onednn.cmake)
+  if(TARGET trainyard::onednn)
     set(TRAINYARD_HAS_ONEDNN ON)
-    target_include_directories(trainyard_dependencies SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
-    target_link_libraries(trainyard_dependencies INTERFACE ${DNNL_LIBRARY})
+    target_link_libraries(trainyard_dependencies INTERFACE trainyard::onednn)
   elseif(TRAINYARD_ONEDNN STREQUAL "ON")
     message(FATAL_ERROR "TRAINYARD_ONEDNN=ON, but oneDNN was not found (Debian: libdnnl-dev)")
   endif()

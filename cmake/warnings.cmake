@@ -11,7 +11,7 @@ if(TRAINYARD_NATIVE)
   target_compile_options(trainyard_flags INTERFACE -march=native)
 else()
   # Vectors wider than the machine's stay inside our own functions.
-  target_compile_options(trainyard_flags INTERFACE -Wno-psabi)
+  target_compile_options(trainyard_flags INTERFACE -march=x86-64-v2 -Wno-psabi)
 endif()
 # Contraction (a*b+c in one rounding) stays on, reassociation stays off: results must not depend on how a
 # loop was vectorised. Errno and traps are never read, and without these two flags sqrt does not vectorise.

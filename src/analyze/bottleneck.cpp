@@ -21,7 +21,7 @@ std::string group_name(const Point& point) {
 bool has_seconds(const Point& point) { return point.metric("step_seconds") > 0; }
 
 // The longest part is the limit when none of these takes most of the step.
-Limit limit_of(const StepParts& parts) {
+Limit limit_of(const PartSeconds& parts) {
   if (parts.input > parts.launch && parts.input > parts.device()) return Limit::host;
   if (parts.launch >= parts.device()) return Limit::launch;
   if (parts.compute >= parts.bandwidth && parts.compute >= parts.latency) return Limit::compute;

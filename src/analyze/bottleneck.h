@@ -22,7 +22,7 @@ const char* name(Limit limit);
 struct LimitedPoint {
   const Point* point = nullptr;
   Limit limit = Limit::launch;
-  StepParts parts;               // zero where no model says them
+  PartSeconds parts;             // zero where no model says them
   double predicted_seconds = 0;  // likewise
 };
 

@@ -35,8 +35,8 @@ stats::Matrix feature_rows(std::span<const Point* const> points, const std::vect
   return rows;
 }
 
-Scaling scaling_of(const stats::Matrix& rows) {
-  Scaling scaling;
+ColumnScaling scaling_of(const stats::Matrix& rows) {
+  ColumnScaling scaling;
   std::vector<double> column(rows.rows());
   for (std::size_t c = 0; c < rows.columns(); ++c) {
     for (std::size_t r = 0; r < rows.rows(); ++r) column[r] = rows(r, c);
@@ -48,7 +48,7 @@ Scaling scaling_of(const stats::Matrix& rows) {
   return scaling;
 }
 
-stats::Matrix standardised(const stats::Matrix& rows, const Scaling& scaling) {
+stats::Matrix standardised(const stats::Matrix& rows, const ColumnScaling& scaling) {
   stats::Matrix result(rows.rows(), rows.columns());
   for (std::size_t r = 0; r < rows.rows(); ++r)
     for (std::size_t c = 0; c < rows.columns(); ++c)

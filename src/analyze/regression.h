@@ -17,12 +17,12 @@ std::vector<std::string> feature_names(const std::vector<std::string>& dimension
 stats::Matrix feature_rows(std::span<const Point* const> points, const std::vector<std::string>& dimensions,
                            int order, bool logarithms);
 
-// Scaling gives columns mean 0 and deviation 1 over the rows; a column that does not vary becomes 0.
-struct Scaling {
+// ColumnScaling gives columns mean 0 and deviation 1 over the rows; a column that does not vary becomes 0.
+struct ColumnScaling {
   std::vector<double> means, deviations;  // population deviation; 0: does not vary
 };
-Scaling scaling_of(const stats::Matrix& rows);
-stats::Matrix standardised(const stats::Matrix& rows, const Scaling& scaling);
+ColumnScaling scaling_of(const stats::Matrix& rows);
+stats::Matrix standardised(const stats::Matrix& rows, const ColumnScaling& scaling);
 
 // LogRegression is a power law: log2 of the metric as a linear (order 1) or quadratic (order 2) function of
 // log2 of the dimensions. With order 1 a coefficient is the exponent of its dimension.

@@ -130,7 +130,7 @@ stats::RobustFit fit_from(const StepModel& guess, std::span<const StepSample> sa
 
 }  // namespace
 
-StepParts StepModel::parts(const StepWork& work) const {
+PartSeconds StepModel::parts(const StepWork& work) const {
   return {fixed_seconds + std::pow(work.launches, host_exponent) * seconds_per_launch,
           work.flops * seconds_per_flop,
           work.bytes * seconds_per_byte + work.parameters * seconds_per_parameter,
@@ -139,17 +139,11 @@ StepParts StepModel::parts(const StepWork& work) const {
 }
 
 double StepModel::predict(const StepWork& work) const {
-  const StepParts all = parts(work);
+  const PartSeconds all = parts(work);
   const double longest = std::max({all.launch, all.device(), all.input});
   double sum = 0;
   for (const double part : {all.launch, all.device(), all.input}) sum += std::pow(part / longest, sharpness);
   return longest * std::pow(sum, 1 / sharpness);
-}
-
-double StepModel::host_share(const StepWork& work) const {
-  const StepParts all = parts(work);
-  return 1 /
-         (1 + std::pow(all.device() / all.launch, sharpness) + std::pow(all.input / all.launch, sharpness));
 }
 
 StepModel fit_step_model(std::span<const StepSample> samples, const Roofs& roofs) {

@@ -26,8 +26,8 @@ struct StepWork {
 // are not known.
 std::optional<StepWork> work_of(const Point& point);
 
-// StepParts holds the seconds that each part of a step would take alone.
-struct StepParts {
+// PartSeconds holds the seconds that each part of a step would take alone.
+struct PartSeconds {
   double launch = 0;     // of the host, which starts kernels one by one
   double compute = 0;    // arithmetic at the rate that large products reach
   double bandwidth = 0;  // moving operands, activations and the optimizer's state
@@ -53,9 +53,8 @@ struct StepModel {
   double sharpness = 1;  // s
   double seconds_per_image = 0;
 
-  StepParts parts(const StepWork& work) const;
-  double predict(const StepWork& work) const;     // seconds
-  double host_share(const StepWork& work) const;  // of launches; 0: another decides, 1: the host does
+  PartSeconds parts(const StepWork& work) const;
+  double predict(const StepWork& work) const;  // seconds
 };
 
 struct StepSample {

@@ -6,7 +6,6 @@
 
 #include "analyze/bottleneck.h"
 #include "analyze/test_points.h"
-#include "analyze/transfer.h"
 #include "base/philox.h"
 
 namespace trainyard::analyze {
@@ -47,9 +46,7 @@ TEST(StepModel, AStepIsTheSlowerOfHostAndDevice) {
   const StepModel model = device(1);
   const StepWork small{8, 1e6, 1e6, 1e4, 1e3}, large{8, 1e14, 1e11, 1e9, 1e5};
   EXPECT_NEAR(model.predict(small), model.parts(small).launch, 1e-6);
-  EXPECT_NEAR(model.host_share(small), 1, 1e-3);
   EXPECT_NEAR(model.predict(large) / model.parts(large).device(), 1, 1e-3);
-  EXPECT_LT(model.host_share(large), 1e-3);
 }
 
 TEST(StepModel, IsFoundAgainFromWhatItPredicts) {
@@ -81,23 +78,6 @@ TEST(StepModel, FindsAHostThatCannotMakeBatchesFastEnough) {
   std::vector<Point> known = sweep(fed, 0);  // that nothing waited
   for (Point& point : known) point.metrics["input_wait_fraction"] = 0;
   EXPECT_EQ(count_limits(find_limits(known))[Limit::host], 0u);
-}
-
-TEST(Transfer, CarriesOverWhatTheSourceFoundUnusual) {
-  const std::vector<Point> source = sweep(device(1), 0.3), target = sweep(device(5), 0.3);  // the same noise
-  std::vector<PairedSample> pairs;
-  for (std::size_t i = 0; i < source.size(); ++i)
-    pairs.push_back(
-        {*work_of(source[i]), source[i].metric("step_seconds"), target[i].metric("step_seconds")});
-  const TransferModel model = fit_transfer(pairs);
-  std::vector<double> predicted, alone, measured;
-  for (const PairedSample& pair : pairs) {
-    predicted.push_back(model.predict(pair.work, pair.source_seconds));
-    alone.push_back(model.target.predict(pair.work));
-    measured.push_back(pair.target_seconds);
-  }
-  EXPECT_GT(model.carried_by_host, 0.7);
-  EXPECT_LT(mean_relative_error(predicted, measured), 0.5 * mean_relative_error(alone, measured));
 }
 
 TEST(Bottleneck, NamesWhatAStepWaitsFor) {

@@ -1,7 +1,6 @@
 #include "backend/backend.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,6 +25,21 @@ KernelIo plain_io(const graph::NodeView& node) {
   return io;
 }
 
+std::vector<std::pair<int, int>> in_place_of_row(const graph::NodeView& node, const KernelIo& io) {
+  const graph::InPlace allowed = node.node().op->in_place;
+  std::vector<std::pair<int, int>> pairs;
+  for (int i = 0; i < node.inputs() && allowed != graph::InPlace::none; ++i) {
+    if (allowed == graph::InPlace::first && i != 0) continue;
+    if (allowed == graph::InPlace::second && i != 1) continue;
+    const Layout &from = io.inputs[static_cast<std::size_t>(i)], &to = io.outputs[0];
+    const graph::TensorType &src = node.input(i).type, &dst = node.output(0).type;
+    // A reshaped tensor has its elements in the same order only where both sides are plain.
+    const bool same_order = src.shape == dst.shape ? from == to : from.is_plain() && to.is_plain();
+    if (same_order && src.dtype == dst.dtype) pairs.emplace_back(0, i);
+  }
+  return pairs;
+}
+
 namespace {
 
 std::unique_ptr<Backend> make_cpu_backend(std::string_view name) {
@@ -37,45 +51,32 @@ std::unique_ptr<Backend> make_cpu_backend(std::string_view name) {
   fail(ErrorKind::unsupported, "backend 'onednn': this build has none (install libdnnl-dev and build again)");
 }
 
-// "cuda" -> 0, "cuda:3" -> 3; -1: no such device.
-int ordinal_of(std::string_view device) {
-  if (device == "cuda") return 0;
-  int ordinal = -1;
-  constexpr std::string_view kPrefix = "cuda:";
-  if (!device.starts_with(kPrefix)) return -1;
-  const char* end = device.data() + device.size();
-  const auto parsed = std::from_chars(device.data() + kPrefix.size(), end, ordinal);
-  return parsed.ec == std::errc() && parsed.ptr == end ? ordinal : -1;
-}
-
 }  // namespace
 
-void want_precision(std::string_view device, Precision precision) {
-  if (device == "cpu" && precision != Precision::f32)
+void want_precision(const DeviceSpec& device, Precision precision) {
+  if (device.is_cpu() && precision != Precision::f32)
     fail(ErrorKind::unsupported, "precision {}: on the CPU there is f32 only (cuda has it)",
          backend::name(precision));
 }
 
-std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device, Precision precision,
+std::unique_ptr<Backend> make_backend(std::string_view name, const DeviceSpec& device, Precision precision,
                                       Effort tuning) {
   const std::vector<std::string> names = backend_names();
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(ErrorKind::usage, "unknown backend '{}'{}: one of {}", name, did_you_mean(name, names),
          fmt::join(names, ", "));
-  const bool on_cpu = device == "cpu";
-  const int ordinal = on_cpu ? 0 : ordinal_of(device);
-  if (ordinal < 0) fail(ErrorKind::usage, "unknown device '{}': cpu, cuda or cuda:NUMBER", device);
   if (name == "null") return make_null_backend();
-  if (on_cpu != (name != "cuda") && name != "auto")
-    fail(ErrorKind::usage, "backend '{}' does not run on device '{}'", name, device);
-  if (on_cpu) {
+  if (device.is_cpu() != (name != "cuda") && name != "auto")
+    fail(ErrorKind::usage, "backend '{}' does not run on device '{}'", name, device.to_string());
+  if (device.is_cpu()) {
     want_precision(device, precision);
     return make_cpu_backend(name);
   }
-  auto backend = make_cuda_backend(ordinal, precision, tuning);
+  auto backend = make_cuda_backend(device.gpu(), precision, tuning);
   if (backend == nullptr)
     fail(ErrorKind::unsupported,
-         "device '{}': this build has no CUDA (build again where the toolkit, cuDNN and a GPU are)", device);
+         "device '{}': this build has no CUDA (build again where the toolkit, cuDNN and a GPU are)",
+         device.to_string());
   return backend;
 }
 

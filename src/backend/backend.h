@@ -10,6 +10,7 @@
 
 #include "backend/input.h"
 #include "backend/kernel.h"
+#include "base/device_spec.h"
 
 namespace trainyard::backend {
 
@@ -87,13 +88,13 @@ struct CpuIsa {
 std::optional<CpuIsa> found_cpu_isa();
 
 // "reference", "onednn", "cuda", "null", or "auto": the fastest one this build has for the device.
-// `device`: "cpu", "cuda" or "cuda:1". Error (usage, unsupported) says what does not go together.
-std::unique_ptr<Backend> make_backend(std::string_view name, std::string_view device = "cpu",
+// Error (usage, unsupported) says what does not go together.
+std::unique_ptr<Backend> make_backend(std::string_view name, const DeviceSpec& device = {},
                                       Precision precision = Precision::f32, Effort tuning = Effort::full);
 std::vector<std::string> backend_names();
 
 // Error (unsupported) where no backend of the device has the precision.
-void want_precision(std::string_view device, Precision precision);
+void want_precision(const DeviceSpec& device, Precision precision);
 
 inline constexpr double kNeverHopeless = std::numeric_limits<double>::infinity();
 

@@ -25,6 +25,13 @@ class FlatUpdate {
   static Arrays in_place(float* parameters, const float* gradient,
                          const std::array<float*, kMaxSlots>& slots = {});
 
+  // The numbers that all elements of one step share.
+  struct Rates {
+    float rate, momentum, decay, beta1, beta2, epsilon, weight_decay, shrink, correction1, correction2, ema;
+  };
+  using Loop = void (*)(const Arrays&, const Rates&, std::int64_t begin, std::int64_t end);
+
+  // All of a process run the same loop, so that updates by a server and by a worker have the same bits.
   explicit FlatUpdate(const ops::UpdateAttrs& attrs);
 
   int slots() const { return slots_; }
@@ -32,16 +39,14 @@ class FlatUpdate {
   void apply(const Arrays& arrays, std::int64_t begin, std::int64_t end, std::int64_t step) const;
 
  private:
-  struct Rates;
-  template <ops::Rule rule, bool nesterov, bool ema>
-  static void update(const Arrays& arrays, const Rates& rates, std::int64_t begin, std::int64_t end);
-  template <bool ema>
-  static auto pick(const ops::UpdateAttrs& attrs);
   Rates rates_at(std::int64_t step) const;
 
   ops::UpdateAttrs attrs_;
   int slots_;
-  void (*update_)(const Arrays&, const Rates&, std::int64_t, std::int64_t);
+  Loop loop_;
 };
+
+// The loop of a rule, as this source file was compiled: each KernelLevel has its own.
+FlatUpdate::Loop flat_update_loop(const ops::UpdateAttrs& attrs);
 
 }  // namespace trainyard::backend

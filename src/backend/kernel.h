@@ -147,4 +147,7 @@ class FunctionKernel final : public Kernel {
 // Every input and output in plain layout.
 KernelIo plain_io(const graph::NodeView& node);
 
+// KernelIo::in_place as the row of the op allows it, for the layouts of `io`.
+std::vector<std::pair<int, int>> in_place_of_row(const graph::NodeView& node, const KernelIo& io);
+
 }  // namespace trainyard::backend

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
@@ -22,13 +21,6 @@ TEST(Philox, MatchesPublishedVectors) {
   EXPECT_EQ(Philox(0, 0).block(0), (Philox::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox(~0ull, ~0ull).block(~0ull),
             (Philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-}
-
-TEST(Crc32c, MatchesTheRfc3720Vectors) {
-  EXPECT_EQ(crc32c("123456789", 9), 0xE3069283u);
-  const unsigned char zeros[32] = {};
-  EXPECT_EQ(crc32c(zeros, 32), 0x8A9136AAu);
-  EXPECT_EQ(crc32c("6789", 4, crc32c("12345", 5)), 0xE3069283u);
 }
 
 TEST(ErrorMessage, IsOneLineWhateverItQuotes) {

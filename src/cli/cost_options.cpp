@@ -11,11 +11,11 @@ namespace trainyard::cli {
 
 namespace {
 
-std::string device_to_ask(const CostOptions& options, const std::vector<predict::Device>& seen) {
+std::string device_to_ask(const CostOptions& options, const std::vector<predict::DeviceSheet>& seen) {
   if (!options.device.empty()) return options.device;
   if (seen.size() == 1) return seen.front().name;
   std::vector<std::string> names;
-  for (const predict::Device& device : seen) names.push_back(device.name);
+  for (const predict::DeviceSheet& device : seen) names.push_back(device.name);
   fail(ErrorKind::usage, "--device: has to be given, '{}' is a model of {}", options.model.string(),
        names.empty() ? "no device in particular" : fmt::format("{}", fmt::join(names, ", ")));
 }
@@ -39,7 +39,7 @@ std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options) {
   auto model = std::make_unique<study::CostModel>();
   model->file = options.model.string();
   model->predictor = predict::read_predictor(options.model);
-  const std::vector<predict::Device> seen = model->predictor->devices();
+  const std::vector<predict::DeviceSheet> seen = model->predictor->devices();
   model->device =
       predict::find_device(devices_to_choose_from(seen, options.devices), device_to_ask(options, seen));
   return model;

@@ -2,7 +2,10 @@
 
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "cli/option_checks.h"
+#include "ps/mode/mode.h"
 
 namespace trainyard::cli {
 

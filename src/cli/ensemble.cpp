@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/nearest_name.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "ensemble/member.h"

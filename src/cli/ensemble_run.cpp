@@ -16,6 +16,7 @@
 #include "cli/progress_bar.h"
 #include "comm/collective/mpi_job.h"
 #include "data/get/scratch_folder.h"
+#include "data/recipe/registry.h"
 #include "engine/checkpoint.h"
 #include "ensemble/member.h"
 #include "ensemble/preprocessor.h"
@@ -144,6 +145,9 @@ int run_ensemble(const ensemble::EnsembleOptions& options) {
   want_checkpoints(options, spec);
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
+  if (const auto present = data::renamed_recipe(spec.preprocess.name); present && !options.quiet)
+    fmt::print(stderr, "trainyard: preprocessing '{}' of encoded images is called '{}' now\n",
+               spec.preprocess.name, *present);
   const data::ScratchFolder scratch(std::filesystem::temp_directory_path(), "trainyard-ensemble-");
   const std::filesystem::path results = options.out.empty() ? scratch.path() : options.out;
   forget_all_results(results, spec);

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "base/nearest_name.h"
 #include "cli/ensemble.h"
 #include "cli/ensemble_options.h"
 #include "cli/option_checks.h"

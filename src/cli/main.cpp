@@ -13,6 +13,7 @@
 #include "cli/bench.h"
 #include "cli/compare.h"
 #include "cli/data.h"
+#include "cli/documents.h"
 #include "cli/ensemble.h"
 #include "cli/explain.h"
 #include "cli/networks.h"
@@ -26,6 +27,7 @@
 #include "cli/trace.h"
 #include "cli/train.h"
 #include "cli/worker.h"
+#include "trainyard/version.h"
 
 namespace trainyard::cli {
 namespace {
@@ -52,7 +54,24 @@ const Row kCommands[] = {
     {"trace", "Say where the time of traced steps went", declare_trace},
     {"compare", "Say whether runs are as fast as others: SAME, FASTER, SLOWER or UNCLEAR", declare_compare},
     {"report", "Write a study's results as one HTML file", declare_report},
+    {"documents", "Write manual pages and completions of all commands", declare_documents},
 };
+
+std::string version_text() {
+  const Build build = describe_build();
+  std::string text = fmt::format("trainyard {}\n", build.version);
+  const auto line = [&](const char* what, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{:<9} {}\n", what, value);
+  };
+  line("commit", build.commit.empty() ? "none: built outside of a repository" : build.commit);
+  line("compiler", fmt::format("{}, {} {}", build.compiler, build.build_type, build.flags));
+  std::vector<std::string> libraries;
+  for (const LibraryVersion& library : build.libraries)
+    libraries.push_back(fmt::format("{} {}", library.name, library.version));
+  line("libraries", fmt::format("{}", fmt::join(libraries, ", ")));
+  text.pop_back();  // the parser ends the last line
+  return text;
+}
 
 // This does not use fmt::print, which throws when standard error cannot be written.
 int report(const std::string& message, int code) {
@@ -69,8 +88,8 @@ std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError&
     std::vector<std::string> names;
     CLI::App* next = nullptr;
     for (CLI::App* below : level->get_subcommands([](CLI::App*) { return true; })) {
-      names.push_back(below->get_name());
-      if (i < argc && names.back() == argv[i]) next = below;
+      if (!below->get_group().empty()) names.push_back(below->get_name());  // else it is hidden
+      if (i < argc && below->get_name() == argv[i]) next = below;
     }
     if (names.empty() || (i < argc && argv[i][0] == '-')) break;
     // A command that takes positional words accepts a word that names no subcommand.
@@ -91,7 +110,7 @@ std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError&
 int run(int argc, char** argv) {
   CLI::App app("Trainyard: a laboratory for the performance of DNN training", "trainyard");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "trainyard " TRAINYARD_VERSION);
+  app.set_version_flag("--version", version_text, "Version, commit, compiler and libraries");
   std::map<const CLI::App*, std::function<int()>> runs;
   for (const Row& row : kCommands) {
     CLI::App* command = app.add_subcommand(row.name, row.summary);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/networks.h"

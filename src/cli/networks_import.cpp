@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/networks.h"
 #include "cli/option_checks.h"

@@ -109,12 +109,12 @@ std::vector<PolicyResult> results_of(const Problem& problem, const PlaceOptions&
   return results;
 }
 
-std::string decision_text(const Problem& problem, const place::Decision& decision) {
+std::string decision_text(const Problem& problem, const place::Placement& decision) {
   return fmt::format("{} on {}: {}{}", problem.jobs[decision.job].name, problem.slots[decision.slot].name,
                      decision.reason, decision.out_of_memory ? "; it ran out of memory" : "");
 }
 
-Json json_of_decision(const Problem& problem, const place::Decision& decision) {
+Json json_of_decision(const Problem& problem, const place::Placement& decision) {
   const place::Option& option = problem.jobs[decision.job].options[problem.slots[decision.slot].kind];
   return {{"job", problem.jobs[decision.job].name},
           {"slot", problem.slots[decision.slot].name},
@@ -141,14 +141,14 @@ Json json_of_result(const Problem& problem, const PolicyResult& result, bool dec
   json["unplaced"] = Json::array();
   for (const std::size_t job : result.first.unplaced) json["unplaced"].push_back(problem.jobs[job].name);
   json["decisions"] = Json::array();
-  for (const place::Decision& decision : result.first.decisions)
+  for (const place::Placement& decision : result.first.decisions)
     json["decisions"].push_back(json_of_decision(problem, decision));
   return json;
 }
 
 void print_results(const Problem& problem, const std::vector<PolicyResult>& results, bool decisions) {
   if (decisions) {
-    for (const place::Decision& decision : results[0].first.decisions)
+    for (const place::Placement& decision : results[0].first.decisions)
       fmt::print("{}\n", decision_text(problem, decision));
     for (const std::size_t job : results[0].first.unplaced)
       fmt::print("{} nowhere: it fits into the memory of no device\n", problem.jobs[job].name);
@@ -177,7 +177,7 @@ Json json_of_run(const study::RunState& state) {
           {"reason", state.result->reason}};
 }
 
-void print_submitted(const study::Progress& submitted) {
+void print_submitted(const study::StudyProgress& submitted) {
   for (const study::RunState& state : submitted.states)
     if (state.result)
       fmt::print("{:<11} {} on {}  {}\n", name(state.result->status), state.result->id, slot_of(state),
@@ -185,7 +185,7 @@ void print_submitted(const study::Progress& submitted) {
 }
 
 // Says in one line what is not done, too.
-int submitted_code(const study::Progress& submitted) {
+int submitted_code(const study::StudyProgress& submitted) {
   if (process::StopRequest::asked()) {
     fmt::print(stderr, "trainyard: interrupted; the same command goes on\n");
     return kInterrupted;
@@ -206,7 +206,8 @@ int run_place(const PlaceOptions& options) {
   std::unique_ptr<predict::Predictor> model;
   if (!options.model.empty()) model = predict::read_predictor(options.model);
   const place::Cluster cluster = place::read_cluster(
-      options.cluster, devices_to_choose_from(model ? model->devices() : std::vector<predict::Device>{}, {}));
+      options.cluster,
+      devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, {}));
   const std::vector<place::JobRequest> requests = place::read_jobs(options.jobs);
   const Problem problem = place::make_problem(requests, cluster, model.get());
   const std::vector<PolicyResult> results = results_of(problem, options);
@@ -223,7 +224,7 @@ int run_place(const PlaceOptions& options) {
     print_written(written, fmt::format("{} jobs", problem.jobs.size()));
   }
   const process::StopRequest guard;
-  study::Progress submitted;
+  study::StudyProgress submitted;
   if (!options.submit.empty())
     submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
   const int code = submitted_code(submitted);

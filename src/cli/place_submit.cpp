@@ -48,7 +48,7 @@ study::Job job_of(const place::JobRequest& request, const place::Problem& proble
                   {"batch", run.batch},
                   {"optimizer", std::string(ops::name(run.optimizer))},
                   {"steps", steps},
-                  {"device", slot.run_device}};
+                  {"device", slot.run_device.to_string()}};
   if (run.classes > 0) job.settings["classes"] = static_cast<std::int64_t>(run.classes);
   job.command = {process::own_program().string(), "train", "--quiet", "--no-eval"};
   for (const auto& [name, value] : job.settings)
@@ -58,7 +58,7 @@ study::Job job_of(const place::JobRequest& request, const place::Problem& proble
   job.resources.partition = slot.partition;
   job.resources.gpu_type = slot.gpu_type;
   job.resources.constraint = slot.constraint;
-  job.resources.gpus_per_node = slot.run_device.starts_with("cuda") || !slot.gpu_type.empty() ? 1 : 0;
+  job.resources.gpus_per_node = slot.run_device.is_gpu() || !slot.gpu_type.empty() ? 1 : 0;
   return job;
 }
 
@@ -72,12 +72,12 @@ std::unique_ptr<study::Launcher> launcher_of(const SubmitPlacement& options, con
 
 // In the order of their starts.
 std::vector<study::Job> jobs_of(const place::Problem& problem, const std::vector<place::JobRequest>& requests,
-                                std::vector<place::Decision> decisions) {
+                                std::vector<place::Placement> decisions) {
   std::stable_sort(
       decisions.begin(), decisions.end(),
-      [](const place::Decision& a, const place::Decision& b) { return a.start_seconds < b.start_seconds; });
+      [](const place::Placement& a, const place::Placement& b) { return a.start_seconds < b.start_seconds; });
   std::vector<study::Job> jobs;
-  for (const place::Decision& decision : decisions) {
+  for (const place::Placement& decision : decisions) {
     const place::JobRequest& request = requests[decision.job];
     const std::string cell = fmt::format("{:03}-{}", jobs.size() + 1, plain_id(request.name));
     jobs.push_back(job_of(request, problem, decision.slot, cell));
@@ -119,9 +119,9 @@ void refuse_other_placement(const study::Folder& folder, const std::vector<store
 
 }  // namespace
 
-study::Progress submit_placement(const place::Problem& problem,
-                                 const std::vector<place::JobRequest>& requests,
-                                 const place::Outcome& outcome, const SubmitPlacement& options) {
+study::StudyProgress submit_placement(const place::Problem& problem,
+                                      const std::vector<place::JobRequest>& requests,
+                                      const place::Outcome& outcome, const SubmitPlacement& options) {
   const study::Folder folder{options.out};
   std::vector<study::Job> jobs = jobs_of(problem, requests, outcome.decisions);
   // A placement is one piece of work, whichever build goes on with it: it keeps the name of the first.

@@ -19,8 +19,8 @@ struct SubmitPlacement {
 // order of their starts, one at a time, beside those of the others. The folder is a study's; killed or
 // interrupted, the same call goes on where it stopped. Error (usage) when the folder holds another placement
 // or something else.
-study::Progress submit_placement(const place::Problem& problem,
-                                 const std::vector<place::JobRequest>& requests,
-                                 const place::Outcome& outcome, const SubmitPlacement& options);
+study::StudyProgress submit_placement(const place::Problem& problem,
+                                      const std::vector<place::JobRequest>& requests,
+                                      const place::Outcome& outcome, const SubmitPlacement& options);
 
 }  // namespace trainyard::cli

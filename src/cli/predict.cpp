@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/predict_import.h"
 #include "cli/text_table.h"
 
 namespace trainyard::cli {
@@ -71,19 +72,19 @@ void print_use_scores(const std::vector<predict::UseScore>& scores) {
   fmt::print("\n{}", table.text());
 }
 
-std::vector<predict::Device> devices_to_choose_from(const std::vector<predict::Device>& seen,
-                                                    const std::filesystem::path& file) {
-  std::vector<predict::Device> devices;
-  const auto add = [&](const predict::Device& device) {
-    if (std::none_of(devices.begin(), devices.end(), [&](const predict::Device& one) {
+std::vector<predict::DeviceSheet> devices_to_choose_from(const std::vector<predict::DeviceSheet>& seen,
+                                                         const std::filesystem::path& file) {
+  std::vector<predict::DeviceSheet> devices;
+  const auto add = [&](const predict::DeviceSheet& device) {
+    if (std::none_of(devices.begin(), devices.end(), [&](const predict::DeviceSheet& one) {
           return predict::same_device_name(one.name, device.name);
         }))
       devices.push_back(device);
   };
-  for (const predict::Device& device : seen) add(device);
+  for (const predict::DeviceSheet& device : seen) add(device);
   if (!file.empty())
-    for (const predict::Device& device : predict::read_devices(file)) add(device);
-  for (const predict::Device& device : predict::known_devices()) add(device);
+    for (const predict::DeviceSheet& device : predict::read_devices(file)) add(device);
+  for (const predict::DeviceSheet& device : predict::known_devices()) add(device);
   return devices;
 }
 
@@ -97,6 +98,7 @@ struct PredictCommand {
 constexpr PredictCommand kPredictCommands[] = {
     {"fit", "Learn time and memory of training runs from a table or from records", declare_predict_fit},
     {"eval", "Say how well runs are predicted, by a model or by what is held out", declare_predict_eval},
+    {"import", "Make a model of the weights of Driple's published predictor", declare_predict_import},
     {"run", "Predict time, memory and whether it fits, of one training run", declare_predict_run},
 };
 

@@ -29,8 +29,8 @@ nlohmann::ordered_json json_of_use_scores(const std::vector<predict::UseScore>& 
 void print_use_scores(const std::vector<predict::UseScore>& scores);
 
 // Devices that a model has seen, then those of a file, then those that are known.
-std::vector<predict::Device> devices_to_choose_from(const std::vector<predict::Device>& seen,
-                                                    const std::filesystem::path& file);
+std::vector<predict::DeviceSheet> devices_to_choose_from(const std::vector<predict::DeviceSheet>& seen,
+                                                         const std::filesystem::path& file);
 
 std::function<int()> declare_predict(CLI::App& command);
 

@@ -257,7 +257,7 @@ int eval(const EvalOptions& options) {
   if (!options.model.empty()) model = predict::read_predictor(options.model);
   const RunSet set = predict::prepare_runs(
       predict::read_runs(options.runs, options.device),
-      devices_to_choose_from(model ? model->devices() : std::vector<predict::Device>{}, options.devices),
+      devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, options.devices),
       options.skip_unknown);
   std::vector<Trial> trials;
   if (model)

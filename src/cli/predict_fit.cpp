@@ -50,7 +50,7 @@ void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& j
     fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
 }
 
-predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::Device>& seen) {
+predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::DeviceSheet>& seen) {
   predict::RunSet set = predict::prepare_runs(
       joined_tables(options), devices_to_choose_from(seen, options.devices), options.skip_unknown);
   process::StopRequest::check();  // there is nothing to keep yet
@@ -74,7 +74,7 @@ int fit_graph(const FitCommandOptions& options) {
   if (!options.base.empty())
     base = predict::parse_graph_run_model(predict::read_model_container(options.base), options.base.string());
   const predict::RunSet set =
-      set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
+      set_to_fit(options, base ? base->seen_devices() : std::vector<predict::DeviceSheet>{});
   const predict::GraphRunResult fitted = fit_graph_kind(
       set, predict::all_rows(set), {}, options.graph,
       {.seed = options.seed, .base = base ? &*base : nullptr, .folder = options.checkpoints}, options.quiet);
@@ -149,7 +149,7 @@ int fit(const FitCommandOptions& options) {
   std::optional<predict::TimeModel> base;
   if (!options.base.empty()) base = predict::read_time_model(options.base);
   const predict::RunSet set =
-      set_to_fit(options, base ? base->seen_devices() : std::vector<predict::Device>{});
+      set_to_fit(options, base ? base->seen_devices() : std::vector<predict::DeviceSheet>{});
   const predict::TimeModel model = predict::fit_model(set, predict::all_rows(set),
                                                       {.calibrate = !options.no_intervals,
                                                        .base = base ? &*base : nullptr,

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/predict.h"
+#include "cli/predict_import.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "predict/read_predictor.h"
@@ -60,7 +61,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct PredictRunOptions {
-  std::filesystem::path model, devices;
+  std::filesystem::path model, devices, ops;
   std::string network, device, optimizer = "sgd", precision = "f32";
   std::int64_t batch = 32;
   int classes = 0;
@@ -89,7 +90,7 @@ Json json_of_parts(const predict::StepParts& parts) {
 }
 
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
-                        const predict::Device& device) {
+                        const predict::DeviceSheet& device) {
   return {{"network", options.network},
           {"device", device.name},
           {"device_seen", made.device_seen},
@@ -114,7 +115,7 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
           {"utilisation", json_of_use(made.use)}};
 }
 
-void print_prediction(const predict::Prediction& made, const predict::Device& device) {
+void print_prediction(const predict::Prediction& made, const predict::DeviceSheet& device) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("{:<12} {}\n", what, value);
   };
@@ -145,9 +146,25 @@ void print_prediction(const predict::Prediction& made, const predict::Device& de
     fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
 }
 
-int predict_run(const PredictRunOptions& options) {
-  const std::unique_ptr<predict::Predictor> model = predict::read_predictor(options.model);
-  const predict::Device device =
+int predict_run(const PredictRunOptions& options, const CLI::App& command) {
+  const predict::ModelContainer container = predict::read_model_container(options.model);
+  const bool imported = container.schema == predict::kGraphModelSchema;
+  warn_of_idle_options(command,
+                       {{imported,
+                         {"--device", "--devices", "--optimizer", "--precision", "--epochs", "--images"},
+                         "the model was imported and knows none"},
+                        {!imported, {"--ops"}, "it is for imported models"}});
+  if (imported)
+    return run_imported(container, {.model = options.model,
+                                    .ops = options.ops,
+                                    .network = options.network,
+                                    .batch = options.batch,
+                                    .classes = options.classes,
+                                    .json = options.json});
+  if (options.device.empty()) fail(ErrorKind::usage, "--device is required");
+  const std::unique_ptr<predict::Predictor> model =
+      predict::parse_predictor(container, options.model.string());
+  const predict::DeviceSheet device =
       predict::find_device(devices_to_choose_from(model->devices(), options.devices), options.device);
   const double warmup = predict::TableRun{}.warmup_steps;
   const predict::Prediction made =
@@ -169,9 +186,14 @@ int predict_run(const PredictRunOptions& options) {
 
 std::function<int()> declare_predict_run(CLI::App& command) {
   const auto options = std::make_shared<PredictRunOptions>();
-  command.add_option("--model", options->model, "What `predict fit` wrote")->required()->type_name("MODEL");
-  command.add_option("--network", options->network, "Network to train")->required();
-  command.add_option("--device", options->device, "Where")->required();
+  command.add_option("--model", options->model, "What `predict fit` or `predict import` wrote")
+      ->required()
+      ->type_name("MODEL");
+  command
+      .add_option("--network", options->network,
+                  "Network to train; for an imported model also a file: .onnx, .pbtxt, .dot")
+      ->required();
+  command.add_option("--device", options->device, "Where; not for an imported model");
   command.add_option("--batch", options->batch, "Images a step")
       ->transform(within("batch"))
       ->capture_default_str();
@@ -190,13 +212,18 @@ std::function<int()> declare_predict_run(CLI::App& command) {
       ->transform(within(record::NumberRange::above(0, 1e12)))
       ->capture_default_str();
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
+  command
+      .add_option("--ops", options->ops,
+                  "Imported models: table of ops, from `networks stats --to` or GPUAlloc's (default: of all "
+                  "our networks' training steps)")
+      ->type_name("FILE");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Examples:\n"
       "  trainyard predict run --model model.json --network resnet50 --device RTX2070 --batch 32 --epochs "
       "10\n"
       "  trainyard predict run --model model.json --network lenet --device H200 --batch 64 --json");
-  return [options] { return predict_run(*options); };
+  return [options, &command] { return predict_run(*options, command); };
 }
 
 }  // namespace trainyard::cli

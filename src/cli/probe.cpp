@@ -17,6 +17,7 @@
 #include "meter/peaks.h"
 #include "ops/dense.h"
 #include "predict/runs/device.h"
+#include "run/run_record.h"
 #include "train/device_threads.h"
 #include "train/session.h"
 
@@ -73,7 +74,7 @@ Json gemm_rows(const backend::Backend& backend, const std::vector<std::string>& 
 }
 
 // Writes a device as device files do (docs/formats/cluster.md). Unknown facts are left out.
-Json json_of(const predict::Device& device) {
+Json json_of(const predict::DeviceSheet& device) {
   Json figures = Json::object();
   const auto add = [&](const char* key, double figure) {
     if (figure > 0) figures[key] = figure;
@@ -92,7 +93,7 @@ void raise(double& figure, const Json& measured) {
 }
 
 // The roofs of what was measured, as a data sheet would state them.
-void set_roofs(predict::Device& device, const Json& report) {
+void set_roofs(predict::DeviceSheet& device, const Json& report) {
   for (const Json& row : report["gemm"])
     if (row["precision"] == "f32") raise(device.flops_per_second, row["flops_per_second"]);
   if (report.contains("fma_flops_per_second"))
@@ -100,8 +101,8 @@ void set_roofs(predict::Device& device, const Json& report) {
   for (const Json& figure : report["memory_bytes_per_second"]) raise(device.bytes_per_second, figure);
 }
 
-predict::Device describe_cpu(const Json& report, const record::Provenance& facts) {
-  predict::Device device;
+predict::DeviceSheet describe_cpu(const Json& report, const record::Provenance& facts) {
+  predict::DeviceSheet device;
   if (const record::Value* model = record::find_fact(facts, "cpu", "model"))
     device.name = record::to_text(*model);
   for (const char* key : {"total_bytes", "limit_bytes"})
@@ -115,12 +116,12 @@ predict::Device describe_cpu(const Json& report, const record::Provenance& facts
   return device;
 }
 
-predict::Device describe_gpu(const Json& report, const backend::Device& gpu) {
+predict::DeviceSheet describe_gpu(const Json& report, const backend::Device& gpu) {
   const backend::DeviceModel model = gpu.model();
-  predict::Device device{.name = model.name,
-                         .launch_seconds = report["launch_seconds"]["in_a_row"].get<double>(),
-                         .memory_bytes = static_cast<double>(model.memory_bytes),
-                         .multiprocessors = static_cast<double>(model.multiprocessors)};
+  predict::DeviceSheet device{.name = model.name,
+                              .launch_seconds = report["launch_seconds"]["in_a_row"].get<double>(),
+                              .memory_bytes = static_cast<double>(model.memory_bytes),
+                              .multiprocessors = static_cast<double>(model.multiprocessors)};
   if (const auto nvml = meter::Nvml::open())
     if (const auto number = nvml->find(gpu.pci_address()))
       device.watts = nvml->describe(*number).power_limit_watts.value_or(0);
@@ -223,15 +224,16 @@ void print_peaks(const Json& report, const ProbeOptions& options) {
 
 int probe(const ProbeOptions& options) {
   if (options.machine) return show_machine(options.json);
-  const bool cpu = options.device == "cpu";
-  const auto gpu = cpu ? nullptr : backend::make_backend("auto", options.device);
+  const DeviceSpec wanted = DeviceSpec::parse(options.device);
+  const bool cpu = wanted.is_cpu();
+  const auto gpu = cpu ? nullptr : backend::make_backend("auto", wanted);
   Json report = cpu ? probe_cpu(options) : probe_gpu(options, *gpu);
   if (!options.json) {
     print_peaks(report, options);
     return 0;
   }
   const record::Provenance facts = run::machine_facts();
-  predict::Device device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
+  predict::DeviceSheet device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
   if (!options.name.empty()) device.name = options.name;
   if (device.name.empty()) device.name = options.device;
   report["devices"] = json_of(device);
@@ -266,7 +268,7 @@ std::function<int()> declare_probe(CLI::App& command) {
     warn_of_idle_options(
         command,
         {{options->machine, {"--device", "--threads", "--seconds", "--name"}, "--machine measures nothing"},
-         {!options->machine && options->device != "cpu", {"--threads"}, "it is for the CPU"},
+         {!options->machine && names_gpu(options->device), {"--threads"}, "it is for the CPU"},
          {!options->machine && !options->json, {"--name"}, "only --json names the device"}});
     return probe(*options);
   };

@@ -97,7 +97,7 @@ int write_report(const ReportOptions& options) {
     return report::make_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
   });
   std::int64_t expected = 0, done = 0, warnings = 0;
-  for (const report::Cell& cell : view.cells) {
+  for (const report::CellView& cell : view.cells) {
     expected += cell.expected();
     done += std::ssize(cell.done);
   }

@@ -46,7 +46,7 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
   std::vector<Idle> rules{
-      {options.device == "cpu", {"--tuning"}, "it is for GPUs"},
+      {DeviceSpec::parse(options.device).is_cpu(), {"--tuning"}, "it is for GPUs"},
       {infers,
        {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
         "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},

@@ -63,7 +63,7 @@ struct StudyStatusOptions {
 
 int status(const StudyStatusOptions& options) {
   const study::Folder folder = existing_folder(options.folder);
-  study::Progress progress = progress_of_build(folder, options.build);
+  study::StudyProgress progress = progress_of_build(folder, options.build);
   study::note_running(folder, progress);
   const std::string silent = study::slurm::note_in_flight(folder, progress);
   if (!silent.empty()) fmt::print(stderr, "trainyard: {}; runs in its queue count as missing\n", silent);
@@ -135,7 +135,7 @@ int collect(const StudyCollectOptions& options) {
   std::vector<std::string> complaints;
   const int taken_in = study::ingest(folder, store, complaints);
   for (const std::string& complaint : complaints) fmt::print(stderr, "trainyard: {}\n", complaint);
-  study::Progress progress = study::progress_of(folder);
+  study::StudyProgress progress = study::progress_of(folder);
   study::slurm::note_in_flight(folder, progress);
   if (options.json) {
     auto json = progress_json(progress);

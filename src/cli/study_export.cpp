@@ -32,7 +32,7 @@ struct StudyExportOptions {
 std::string number_text(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 // One line a cell: its settings, and the median speed of its runs with its interval.
-std::string cells_text(const study::Progress& progress, bool csv) {
+std::string cells_text(const study::StudyProgress& progress, bool csv) {
   const std::vector<CellProgress> cells = summarize_cells(progress);
   if (!csv) {
     const nlohmann::ordered_json json = progress_json(progress);
@@ -147,7 +147,7 @@ int import(const StudyImportOptions& options) {
          options.from.front().string());
   const int added = study::import_study(
       folder, options.name.empty() ? folder.path.filename().string() : options.name, runs);
-  const study::Progress progress = study::progress_of(folder);
+  const study::StudyProgress progress = study::progress_of(folder);
   if (progress.expected() <= kMostRows)
     print_progress(progress);
   else

@@ -66,7 +66,7 @@ void add_build_option(CLI::App& command, std::string& build) {
       ->type_name("BUILD");
 }
 
-study::Progress progress_of_build(const study::Folder& folder, const std::string& build) {
+study::StudyProgress progress_of_build(const study::Folder& folder, const std::string& build) {
   if (build.empty()) return study::progress_of(folder);
   return study::progress_of(folder, record::find_build(build, record::builds_of(study::runs_of(folder))));
 }

@@ -37,7 +37,7 @@ study::Plan share_of(study::Plan plan, const std::string& shard);
 // The build whose runs a command looks at, named by its beginning; "": that of the last run.
 void add_build_option(CLI::App& command, std::string& build);
 
-study::Progress progress_of_build(const study::Folder& folder, const std::string& build);
+study::StudyProgress progress_of_build(const study::Folder& folder, const std::string& build);
 
 // Prints one line on standard error for each reason why cells can never run; returns the number of such
 // cells.

@@ -27,7 +27,7 @@ struct CellResult {
 };
 
 // Cells in the order in which the plan names them first.
-std::vector<std::pair<std::string, CellResult>> cells_of(const study::Progress& progress) {
+std::vector<std::pair<std::string, CellResult>> cells_of(const study::StudyProgress& progress) {
   std::vector<std::pair<std::string, CellResult>> cells;
   std::map<std::string, std::size_t> places;
   for (const study::RunState& state : progress.states) {
@@ -69,7 +69,7 @@ bool in_order(const record::Settings& a, const record::Settings& b, const std::v
   return false;
 }
 
-void print_cells(const study::Progress& progress) {
+void print_cells(const study::StudyProgress& progress) {
   auto cells = cells_of(progress);
   std::vector<const record::Settings*> settings;
   for (const auto& [hash, cell] : cells) settings.push_back(cell.settings);
@@ -96,14 +96,14 @@ void print_cells(const study::Progress& progress) {
   fmt::print("{}", table.text());
 }
 
-void print_node_effects(const study::Progress& progress) {
+void print_node_effects(const study::StudyProgress& progress) {
   std::vector<std::vector<record::MeasuredRun>> cells;
   for (auto& [hash, cell] : cells_of(progress)) cells.push_back(std::move(cell.speeds));
   const std::string text = node_effects_text(record::find_node_effects(cells));
   if (!text.empty()) fmt::print("\n{}\n", text);
 }
 
-void print_failures(const study::Progress& progress, const RunLabels& labels) {
+void print_failures(const study::StudyProgress& progress, const RunLabels& labels) {
   TextTable table({"not done", "run", "why"});
   for (const study::RunState& state : progress.states)
     if (state.result && !state.done() && state.flight == Flight::none)
@@ -113,7 +113,7 @@ void print_failures(const study::Progress& progress, const RunLabels& labels) {
 
 // Noise is counted in the table of cells; what a run was given and left idle makes it another run, and what
 // was asked for and could not be done is told.
-void print_unused(const study::Progress& progress, const RunLabels& labels) {
+void print_unused(const study::StudyProgress& progress, const RunLabels& labels) {
   constexpr std::array<std::string_view, 7> kKinds{"nodes",   "devices", "gpus",  "cores",
                                                    "cleanup", "busy",    "clocks"};
   TextTable table({"warning", "run", "what"});
@@ -143,7 +143,7 @@ Json speed_json(const std::optional<record::CellSummary>& speed) {
 
 }  // namespace
 
-std::vector<CellProgress> summarize_cells(const study::Progress& progress) {
+std::vector<CellProgress> summarize_cells(const study::StudyProgress& progress) {
   const RunLabels labels = labels_of(progress);
   std::vector<CellProgress> summaries;
   for (const auto& [hash, cell] : cells_of(progress)) {
@@ -154,7 +154,7 @@ std::vector<CellProgress> summarize_cells(const study::Progress& progress) {
   return summaries;
 }
 
-RunLabels labels_of(const study::Progress& progress) {
+RunLabels labels_of(const study::StudyProgress& progress) {
   std::vector<const record::Settings*> settings;
   int replicates = 1;
   for (const study::RunState& state : progress.states) {
@@ -180,7 +180,7 @@ std::string node_effects_text(const record::NodeEffects& effects) {
       count, 100 * effects.run_spread, 100 * effects.node_spread, fmt::join(nodes, ", "));
 }
 
-void print_progress(const study::Progress& progress) {
+void print_progress(const study::StudyProgress& progress) {
   const RunLabels labels = labels_of(progress);
   print_cells(progress);
   print_node_effects(progress);
@@ -189,7 +189,7 @@ void print_progress(const study::Progress& progress) {
   print_totals(progress);
 }
 
-void print_totals(const study::Progress& progress) {
+void print_totals(const study::StudyProgress& progress) {
   std::string failed;
   for (const auto& [status, count] : progress.failed()) failed += fmt::format(", {} {}", count, name(status));
   std::string in_flight;
@@ -204,7 +204,7 @@ void print_totals(const study::Progress& progress) {
                progress.other_builds.size(), progress.other_builds.size() == 1 ? " is" : "s are");
 }
 
-Json progress_json(const study::Progress& progress) {
+Json progress_json(const study::StudyProgress& progress) {
   Json failed = Json::object(), runs = Json::array(), cells = Json::array();
   const RunLabels labels = labels_of(progress);
   for (const CellProgress& cell : summarize_cells(progress))

@@ -66,8 +66,8 @@ std::string expected_text(const study::RunsCost& cost, const study::CostModel* m
                      by_model ? "by the model " + model->file : cost.sources());
 }
 
-study::Progress run(const StudyRunOptions& options, const study::Spec& spec, const study::Plan& plan,
-                    const study::Folder& folder, const study::CostModel* model) {
+study::StudyProgress run(const StudyRunOptions& options, const study::Spec& spec, const study::Plan& plan,
+                         const study::Folder& folder, const study::CostModel* model) {
   const bool bar_visible = ::isatty(STDERR_FILENO) != 0 && !options.quiet;
   const study::Where where = study::to_where(options.launcher, spec);
   const study::Estimates estimates = estimate_cells(spec, plan, folder, model);
@@ -123,7 +123,7 @@ int run_study_command(const StudyRunOptions& options) {
   const study::Folder folder = folder_of(spec, options.out);
   check_output_folder(folder.path);
   const process::StopRequest guard;
-  study::Progress progress = run(options, spec, plan, folder, model.get());
+  study::StudyProgress progress = run(options, spec, plan, folder, model.get());
   if (process::StopRequest::asked()) study::slurm::note_in_flight(folder, progress);  // they go on
   if (options.json)
     fmt::print("{}\n", progress_json(progress).dump());

@@ -40,6 +40,9 @@ void print_results(const record::RunRecord& run) {
   // Read back from a worker's record it is missing where there was none.
   const double accuracy = run.figure_or("test_accuracy", std::numeric_limits<double>::quiet_NaN());
   if (std::isfinite(accuracy)) row("test accuracy", fmt::format("{:.4f}", accuracy));
+  if (run.figures.contains("test_loss"))
+    row("test loss", fmt::format("{:.4f} nats a token: perplexity {:.4g}, {:.4f} bits", figure("test_loss"),
+                                 std::exp(figure("test_loss")), figure("test_loss") / std::log(2.0)));
   if (const std::string checkpoint = word_of(run, "checkpoint"); !checkpoint.empty())
     row("checkpoint", checkpoint);
 }
@@ -98,11 +101,13 @@ std::function<int()> declare_train(CLI::App& command) {
       "130.\n\n"
       "Examples:\n"
       "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
+      "  trainyard train --network lenet --data folder:flowers --batch 4 --steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {
     options->train.progress = terminal_progress(options->run.quiet);
-    apply(options->workers, options->deployment, options->ps, options->run.device);
+    settle_vocabulary(*options);
+    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
     const bool is_rank = comm::collective::mpi_job_ranks() > 0;  // of several, who all would say it
     if (!is_rank) warn_of_idle_options(command, idle_options(*options));
     if (with_servers(options->workers))

@@ -52,8 +52,11 @@ std::vector<Idle> idle_options(const run::TrainCommand& options) {
   rules.push_back({options.out.empty(), {"--checkpoint-every", "--keep"}, "nothing is saved without --out"});
   rules.push_back({options.no_eval, {"--eval-every"}, "--no-eval evaluates nothing"});
   rules.push_back({synthetic, {"--from", "--cache"}, "--data synthetic has no files"});
-  rules.push_back(
-      {!synthetic && !options.input.data.folder.empty(), {"--cache"}, "--from says where the files are"});
+  const bool named = options.input.data.name.find(':') != std::string::npos;
+  rules.push_back({named, {"--from", "--cache"}, "--data names the path"});
+  rules.push_back({!synthetic && !named && !options.input.data.folder.empty(),
+                   {"--cache"},
+                   "--from says where the files are"});
   return rules;
 }
 

@@ -13,6 +13,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/source/record_samples.h"
 #include "engine/checkpoint.h"
 #include "ensemble/gathered_batches.h"
 #include "ensemble/member_stream.h"
@@ -263,12 +264,12 @@ class Member {
     run.figures["test_accuracy"] = votes.accuracy();
   }
 
-  // A checkpoint names the data by these facts.
+  // A checkpoint names the data by their name and number.
   data::Dataset identify() const {
     data::Dataset dataset;
     dataset.name = spec_.data.filename().string();
-    dataset.image_shape = spec_.preprocess.output;
-    dataset.train.labels = HostTensor(Shape{stream_options_.source.records->size()}, DType::i32);
+    dataset.kind = data::SampleKind::encoded;
+    dataset.train.samples = data::record_samples(stream_options_.source.records, spec_.damage);
     return dataset;
   }
 

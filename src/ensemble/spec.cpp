@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "data/recipe/registry.h"
 #include "record/settings.h"
 #include "study/spec/yaml_reader.h"
 
@@ -90,11 +91,13 @@ void read_queues(const YamlReader& at, EnsembleSpec& spec) {
 void read_preprocess(const YamlReader& at, EnsembleSpec& spec) {
   data::PreprocessOptions& to = spec.preprocess;
   std::int64_t size = 0, channels = 3;
-  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(data::image_preprocess_names()); }},
+  std::vector<std::string> names = data::recipe_names(data::SampleKind::encoded);
+  names.insert(names.end(), {"cifarnet", "lenet"});  // their former names
+  read_keys(at, {{"name", [&](const YamlReader& v) { to.name = v.one_of(names); }},
                  {"size", [&](const YamlReader& v) { size = v.integer(1, kLargestSide); }},
                  {"channels", [&](const YamlReader& v) { channels = v.integer(1, 4); }},
                  {"fast", [&](const YamlReader& v) { to.fast = flag(v); }}});
-  if (size == 0) size = to.name == "cifarnet" ? 32 : to.name == "lenet" ? 28 : 224;
+  if (size == 0) size = to.name.starts_with("cifarnet") ? 32 : to.name.starts_with("lenet") ? 28 : 224;
   to.output = {channels, size, size};
 }
 

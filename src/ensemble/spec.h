@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_spec.h"
 #include "data/recipe/preprocess.h"
 #include "data/source/record_set.h"
 #include "ensemble/stream_part.h"
@@ -20,7 +21,7 @@ struct MemberSpec {
   std::optional<double> images_per_second;
   std::optional<std::uint64_t> mirror_seed;
 
-  bool is_on_gpu() const { return !is_timed() && run.device.starts_with("cuda"); }
+  bool is_on_gpu() const { return !is_timed() && names_gpu(run.device); }
   bool is_timed() const { return images_per_second.has_value(); }
   std::string name() const;  // "lenet", "timed at 300 images/s"
 };

@@ -24,20 +24,6 @@ Cost total_cost(const Graph& graph, Phase phase) {
   return total;
 }
 
-std::int64_t bytes_saved(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  if (node.phase != Phase::forward) return 0;
-  std::int64_t bytes = 0;
-  for (const ValueId output : node.outputs) {
-    const bool saved = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& reader) {
-      return reader.phase == Phase::backward &&
-             std::find(reader.inputs.begin(), reader.inputs.end(), output) != reader.inputs.end();
-    });
-    if (saved) bytes += graph.value(output).type.bytes();
-  }
-  return bytes;
-}
-
 std::int64_t total_bytes_saved(const Graph& graph) {
   std::vector<bool> counted(graph.values().size(), false);
   std::int64_t bytes = 0;

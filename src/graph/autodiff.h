@@ -15,9 +15,7 @@ Cost cost_of(const Graph& graph, NodeId node);
 Cost total_cost(const Graph& graph);
 Cost total_cost(const Graph& graph, Phase phase);
 
-// Returns the bytes of a forward node's outputs that some backward node reads and that must be kept until
-// then.
-std::int64_t bytes_saved(const Graph& graph, NodeId node);
+// Returns the bytes of forward nodes' outputs that some backward node reads and that must be kept until then.
 std::int64_t total_bytes_saved(const Graph& graph);
 
 std::int64_t parameter_count(const Graph& graph);

@@ -119,14 +119,6 @@ void Graph::replace_nodes(std::vector<Node> nodes) {
     }
 }
 
-std::vector<std::vector<NodeId>> readers_of(const Graph& graph) {
-  std::vector<std::vector<NodeId>> readers(graph.values().size());
-  for (std::size_t n = 0; n < graph.nodes().size(); ++n)
-    for (const ValueId input : graph.nodes()[n].inputs)
-      readers[static_cast<std::size_t>(input)].push_back(static_cast<NodeId>(n));
-  return readers;
-}
-
 std::string to_text(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   std::string inputs, outputs;

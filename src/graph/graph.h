@@ -142,9 +142,6 @@ class Graph {
   Phase phase_ = Phase::forward;
 };
 
-// For every value the nodes that read it.
-std::vector<std::vector<NodeId>> readers_of(const Graph& graph);
-
 // One line a node: "conv1 = conv2d(image, conv1/weight, conv1/bias) {5x5 ...} -> f32 50x32x28x28".
 std::string to_text(const Graph& graph);
 std::string to_text(const Graph& graph, NodeId node);

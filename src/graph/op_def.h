@@ -112,6 +112,10 @@ inline constexpr std::size_t kCategories = 9;
 
 const char* name(Category category);
 
+// The inputs in whose memory a GPU kernel of the op may put output 0, where they have its type and lie as it
+// does.
+enum class InPlace : std::uint8_t { none, first, second, any };
+
 // This row ties an op together. Everything else about the op is found through it.
 struct OpDef {
   const char* name;
@@ -125,6 +129,10 @@ struct OpDef {
   std::string (*describe)(const NodeView&) = nullptr;
   Lowering lowering = Lowering::follows;
   Category category = Category::elementwise;
+  // How GPU kernels of the op use memory: backend/cuda makes them so, and predict plans so for GPUs that are
+  // not here.
+  InPlace in_place = InPlace::none;
+  bool any_layout = false;  // takes its inputs as they lie, not images channels last
 };
 
 std::vector<int> mutated_inputs(const NodeView& node);

@@ -11,18 +11,19 @@ namespace trainyard::interchange {
 namespace {
 
 using graph::ValueId;
-using ops::Cell;
+using ops::RecurrentCell;
 
 struct CellRow {
-  Cell cell;
+  RecurrentCell cell;
   const char* type;
   // Lists the block of ours at each place of ONNX's: i, f, g, o -> i, o, f, g and r, z, n -> z, r, n.
   std::vector<std::size_t> blocks;
 };
 
-const CellRow& row_of(Cell cell) {
-  static const CellRow rows[] = {
-      {Cell::rnn, "RNN", {0}}, {Cell::lstm, "LSTM", {0, 3, 1, 2}}, {Cell::gru, "GRU", {1, 0, 2}}};
+const CellRow& row_of(RecurrentCell cell) {
+  static const CellRow rows[] = {{RecurrentCell::rnn, "RNN", {0}},
+                                 {RecurrentCell::lstm, "LSTM", {0, 3, 1, 2}},
+                                 {RecurrentCell::gru, "GRU", {1, 0, 2}}};
   for (const CellRow& row : rows)
     if (row.cell == cell) return row;
   return rows[0];
@@ -46,7 +47,7 @@ void export_recurrent(ExportContext& context, const graph::Node& node) {
   const std::int64_t hidden = recurrent[1], rows = weight[0];
   const std::string with_direction = node.name + "/directions";
   std::vector<onnx::Attribute> attributes{attribute("hidden_size", hidden)};
-  if (row.cell == Cell::gru) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
+  if (row.cell == RecurrentCell::gru) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
   const auto weights = reorder(row.blocks, 0), bias = reorder(row.blocks, row.blocks.size());
   const std::string weight_name = context.state(node.inputs[1], {1, rows, weight[1]}, weights),
                     recurrent_name = context.state(node.inputs[2], {1, rows, hidden}, weights),
@@ -58,11 +59,11 @@ void export_recurrent(ExportContext& context, const graph::Node& node) {
                    context.name(node.outputs[0]));
 }
 
-void want_plain(ImportContext& context, const onnx::Node& node, Cell cell) {
+void want_plain(ImportContext& context, const onnx::Node& node, RecurrentCell cell) {
   if (node.text("direction", "forward") != "forward") context.decline("it runs not only forward");
   if (node.find("activations") != nullptr || node.find("clip") != nullptr || node.integer("layout", 0) != 0)
     context.decline("activations, clip or layout is not the usual one");
-  if (cell == Cell::gru && node.integer("linear_before_reset", 0) == 0)
+  if (cell == RecurrentCell::gru && node.integer("linear_before_reset", 0) == 0)
     context.decline("its reset comes before the matrix product; ours after (linear_before_reset=1)");
   for (std::size_t i = 4; i < 8; ++i)
     if (context.has(node, i)) context.decline("lengths, first states and peepholes are not ours");
@@ -71,7 +72,7 @@ void want_plain(ImportContext& context, const onnx::Node& node, Cell cell) {
       context.decline("its last state is read");
 }
 
-template <Cell cell>
+template <RecurrentCell cell>
 ValueId import_recurrent(ImportContext& context, const onnx::Node& node) {
   want_plain(context, node, cell);
   const ValueId src = context.tensor(node, 0);
@@ -107,9 +108,9 @@ ValueId import_recurrent(ImportContext& context, const onnx::Node& node) {
 }  // namespace
 
 std::vector<ImportRow> recurrent_import_rows() {
-  return {{"RNN", import_recurrent<Cell::rnn>},
-          {"LSTM", import_recurrent<Cell::lstm>},
-          {"GRU", import_recurrent<Cell::gru>}};
+  return {{"RNN", import_recurrent<RecurrentCell::rnn>},
+          {"LSTM", import_recurrent<RecurrentCell::lstm>},
+          {"GRU", import_recurrent<RecurrentCell::gru>}};
 }
 
 std::vector<ExportRow> recurrent_export_rows() { return {{&ops::recurrent_op, export_recurrent}}; }

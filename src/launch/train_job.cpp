@@ -213,6 +213,7 @@ record::RunRecord train_with_servers(const run::TrainCommand& asked, ProgressLis
   const std::vector<Host> hosts = hosts_of(options, options.ps);
   check_room_for_servers(options, hosts);
   run::TrainingSetup setup = set_up_training(options);
+  tell_note(setup);
   const auto folders = open_folders(options, setup.deployment);
   const process::StopRequest guard;
   process::StopRequest::check();  // of what was staged before

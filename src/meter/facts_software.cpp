@@ -83,6 +83,30 @@ std::optional<std::string> file_with(const char* symbol) {
   return std::filesystem::weakly_canonical(found.dli_fname, ignored).filename().string();
 }
 
+std::optional<std::string> mpi_version() {
+  constexpr int kMostText = 8192;  // at least MPI_MAX_LIBRARY_VERSION_STRING of any implementation
+  const auto version = loaded<int (*)(char*, int*)>("MPI_Get_library_version");
+  std::string text(kMostText, '\0');
+  int size = 0;
+  if (!version || version(text.data(), &size) != 0) return std::nullopt;
+  return text.substr(0, text.find_first_of(std::string_view(",\n\0", 3)));  // "Open MPI v4.1.4, package: ..."
+}
+
+// "12.4" of 12040.
+std::optional<std::string> cuda_version() {
+  const auto version = loaded<int (*)(int*)>("cudaRuntimeGetVersion");
+  int number = 0;
+  if (!version || version(&number) != 0) return std::nullopt;
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+// "9.1.0" of 90100.
+std::optional<std::string> cudnn_version() {
+  const auto version = loaded<std::size_t (*)()>("cudnnGetVersion");
+  if (!version) return std::nullopt;
+  return fmt::format("{}.{}.{}", version() / 10000, version() / 100 % 100, version() % 100);
+}
+
 std::optional<std::string> glibc_version() {
   char text[64];
   const std::size_t size = ::confstr(_CS_GNU_LIBC_VERSION, text, sizeof(text));  // "glibc 2.36"
@@ -95,6 +119,9 @@ std::optional<std::string> glibc_version() {
 record::Provenance library_facts() {
   FactSection section("libraries");
   section.add("onednn", onednn_version());
+  section.add("mpi", mpi_version());
+  section.add("cuda", cuda_version());
+  section.add("cudnn", cudnn_version());
   section.add("openmp", file_with("omp_get_max_threads"));
   section.add("glibc", glibc_version());
   section.add("sqlite", text_version("sqlite3_libversion"));

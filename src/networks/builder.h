@@ -89,7 +89,7 @@ struct EmbeddingSpec {
 };
 
 struct RecurrentSpec {
-  ops::Cell cell = ops::Cell::lstm;
+  ops::RecurrentCell cell = ops::RecurrentCell::lstm;
   std::int64_t hidden = 0;
   WeightInit init = WeightInit::xavier_uniform();  // of each gate
 };

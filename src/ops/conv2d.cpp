@@ -196,4 +196,6 @@ ValueId conv2d(Graph& graph, const std::string& name, ValueId src, ValueId weigh
   return graph.add(conv2d_op, name, std::move(inputs), attrs);
 }
 
+std::vector<const graph::OpDef*> conv2d_ops() { return {&conv2d_op, &conv2d_d_src_op, &conv2d_d_weight_op}; }
+
 }  // namespace trainyard::ops

@@ -49,4 +49,8 @@ extern const graph::OpDef conv2d_max_pool_d_weight_op;
 // Returns the shape of the intermediate image between convolution and pool.
 Shape convolved_shape(const Conv2dMaxPoolAttrs& attrs, const Shape& src, const Shape& weight);
 
+// Every op above, by source, for the registry.
+std::vector<const graph::OpDef*> conv2d_ops();
+std::vector<const graph::OpDef*> conv2d_max_pool_ops();
+
 }  // namespace trainyard::ops

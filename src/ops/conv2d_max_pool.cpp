@@ -154,4 +154,8 @@ Shape convolved_shape(const Conv2dMaxPoolAttrs& attrs, const Shape& src, const S
   return {src[0], weight[0], attrs.conv.window.output_h(src[2]), attrs.conv.window.output_w(src[3])};
 }
 
+std::vector<const graph::OpDef*> conv2d_max_pool_ops() {
+  return {&conv2d_max_pool_op, &conv2d_max_pool_d_weight_op};
+}
+
 }  // namespace trainyard::ops

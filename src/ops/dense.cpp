@@ -231,6 +231,11 @@ const graph::OpDef dense_update_op{.name = "dense_update",
                                    .mutates = mutates,
                                    .describe = describe_dense_update,
                                    .lowering = graph::Lowering::mixed,
-                                   .category = graph::Category::gemm};
+                                   .category = graph::Category::gemm,
+                                   .any_layout = true};
+
+std::vector<const graph::OpDef*> dense_ops() {
+  return {&dense_op, &dense_d_src_op, &dense_d_weight_op, &dense_update_op};
+}
 
 }  // namespace trainyard::ops

@@ -54,4 +54,8 @@ int chain_layers(const graph::NodeView& node);
 // changes parameters, slots and copy.
 extern const graph::OpDef dense_update_op;
 
+// Every op above, by source, for the registry.
+std::vector<const graph::OpDef*> dense_ops();
+std::vector<const graph::OpDef*> dense_chain_ops();
+
 }  // namespace trainyard::ops

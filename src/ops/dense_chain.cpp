@@ -178,4 +178,8 @@ const graph::OpDef dense_chain_d_weight_op{.name = "dense_chain_d_weight",
                                            .lowering = graph::Lowering::computes,
                                            .category = graph::Category::gemm};
 
+std::vector<const graph::OpDef*> dense_chain_ops() {
+  return {&dense_chain_op, &dense_chain_d_src_op, &dense_chain_d_weight_op};
+}
+
 }  // namespace trainyard::ops

@@ -77,9 +77,13 @@ const graph::OpDef activation_op{.name = "activation",
                                  .cost = cost_activation,
                                  .gradient = gradient_activation,
                                  .cases = cases_activation,
-                                 .describe = describe_activation};
-const graph::OpDef activation_grad_op{
-    .name = "activation_grad", .infer = infer_grad, .cost = cost_activation, .describe = describe_activation};
+                                 .describe = describe_activation,
+                                 .in_place = graph::InPlace::first};
+const graph::OpDef activation_grad_op{.name = "activation_grad",
+                                      .infer = infer_grad,
+                                      .cost = cost_activation,
+                                      .describe = describe_activation,
+                                      .in_place = graph::InPlace::first};
 
 ValueId activation(Graph& graph, const std::string& name, ValueId src, ActivationAttrs attrs) {
   return graph.add(activation_op, name, {src}, attrs);
@@ -152,7 +156,8 @@ const graph::OpDef add_op{.name = "add",
                           .cost = cost_add,
                           .gradient = gradient_add,
                           .cases = cases_add,
-                          .describe = describe_add};
+                          .describe = describe_add,
+                          .in_place = graph::InPlace::any};
 
 ValueId add(Graph& graph, const std::string& name, std::vector<ValueId> terms) {
   return graph.add(add_op, name, std::move(terms), AddAttrs{});
@@ -194,7 +199,8 @@ const graph::OpDef multiply_op{.name = "multiply",
                                .infer = infer_multiply,
                                .cost = cost_multiply,
                                .gradient = gradient_multiply,
-                               .cases = cases_multiply};
+                               .cases = cases_multiply,
+                               .in_place = graph::InPlace::any};
 
 ValueId multiply(Graph& graph, const std::string& name, ValueId a, ValueId b) {
   return graph.add(multiply_op, name, {a, b});
@@ -232,7 +238,8 @@ const graph::OpDef scale_op{.name = "scale",
                             .cost = cost_scale,
                             .gradient = gradient_scale,
                             .cases = cases_scale,
-                            .describe = describe_scale};
+                            .describe = describe_scale,
+                            .in_place = graph::InPlace::first};
 
 ValueId scale(Graph& graph, const std::string& name, ValueId src, double factor) {
   return graph.add(scale_op, name, {src}, ScaleAttrs{factor});
@@ -275,10 +282,15 @@ const graph::OpDef dropout_op{.name = "dropout",
                               .cost = cost_dropout,
                               .gradient = gradient_dropout,
                               .cases = cases_dropout,
-                              .describe = describe_dropout};
+                              .describe = describe_dropout,
+                              .in_place = graph::InPlace::first};
 
 ValueId dropout(Graph& graph, const std::string& name, ValueId src, double rate) {
   return graph.add(dropout_op, name, {src}, DropoutAttrs{rate, stream_of(name.c_str())});
+}
+
+std::vector<const graph::OpDef*> elementwise_ops() {
+  return {&activation_op, &activation_grad_op, &add_op, &multiply_op, &scale_op, &dropout_op};
 }
 
 }  // namespace trainyard::ops

@@ -284,4 +284,8 @@ ValueId gated_graph_conv(Graph& graph, const std::string& name, ValueId src, con
   return graph.add_node(gated_graph_conv_op, name, inputs, attrs).front();
 }
 
+std::vector<const graph::OpDef*> gated_graph_conv_ops() {
+  return {&gated_graph_conv_op, &gated_graph_conv_grad_op};
+}
+
 }  // namespace trainyard::ops

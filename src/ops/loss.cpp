@@ -45,9 +45,13 @@ const graph::OpDef softmax_op{.name = "softmax",
                               .cost = cost_softmax,
                               .gradient = gradient_softmax,
                               .cases = cases_softmax,
-                              .lowering = graph::Lowering::exact};
-const graph::OpDef softmax_grad_op{
-    .name = "softmax_grad", .infer = infer_softmax, .cost = cost_softmax, .lowering = graph::Lowering::exact};
+                              .lowering = graph::Lowering::exact,
+                              .in_place = graph::InPlace::first};
+const graph::OpDef softmax_grad_op{.name = "softmax_grad",
+                                   .infer = infer_softmax,
+                                   .cost = cost_softmax,
+                                   .lowering = graph::Lowering::exact,
+                                   .in_place = graph::InPlace::first};
 
 ValueId softmax(Graph& graph, const std::string& name, ValueId src) {
   return graph.add(softmax_op, name, {src});
@@ -129,7 +133,8 @@ const graph::OpDef softmax_cross_entropy_grad_op{.name = "softmax_cross_entropy_
                                                  .infer = infer_grad_softmax_cross_entropy,
                                                  .cost = cost_grad_softmax_cross_entropy,
                                                  .lowering = graph::Lowering::mixed,
-                                                 .category = graph::Category::loss};
+                                                 .category = graph::Category::loss,
+                                                 .in_place = graph::InPlace::second};
 
 LossAndProbabilities softmax_cross_entropy(Graph& graph, const std::string& name, ValueId logits,
                                            ValueId labels, const SoftmaxCrossEntropyAttrs& attrs) {
@@ -297,5 +302,15 @@ const graph::OpDef classify_op{.name = "classify",
                                .describe = describe,
                                .lowering = graph::Lowering::computes,
                                .category = graph::Category::gemm};
+
+std::vector<const graph::OpDef*> loss_ops() {
+  return {&softmax_op,
+          &softmax_grad_op,
+          &softmax_cross_entropy_op,
+          &softmax_cross_entropy_grad_op,
+          &sequence_cross_entropy_op,
+          &sequence_cross_entropy_grad_op,
+          &classify_op};
+}
 
 }  // namespace trainyard::ops

@@ -135,13 +135,15 @@ const graph::OpDef batch_norm_op{.name = "batch_norm",
                                  .mutates = mutates,
                                  .describe = describe_batch_norm,
                                  .lowering = graph::Lowering::mixed,
-                                 .category = graph::Category::norm};
+                                 .category = graph::Category::norm,
+                                 .in_place = graph::InPlace::first};
 const graph::OpDef batch_norm_grad_op{.name = "batch_norm_grad",
                                       .infer = infer_grad_batch_norm,
                                       .cost = cost_grad_batch_norm,
                                       .describe = describe_grad,
                                       .lowering = graph::Lowering::mixed,
-                                      .category = graph::Category::norm};
+                                      .category = graph::Category::norm,
+                                      .in_place = graph::InPlace::first};
 
 ValueId batch_norm(Graph& graph, const std::string& name, const BatchNormInputs& inputs,
                    const BatchNormAttrs& attrs) {
@@ -205,12 +207,14 @@ const graph::OpDef local_response_norm_op{.name = "local_response_norm",
                                           .gradient = gradient_local_response_norm,
                                           .cases = cases_local_response_norm,
                                           .describe = describe_local_response_norm,
-                                          .category = graph::Category::norm};
+                                          .category = graph::Category::norm,
+                                          .in_place = graph::InPlace::any};
 const graph::OpDef local_response_norm_grad_op{.name = "local_response_norm_grad",
                                                .infer = infer_local_response_norm,
                                                .cost = cost_local_response_norm,
                                                .describe = describe_local_response_norm,
-                                               .category = graph::Category::norm};
+                                               .category = graph::Category::norm,
+                                               .in_place = graph::InPlace::any};
 
 ValueId local_response_norm(Graph& graph, const std::string& name, ValueId src,
                             const LocalResponseNormAttrs& attrs) {
@@ -266,16 +270,24 @@ const graph::OpDef l2_penalty_op{.name = "l2_penalty",
                                  .cases = cases_l2_penalty,
                                  .describe = describe_l2_penalty,
                                  .lowering = graph::Lowering::exact,
-                                 .category = graph::Category::loss};
+                                 .category = graph::Category::loss,
+                                 .any_layout = true};
 const graph::OpDef l2_penalty_grad_op{.name = "l2_penalty_grad",
                                       .infer = infer_grad_l2_penalty,
                                       .cost = cost_grad_l2_penalty,
                                       .describe = describe_l2_penalty,
                                       .lowering = graph::Lowering::exact,
-                                      .category = graph::Category::loss};
+                                      .category = graph::Category::loss,
+                                      .in_place = graph::InPlace::second,
+                                      .any_layout = true};
 
 ValueId l2_penalty(Graph& graph, const std::string& name, std::vector<ValueId> weights, double coefficient) {
   return graph.add(l2_penalty_op, name, std::move(weights), L2PenaltyAttrs{coefficient});
+}
+
+std::vector<const graph::OpDef*> norm_ops() {
+  return {&batch_norm_op, &batch_norm_grad_op, &local_response_norm_op, &local_response_norm_grad_op,
+          &l2_penalty_op, &l2_penalty_grad_op};
 }
 
 }  // namespace trainyard::ops

@@ -190,4 +190,8 @@ ValueId global_average_pool(Graph& graph, const std::string& name, ValueId src) 
   return average_pool(graph, name, src, {{.kernel_h = shape[2], .kernel_w = shape[3]}});
 }
 
+std::vector<const graph::OpDef*> pool_ops() {
+  return {&max_pool_op, &max_pool_d_src_op, &average_pool_op, &average_pool_d_src_op};
+}
+
 }  // namespace trainyard::ops

@@ -44,4 +44,7 @@ graph::ValueId average_pool(graph::Graph& graph, const std::string& name, graph:
 // One window over the whole image: dst (N, C, 1, 1).
 graph::ValueId global_average_pool(graph::Graph& graph, const std::string& name, graph::ValueId src);
 
+// Every op above, for the registry.
+std::vector<const graph::OpDef*> pool_ops();
+
 }  // namespace trainyard::ops

@@ -14,19 +14,19 @@ using graph::TensorType;
 using graph::ValueId;
 
 // Returns the elementwise operations for each number of dst, beside matrix products.
-std::int64_t elementwise_flops(Cell cell) {
+std::int64_t elementwise_flops(RecurrentCell cell) {
   switch (cell) {
-    case Cell::rnn:
+    case RecurrentCell::rnn:
       return 3;
-    case Cell::lstm:
+    case RecurrentCell::lstm:
       return 4 * 3 + 5;
-    case Cell::gru:
+    case RecurrentCell::gru:
       return 3 * 3 + 5;
   }
   return 0;
 }
 
-bool keeps_gates(Cell cell) { return cell != Cell::rnn; }
+bool keeps_gates(RecurrentCell cell) { return cell != RecurrentCell::rnn; }
 
 struct Sizes {
   std::int64_t steps, batch, inputs, hidden, gates;
@@ -36,7 +36,7 @@ struct Sizes {
 };
 
 // `src`: the input of that name; both weights follow it.
-Sizes checked_sizes(const NodeView& node, int src, Cell cell) {
+Sizes checked_sizes(const NodeView& node, int src, RecurrentCell cell) {
   for (const int matrix : {src + 1, src + 2}) node.want_rank(matrix, 2);
   node.want_rank(src, 3);
   const Shape &x = node.input_shape(src), &w = node.input_shape(src + 1), &u = node.input_shape(src + 2);
@@ -61,7 +61,7 @@ std::vector<TensorType> infer_recurrent(const NodeView& node) {
 }
 
 Cost cost_recurrent(const NodeView& node) {
-  const Cell cell = node.attrs<RecurrentAttrs>().cell;
+  const RecurrentCell cell = node.attrs<RecurrentAttrs>().cell;
   return {.flops = checked_sizes(node, 0, cell).flops(),
           .elementwise_flops = elementwise_flops(cell) * node.output_shape(0).elements(),
           .bytes_moved = bytes_touched(node)};
@@ -119,7 +119,7 @@ struct Problem {
   const char* name;
   Shape src;
   std::int64_t hidden;
-  Cell cell;
+  RecurrentCell cell;
   bool training = true;
 };
 
@@ -141,20 +141,20 @@ void build_stack(Graph& graph, DType dtype, const Problem& problem) {
 
 std::vector<Case> cases_recurrent() {
   const Problem problems[] = {
-      {"rnn", {4, 3, 5}, 6, Cell::rnn},
-      {"rnn_one_step", {1, 4, 8}, 8, Cell::rnn},
-      {"rnn_wide", {2, 5, 20}, 36, Cell::rnn},
-      {"lstm", {4, 3, 5}, 6, Cell::lstm},
-      {"lstm_one_step", {1, 2, 3}, 4, Cell::lstm},
-      {"lstm_batch_one", {5, 1, 7}, 9, Cell::lstm},
-      {"lstm_wide", {2, 5, 20}, 36, Cell::lstm},
-      {"gru", {4, 3, 5}, 6, Cell::gru},
-      {"gru_one_step", {1, 2, 3}, 4, Cell::gru},
-      {"gru_batch_one", {5, 1, 7}, 9, Cell::gru},
-      {"gru_wide", {2, 5, 20}, 36, Cell::gru},
-      {"rnn_inference", {3, 4, 6}, 10, Cell::rnn, false},
-      {"lstm_inference", {3, 4, 6}, 10, Cell::lstm, false},
-      {"gru_inference", {3, 4, 6}, 10, Cell::gru, false},
+      {"rnn", {4, 3, 5}, 6, RecurrentCell::rnn},
+      {"rnn_one_step", {1, 4, 8}, 8, RecurrentCell::rnn},
+      {"rnn_wide", {2, 5, 20}, 36, RecurrentCell::rnn},
+      {"lstm", {4, 3, 5}, 6, RecurrentCell::lstm},
+      {"lstm_one_step", {1, 2, 3}, 4, RecurrentCell::lstm},
+      {"lstm_batch_one", {5, 1, 7}, 9, RecurrentCell::lstm},
+      {"lstm_wide", {2, 5, 20}, 36, RecurrentCell::lstm},
+      {"gru", {4, 3, 5}, 6, RecurrentCell::gru},
+      {"gru_one_step", {1, 2, 3}, 4, RecurrentCell::gru},
+      {"gru_batch_one", {5, 1, 7}, 9, RecurrentCell::gru},
+      {"gru_wide", {2, 5, 20}, 36, RecurrentCell::gru},
+      {"rnn_inference", {3, 4, 6}, 10, RecurrentCell::rnn, false},
+      {"lstm_inference", {3, 4, 6}, 10, RecurrentCell::lstm, false},
+      {"gru_inference", {3, 4, 6}, 10, RecurrentCell::gru, false},
   };
   std::vector<Case> all;
   for (const Problem& problem : problems)
@@ -180,25 +180,27 @@ const graph::OpDef recurrent_grad_op{.name = "recurrent_grad",
                                      .lowering = graph::Lowering::computes,
                                      .category = graph::Category::rnn};
 
-const char* name(Cell cell) {
+const char* name(RecurrentCell cell) {
   switch (cell) {
-    case Cell::rnn:
+    case RecurrentCell::rnn:
       return "rnn";
-    case Cell::lstm:
+    case RecurrentCell::lstm:
       return "lstm";
-    case Cell::gru:
+    case RecurrentCell::gru:
       return "gru";
   }
   return "";
 }
 
-std::optional<Cell> find_cell(std::string_view wanted) {
-  for (const Cell cell : {Cell::rnn, Cell::lstm, Cell::gru})
+std::optional<RecurrentCell> find_cell(std::string_view wanted) {
+  for (const RecurrentCell cell : {RecurrentCell::rnn, RecurrentCell::lstm, RecurrentCell::gru})
     if (wanted == name(cell)) return cell;
   return std::nullopt;
 }
 
-std::int64_t gates_of(Cell cell) { return cell == Cell::rnn ? 1 : cell == Cell::lstm ? 4 : 3; }
+std::int64_t gates_of(RecurrentCell cell) {
+  return cell == RecurrentCell::rnn ? 1 : cell == RecurrentCell::lstm ? 4 : 3;
+}
 
 ValueId recurrent(Graph& graph, const std::string& name, const RecurrentInputs& inputs,
                   const RecurrentAttrs& attrs) {
@@ -284,6 +286,10 @@ const graph::OpDef embedding_d_table_op{.name = "embedding_d_table",
 
 ValueId embedding(Graph& graph, const std::string& name, ValueId table, ValueId ids) {
   return graph.add(embedding_op, name, {table, ids});
+}
+
+std::vector<const graph::OpDef*> recurrent_ops() {
+  return {&recurrent_op, &recurrent_grad_op, &embedding_op, &embedding_d_table_op};
 }
 
 }  // namespace trainyard::ops

@@ -14,15 +14,15 @@ namespace trainyard::ops {
 // This is the gated unit whose reset comes after the matrix product: cuDNN's, PyTorch's and oneDNN's lbr_gru,
 // with no bias of their own on the recurrent side. The blocks of W, U and b stand in the order of cuDNN:
 // i, f, g, o and r, z, n.
-enum class Cell : std::uint8_t { rnn, lstm, gru };
+enum class RecurrentCell : std::uint8_t { rnn, lstm, gru };
 
-const char* name(Cell cell);
-std::optional<Cell> find_cell(std::string_view name);
+const char* name(RecurrentCell cell);
+std::optional<RecurrentCell> find_cell(std::string_view name);
 // Blocks of the weights: 1, 4, 3.
-std::int64_t gates_of(Cell cell);
+std::int64_t gates_of(RecurrentCell cell);
 
 struct RecurrentAttrs {
-  Cell cell = Cell::lstm;
+  RecurrentCell cell = RecurrentCell::lstm;
   bool training = true;  // also makes what the gradient needs
 };
 
@@ -33,7 +33,7 @@ struct RecurrentAttrs {
 extern const graph::OpDef recurrent_op;
 
 struct RecurrentGradAttrs {
-  Cell cell = Cell::lstm;
+  RecurrentCell cell = RecurrentCell::lstm;
   bool d_src = true;  // false: nobody wants it
 };
 // (d_dst, src, weight, recurrent_weight, dst [, gates, inner])
@@ -59,5 +59,8 @@ extern const graph::OpDef embedding_d_table_op;
 
 graph::ValueId embedding(graph::Graph& graph, const std::string& name, graph::ValueId table,
                          graph::ValueId ids);
+
+// Every op above, for the registry.
+std::vector<const graph::OpDef*> recurrent_ops();
 
 }  // namespace trainyard::ops

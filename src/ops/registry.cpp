@@ -15,59 +15,15 @@
 namespace trainyard::ops {
 
 const std::vector<const graph::OpDef*>& all_ops() {
-  static const std::vector<const graph::OpDef*> rows{
-      &conv2d_op,
-      &conv2d_d_src_op,
-      &conv2d_d_weight_op,
-      &conv2d_max_pool_op,
-      &conv2d_max_pool_d_weight_op,
-      &dense_op,
-      &dense_d_src_op,
-      &dense_d_weight_op,
-      &dense_chain_op,
-      &dense_chain_d_src_op,
-      &dense_chain_d_weight_op,
-      &dense_update_op,
-      &max_pool_op,
-      &max_pool_d_src_op,
-      &average_pool_op,
-      &average_pool_d_src_op,
-      &batch_norm_op,
-      &batch_norm_grad_op,
-      &local_response_norm_op,
-      &local_response_norm_grad_op,
-      &activation_op,
-      &activation_grad_op,
-      &add_op,
-      &multiply_op,
-      &scale_op,
-      &cast_op,
-      &classify_op,
-      &concat_op,
-      &slice_op,
-      &pad_op,
-      &reshape_op,
-      &dropout_op,
-      &softmax_op,
-      &softmax_grad_op,
-      &softmax_cross_entropy_op,
-      &softmax_cross_entropy_grad_op,
-      &embedding_op,
-      &embedding_d_table_op,
-      &recurrent_op,
-      &recurrent_grad_op,
-      &gated_graph_conv_op,
-      &gated_graph_conv_grad_op,
-      &set2set_op,
-      &set2set_grad_op,
-      &sequence_cross_entropy_op,
-      &sequence_cross_entropy_grad_op,
-      &l2_penalty_op,
-      &l2_penalty_grad_op,
-      &fill_op,
-      &update_op,
-  };
-  return rows;
+  static const std::vector<const graph::OpDef*> all = [] {
+    std::vector<const graph::OpDef*> joined;
+    for (const auto ops_of :
+         {conv2d_ops, conv2d_max_pool_ops, dense_ops, dense_chain_ops, pool_ops, norm_ops, elementwise_ops,
+          shape_ops, loss_ops, recurrent_ops, gated_graph_conv_ops, set2set_ops, update_ops})
+      for (const graph::OpDef* op : ops_of()) joined.push_back(op);
+    return joined;
+  }();
+  return all;
 }
 
 std::vector<graph::ValueId> gradients_of(graph::Graph& graph, graph::ValueId loss,

@@ -7,7 +7,7 @@
 
 namespace trainyard::ops {
 
-// Every op, one row each; tests walk it.
+// Every op, joined from the lists of the files; tests walk it.
 const std::vector<const graph::OpDef*>& all_ops();
 
 // Appends the backward pass of a scalar loss; returns the gradient of each parameter. Throws when the loss

@@ -192,4 +192,6 @@ ValueId set2set(Graph& graph, const std::string& name, const Set2SetInputs& inpu
       .front();
 }
 
+std::vector<const graph::OpDef*> set2set_ops() { return {&set2set_op, &set2set_grad_op}; }
+
 }  // namespace trainyard::ops

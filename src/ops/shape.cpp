@@ -53,7 +53,8 @@ const graph::OpDef cast_op{.name = "cast",
                            .cases = cases_cast,
                            .describe = describe_cast,
                            .lowering = graph::Lowering::mixed,
-                           .category = graph::Category::copy};
+                           .category = graph::Category::copy,
+                           .any_layout = true};
 
 std::vector<ValueId> cast(Graph& graph, const std::string& name, std::vector<ValueId> sources, DType to) {
   return graph.add_node(cast_op, name, std::move(sources), CastAttrs{to});
@@ -251,7 +252,8 @@ const graph::OpDef reshape_op{.name = "reshape",
                               .cost = cost_reshape,
                               .gradient = gradient_reshape,
                               .cases = cases_reshape,
-                              .category = graph::Category::copy};
+                              .category = graph::Category::copy,
+                              .in_place = graph::InPlace::first};
 
 ValueId reshape(Graph& graph, const std::string& name, ValueId src, const Shape& shape) {
   return graph.add(reshape_op, name, {src}, ReshapeAttrs{shape});
@@ -317,6 +319,10 @@ const graph::OpDef slice_op{.name = "slice",
 
 ValueId slice(Graph& graph, const std::string& name, ValueId src, const Shape& begin, const Shape& size) {
   return graph.add(slice_op, name, {src}, SliceAttrs{begin, size});
+}
+
+std::vector<const graph::OpDef*> shape_ops() {
+  return {&cast_op, &concat_op, &fill_op, &pad_op, &reshape_op, &slice_op};
 }
 
 }  // namespace trainyard::ops

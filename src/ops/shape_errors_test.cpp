@@ -91,7 +91,7 @@ const Mistake kMistakes[] = {
        recurrent(g, "cell",
                  {tensor(g, "x", {5, 2, 3}), tensor(g, "w", {16, 3}), tensor(g, "u", {12, 4}),
                   tensor(g, "b", {16})},
-                 {Cell::lstm});
+                 {RecurrentCell::lstm});
      },
      "recurrent 'cell': recurrent weight is 12x4, lstm wants 16 rows for its 4 columns"},
     {"recurrent_weight",
@@ -99,7 +99,7 @@ const Mistake kMistakes[] = {
        recurrent(g, "cell",
                  {tensor(g, "x", {5, 2, 3}), tensor(g, "w", {12, 4}), tensor(g, "u", {12, 4}),
                   tensor(g, "b", {12})},
-                 {Cell::gru});
+                 {RecurrentCell::gru});
      },
      "recurrent 'cell': weight is 12x4, wants 12x3 for input 5x2x3"},
     {"recurrent_bias",
@@ -107,7 +107,7 @@ const Mistake kMistakes[] = {
        recurrent(
            g, "cell",
            {tensor(g, "x", {5, 2, 3}), tensor(g, "w", {4, 3}), tensor(g, "u", {4, 4}), tensor(g, "b", {5})},
-           {Cell::rnn});
+           {RecurrentCell::rnn});
      },
      "recurrent 'cell': bias is 5, wants 4"},
     {"sequence_labels",

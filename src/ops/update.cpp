@@ -164,7 +164,8 @@ const graph::OpDef update_op{.name = "update",
                              .mutates = mutates,
                              .describe = describe,
                              .lowering = graph::Lowering::mixed,
-                             .category = graph::Category::optimizer};
+                             .category = graph::Category::optimizer,
+                             .any_layout = true};
 
 std::vector<ValueId> add_slots(Graph& graph, const std::vector<ValueId>& parameters,
                                const UpdateAttrs& attrs) {
@@ -194,5 +195,7 @@ std::vector<ValueId> update(Graph& graph, const std::string& name, const std::ve
   if (attrs.ema_decay <= 0) return {};
   return {slots.end() - static_cast<std::ptrdiff_t>(parameters.size()), slots.end()};  // the last slot
 }
+
+std::vector<const graph::OpDef*> update_ops() { return {&update_op}; }
 
 }  // namespace trainyard::ops

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "predict/runs/network_work.h"
 #include "record/settings.h"
@@ -90,7 +91,7 @@ void add_table(const std::filesystem::path& path, std::vector<JobRequest>& jobs)
   }
 }
 
-const TableRun* measured_on(const JobRequest& job, const predict::Device& device) {
+const TableRun* measured_on(const JobRequest& job, const predict::DeviceSheet& device) {
   const auto at = std::find_if(job.measured.begin(), job.measured.end(), [&](const TableRun& run) {
     return predict::same_device_name(run.device, device.name);
   });
@@ -98,7 +99,7 @@ const TableRun* measured_on(const JobRequest& job, const predict::Device& device
 }
 
 // `made`: what is predicted there; null without a model.
-Option option_of(const JobRequest& job, const predict::Device& device, const predict::Prediction* made) {
+Option option_of(const JobRequest& job, const predict::DeviceSheet& device, const predict::Prediction* made) {
   Option option;
   const TableRun* measured = measured_on(job, device);
   if (made != nullptr) {
@@ -138,8 +139,19 @@ std::vector<JobRequest> read_jobs(const std::filesystem::path& path) {
   return jobs;
 }
 
-Cluster read_cluster(const std::filesystem::path& path, const std::vector<predict::Device>& known) {
-  std::vector<predict::Device> devices = predict::read_devices(path);
+namespace {
+
+DeviceSpec run_device(const YamlReader& given) {
+  const std::optional<DeviceSpec> device = DeviceSpec::find(given.text());
+  if (!device)
+    given.complain(fmt::format("'{}' is no device to run on: cpu, cuda or cuda:NUMBER", given.text()));
+  return *device;
+}
+
+}  // namespace
+
+Cluster read_cluster(const std::filesystem::path& path, const std::vector<predict::DeviceSheet>& known) {
+  std::vector<predict::DeviceSheet> devices = predict::read_devices(path);
   devices.insert(devices.end(), known.begin(), known.end());
   Cluster cluster;
   const YamlReader file = YamlReader::read(path);
@@ -149,13 +161,16 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
       std::string device;
       Slot slot;
       std::int64_t count = 1;
-      const std::map<std::string, std::string*> words = {
-          {"device", &device},          {"name", &slot.name},
-          {"run", &slot.run_device},    {"partition", &slot.partition},
-          {"gpu_type", &slot.gpu_type}, {"constraint", &slot.constraint}};
+      const std::map<std::string, std::string*> words = {{"device", &device},
+                                                         {"name", &slot.name},
+                                                         {"partition", &slot.partition},
+                                                         {"gpu_type", &slot.gpu_type},
+                                                         {"constraint", &slot.constraint}};
       for (const auto& [word, at_word, given] : item.entries()) {
         if (const auto found = words.find(word); found != words.end())
           *found->second = given.text();
+        else if (word == "run")
+          slot.run_device = run_device(given);
         else if (word == "count")
           count = given.integer(1, kMostSlots);
         else
@@ -164,7 +179,7 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
               word));
       }
       if (device.empty()) item.complain("a slot wants a device");
-      const predict::Device& found = predict::find_device(devices, device);
+      const predict::DeviceSheet& found = predict::find_device(devices, device);
       const auto at = std::find(cluster.kinds.begin(), cluster.kinds.end(), found);
       slot.kind = static_cast<std::size_t>(at - cluster.kinds.begin());
       if (at == cluster.kinds.end()) cluster.kinds.push_back(found);
@@ -186,7 +201,7 @@ Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster
   if (model != nullptr) {
     std::vector<predict::JobDescription> asked;
     for (const JobRequest& request : jobs)
-      for (const predict::Device& device : cluster.kinds)
+      for (const predict::DeviceSheet& device : cluster.kinds)
         asked.push_back(predict::describe(request.run, device));
     made = model->predict(asked);
   }

@@ -21,12 +21,12 @@ struct JobRequest {
 std::vector<JobRequest> read_jobs(const std::filesystem::path& path);
 
 struct Cluster {
-  std::vector<predict::Device> kinds;
+  std::vector<predict::DeviceSheet> kinds;
   std::vector<Slot> slots;
 };
 
 // docs/formats/cluster.md. Devices that the file does not describe are looked for in `known`.
-Cluster read_cluster(const std::filesystem::path& path, const std::vector<predict::Device>& known);
+Cluster read_cluster(const std::filesystem::path& path, const std::vector<predict::DeviceSheet>& known);
 
 // With a model times and memory are predicted, and what was measured is how it turns out; without one what
 // was measured is both. Error (config) names a job of which nothing is known.

@@ -160,13 +160,13 @@ TEST(JobsFileTest, ADevicesFiguresAreThoseThatWereProbed) {
                         {});
   };
   const Cluster read = of_cluster("{probe: corner.json, price_per_hour: 2, multiprocessors: 4}");
-  EXPECT_EQ(read.kinds[0], (predict::Device{.name = "here",
-                                            .flops_per_second = 2.5e11,
-                                            .bytes_per_second = 3e10,
-                                            .launch_seconds = 4.5e-07,
-                                            .memory_bytes = 25276518400,
-                                            .multiprocessors = 4,
-                                            .price_per_hour = 2}));
+  EXPECT_EQ(read.kinds[0], (predict::DeviceSheet{.name = "here",
+                                                 .flops_per_second = 2.5e11,
+                                                 .bytes_per_second = 3e10,
+                                                 .launch_seconds = 4.5e-07,
+                                                 .memory_bytes = 25276518400,
+                                                 .multiprocessors = 4,
+                                                 .price_per_hour = 2}));
   expect_error(ErrorKind::config, "holds no device that `trainyard probe json` measured",
                [&] { of_cluster("{probe: c.yaml}"); });
   expect_error(ErrorKind::config, "c.yaml:2:", [&] { of_cluster("{probe: c.yaml}"); });

@@ -49,7 +49,7 @@ const Policy& find_policy(std::string_view name) {
   fail(ErrorKind::usage, "unknown policy '{}'{}; one of {}", name, did_you_mean(name, names), listed);
 }
 
-Choice choose_by_chance(const State& state, const Job& job) {
+Choice choose_by_chance(const ScheduleState& state, const Job& job) {
   std::vector<std::size_t> fitting;
   for (std::size_t s = 0; s < state.problem.slots.size(); ++s)
     if (job.options[state.problem.slots[s].kind].fits) fitting.push_back(s);
@@ -61,7 +61,7 @@ Choice choose_by_chance(const State& state, const Job& job) {
 namespace {
 
 // Among slots of equal cost, takes the one where the job ends first.
-std::size_t least_rate(const State& state, const Job& job, double predict::Device::*rate) {
+std::size_t least_rate(const ScheduleState& state, const Job& job, double predict::DeviceSheet::*rate) {
   double least = 0;
   bool any = false;
   for (const Slot& slot : state.problem.slots) {
@@ -78,7 +78,8 @@ std::size_t least_rate(const State& state, const Job& job, double predict::Devic
   });
 }
 
-void want(const State& state, double predict::Device::*rate, const char* policy, const char* key) {
+void want(const ScheduleState& state, double predict::DeviceSheet::*rate, const char* policy,
+          const char* key) {
   for (const Slot& slot : state.problem.slots)
     if (!(state.problem.kinds[slot.kind].*rate > 0))
       fail(ErrorKind::config, "policy {}: device '{}' has no {}", policy, state.problem.kinds[slot.kind].name,
@@ -87,24 +88,24 @@ void want(const State& state, double predict::Device::*rate, const char* policy,
 
 }  // namespace
 
-Choice choose_cheapest(const State& state, const Job& job) {
-  want(state, &predict::Device::price_per_hour, "cheapest", "price_per_hour");
-  const std::size_t slot = least_rate(state, job, &predict::Device::price_per_hour);
+Choice choose_cheapest(const ScheduleState& state, const Job& job) {
+  want(state, &predict::DeviceSheet::price_per_hour, "cheapest", "price_per_hour");
+  const std::size_t slot = least_rate(state, job, &predict::DeviceSheet::price_per_hour);
   const std::size_t kind = state.problem.slots[slot].kind;
   return {slot, fmt::format("costs least there: {:.2f}",
                             job.options[kind].seconds / 3600 * state.problem.kinds[kind].price_per_hour)};
 }
 
-Choice choose_least_energy(const State& state, const Job& job) {
-  want(state, &predict::Device::watts, "least-energy", "watts");
-  const std::size_t slot = least_rate(state, job, &predict::Device::watts);
+Choice choose_least_energy(const ScheduleState& state, const Job& job) {
+  want(state, &predict::DeviceSheet::watts, "least-energy", "watts");
+  const std::size_t slot = least_rate(state, job, &predict::DeviceSheet::watts);
   const std::size_t kind = state.problem.slots[slot].kind;
   return {slot, fmt::format("takes least energy there: {:.2f} kWh at {:.0f} W",
                             job.options[kind].seconds / 3.6e6 * state.problem.kinds[kind].watts,
                             state.problem.kinds[kind].watts)};
 }
 
-Choice choose_earliest_finish(const State& state, const Job& job) {
+Choice choose_earliest_finish(const ScheduleState& state, const Job& job) {
   const auto finish = [&](std::size_t s, const Option& option) {
     return state.free_seconds[s] + option.seconds;
   };
@@ -116,7 +117,7 @@ Choice choose_earliest_finish(const State& state, const Job& job) {
 }
 
 // Among equally fast devices, takes the one that is free first.
-Choice choose_fastest(const State& state, const Job& job) {
+Choice choose_fastest(const ScheduleState& state, const Job& job) {
   const std::size_t fastest =
       least_slot(state, job, [](std::size_t, const Option& option) { return option.seconds; });
   const std::size_t kind = state.problem.slots[fastest].kind;
@@ -126,7 +127,7 @@ Choice choose_fastest(const State& state, const Job& job) {
   return {slot, fmt::format("runs fastest there: {}", format_seconds(job.options[kind].seconds))};
 }
 
-Choice choose_first_free(const State& state, const Job& job) {
+Choice choose_first_free(const ScheduleState& state, const Job& job) {
   const std::size_t slot =
       least_slot(state, job, [&](std::size_t s, const Option&) { return state.free_seconds[s]; });
   const double wait = state.free_seconds[slot] - state.now;
@@ -136,7 +137,7 @@ Choice choose_first_free(const State& state, const Job& job) {
 namespace {
 
 // The first slot of a kind that is free: GPUAlloc has one of each.
-Choice on_kind(const State& state, std::size_t kind, std::string reason) {
+Choice on_kind(const ScheduleState& state, std::size_t kind, std::string reason) {
   std::size_t best = state.problem.slots.size();
   for (std::size_t s = 0; s < state.problem.slots.size(); ++s)
     if (state.problem.slots[s].kind == kind &&
@@ -149,29 +150,31 @@ std::size_t position(const std::vector<double>& scores, std::vector<double>::con
   return static_cast<std::size_t>(at - scores.begin());
 }
 
-Choice with_least(const State& state, const std::vector<double>& scores) {
+Choice with_least(const ScheduleState& state, const std::vector<double>& scores) {
   const std::size_t kind = position(scores, std::min_element(scores.begin(), scores.end()));
   return on_kind(state, kind, fmt::format("least time score {:.4g}", scores[kind]));
 }
 
-Choice with_most(const State& state, const std::vector<double>& scores) {
+Choice with_most(const ScheduleState& state, const std::vector<double>& scores) {
   const std::size_t kind = position(scores, std::max_element(scores.begin(), scores.end()));
   return on_kind(state, kind, fmt::format("largest efficiency score {:.4g}", scores[kind]));
 }
 
 }  // namespace
 
-Choice choose_legacy_time(const State& state, const Job& job) { return with_least(state, legacy_times(job)); }
+Choice choose_legacy_time(const ScheduleState& state, const Job& job) {
+  return with_least(state, legacy_times(job));
+}
 
-Choice choose_legacy_time_fixed(const State& state, const Job& job) {
+Choice choose_legacy_time_fixed(const ScheduleState& state, const Job& job) {
   return with_least(state, legacy_times_fixed(job));
 }
 
-Choice choose_legacy_efficiency(const State& state, const Job& job) {
+Choice choose_legacy_efficiency(const ScheduleState& state, const Job& job) {
   return with_most(state, legacy_efficiencies(job));
 }
 
-Choice choose_legacy_efficiency_scaled(const State& state, const Job& job) {
+Choice choose_legacy_efficiency_scaled(const ScheduleState& state, const Job& job) {
   return with_most(state, LegacyScaling(state.problem).efficiencies(job));
 }
 

@@ -14,7 +14,7 @@ namespace trainyard::place {
 enum class Order { arrival, shortest, longest };
 
 // The information that a choice may use: when each slot is expected to be free.
-struct State {
+struct ScheduleState {
   const Problem& problem;
   double now = 0;
   std::vector<double> free_seconds;  // of each slot, not before now
@@ -30,7 +30,7 @@ struct Choice {
 struct Policy {
   const char *name, *description;
   Order order;
-  Choice (*choose)(const State& state, const Job& job);
+  Choice (*choose)(const ScheduleState& state, const Job& job);
   bool checks_memory = true;  // false: the scores of GPUAlloc, which place jobs where they cannot run
 };
 
@@ -40,7 +40,7 @@ const Policy& find_policy(std::string_view name);
 
 // The slot with the least value among those that the job fits on; the first of equals.
 template <typename Value>
-std::size_t least_slot(const State& state, const Job& job, const Value& value_of) {
+std::size_t least_slot(const ScheduleState& state, const Job& job, const Value& value_of) {
   std::optional<std::size_t> best;
   double least = 0;
   for (std::size_t s = 0; s < state.problem.slots.size(); ++s) {
@@ -55,16 +55,16 @@ std::size_t least_slot(const State& state, const Job& job, const Value& value_of
 }
 
 // The choices of policies.
-Choice choose_first_free(const State& state, const Job& job);
-Choice choose_earliest_finish(const State& state, const Job& job);
-Choice choose_fastest(const State& state, const Job& job);
-Choice choose_by_chance(const State& state, const Job& job);
-Choice choose_cheapest(const State& state, const Job& job);
-Choice choose_least_energy(const State& state, const Job& job);
+Choice choose_first_free(const ScheduleState& state, const Job& job);
+Choice choose_earliest_finish(const ScheduleState& state, const Job& job);
+Choice choose_fastest(const ScheduleState& state, const Job& job);
+Choice choose_by_chance(const ScheduleState& state, const Job& job);
+Choice choose_cheapest(const ScheduleState& state, const Job& job);
+Choice choose_least_energy(const ScheduleState& state, const Job& job);
 // GPUAlloc's scores, as its script computes them and as it means them.
-Choice choose_legacy_time(const State& state, const Job& job);
-Choice choose_legacy_time_fixed(const State& state, const Job& job);
-Choice choose_legacy_efficiency(const State& state, const Job& job);
-Choice choose_legacy_efficiency_scaled(const State& state, const Job& job);
+Choice choose_legacy_time(const ScheduleState& state, const Job& job);
+Choice choose_legacy_time_fixed(const ScheduleState& state, const Job& job);
+Choice choose_legacy_efficiency(const ScheduleState& state, const Job& job);
+Choice choose_legacy_efficiency_scaled(const ScheduleState& state, const Job& job);
 
 }  // namespace trainyard::place

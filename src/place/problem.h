@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_spec.h"
 #include "predict/runs/device.h"
 #include "predict/runs/run_table.h"
 
@@ -29,12 +30,12 @@ struct Slot {
   std::string name;
   std::size_t kind = 0;  // of device
   // For jobs that are really started: the device that `train` is given, and what a cluster is asked for.
-  std::string run_device = "cpu";
+  DeviceSpec run_device;
   std::string partition{}, gpu_type{}, constraint{};
 };
 
 struct Problem {
-  std::vector<predict::Device> kinds;
+  std::vector<predict::DeviceSheet> kinds;
   std::vector<Slot> slots;
   std::vector<Job> jobs;
 };

@@ -59,9 +59,9 @@ std::vector<std::size_t> placing_order(const Problem& problem, const Policy& pol
 
 void summarise(const Problem& problem, Outcome& outcome) {
   double busy = 0, completion = 0;
-  for (const Decision& decision : outcome.decisions) {
+  for (const Placement& decision : outcome.decisions) {
     const double ran = decision.end_seconds - decision.start_seconds;
-    const predict::Device& device = problem.kinds[problem.slots[decision.slot].kind];
+    const predict::DeviceSheet& device = problem.kinds[problem.slots[decision.slot].kind];
     completion += decision.end_seconds - problem.jobs[decision.job].arrival_seconds;
     outcome.makespan_seconds = std::max(outcome.makespan_seconds, decision.end_seconds);
     outcome.energy_joules += ran * device.watts;
@@ -69,12 +69,12 @@ void summarise(const Problem& problem, Outcome& outcome) {
     outcome.out_of_memory += decision.out_of_memory ? 1 : 0;
     busy += ran;
   }
-  const auto known = [&](double predict::Device::*rate) {
+  const auto known = [&](double predict::DeviceSheet::*rate) {
     return std::all_of(problem.slots.begin(), problem.slots.end(),
                        [&](const Slot& slot) { return problem.kinds[slot.kind].*rate > 0; });
   };
-  if (!known(&predict::Device::watts)) outcome.energy_joules = 0;
-  if (!known(&predict::Device::price_per_hour)) outcome.price = 0;
+  if (!known(&predict::DeviceSheet::watts)) outcome.energy_joules = 0;
+  if (!known(&predict::DeviceSheet::price_per_hour)) outcome.price = 0;
   if (outcome.decisions.empty()) return;
   outcome.mean_completion_seconds = completion / static_cast<double>(outcome.decisions.size());
   outcome.utilisation = busy / (outcome.makespan_seconds * static_cast<double>(problem.slots.size()));
@@ -87,7 +87,7 @@ Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t see
   std::vector<SlotQueue> queues(problem.slots.size());
   for (const std::size_t j : placing_order(problem, policy)) {
     const Job& job = problem.jobs[j];
-    State state{problem, job.arrival_seconds, {}, mix_streams(seed, j)};
+    ScheduleState state{problem, job.arrival_seconds, {}, mix_streams(seed, j)};
     for (const SlotQueue& queue : queues) state.free_seconds.push_back(queue.expected_free(state.now));
     const bool fits = shortest_seconds(problem, job) < std::numeric_limits<double>::infinity();
     if (policy.checks_memory && !fits) {
@@ -96,7 +96,7 @@ Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t see
     }
     const Choice choice = policy.choose(state, job);
     const Option& option = job.options[problem.slots[choice.slot].kind];
-    Decision decision{j, choice.slot, choice.reason};
+    Placement decision{j, choice.slot, choice.reason};
     decision.expected_end_seconds = state.free_seconds[choice.slot] + option.seconds;
     decision.start_seconds = queues[choice.slot].add(state.now, option.seconds, option.true_seconds);
     decision.end_seconds = decision.start_seconds + option.true_seconds;

@@ -8,7 +8,7 @@
 
 namespace trainyard::place {
 
-struct Decision {
+struct Placement {
   std::size_t job = 0, slot = 0;
   std::string reason;
   double expected_end_seconds = 0;            // when it was decided
@@ -18,7 +18,7 @@ struct Decision {
 
 // The result of a queue.
 struct Outcome {
-  std::vector<Decision> decisions;      // in the order they were made
+  std::vector<Placement> decisions;     // in the order they were made
   std::vector<std::size_t> unplaced;    // jobs that fit nowhere
   double mean_completion_seconds = 0;   // from arrival to end: JCT
   double makespan_seconds = 0;          // the last end

@@ -30,15 +30,17 @@ constexpr ModelKind kModelKinds[] = {
 
 }  // namespace
 
-std::unique_ptr<Predictor> read_predictor(const std::filesystem::path& path) {
-  const ModelContainer container = read_model_container(path);
+std::unique_ptr<Predictor> parse_predictor(const ModelContainer& container, const std::string& who) {
   std::string known;
   for (const ModelKind& kind : kModelKinds) {
-    if (container.schema == kind.schema) return kind.make(container, path.string());
+    if (container.schema == kind.schema) return kind.make(container, who);
     known += (known.empty() ? "" : ", ") + std::string(kind.schema);
   }
-  fail(ErrorKind::config, "'{}': a model of kind '{}', wants one of {}", path.string(), container.schema,
-       known);
+  fail(ErrorKind::config, "'{}': a model of kind '{}', wants one of {}", who, container.schema, known);
+}
+
+std::unique_ptr<Predictor> read_predictor(const std::filesystem::path& path) {
+  return parse_predictor(read_model_container(path), path.string());
 }
 
 }  // namespace trainyard::predict

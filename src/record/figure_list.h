@@ -161,7 +161,10 @@ inline constexpr Figure kFigures[] = {
      "of step 0, before any update, also when resumed"},
     {"final_loss", FigureType::number, Better::less, "train", "mean over the last 10 steps of this run"},
     {"test_accuracy", FigureType::number, Better::more, "train",
-     "share of the test images classified rightly, 0 to 1"},
+     "share of the test images classified rightly, 0 to 1; of sequences, of the next tokens"},
+    {"test_loss", FigureType::number, Better::less, "train",
+     "of sequences: the mean loss of a step in nats; its exponential is the perplexity. Missing for networks "
+     "on images"},
     {"final_step", FigureType::whole, Better::none, "train",
      "steps the parameters have seen, earlier runs included"},
     {"seconds", FigureType::number, Better::less, "train",

@@ -165,8 +165,11 @@ std::vector<SettingInfo> training_settings() {
 
 std::vector<SettingInfo> input_settings() {
   return {
-      choice("data", kTrain, kOwned, "synthetic", "mnist, cifar10, or synthetic: made for the network",
-             kAsItRan),
+      choice(
+          "data", kTrain, kOwned, "synthetic",
+          "mnist, cifar10; synthetic: made for the network; tfrecord:DIR, record files as data pack writes "
+          "them; folder:DIR, JPEGs and PNGs in a folder a class; text:FILE, for networks that read sequences",
+          kAsItRan),
       folder("from", kTrain, "Folder with the data set's files (default: the cache)", kNotCompared),
       folder("cache", kTrain, "Cache folder (default: ~/.cache/trainyard)", kNoKey),
       choice("read", kTrain, {"memory", "mmap", "stream"}, "memory",

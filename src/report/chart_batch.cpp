@@ -68,9 +68,9 @@ Chart make_batch_chart(const StudyView& view) {
   const Series series(view, "batch");
   std::vector<Row> rows;
   std::set<double> batches;
-  for (const Cell* cell : series.cells()) {
+  for (const CellView* cell : series.cells()) {
     const double batch = record::number_or(cell->setting("batch"), 0);
-    const Throughput& speed = cell->throughput;
+    const CellThroughput& speed = cell->throughput;
     batches.insert(batch);
     const Row head{{"batch", batch},
                    {"series", series.name(*cell)},

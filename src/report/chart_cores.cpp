@@ -45,7 +45,7 @@ constexpr const char* kCoresView = R"json({
 })json";
 
 // Returns the cores as the run understood the setting; otherwise as it was asked.
-double cores_asked(const Cell& cell, const record::RunRecord& run) {
+double cores_asked(const CellView& cell, const record::RunRecord& run) {
   for (const char* setting : {"threads", "tasks_per_node"})
     if (const double asked = record::number_or(cell.setting(setting), 0); asked > 0)
       return run.figure_or("threads", asked);
@@ -60,7 +60,7 @@ Chart make_cores_chart(const StudyView& view) {
   Cells cells;
   std::vector<Row> rows;
   std::vector<double> asked, used;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     for (const record::RunRecord* run : cell.done) {
       const double threads = cores_asked(cell, *run), cores = run->figure_or("cores_used", 0);
       if (!(threads > 0) || !(cores > 0)) continue;
@@ -148,11 +148,11 @@ Chart make_staging_chart(const StudyView& view) {
       ""};
   struct Staged {
     std::string name;
-    std::vector<std::pair<const Cell*, const record::RunRecord*>> runs;
+    std::vector<std::pair<const CellView*, const record::RunRecord*>> runs;
     double seconds = 0;  // mean
   };
   Cells cells;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     if (std::any_of(cell.done.begin(), cell.done.end(), [&](const record::RunRecord* run) {
           return std::isfinite(run->figure_or("staging_seconds", NAN));
         }))
@@ -164,7 +164,7 @@ Chart make_staging_chart(const StudyView& view) {
   std::vector<Axis> naming = naming_axes(cells, view.axes);
   if (cells.size() > kMostStagingBars) std::erase_if(naming, [](const Axis& axis) { return axis.numeric; });
   std::vector<Staged> bars;
-  for (const Cell* cell : cells) {
+  for (const CellView* cell : cells) {
     const std::string name = naming.empty() ? "all cells" : label(*cell, naming);
     auto found = std::find_if(bars.begin(), bars.end(), [&](const Staged& bar) { return bar.name == name; });
     if (found == bars.end()) found = bars.insert(bars.end(), {name, {}, 0});

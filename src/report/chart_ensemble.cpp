@@ -74,7 +74,7 @@ Chart make_ensemble_power_chart(const StudyView& view) {
   Chart chart{"ensemble-power", "Energy of an image",
               "Above the idle machine where its power was taken before the run, and the rest.", "", ""};
   std::vector<Row> rows;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     for (const record::RunRecord* run : cell.done) {
       const double all = run->figure_or("energy_joules_per_image", 0),
                    watts = run->figure_or("power_watts", 0);
@@ -152,7 +152,7 @@ Chart make_ensemble_queues_chart(const StudyView& view) {
   // An evenly spaced selection of all cells is shown.
   const std::size_t step = (view.cells.size() + kMostQueuePanels - 1) / kMostQueuePanels;
   for (std::size_t i = 0; i < view.cells.size(); i += step) {
-    const Cell& cell = view.cells[i];
+    const CellView& cell = view.cells[i];
     if (cell.done.empty()) continue;
     const std::size_t before = rows.size();
     add_queues(*cell.done.front(), cell.label, rows);

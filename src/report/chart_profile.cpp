@@ -97,7 +97,7 @@ void add_signal(const Json& profile, const std::string& signal, const std::strin
 }
 
 // The first run of a cell that was profiled, or null.
-const record::RunRecord* profiled_run(const Cell& cell) {
+const record::RunRecord* profiled_run(const CellView& cell) {
   const auto found = std::find_if(cell.done.begin(), cell.done.end(), [](const record::RunRecord* run) {
     return run->details.contains("profile");
   });
@@ -108,8 +108,8 @@ const record::RunRecord* profiled_run(const Cell& cell) {
 
 Chart make_profile_chart(const StudyView& view) {
   Chart chart{"profile", "What commands used, over time", "", "", ""};
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : view.cells)
+  std::vector<const CellView*> cells;
+  for (const CellView& cell : view.cells)
     if (profiled_run(cell) != nullptr) cells.push_back(&cell);
   if (cells.empty()) {
     chart.left_out = "no run was profiled";

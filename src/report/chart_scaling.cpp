@@ -64,7 +64,7 @@ constexpr const char* kScalingView = R"json({
 // Strong: the images of a step stay. Weak: they grow with the count. As measured, not as named.
 std::string kind_of_scaling(const Series& series, const Cells& cells, const std::string& axis) {
   std::map<std::string, std::set<std::pair<double, double>>> by_series;  // count, images per step
-  for (const Cell* cell : cells)
+  for (const CellView* cell : cells)
     for (const record::RunRecord* run : cell->done)
       by_series[series.line(*cell)].insert({record::number_or(cell->setting(axis), 0), run->images_per_step});
   bool strong = true, weak = true;
@@ -82,7 +82,7 @@ std::string kind_of_scaling(const Series& series, const Cells& cells, const std:
 // Returns the kind of scaling of all panels, or of each if they differ.
 std::string kinds_of_scaling(const Series& series, const std::string& axis) {
   std::map<std::string, Cells> by_panel;
-  for (const Cell* cell : series.cells()) by_panel[series.panel(*cell)].push_back(cell);
+  for (const CellView* cell : series.cells()) by_panel[series.panel(*cell)].push_back(cell);
   std::map<std::string, std::vector<std::string>> panels;  // by kind
   for (const auto& [panel, cells] : by_panel) panels[kind_of_scaling(series, cells, axis)].push_back(panel);
   if (panels.size() == 1) return fmt::format("This is {}.", panels.begin()->first);
@@ -96,12 +96,12 @@ class ScalingRows {
  public:
   ScalingRows(const StudyView& view, const std::string& axis, const std::string& one)
       : series_(view, axis), axis_(axis) {
-    for (const Cell* cell : series_.cells()) counts_.insert(record::number_or(cell->setting(axis), 0));
+    for (const CellView* cell : series_.cells()) counts_.insert(record::number_or(cell->setting(axis), 0));
     // Many panels are enough without the same speeds again per one; on logarithms they only lie slanted.
     measures_ = {"Total, images per second"};
     if (series_.panels().size() <= kMostTwice && !wide())
       measures_.push_back(fmt::format("Per {}, images per second", one));
-    for (const Cell* cell : series_.cells()) {
+    for (const CellView* cell : series_.cells()) {
       const double count = record::number_or(cell->setting(axis), 0);
       // Cells are in the order of counts: the first of a line is its base.
       base_.try_emplace(series_.line(*cell), count, cell->throughput.centre());
@@ -132,9 +132,9 @@ class ScalingRows {
                : panel + ": " + static_cast<char>(std::tolower(measure[0])) + measure.substr(1);
   }
 
-  void add(const Cell& cell, double count) {
+  void add(const CellView& cell, double count) {
     const auto& [base_count, base_speed] = base_.at(series_.line(cell));
-    const Throughput& speed = cell.throughput;
+    const CellThroughput& speed = cell.throughput;
     for (std::size_t measure = 0; measure < measures_.size(); ++measure) {
       const double share = measure == 0 ? 1 : 1 / count;  // of the total
       const double ideal = base_speed * count / base_count;

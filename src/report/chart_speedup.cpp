@@ -73,7 +73,7 @@ std::optional<TwoSystems> find_systems(const StudyView& view) {
 std::vector<analyze::Point> points_with(const StudyView& view, const std::string& key,
                                         const std::string& value) {
   std::vector<record::RunRecord> runs;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     if (record::to_text(cell.setting(key)) == value)
       for (const record::RunRecord* run : cell.done) runs.push_back(*run);
   return analyze::make_points(runs);

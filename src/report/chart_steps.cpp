@@ -83,19 +83,19 @@ constexpr const char* kStepsView = R"json({
   ]
 })json";
 
-bool has_steps(const Cell& cell) {
+bool has_steps(const CellView& cell) {
   return std::any_of(cell.done.begin(), cell.done.end(),
                      [](const record::RunRecord* run) { return !run->step_seconds.empty(); });
 }
 
 // If there are too many cells, chooses those whose runs, and then whose steps, agree least, because they show
 // the most.
-std::vector<const Cell*> chosen(const StudyView& view) {
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : view.cells)
+std::vector<const CellView*> chosen(const StudyView& view) {
+  std::vector<const CellView*> cells;
+  for (const CellView& cell : view.cells)
     if (has_steps(cell)) cells.push_back(&cell);
   if (cells.size() <= kMostPanels) return cells;
-  std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
+  std::stable_sort(cells.begin(), cells.end(), [](const CellView* a, const CellView* b) {
     return std::pair(a->throughput.run_to_run, a->throughput.jitter) >
            std::pair(b->throughput.run_to_run, b->throughput.jitter);
   });
@@ -103,7 +103,7 @@ std::vector<const Cell*> chosen(const StudyView& view) {
   return cells;
 }
 
-void add_prefix(std::vector<Row>& rows, const Cell& cell, const char* kind, std::int64_t from,
+void add_prefix(std::vector<Row>& rows, const CellView& cell, const char* kind, std::int64_t from,
                 std::int64_t to) {
   if (to <= from) return;
   rows.push_back({{"panel", cell.label},
@@ -114,7 +114,7 @@ void add_prefix(std::vector<Row>& rows, const Cell& cell, const char* kind, std:
                   {"steps", to - from}});
 }
 
-void add_cell(std::vector<Row>& rows, const Cell& cell) {
+void add_cell(std::vector<Row>& rows, const CellView& cell) {
   std::int64_t warmup = 0, unsteady = 0;  // the longest of the cell's runs
   for (const record::RunRecord* run : cell.done) {
     warmup = std::max(warmup, static_cast<std::int64_t>(run->warmup_step_seconds.size()));
@@ -140,7 +140,7 @@ void add_cell(std::vector<Row>& rows, const Cell& cell) {
 
 Chart make_steps_chart(const StudyView& view) {
   Chart chart{"steps", "Step times", "", "", ""};
-  const std::vector<const Cell*> cells = chosen(view);
+  const std::vector<const CellView*> cells = chosen(view);
   if (cells.empty()) {
     chart.left_out = "no run kept its step times";
     return chart;
@@ -154,7 +154,7 @@ Chart make_steps_chart(const StudyView& view) {
         fmt::format(" {} of {} cells: those whose runs, or else steps, agree least.", cells.size(), all);
   std::vector<Row> rows;
   std::vector<std::string> panels;
-  for (const Cell* cell : cells) {
+  for (const CellView* cell : cells) {
     add_cell(rows, *cell);
     panels.push_back(cell->label);
   }

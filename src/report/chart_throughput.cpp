@@ -117,12 +117,12 @@ constexpr const char* kTableView = R"json({
   ]
 })json";
 
-std::string why_none(const Cell& cell) {
+std::string why_none(const CellView& cell) {
   return cell.failed.empty() ? "missing" : name(cell.failed.front()->status);
 }
 
-Row summary_of(const Cell& cell) {
-  const Throughput& speed = cell.throughput;
+Row summary_of(const CellView& cell) {
+  const CellThroughput& speed = cell.throughput;
   Row summary{{"median", speed.centre()}, {"runs", std::int64_t{speed.runs}}};
   if (speed.has_interval())
     summary.insert(summary.end(), {{"low", speed.interval.low}, {"high", speed.interval.high}});
@@ -136,8 +136,8 @@ void add_row(std::vector<Row>& rows, const Row& head, const char* kind, const Ro
   rows.push_back(std::move(row));
 }
 
-void add_bar(std::vector<Row>& rows, const Cell& cell, const Row& head) {
-  const Throughput& speed = cell.throughput;
+void add_bar(std::vector<Row>& rows, const CellView& cell, const Row& head) {
+  const CellThroughput& speed = cell.throughput;
   if (speed.runs == 0) {
     const std::string text = cell.failed.empty() ? "no result yet" : "no result: " + why_none(cell);
     add_row(rows, head, "none", {{"text", text}, {"end", 0.0}});
@@ -154,7 +154,8 @@ void add_bar(std::vector<Row>& rows, const Cell& cell, const Row& head) {
 }
 
 bool has_result(const Cells& cells) {
-  return std::any_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->throughput.runs > 0; });
+  return std::any_of(cells.begin(), cells.end(),
+                     [](const CellView* cell) { return cell->throughput.runs > 0; });
 }
 
 // "1,473" where there is room, else "1.5k".
@@ -168,7 +169,7 @@ std::string short_text(double number) {
 std::size_t table_area(const ScalePart& part, const Axis& column) {
   std::set<std::vector<record::Value>> rows;
   std::set<record::Value> columns;
-  for (const Cell* cell : part.cells) {
+  for (const CellView* cell : part.cells) {
     if (cell->throughput.runs == 0) continue;
     std::vector<record::Value> row;
     for (const Axis& axis : part.axes)
@@ -201,8 +202,8 @@ const Axis* column_axis(const ScalePart& part) {
 }
 
 std::size_t count_measured(const Cells& cells) {
-  return static_cast<std::size_t>(
-      std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return cell->throughput.runs > 0; }));
+  return static_cast<std::size_t>(std::count_if(
+      cells.begin(), cells.end(), [](const CellView* cell) { return cell->throughput.runs > 0; }));
 }
 
 // Bars, or else the setting of the columns of its table.
@@ -232,7 +233,7 @@ class TablePart {
   void add_to(Table& table) const {
     std::map<std::string, Cells> by_panel;
     std::vector<std::string> order;
-    for (const Cell* cell : part_.cells) {
+    for (const CellView* cell : part_.cells) {
       const std::string panel = title(*cell);
       if (!by_panel.contains(panel)) order.push_back(panel);
       by_panel[panel].push_back(cell);
@@ -250,7 +251,7 @@ class TablePart {
  private:
   std::size_t count_rows() const {
     std::set<std::string> names;
-    for (const Cell* cell : part_.cells) names.insert(label(*cell, panels_) + "\n" + label(*cell, rows_));
+    for (const CellView* cell : part_.cells) names.insert(label(*cell, panels_) + "\n" + label(*cell, rows_));
     std::map<std::string, std::size_t> counts;
     for (const std::string& name : names) ++counts[name.substr(0, name.find('\n'))];
     std::size_t most = 0;
@@ -258,24 +259,24 @@ class TablePart {
     return most;
   }
 
-  std::string row_name(const Cell& cell) const { return rows_.empty() ? " " : label(cell, rows_); }
+  std::string row_name(const CellView& cell) const { return rows_.empty() ? " " : label(cell, rows_); }
 
-  std::string title(const Cell& cell) const {
+  std::string title(const CellView& cell) const {
     const std::string words = panels_.empty() ? "" : label(cell, panels_);
     return part_.name.empty() || words.empty() ? part_.name + words : part_.name + ": " + words;
   }
 
   void add_panel(Table& table, const std::string& panel, const Cells& cells) const {
     double low = INFINITY, high = 0;
-    for (const Cell* cell : cells)
+    for (const CellView* cell : cells)
       if (cell->throughput.runs > 0) {
         low = std::min(low, cell->throughput.centre());
         high = std::max(high, cell->throughput.centre());
       }
     std::set<std::string> measured;  // rows
-    for (const Cell* cell : cells)
+    for (const CellView* cell : cells)
       if (cell->throughput.runs > 0) measured.insert(row_name(*cell));
-    for (const Cell* cell : cells) {
+    for (const CellView* cell : cells) {
       if (!measured.contains(row_name(*cell))) {
         ++table.without_result;
         continue;
@@ -318,7 +319,7 @@ Chart make_bars(const std::vector<ScalePart>& parts) {
     const bool few_gaps = gaps <= kMostGaps;
     without_result += few_gaps ? 0 : gaps;
     double longest = 0;
-    for (const Cell* cell : part.cells) {
+    for (const CellView* cell : part.cells) {
       if (cell->throughput.runs == 0 && !few_gaps) continue;
       const Row head{{"cell", part.axes.empty() ? cell->label : label(*cell, part.axes)},
                      {"panel", part.name},
@@ -392,7 +393,7 @@ std::vector<Chart> make_tables(const StudyView& view, const std::vector<ScalePar
 std::vector<Chart> make_throughput_charts(const StudyView& view) {
   Chart none{"throughput", "Throughput of every cell", "", "", ""};
   const auto measured = std::count_if(view.cells.begin(), view.cells.end(),
-                                      [](const Cell& cell) { return cell.throughput.runs > 0; });
+                                      [](const CellView& cell) { return cell.throughput.runs > 0; });
   if (measured == 0) {
     none.left_out = "no run has a throughput yet";
   } else if (view.cells.size() == 1) {

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<Chart> make_ensemble_charts(const StudyView& view) {
   std::vector<analyze::EnsembleRun> runs;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     for (const record::RunRecord* run : cell.done)
       for (analyze::EnsembleRun& one : analyze::ensemble_runs(std::span(run, 1)))
         runs.push_back(std::move(one));

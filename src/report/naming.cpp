@@ -17,14 +17,14 @@ using record::Value;
 
 std::set<Value> values_among(const Cells& cells, const std::string& axis) {
   std::set<Value> values;
-  for (const Cell* cell : cells) values.insert(cell->setting(axis));
+  for (const CellView* cell : cells) values.insert(cell->setting(axis));
   return values;
 }
 
 // Every value of `by` comes with one value of `axis`.
 bool implied(const Cells& cells, const Axis& axis, const Axis& by) {
   std::map<Value, Value> found;
-  for (const Cell* cell : cells)
+  for (const CellView* cell : cells)
     if (const auto [at, added] = found.try_emplace(cell->setting(by.name), cell->setting(axis.name));
         !added && at->second != cell->setting(axis.name))
       return false;
@@ -34,7 +34,7 @@ bool implied(const Cells& cells, const Axis& axis, const Axis& by) {
 // No two cells have one name, and none has no name.
 bool tell_apart(const Cells& cells, const std::vector<Axis>& axes) {
   std::set<std::vector<Value>> seen;
-  for (const Cell* cell : cells) {
+  for (const CellView* cell : cells) {
     std::vector<Value> values;
     for (const Axis& axis : axes) values.push_back(cell->setting(axis.name));
     const bool named =
@@ -46,7 +46,7 @@ bool tell_apart(const Cells& cells, const std::vector<Axis>& axes) {
 
 bool has_gaps(const Cells& cells, const Axis& axis) {
   return std::any_of(cells.begin(), cells.end(),
-                     [&](const Cell* cell) { return is_absent(cell->setting(axis.name)); });
+                     [&](const CellView* cell) { return is_absent(cell->setting(axis.name)); });
 }
 
 std::vector<Axis> drop_axis(const std::vector<Axis>& axes, const std::string& name) {
@@ -69,7 +69,7 @@ std::vector<Axis> without_implied_words(const Cells& cells, std::vector<Axis> ax
 
 double median_log_speed(const Cells& cells) {
   std::vector<double> logs;
-  for (const Cell* cell : cells)
+  for (const CellView* cell : cells)
     if (cell->throughput.runs > 0 && cell->throughput.centre() > 0)
       logs.push_back(std::log(cell->throughput.centre()));
   return logs.empty() ? NAN : stats::quantile(logs, 0.5);
@@ -77,7 +77,7 @@ double median_log_speed(const Cells& cells) {
 
 std::map<Value, Cells> groups_by(const Cells& cells, const std::string& axis) {
   std::map<Value, Cells> groups;
-  for (const Cell* cell : cells) groups[cell->setting(axis)].push_back(cell);
+  for (const CellView* cell : cells) groups[cell->setting(axis)].push_back(cell);
   return groups;
 }
 
@@ -141,7 +141,7 @@ void split(const Cells& cells, const std::vector<Axis>& axes, const std::string&
       if (std::find(cluster.values.begin(), cluster.values.end(), value) != cluster.values.end())
         words += (words.empty() ? "" : " and ") +
                  (is_absent(value) ? "without " + spaced(best->name) : record::to_text(value));
-    std::copy_if(cells.begin(), cells.end(), std::back_inserter(inside), [&](const Cell* cell) {
+    std::copy_if(cells.begin(), cells.end(), std::back_inserter(inside), [&](const CellView* cell) {
       return std::find(cluster.values.begin(), cluster.values.end(), cell->setting(best->name)) !=
              cluster.values.end();
     });
@@ -153,7 +153,7 @@ void split(const Cells& cells, const std::vector<Axis>& axes, const std::string&
 
 Cells all_cells(const StudyView& view) {
   Cells cells;
-  for (const Cell& cell : view.cells) cells.push_back(&cell);
+  for (const CellView& cell : view.cells) cells.push_back(&cell);
   return cells;
 }
 
@@ -195,7 +195,7 @@ double scale_spread(const Cells& cells, const Axis& axis, const std::vector<Axis
     double low = INFINITY, high = -INFINITY;
   };
   std::map<std::vector<Value>, Alike> alike;  // cells that differ in this axis alone
-  for (const Cell* cell : cells) {
+  for (const CellView* cell : cells) {
     if (cell->throughput.runs == 0 || !(cell->throughput.centre() > 0)) continue;
     std::vector<Value> others;
     for (const Axis& other : axes)

@@ -9,7 +9,7 @@
 // These functions find which settings tell cells apart, and which cells can share the scale of a chart.
 namespace trainyard::report {
 
-using Cells = std::vector<const Cell*>;
+using Cells = std::vector<const CellView*>;
 
 Cells all_cells(const StudyView& view);
 

@@ -73,7 +73,7 @@ TEST(Naming, WhatOthersImplyIsNotSaid) {
                  {{"device", kCpu}, {"tasks", whole(8)}, {"steps", whole(20000)}}},
                 {1, 2, 3, 4});
   std::vector<std::string> labels;
-  for (const Cell& cell : view.cells) labels.push_back(cell.label);
+  for (const CellView& cell : view.cells) labels.push_back(cell.label);
   EXPECT_EQ(labels, (std::vector<std::string>{"k80, gpus 1", "k80, gpus 2", "p100, gpus 1", "tasks 8"}));
 }
 

@@ -72,7 +72,7 @@ TEST(ReportPage, ResultTableHoldsTheExactNumbers) {
   const TestStudy study = small_study("s");
   const StudyView view = make_study_view(study.name, study.planned, study.runs);
   const std::string page = page_of(study);
-  for (const Cell& cell : view.cells) {
+  for (const CellView& cell : view.cells) {
     EXPECT_TRUE(has(page, fmt::format("data-figure=\"mean\" data-value=\"{}\"", cell.throughput.mean)));
     EXPECT_TRUE(has(page, fmt::format("data-value=\"{}\" data-high=\"{}\"", cell.throughput.interval.low,
                                       cell.throughput.interval.high)));

@@ -15,12 +15,12 @@ struct Totals {
   long long expected = 0, done = 0, missing = 0, failed = 0, complete_cells = 0, warnings = 0,
             warned_runs = 0;
   std::map<std::string, int> failed_by_class;
-  const Cell* fastest = nullptr;
+  const CellView* fastest = nullptr;
 };
 
 Totals total(const StudyView& view) {
   Totals sum;
-  for (const Cell& cell : view.cells) {
+  for (const CellView& cell : view.cells) {
     sum.expected += cell.expected();
     sum.done += std::ssize(cell.done);
     sum.missing += cell.missing;
@@ -38,7 +38,7 @@ Totals total(const StudyView& view) {
   return sum;
 }
 
-std::string interval_text(const Throughput& speed) {
+std::string interval_text(const CellThroughput& speed) {
   if (!speed.has_interval()) return "one run, so without an interval";
   return fmt::format("95 % interval {} to {} over {} runs", number_text(speed.interval.low),
                      number_text(speed.interval.high), speed.runs);

@@ -15,13 +15,13 @@ namespace trainyard::report {
 
 namespace {
 
-long long warnings_of(const Cell& cell) {
+long long warnings_of(const CellView& cell) {
   long long count = 0;
   for (const record::RunRecord* run : cell.done) count += std::ssize(run->warnings);
   return count;
 }
 
-std::string unsteady_text(const Throughput& speed) {
+std::string unsteady_text(const CellThroughput& speed) {
   if (speed.steps == 0) return "-";
   std::string text = fmt::format("{} of {}", speed.unsteady_steps, speed.steps);
   if (speed.never_steady > 0)
@@ -44,15 +44,15 @@ std::string axis_heads(const std::vector<Axis>& axes) {
 }
 
 // If nodes differ, the spread that remains on one of them says whether runs can be trusted.
-std::string spread_text(const Throughput& speed) {
+std::string spread_text(const CellThroughput& speed) {
   std::string text = percent_text(speed.run_to_run);
   if (speed.by_node)
     text += fmt::format(", {} within {} nodes", percent_text(speed.within_nodes), speed.nodes);
   return text;
 }
 
-std::string figures(const Cell& cell) {
-  const Throughput& speed = cell.throughput;
+std::string figures(const CellView& cell) {
+  const CellThroughput& speed = cell.throughput;
   std::string html = number_cell("runs", speed.runs, fmt::format("{}", speed.runs));
   if (speed.runs == 0) {
     for (const char* figure : {"mean", "median", "low", "run_to_run", "jitter", "unsteady"})
@@ -109,7 +109,7 @@ std::string results_section(const StudyView& view) {
   html += axis_heads(others);
   if (files) html += "<th>files</th>";
   html += "</tr></thead>\n<tbody>\n";
-  for (const Cell& cell : view.cells) {
+  for (const CellView& cell : view.cells) {
     html += fmt::format("<tr data-cell=\"{}\">", html_text(cell.id));
     if (view.axes.empty()) html += fmt::format("<td>{}</td>", html_text(cell.label));
     for (const Axis& axis : naming) html += setting_cell(axis, cell.setting(axis.name));
@@ -125,7 +125,7 @@ std::string results_section(const StudyView& view) {
 
 namespace {
 
-std::string badges(const Cell& cell) {
+std::string badges(const CellView& cell) {
   std::map<record::Status, int> classes;
   for (const record::RunRecord* run : cell.failed) ++classes[run->status];
   std::string html;
@@ -134,7 +134,7 @@ std::string badges(const Cell& cell) {
   return html;
 }
 
-std::string reasons(const Cell& cell) {
+std::string reasons(const CellView& cell) {
   std::set<std::string> texts;
   for (const record::RunRecord* run : cell.failed) texts.insert(run->reason);
   std::string html;
@@ -142,7 +142,7 @@ std::string reasons(const Cell& cell) {
   return html;
 }
 
-std::string completeness_row(const Cell& cell, const FileLinks& links) {
+std::string completeness_row(const CellView& cell, const FileLinks& links) {
   return fmt::format(
       "<tr data-cell=\"{}\"{}><th scope=\"row\">{}</th><td class=\"num\">{}</td><td class=\"num\">{}</td>"
       "<td>{}</td><td class=\"num\">{}</td><td class=\"reason\">{} <span "
@@ -162,7 +162,7 @@ struct Failure {
 
 std::vector<Failure> failures_of(const StudyView& view) {
   std::map<std::pair<record::Status, std::string>, Failure> kinds;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     for (const record::RunRecord* run : cell.failed) {
       std::string plain;
       for (const char c : run->reason)
@@ -205,7 +205,7 @@ std::string failure_table(const StudyView& view, const std::vector<Failure>& fai
 std::string completeness_section(const StudyView& view) {
   constexpr std::size_t kFewCells = 12;
   std::size_t incomplete = 0;
-  for (const Cell& cell : view.cells) incomplete += cell.complete() ? 0 : 1;
+  for (const CellView& cell : view.cells) incomplete += cell.complete() ? 0 : 1;
   std::string html = "<section id=\"completeness\">\n<h2>Completeness</h2>\n";
   html += incomplete == 0
               ? fmt::format("<p>Nothing is lost: {} complete.</p>\n",
@@ -227,10 +227,10 @@ std::string completeness_section(const StudyView& view) {
   html +=
       "<thead><tr><th>cell</th><th class=\"num\">expected</th><th class=\"num\">done</th><th>failed</th>"
       "<th class=\"num\">missing</th><th>reasons</th></tr></thead>\n<tbody>\n";
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : view.cells) cells.push_back(&cell);
-  std::stable_partition(cells.begin(), cells.end(), [](const Cell* cell) { return !cell->complete(); });
-  for (const Cell* cell : cells)
+  std::vector<const CellView*> cells;
+  for (const CellView& cell : view.cells) cells.push_back(&cell);
+  std::stable_partition(cells.begin(), cells.end(), [](const CellView* cell) { return !cell->complete(); });
+  for (const CellView* cell : cells)
     if (all || !cell->complete()) html += completeness_row(*cell, view.links);
   return html + "</tbody>\n</table>\n</div>\n</details>\n</section>\n";
 }

@@ -113,7 +113,7 @@ std::string warnings_section(const StudyView& view) {
   std::string html = "<section id=\"warnings\">\n<h2>Warnings</h2>\n";
   if (kinds.empty()) return html + "<p>None.</p>\n</section>\n";
   std::map<std::string, std::string> labels;
-  for (const Cell& cell : view.cells) labels[cell.id] = cell.label;
+  for (const CellView& cell : view.cells) labels[cell.id] = cell.label;
   for (const auto& [kind, list] : kinds) {
     html +=
         fmt::format("<details><summary><span class=\"badge\">{}</span> {}: {}</summary>\n<ul>\n",

@@ -33,7 +33,7 @@ using record::Value;
 
 constexpr std::size_t kMostColours = 10, kMostSeriesPanels = 12, kMostShapes = 6, kLinesWithRuns = 8;
 
-std::vector<Value> settings_at(const Cell& cell, const std::vector<Axis>& axes) {
+std::vector<Value> settings_at(const CellView& cell, const std::vector<Axis>& axes) {
   std::vector<Value> values;
   for (const Axis& axis : axes) values.push_back(cell.setting(axis.name));
   return values;
@@ -41,7 +41,7 @@ std::vector<Value> settings_at(const Cell& cell, const std::vector<Axis>& axes) 
 
 std::map<std::vector<Value>, Cells> grouped(const Cells& cells, const std::vector<Axis>& axes) {
   std::map<std::vector<Value>, Cells> groups;
-  for (const Cell* cell : cells) groups[settings_at(*cell, axes)].push_back(cell);
+  for (const CellView* cell : cells) groups[settings_at(*cell, axes)].push_back(cell);
   return groups;
 }
 
@@ -51,11 +51,11 @@ bool suffice(const std::vector<Axis>& kept, const Cells& cells, const std::vecto
              const std::string& on_x) {
   for (const auto& [key, group] : grouped(cells, kept)) {
     std::set<Value> places;
-    for (const Cell* cell : group)
+    for (const CellView* cell : group)
       if (!places.insert(cell->setting(on_x)).second) return false;
     for (const Axis& axis : all) {
       std::set<Value> values;
-      for (const Cell* cell : group)
+      for (const CellView* cell : group)
         if (const Value value = cell->setting(axis.name); !is_absent(value)) values.insert(value);
       if (values.size() > 1) return false;
     }
@@ -87,7 +87,7 @@ Series::Series(const StudyView& view, const std::string& on_x) {
   std::copy_if(view.axes.begin(), view.axes.end(), std::back_inserter(others),
                [&](const Axis& axis) { return axis.name != on_x; });
   Cells placed;
-  for (const Cell& cell : view.cells)
+  for (const CellView& cell : view.cells)
     if (cell.throughput.runs > 0 && record::number_or(cell.setting(on_x), 0) > 0) placed.push_back(&cell);
   const std::vector<Axis> keys = line_axes(placed, varying_axes(placed, others), on_x);
   for (const auto& [key, group] : grouped(placed, keys))
@@ -100,7 +100,7 @@ Series::Series(const StudyView& view, const std::string& on_x) {
   names_ = labels(colours_);
   if (colours_.size() == 1 && colours_[0].numeric) {
     std::map<std::string, double> numbers;
-    for (const Cell* cell : cells_)
+    for (const CellView* cell : cells_)
       numbers[name(*cell)] = record::number_or(cell->setting(colours_[0].name), 0);
     std::stable_sort(names_.begin(), names_.end(),
                      [&](const std::string& a, const std::string& b) { return numbers[a] < numbers[b]; });
@@ -146,14 +146,14 @@ void Series::choose_panels() {
 std::vector<std::string> Series::labels(const std::vector<Axis>& axes) const {
   std::vector<std::string> found;
   std::set<std::string> seen;
-  for (const Cell* cell : cells_)
+  for (const CellView* cell : cells_)
     if (std::string text = label(*cell, axes); seen.insert(text).second) found.push_back(std::move(text));
   return found;
 }
 
 std::vector<std::string> Series::own_scales() const {
   std::map<std::string, double> most;
-  for (const Cell* cell : cells_)
+  for (const CellView* cell : cells_)
     most[panel(*cell)] = std::max(most[panel(*cell)], cell->throughput.centre());
   if (most.size() < 2) return {};
   const auto [low, high] = std::minmax_element(
@@ -163,7 +163,7 @@ std::vector<std::string> Series::own_scales() const {
 
 bool Series::shows_runs() const {
   std::map<std::string, std::set<std::string>> lines;
-  for (const Cell* cell : cells_) lines[panel(*cell)].insert(line(*cell));
+  for (const CellView* cell : cells_) lines[panel(*cell)].insert(line(*cell));
   return std::all_of(lines.begin(), lines.end(),
                      [](const auto& panel) { return panel.second.size() <= kLinesWithRuns; });
 }

@@ -28,9 +28,9 @@ class Series {
   Series(const StudyView& view, const std::string& on_x);
 
   const Cells& cells() const { return cells_; }  // those drawn, in the order of the study
-  std::string line(const Cell& cell) const { return label(cell, lines_); }
-  std::string name(const Cell& cell) const { return label(cell, colours_); }
-  std::string panel(const Cell& cell) const { return label(cell, panels_); }
+  std::string line(const CellView& cell) const { return label(cell, lines_); }
+  std::string name(const CellView& cell) const { return label(cell, colours_); }
+  std::string panel(const CellView& cell) const { return label(cell, panels_); }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::string>& panels() const { return panel_names_; }
   bool has_panels() const { return !panels_.empty(); }

@@ -31,10 +31,10 @@ double rank(const Value& value) { return record::number_or(value, -std::numeric_
 // Cells in the order of the plan, then those that only runs know; and the replicates expected of each.
 class CellList {
  public:
-  Cell& of(const std::string& id, const record::Settings& settings) {
+  CellView& of(const std::string& id, const record::Settings& settings) {
     const auto [found, added] = position_.try_emplace(id, cells.size());
     if (added) {
-      Cell cell;
+      CellView cell;
       cell.id = id;
       cell.settings = settings;
       cells.push_back(std::move(cell));
@@ -42,11 +42,11 @@ class CellList {
     }
     return cells[found->second];
   }
-  std::vector<const RunRecord*>& attempts_at(const Cell& cell, int replicate) {
+  std::vector<const RunRecord*>& attempts_at(const CellView& cell, int replicate) {
     return attempts[position_.at(cell.id)][replicate];
   }
 
-  std::vector<Cell> cells;
+  std::vector<CellView> cells;
   std::vector<std::map<int, std::vector<const RunRecord*>>> attempts;  // by cell and replicate
 
  private:
@@ -56,7 +56,7 @@ class CellList {
 // The cell of a run outside of any plan is what it was asked to do.
 std::string cell_of(const RunRecord& run) { return run.cell.empty() ? record::to_text(run.asked) : run.cell; }
 
-void judge(Cell& cell, const std::vector<const RunRecord*>& attempts) {
+void judge(CellView& cell, const std::vector<const RunRecord*>& attempts) {
   if (attempts.empty()) {
     ++cell.missing;
     return;
@@ -67,14 +67,14 @@ void judge(Cell& cell, const std::vector<const RunRecord*>& attempts) {
   (speaker->status == record::Status::ok ? cell.done : cell.failed).push_back(speaker);
 }
 
-std::vector<Axis> varying(const std::vector<Cell>& cells) {
+std::vector<Axis> varying(const std::vector<CellView>& cells) {
   std::set<std::string> names;
-  for (const Cell& cell : cells)
+  for (const CellView& cell : cells)
     for (const auto& [name, value] : cell.settings) names.insert(name);
   std::vector<Axis> axes;
   for (const std::string& name : names) {
     Axis axis{name, {}, true};
-    for (const Cell& cell : cells) {
+    for (const CellView& cell : cells) {
       const Value value = cell.setting(name);
       if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())
         axis.values.push_back(value);
@@ -90,21 +90,21 @@ std::vector<Axis> varying(const std::vector<Cell>& cells) {
 }
 
 // A plan may be shuffled; people look for a cell by its settings.
-void sort_by_axes(std::vector<Cell>& cells, const std::vector<Axis>& axes) {
+void sort_by_axes(std::vector<CellView>& cells, const std::vector<Axis>& axes) {
   std::map<std::string, std::vector<std::ptrdiff_t>> place;
-  for (const Cell& cell : cells)
+  for (const CellView& cell : cells)
     for (const Axis& axis : axes)
       place[cell.id].push_back(std::find(axis.values.begin(), axis.values.end(), cell.setting(axis.name)) -
                                axis.values.begin());
   std::stable_sort(cells.begin(), cells.end(),
-                   [&](const Cell& a, const Cell& b) { return place.at(a.id) < place.at(b.id); });
+                   [&](const CellView& a, const CellView& b) { return place.at(a.id) < place.at(b.id); });
 }
 
 }  // namespace
 
 bool is_absent(const Value& value) { return value == kAbsent; }
 
-Value Cell::setting(const std::string& name) const {
+Value CellView::setting(const std::string& name) const {
   const auto found = settings.find(name);
   return found == settings.end() ? kAbsent : found->second;
 }
@@ -115,11 +115,7 @@ const Axis* StudyView::find_axis(const std::string& wanted) const {
   return nullptr;
 }
 
-bool StudyView::has_throughput() const {
-  return std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.throughput.runs > 0; });
-}
-
-std::string label(const Cell& cell, const std::vector<Axis>& axes) {
+std::string label(const CellView& cell, const std::vector<Axis>& axes) {
   std::string text;
   for (const Axis& axis : axes) {
     const Value value = cell.setting(axis.name);
@@ -151,15 +147,15 @@ StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>
     for (const Axis& axis : view.axes) view.common.erase(axis.name);
   }
   const std::vector<Axis> naming = naming_axes(all_cells(view), view.axes);
-  for (Cell& cell : view.cells) {
+  for (CellView& cell : view.cells) {
     cell.label = naming.empty() ? "the only cell" : label(cell, naming);
     cell.throughput = summarise_throughput(cell.done);
   }
   return view;
 }
 
-Throughput summarise_throughput(std::span<const record::RunRecord* const> runs) {
-  Throughput result;
+CellThroughput summarise_throughput(std::span<const record::RunRecord* const> runs) {
+  CellThroughput result;
   std::vector<record::MeasuredRun> speeds;
   double jitter = 0;
   for (const record::RunRecord* run : runs) {

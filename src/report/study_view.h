@@ -22,7 +22,7 @@ struct Axis {
 bool is_absent(const record::Value& value);
 
 // Images per second of one cell, over its runs. A run counts once, whatever its number of steps.
-struct Throughput {
+struct CellThroughput {
   int runs = 0;                     // that have a throughput
   double median = 0;                // of runs, or of nodes where they differ: the headline
   double mean = 0, max = 0;         // of runs
@@ -42,14 +42,14 @@ struct Throughput {
 };
 
 // One point of the matrix, and the outcome of its runs; record/build.h says which attempt speaks for one.
-struct Cell {
+struct CellView {
   std::string id;
   std::string label;  // the settings that tell it from all others: "lenet, batch 64, threads 2"
   record::Settings settings;
   std::vector<const record::RunRecord*> done;    // ok; one a replicate
   std::vector<const record::RunRecord*> failed;  // not ok; one a replicate
   int missing = 0;                               // replicates expected, but without any run
-  Throughput throughput;                         // of `done`
+  CellThroughput throughput;                     // of `done`
 
   int expected() const { return static_cast<int>(done.size() + failed.size()) + missing; }
   bool complete() const { return failed.empty() && missing == 0; }
@@ -67,7 +67,7 @@ struct StudyView {
   std::string name;
   std::vector<record::RunRecord> runs;  // every attempt
   std::vector<Axis> axes;               // words before numbers, each in alphabetical order
-  std::vector<Cell> cells;              // in the order of the axes' values
+  std::vector<CellView> cells;          // in the order of the axes' values
   record::Settings common;              // settings that all cells share
   FileLinks links;
 
@@ -76,15 +76,14 @@ struct StudyView {
   StudyView& operator=(StudyView&&) = default;
 
   const Axis* find_axis(const std::string& name) const;  // null: it does not vary
-  bool has_throughput() const;                           // of at least one cell
 };
 
 StudyView make_study_view(std::string name, const std::vector<store::PlannedRun>& planned,
                           std::vector<record::RunRecord> runs);
 
 // "lenet, batch 64": the values of these axes, words alone and numbers with their name.
-std::string label(const Cell& cell, const std::vector<Axis>& axes);
+std::string label(const CellView& cell, const std::vector<Axis>& axes);
 
-Throughput summarise_throughput(std::span<const record::RunRecord* const> runs);
+CellThroughput summarise_throughput(std::span<const record::RunRecord* const> runs);
 
 }  // namespace trainyard::report

@@ -56,7 +56,7 @@ TEST(StudyView, TheAttemptThatWentWellSpeaksForItsReplicate) {
   study.runs.push_back(again);
   study.runs.push_back(late);
   const StudyView view = view_of(study);
-  for (const Cell& cell : view.cells) {
+  for (const CellView& cell : view.cells) {
     EXPECT_EQ(cell.done.size(), 1u);
     EXPECT_TRUE(cell.failed.empty());
   }
@@ -88,7 +88,7 @@ TEST(StudyView, CellsThatLackASettingStillHaveAPlace) {
   EXPECT_EQ(without.cells[0].label, "-");
 }
 
-TEST(Throughput, IntervalIsThatOfTheMedianBetweenRuns) {
+TEST(CellThroughput, IntervalIsThatOfTheMedianBetweenRuns) {
   std::vector<record::RunRecord> runs(3);
   std::vector<const record::RunRecord*> pointers;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -100,7 +100,7 @@ TEST(Throughput, IntervalIsThatOfTheMedianBetweenRuns) {
     runs[i].statistics.legacy.speed_jitter = 0.1 * static_cast<double>(i + 1);
     pointers.push_back(&runs[i]);
   }
-  const Throughput speed = summarise_throughput(pointers);
+  const CellThroughput speed = summarise_throughput(pointers);
   EXPECT_EQ(speed.runs, 3);
   EXPECT_DOUBLE_EQ(speed.mean, 2);
   EXPECT_DOUBLE_EQ(speed.median, 2);
@@ -113,12 +113,12 @@ TEST(Throughput, IntervalIsThatOfTheMedianBetweenRuns) {
   EXPECT_EQ(speed.never_steady, 1);
 }
 
-TEST(Throughput, OneRunHasNoIntervalAndNoRunHasNothing) {
+TEST(CellThroughput, OneRunHasNoIntervalAndNoRunHasNothing) {
   record::RunRecord run;
   const record::RunRecord* pointer = &run;
   EXPECT_EQ(summarise_throughput({&pointer, 1}).runs, 0);
   run.images_per_second = 7;
-  const Throughput speed = summarise_throughput({&pointer, 1});
+  const CellThroughput speed = summarise_throughput({&pointer, 1});
   EXPECT_EQ(speed.runs, 1);
   EXPECT_FALSE(speed.has_interval());
   EXPECT_DOUBLE_EQ(speed.mean, 7);

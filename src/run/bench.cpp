@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "data/source/synthetic.h"
+#include "data/source/dataset.h"
 #include "data/view/batch_maker.h"
 #include "engine/canonical.h"
 #include "networks/zoo/zoo.h"
@@ -33,23 +33,16 @@ record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t ma
 
 namespace {
 
-// The input of a bench with --feed: it holds generated images for the network, or for a network that reads
-// sequences their size.
+// The input of a bench that feeds its steps: generated samples for the network.
 struct Fed {
-  data::Dataset images;
+  data::Dataset samples;
   train::MatchedInput input;
-  std::optional<data::TokenOptions> tokens;
-
-  std::shared_ptr<const data::BatchMaker> make(const data::BatchStreamOptions& options) const {
-    if (tokens) return std::make_shared<data::TokenBatches>(*tokens, options);
-    return std::make_shared<data::ImageBatches>(images, options);
-  }
 };
 
 std::optional<Fed> feed_for(const BenchOptions& options) {
   want_choice("bench", "feed", options.feed);
   if (options.feed == "auto") return std::nullopt;
-  if (options.feed == "device" && options.run.device == "cpu")
+  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
   Fed fed;
@@ -57,13 +50,12 @@ std::optional<Fed> feed_for(const BenchOptions& options) {
     if (options.feed == "device")
       fail(ErrorKind::usage, "{} device: network '{}' reads sequences, which the host makes ({} host)",
            Setting{"feed"}, network.name, Setting{"feed"});
-    const auto [length, vocabulary] =
-        network.generator->sequence(networks::parameters_of(network, options.run.parameters));
-    fed.tokens = {length, vocabulary};
-    return fed;
+    fed.samples = data::make_synthetic_sequences(train::sequences_for(network, options.run.parameters),
+                                                 options.run.seed);
+  } else {
+    fed.samples = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
   }
-  fed.images = data::make_synthetic(train::synthetic_for(network, options.run.classes, options.run.seed));
-  fed.input = train::match_input(network, fed.images, "");
+  fed.input = train::match_input(network, fed.samples, "");
   return fed;
 }
 
@@ -84,11 +76,10 @@ Feeds start_feeds(train::Replicas& replicas, const Fed& fed, const std::string& 
   };
   train::Session& first = replicas.session(0);
   if (first.executor().on_host())
-    return {nullptr, std::make_unique<train::HostBatches>(
-                         replicas, [&](int device) { return fed.make(stream_of(device)); })};
-  if (fed.tokens)
-    return {train::feed_from_host(first, fed.make(train::host_options(first, stream_of(0)))), nullptr};
-  return {train::feed_device(first, fed.images, stream_of(0), *train::find_feed(wanted)), nullptr};
+    return {nullptr, std::make_unique<train::HostBatches>(replicas, [&](int device) {
+              return data::batches_of(fed.samples)(stream_of(device));
+            })};
+  return {train::feed_device(first, fed.samples, stream_of(0), *train::find_feed(wanted)), nullptr};
 }
 
 // Nothing is exchanged where nothing is learnt.
@@ -154,7 +145,7 @@ BenchResult bench(const BenchOptions& options, ProgressListener* progress) {
   check_mode(options, deployment);
   wanted.model.batch = deployment.batch_per_device(options.run.batch);
   const std::optional<Fed> fed = feed_for(options);
-  if (fed && !fed->tokens) wanted.model.input = fed->input.network;
+  if (fed) wanted.model.input = fed->input.network;
   // Shared machines drift: the roof is the mean of what it was on either side of the run.
   const int threads = deployment.devices *
                       static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());

@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "data/recipe/augment.h"
+#include "data/recipe/registry.h"
 #include "data/source/dataset.h"
 #include "ps/mode/mode.h"
 #include "train/deployment.h"
@@ -22,6 +22,12 @@ Words with_server_modes(Words words) {
   return words;
 }
 
+Words recipes() {
+  Words words;
+  for (const data::RecipeInfo& recipe : data::all_recipes()) words.emplace_back(recipe.name);
+  return words;
+}
+
 struct Owner {
   const char* setting;
   unsigned command;  // one of those that take the setting
@@ -34,7 +40,7 @@ const Owner kOwners[] = {
     {"feed", SettingInfo::kBench, [] { return train::feed_names(); }},
     {"feed", SettingInfo::kTrain, [] { return train::feed_names(); }},
     {"mode", SettingInfo::kTrain, [] { return with_server_modes({"allreduce"}); }},
-    {"preprocess", SettingInfo::kTrain, [] { return Words(data::preprocess_names()); }},
+    {"preprocess", SettingInfo::kTrain, recipes},
     {"strategy", SettingInfo::kBench, [] { return train::strategy_names(); }},
     {"strategy", SettingInfo::kTrain, [] { return with_server_modes(train::strategy_names()); }},
 };

@@ -4,18 +4,12 @@
 
 #include "base/error.h"
 #include "comm/collective/collective.h"
+#include "ps/mode/mode.h"
 #include "run/choices.h"
 
 namespace trainyard::run {
 
-bool is_server_mode(const std::string& text) {
-  try {
-    ps::ModeName::parse(text);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
+bool is_server_mode(const std::string& text) { return ps::is_mode(text); }
 
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
@@ -69,9 +63,9 @@ void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, P
 
 }  // namespace
 
-void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device) {
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const DeviceSpec& device) {
   settle_mode(workers, deployment, ps);
-  const bool in_several_places = !ps.hosts.empty() || (device != "cpu" && deployment.devices > 1);
+  const bool in_several_places = !ps.hosts.empty() || (device.is_gpu() && deployment.devices > 1);
   if (workers.workers == 0 &&
       (is_server_mode(deployment.strategy) || (in_several_places && deployment.strategy == "allreduce"))) {
     workers.workers = deployment.devices;
@@ -98,7 +92,7 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
   }
   want_choice("train", "mode", workers.mode);
   if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N may be too large
-  const bool on_host = device == "cpu";
+  const bool on_host = device.is_cpu();
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"
                          : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
@@ -134,9 +128,9 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
   if (options.least_workers > workers)
     fail(ErrorKind::usage, "{} {}: must be between 1 and {}", Setting{"min_workers"}, options.least_workers,
          workers);
-  if (mode.kind == ps::ModeName::Kind::hogwild && (run.optimizer != "sgd" || run.ema > 0))
-    fail(ErrorKind::usage, "{} hogwild: takes gradients off and knows nothing else; wants {} sgd, no {}",
-         Setting{"mode"}, Setting{"optimizer"}, Setting{"ema"});
+  if (mode.row->sharing == ps::Sharing::racing && (run.optimizer != "sgd" || run.ema > 0))
+    fail(ErrorKind::usage, "{} {}: takes gradients off and knows nothing else; wants {} sgd, no {}",
+         Setting{"mode"}, mode.to_string(), Setting{"optimizer"}, Setting{"ema"});
 }
 
 }  // namespace trainyard::run

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/device_spec.h"
 #include "ps/mode/mode.h"
 #include "run/run_options.h"
 #include "train/deployment.h"
@@ -46,7 +47,7 @@ struct PsOptions {
 // exchange through servers or, on several machines (ps.hosts) or GPUs, by all-reduce, are workers. Fills in
 // the collective: MPI where it is built and there are several, else threads of this process. Error (usage,
 // unsupported) says what does not go together.
-void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const std::string& device);
+void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps, const DeviceSpec& device);
 
 // True: workers exchange through parameter servers.
 bool with_servers(const WorkersOptions& options);

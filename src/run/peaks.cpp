@@ -29,7 +29,7 @@ constexpr std::int64_t kCacheBytesPerThread = 16 << 10;  // half of a first-leve
 }  // namespace
 
 void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads) {
-  if (options.device == "cpu") {
+  if (options.device.is_cpu()) {
     if (options.cores.empty())
       train::limit_threads(threads);
     else

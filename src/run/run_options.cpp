@@ -1,5 +1,6 @@
 #include "run/run_options.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -100,7 +101,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
-  session.device = options.device;
+  session.device = DeviceSpec::parse(options.device);
   session.precision = options.precision == "tf32"   ? backend::Precision::tf32
                       : options.precision == "bf16" ? backend::Precision::bf16
                                                     : backend::Precision::f32;
@@ -148,8 +149,10 @@ Input load_input(const InputOptions& options, ProgressListener* progress) {
     fail(ErrorKind::usage, "{} wants {} local or memory", Setting{"staging_folder"}, Setting{"staging"});
   Input input;
   if (target) {
-    if (wanted.name == "synthetic")
-      fail(ErrorKind::usage, "{} {}: data set 'synthetic' has no files", Setting{"staging"}, options.staging);
+    const std::vector<std::string>& staged = data::file_dataset_names();
+    if (std::find(staged.begin(), staged.end(), wanted.name) == staged.end())
+      fail(ErrorKind::usage, "{} {}: data set '{}' {}", Setting{"staging"}, options.staging, wanted.name,
+           wanted.name == "synthetic" ? "has no files" : "is read where it lies");
     input.staged = std::make_unique<data::StagedFiles>(
         wanted.name, data::find_dataset(wanted),
         data::StagingOptions{.target = *target, .folder = options.staging_folder, .progress = progress});

@@ -187,7 +187,7 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
           : facts.nodes;
   add_hosts(run, nodes);
   const auto devices_here = std::count(nodes.begin(), nodes.end(), node_name());
-  if (auto idle = meter::check_given_gpus(options.device == "cpu" ? 0 : static_cast<int>(devices_here)))
+  if (auto idle = meter::check_given_gpus(names_gpu(options.device) ? static_cast<int>(devices_here) : 0))
     run.warnings.push_back(std::move(*idle));
   return run;
 }

@@ -49,7 +49,7 @@ train::TracedSteps to_steps(const std::string& text) {
 
 void check(const TrainCommand& options) {
   want_choice("train", "feed", options.feed);
-  if (options.feed == "device" && options.run.device == "cpu")
+  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
   const networks::NetworkInfo& network = networks::find_network(options.run.network);
   if (network.generator != nullptr)
@@ -64,6 +64,12 @@ void check(const TrainCommand& options) {
   if (options.out.empty() && (options.resume.is_given() || options.overwrite))
     fail(ErrorKind::usage, "{} wants {}", Setting{options.resume.is_given() ? "resume" : "overwrite"},
          Setting{"out"});
+}
+
+void settle_vocabulary(TrainCommand& options) {
+  if (options.input.data.name.starts_with("text:") &&
+      networks::find_network(options.run.network).reads_sequences())
+    options.run.parameters.try_emplace("vocabulary", std::to_string(data::kByteVocabulary));
 }
 
 void check(const TraceOptions& options, const DeploymentOptions& deployment) {

@@ -46,6 +46,9 @@ struct TrainCommand {
 // Checks what the parser cannot; Error (usage) names the option.
 void check(const TrainCommand& options);
 
+// Gives a network that reads a text the vocabulary of its bytes, unless another was asked for.
+void settle_vocabulary(TrainCommand& options);
+
 // Checks what the parser cannot; Error (usage) names the option.
 void check(const TraceOptions& options, const DeploymentOptions& deployment);
 

@@ -29,8 +29,9 @@ Input load(const TrainCommand& options, const networks::NetworkInfo& network) {
   InputOptions wanted = options.input;
   if (wanted.data.name == "synthetic")
     wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
+  if (network.reads_sequences()) wanted.data.tokens = train::sequences_for(network, options.run.parameters);
   Input input = load_input(wanted, options.train.progress);
-  if (options.run.classes != 0 && options.run.classes < input.dataset.classes)
+  if (options.run.classes != 0 && !network.reads_sequences() && options.run.classes < input.dataset.classes)
     fail(ErrorKind::usage, "{} {}: data set '{}' has {}", Setting{"classes"}, options.run.classes,
          input.dataset.name, input.dataset.classes);
   return input;
@@ -61,12 +62,12 @@ TrainingSetup set_up_training(const TrainCommand& options) {
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"},
          setup.session.backend);
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
-  train::want_images(network);
+  train::want_readable(network, options.input.data.name);
   setup.input = load(options, network);
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;
-  if (setup.session.model.classes == 0) setup.session.model.classes = dataset.classes;
+  if (setup.session.model.classes == 0) setup.session.model.classes = input.classes;
   setup.loop = options.train;
   setup.loop.steps = steps_of(options, dataset, setup.deployment);
   setup.loop.preprocess = input.preprocess;
@@ -74,6 +75,12 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   setup.loop.evaluate = !options.no_eval;
   setup.loop.resume = options.resume.is_given();
   return setup;
+}
+
+void tell_note(const TrainingSetup& setup) {
+  const data::Dataset& dataset = setup.input.dataset;
+  if (setup.loop.progress != nullptr && !dataset.note.empty())
+    setup.loop.progress->note(fmt::format("{}: {}", dataset.name, dataset.note));
 }
 
 namespace {
@@ -151,6 +158,7 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   run.figures["first_loss"] = result.first_loss;
   run.figures["final_loss"] = result.final_loss;
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
+  if (result.test_loss) run.figures["test_loss"] = *result.test_loss;
   run.figures["seconds"] = result.seconds;
   if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);
   if (!result.accuracy_curve.empty()) run.details["accuracy_curve"] = to_json_text(result.accuracy_curve);
@@ -232,6 +240,7 @@ TrainingOutcome train_network(const TrainCommand& options, comm::collective::Col
   TrainingSetup setup = set_up_training(options);
   setup.loop.evaluate = setup.loop.evaluate && first;
   if (!first) setup.loop.progress = nullptr;
+  tell_note(setup);
   const auto tracer = first ? make_tracer(options.trace) : nullptr;
   setup.loop.tracer = tracer.get();
   const auto& [deployment, wanted, loaded, loop] = setup;

@@ -23,6 +23,8 @@ struct TrainingSetup {
 
 // Loads the data. Error (usage, config) when what was asked does not go together.
 TrainingSetup set_up_training(const TrainCommand& options);
+// Tells the user what the data set's note says; one process of a job does.
+void tell_note(const TrainingSetup& setup);
 
 struct TrainingOutcome {
   bool interrupted = false;

@@ -50,11 +50,11 @@ class Summariser {
   explicit Summariser(const Trace& trace) : trace_(trace) {
     roles_.reserve(trace.spans.size());
     for (const Span& span : trace.spans) roles_.push_back(role_of(span));
-    has_kernels_ = std::find(roles_.begin(), roles_.end(), Role::kernel) != roles_.end();
+    has_kernels_ = std::find(roles_.begin(), roles_.end(), SpanRole::kernel) != roles_.end();
     // If everything runs on the host, its operators are the computation.
-    if (!has_kernels_) std::replace(roles_.begin(), roles_.end(), Role::host_op, Role::kernel);
+    if (!has_kernels_) std::replace(roles_.begin(), roles_.end(), SpanRole::host_op, SpanRole::kernel);
     for (std::size_t i = 0; i < roles_.size(); ++i)
-      if (roles_[i] == Role::kernel) devices_.insert(process_of(trace_.spans[i]));
+      if (roles_[i] == SpanRole::kernel) devices_.insert(process_of(trace_.spans[i]));
     if (devices_.empty()) fail(ErrorKind::config, "nothing computes in this trace: no kernels, no operators");
     if (devices_.size() > kMostDevices)
       fail(ErrorKind::config, "{} devices, at most {} are summarised", devices_.size(), kMostDevices);
@@ -77,7 +77,7 @@ class Summariser {
     std::stable_sort(summary.ops.begin(), summary.ops.end(),
                      [](const OpTime& a, const OpTime& b) { return a.seconds > b.seconds; });
     for (std::size_t i = 0; i < roles_.size(); ++i)
-      if (roles_[i] == Role::plain_step) summary.plain_step_seconds.push_back(trace_.spans[i].seconds);
+      if (roles_[i] == SpanRole::plain_step) summary.plain_step_seconds.push_back(trace_.spans[i].seconds);
     return summary;
   }
 
@@ -92,7 +92,7 @@ class Summariser {
       const Span& span = trace_.spans[i];
       first = std::min(first, span.began);
       last = std::max(last, span.ended());
-      if (roles_[i] == Role::step)
+      if (roles_[i] == SpanRole::step)
         windows_.push_back({span.name, span.began, span.ended(), process_of(span)});
     }
     if (windows_.size() > kMostSteps)
@@ -116,21 +116,21 @@ class Summariser {
       if (!own && devices_.contains(process_of(span))) continue;
       Claim claim{span.began, span.ended(), kBeside, "idle", "", &span};
       switch (roles_[i]) {
-        case Role::kernel:
+        case SpanRole::kernel:
           claim.rank = kComputes;
           claim.category = compute_category(span);
           break;
-        case Role::communication:
+        case SpanRole::communication:
           claim.rank = own ? kMoves : kBeside;
           claim.category = own ? "communication" : "idle";
           claim.cause = "communication";
           break;
-        case Role::copy:
+        case SpanRole::copy:
           claim.rank = own ? kMoves : kBeside;
           claim.category = own ? "copy" : "idle";
           claim.cause = "copy";
           break;
-        case Role::input_wait:
+        case SpanRole::input_wait:
           claim.rank = own ? kWaits : kBeside;
           claim.category = own ? "wait" : "idle";
           claim.cause = "input";
@@ -218,7 +218,7 @@ class Summariser {
   }
 
   const Trace& trace_;
-  std::vector<Role> roles_;  // of each span
+  std::vector<SpanRole> roles_;  // of each span
   bool has_kernels_ = false;
   std::set<int> devices_;  // processes in which something computes
   std::vector<Window> windows_;

@@ -37,14 +37,20 @@ constexpr std::array kComputing = {"gemm", "conv", "rnn",       "elementwise", "
 
 struct Named {
   const char* part;  // of a category or a name, in small letters
-  Role role;
+  SpanRole role;
 };
 
 constexpr Named kCategories[] = {
-    {"step", Role::step},        {"plain_step", Role::plain_step}, {"communication", Role::communication},
-    {"wait", Role::input_wait},  {"kernel", Role::kernel},         {"gpu_memcpy", Role::copy},
-    {"gpu_memset", Role::copy},  {"memcpy", Role::copy},           {"cpu_op", Role::host_op},
-    {"operator", Role::host_op},
+    {"step", SpanRole::step},
+    {"plain_step", SpanRole::plain_step},
+    {"communication", SpanRole::communication},
+    {"wait", SpanRole::input_wait},
+    {"kernel", SpanRole::kernel},
+    {"gpu_memcpy", SpanRole::copy},
+    {"gpu_memset", SpanRole::copy},
+    {"memcpy", SpanRole::copy},
+    {"cpu_op", SpanRole::host_op},
+    {"operator", SpanRole::host_op},
 };
 
 struct Guess {
@@ -114,18 +120,19 @@ bool is_computing(const std::string& category) {
 
 }  // namespace
 
-Role role_of(const Span& span) {
+SpanRole role_of(const Span& span) {
   // Ours: a kernel has an op; what only fills the inputs has none.
-  if (is_computing(span.category) && span.text("op") != nullptr) return Role::kernel;
-  if (span.category == "copy") return Role::copy;
+  if (is_computing(span.category) && span.text("op") != nullptr) return SpanRole::kernel;
+  if (span.category == "copy") return SpanRole::copy;
   const std::string category = small_letters(span.category), name = small_letters(span.name);
   // PyTorch shows a step once for the host and once for the GPU.
-  if (name.starts_with("profilerstep")) return category == "gpu_user_annotation" ? Role::other : Role::step;
-  if (has(name, "dataloader")) return Role::input_wait;
+  if (name.starts_with("profilerstep"))
+    return category == "gpu_user_annotation" ? SpanRole::other : SpanRole::step;
+  if (has(name, "dataloader")) return SpanRole::input_wait;
   for (const Named& row : kCategories)
     if (category == row.part)
-      return row.role == Role::kernel && has(name, "nccl") ? Role::communication : row.role;
-  return Role::other;
+      return row.role == SpanRole::kernel && has(name, "nccl") ? SpanRole::communication : row.role;
+  return SpanRole::other;
 }
 
 std::string compute_category(const Span& span) {

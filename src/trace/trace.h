@@ -50,7 +50,7 @@ struct Trace {
 };
 
 // Says what a span tells about the time it covers.
-enum class Role {
+enum class SpanRole {
   step,           // a training step: what is summarised
   plain_step,     // one that was not traced, to compare with
   kernel,         // a device computes
@@ -62,7 +62,7 @@ enum class Role {
 };
 
 // Classifies a span by its category and name, in our files and in those of PyTorch's profiler.
-Role role_of(const Span& span);
+SpanRole role_of(const Span& span);
 
 // gemm, conv, rnn, elementwise, norm, pool, loss, optimizer or copy. Ours say it; of others it is guessed by
 // the names that libraries give their kernels. REQUIRES: a kernel or host_op.

@@ -141,7 +141,7 @@ TrainResult combine(const std::vector<TrainResult>& devices) {
   TrainResult whole = devices.front();
   std::vector<std::vector<double>> step_seconds;
   const auto count = static_cast<double>(devices.size());
-  double first_loss = 0, final_loss = 0, accuracy = 0;
+  double first_loss = 0, final_loss = 0, accuracy = 0, test_loss = 0;
   whole.images_consumed = 0;
   if (devices.size() > 1) {
     whole.loss_curve = {};
@@ -165,10 +165,13 @@ TrainResult combine(const std::vector<TrainResult>& devices) {
     final_loss += each.final_loss / count;
     accuracy += each.test_accuracy.value_or(0) / count;
     if (!each.test_accuracy) whole.test_accuracy.reset();
+    test_loss += each.test_loss.value_or(0) / count;
+    if (!each.test_loss) whole.test_loss.reset();
   }
   whole.first_loss = static_cast<float>(first_loss);
   whole.final_loss = final_loss;
   if (whole.test_accuracy) whole.test_accuracy = accuracy;
+  if (whole.test_loss) whole.test_loss = test_loss;
   return whole;
 }
 

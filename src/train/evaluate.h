@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,18 +16,24 @@
 
 namespace trainyard::train {
 
-// The preprocessing that images of a data set get on their way into a network.
+// The preprocessing that samples of a data set get on their way into a network.
 struct MatchedInput {
-  Shape network;  // for ModelOptions::input
+  Shape network;    // for ModelOptions::input
+  int classes = 0;  // for ModelOptions::classes; 0: the network reads sequences, and has its vocabulary
   data::Preprocess preprocess;
 };
 
-// Error (usage) for a network that reads no images, but sequences.
-void want_images(const networks::NetworkInfo& network);
+// Error (usage) when the network reads images and the data set has sequences, or the other way round.
+// `dataset` is a name as DatasetOptions has it.
+void want_readable(const networks::NetworkInfo& network, const std::string& dataset);
+
+// The sequences that the network reads. REQUIRES: it reads sequences.
+data::SequenceOptions sequences_for(const networks::NetworkInfo& network,
+                                    const networks::generator::Given& parameters);
 
 // The network's own rows and columns with the data set's channels; a network on flat input takes the whole
-// image as it comes. `preprocess` empty: the network's own. Error (config) when the preprocessing cannot
-// make that size.
+// image as it comes, of encoded ones in the size of the first. `preprocess` empty: the network's own. Error
+// (config) when the preprocessing cannot make that size; Error (usage) as want_readable().
 MatchedInput match_input(const networks::NetworkInfo& network, const data::Dataset& dataset,
                          const std::string& preprocess);
 
@@ -69,24 +76,34 @@ class LossCurve {
 // it, so that single low losses do not count. A loss that jumps and comes back before the end is none.
 bool has_diverged(double first_loss, std::span<const double> last_losses);
 
-// Runs the session's network on the test images; it is built once and run many times. It uses the moving
+// Runs the session's network on the test samples; it is built once and run many times. It uses the moving
 // average of the weights if the session keeps one.
 class Evaluator {
  public:
-  // The session must outlive it. Error when there are no test images.
+  // The session must outlive it. Error when there are no test samples.
   Evaluator(const Session& session, data::MakeBatches batches, const data::Preprocess& preprocess);
 
   // The share that it names right, over the whole test split. Stops early, with a meaningless result, when
   // StopRequest::asked().
   double accuracy();
 
-  // Is told of each test image in turn; a label below 0: the image is damaged, and counts for nothing.
+  // The mean loss of a step in nats, of the last accuracy() of a network that reads sequences.
+  std::optional<double> loss() const { return loss_; }
+
+  // Is told of each test image in turn, or of each step of each sequence that counts, whose label is the next
+  // token; a label below 0: the image is damaged, and counts for nothing.
   using Hear = std::function<void(std::span<const float> logits, std::int32_t label)>;
   void evaluate(const Hear& hear);
 
  private:
+  void hear_images(const data::Batch& batch, const Hear& hear) const;
+  void hear_steps(const data::Batch& batch, const Hear& hear) const;
+
   const data::MakeBatches batches_;
+  const Session::InputNames names_;
+  const bool sequences_;
   data::BatchStreamOptions stream_;
+  std::optional<double> loss_;
   std::unique_ptr<engine::Executor> executor_;
   HostTensor logits_;
 };

@@ -41,7 +41,7 @@ backend::Decision feed_from_device(Session& session, const data::Dataset& datase
   const data::SplitData& split = dataset.split(options.split);
   TRAINYARD_CHECK(options.pass == data::Pass::training);
   if (executor.on_host()) return Decision::no("the device is the host");
-  if (split.files != nullptr)
+  if (split.samples != nullptr)
     return Decision::no("only images that are in memory can be put into that of the device");
   auto kernel = session.backend().make_input_batch(describe(dataset, options));
   if (kernel == nullptr)
@@ -270,8 +270,7 @@ std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dat
     if (made.accepted()) return nullptr;
     if (feed == Feed::device) fail(ErrorKind::usage, "{} device: {}", Setting{"feed"}, made.reason);
   }
-  return feed_from_host(session,
-                        std::make_shared<data::ImageBatches>(dataset, host_options(session, options)));
+  return feed_from_host(session, data::batches_of(dataset)(host_options(session, options)));
 }
 
 }  // namespace trainyard::train

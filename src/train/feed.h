@@ -115,9 +115,9 @@ std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const
 std::unique_ptr<HostFeed> feed_by_gather(Session& session, std::shared_ptr<const data::BatchMaker> maker,
                                          const backend::SampleGather& gather, std::byte* samples);
 
-// The same of images: those that a BatchStream of these options makes. Null: the device makes them by itself.
-// Error (usage) when it is asked to and cannot, Error (device) when memory is short. REQUIRES: the device is
-// not the host, no step was run yet.
+// The same of a data set: the batches that a BatchStream of these options makes. Null: the device makes them
+// by itself. Error (usage) when it is asked to and cannot, Error (device) when memory is short. REQUIRES: the
+// device is not the host, no step was run yet.
 std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dataset,
                                       const data::BatchStreamOptions& options, Feed feed);
 

@@ -74,14 +74,14 @@ TEST(HostBatches, SequencesHaveTokensAndLengths) {
                    .batch = 3,
                    .parameters = {{"layers", "1"}, {"hidden", "8"}, {"length", "5"}, {"vocabulary", "16"}}};
   Replicas replicas(options, {Strategy::single, 1, Scaling::weak});
-  HostBatches batches(replicas, [](int) {
-    return std::make_shared<data::TokenBatches>(data::TokenOptions{5, 16},
-                                                data::BatchStreamOptions{.batch = 3, .seed = 7});
+  const data::Dataset dataset = data::make_synthetic_sequences({5, 16}, 7);
+  HostBatches batches(replicas, [&](int) {
+    return std::make_shared<data::TokenBatches>(dataset, data::BatchStreamOptions{.batch = 3, .seed = 7});
   });
   const TimedSteps steps = time_steps(replicas, {.warmup_steps = 1, .steps = 3, .batches = &batches});
   EXPECT_EQ(steps.images_consumed, 9);
   EXPECT_EQ(batches.fill(0), 3);
-  const data::TokenBatches maker({5, 16}, {.batch = 3, .seed = 7});
+  const data::TokenBatches maker(dataset, {.batch = 3, .seed = 7});
   std::vector<std::int32_t> tokens(6 * 3), lengths(3);
   data::BatchMaker::Scratch scratch;
   maker.make(4, reinterpret_cast<std::byte*>(tokens.data()), lengths.data(), scratch);

@@ -80,7 +80,7 @@ std::int64_t wished_limit() {
 double process_bytes() { return static_cast<double>(meter::anonymous_bytes()) + kMessagingBytes; }
 
 double worker_bytes(const SessionOptions& options) {
-  if (options.device != "cpu") return process_bytes() + kCudaHostBytes;
+  if (options.device.is_gpu()) return process_bytes() + kCudaHostBytes;
   const auto backend = backend::make_backend(options.backend, options.device, options.precision);
   return static_cast<double>(checked_plan_bytes(options, *backend)) + process_bytes();
 }

@@ -46,7 +46,7 @@ double children_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-WireLayout layout_of(const Session& session, const PsOptions& options) {
+WireLayout layout_of(const Session& session, const PsSetup& options) {
   return !options.canonical && can_be_native(session) ? WireLayout::native : WireLayout::canonical;
 }
 
@@ -59,7 +59,7 @@ SessionOptions like_a_worker(SessionOptions options) {
 class PsTrainingRun {
  public:
   PsTrainingRun(const SessionOptions& session, const data::Dataset& dataset, const TrainOptions& options,
-                const PsOptions& ps, const RunFolder* folder, const comm::transport::JobKey& key,
+                const PsSetup& ps, const RunFolder* folder, const comm::transport::JobKey& key,
                 PsProcesses& processes)
       : options_(options),
         ps_(ps),
@@ -74,8 +74,10 @@ class PsTrainingRun {
       evaluator_ = std::make_unique<Evaluator>(session_, data::batches_of(dataset), options.preprocess);
     if (folder_ != nullptr) events_ = std::make_unique<EventFile>(folder_->path(), header_.step);
     exchange_.layout = layout_of(session_, ps);
-    coordinator_ = ps::make_coordinator(
-        {.servers = ps.servers, .keys = ps::make_keys(numbers_.elements(), ps.servers), .listen = ps.listen},
+    coordinator_ = std::make_unique<ps::Coordinator>(
+        ps::CoordinatorOptions{.servers = ps.servers,
+                               .keys = ps::make_keys(numbers_.elements(), ps.servers),
+                               .listen = ps.listen},
         key, [](const std::string&) {});
   }
 
@@ -340,6 +342,7 @@ class PsTrainingRun {
     const double accuracy = evaluator_->accuracy();
     if (process::StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
+    result_.test_loss = evaluator_->loss();
     result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     if (events_ != nullptr) {
       const std::array<Scalar, 1> scalars{{{"accuracy", static_cast<float>(accuracy)}}};
@@ -350,7 +353,7 @@ class PsTrainingRun {
   }
 
   const TrainOptions& options_;
-  PsOptions ps_;
+  PsSetup ps_;
   const RunFolder* folder_;
   PsProcesses& processes_;
   Session session_;
@@ -374,12 +377,10 @@ class PsTrainingRun {
 
 }  // namespace
 
-bool one_update_of_all(const ps::ModeName& mode) {
-  return mode.kind == ps::ModeName::Kind::bsp || (mode.kind == ps::ModeName::Kind::ssp && mode.bound == 0);
-}
+bool one_update_of_all(const ps::ModeName& mode) { return mode.in_rounds(); }
 
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
-                            const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
+                            const TrainOptions& options, const PsSetup& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange) {
   const process::StopRequest guard;
   return PsTrainingRun(session, dataset, options, ps, folder, key, processes).run(exchange);

@@ -30,7 +30,8 @@ class PsProcesses {
   virtual void end() = 0;
 };
 
-struct PsOptions {
+// The shape of a run with parameter servers.
+struct PsSetup {
   int workers = 1, servers = 1;
   ps::ModeName mode;
   bool canonical = false;           // workers are not alike
@@ -55,7 +56,7 @@ struct PsResult {
 // every training. Error (peer) when it cannot go on; what was reached is saved before, where there is a
 // folder. Other errors as look() gives them, and nothing is saved.
 TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& dataset,
-                            const TrainOptions& options, const PsOptions& ps, const RunFolder* folder,
+                            const TrainOptions& options, const PsSetup& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange);
 
 // Whether an update is made of a batch of every worker.

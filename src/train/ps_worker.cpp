@@ -24,11 +24,11 @@ LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
 }  // namespace
 
 LeasedBatches::LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options)
-    : maker_(dataset, options),
-      used_(room_for(maker_)),
-      ahead_(room_for(maker_)),
-      scratch_(maker_.scratch()),
-      scratch_ahead_(maker_.scratch()),
+    : maker_(data::batches_of(dataset)(options)),
+      used_(room_for(*maker_)),
+      ahead_(room_for(*maker_)),
+      scratch_(maker_->scratch()),
+      scratch_ahead_(maker_->scratch()),
       thread_([this] { run(); }) {}
 
 LeasedBatches::~LeasedBatches() {
@@ -64,7 +64,7 @@ void LeasedBatches::prepare(std::int64_t number) {
 
 void LeasedBatches::make(Batch& batch, std::int64_t number) {
   data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
-  batch.valid = maker_.make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
+  batch.valid = maker_->make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
   batch.number = number;
 }
 
@@ -76,7 +76,11 @@ void LeasedBatches::run() {
     const std::int64_t number = *wanted_;
     making_ = true;
     lock.unlock();
-    make(ahead_, number);
+    try {
+      make(ahead_, number);
+    } catch (...) {
+      ahead_.number = -1;  // get() will make it, and meet the error where it can be reported
+    }
     lock.lock();
     making_ = false;
     wanted_.reset();
@@ -143,12 +147,13 @@ class Worker {
           ErrorKind::config,
           "worker {}: its {} layout of parameters is not that of the job; {} canonical serves unlike workers",
           options.worker, name(options.layout), Setting{"wire_layout"});
-    client_ = ps::make_client(
-        {.worker = options.worker,
-         .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
-         .bf16 = options.bf16,
-         .give_up_seconds = options.give_up_seconds,
-         .stop = process::StopRequest::asked},
+    client_ = std::make_unique<ps::Client>(
+        ps::ClientOptions{
+            .worker = options.worker,
+            .servers = ps::find_servers(options.coordinator, options.worker, key, options.give_up_seconds),
+            .bf16 = options.bf16,
+            .give_up_seconds = options.give_up_seconds,
+            .stop = process::StopRequest::asked},
         ps::make_keys(numbers_.elements(), options.servers), &key, numbers_.weights(), numbers_.gradients(),
         log);
   }
@@ -197,8 +202,8 @@ class Worker {
     came_ = now_seconds();
     if (const auto next = client_->next_batch()) batches_.prepare(*next);
     engine::Executor& executor = session_.executor();
-    executor.write(Session::kImages, input.images);
-    executor.write(Session::kLabels, input.labels);
+    executor.write(session_.input_names().inputs, input.images);
+    executor.write(session_.input_names().labels, input.labels);
     const double fed = fed_ = now_seconds();
     note_.input = static_cast<float>(fed - began);
     std::int64_t left = numbers_.elements();

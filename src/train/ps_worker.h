@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -39,7 +40,7 @@ class LeasedBatches {
   void make(Batch& batch, std::int64_t number);
   void run();
 
-  const data::ImageBatches maker_;
+  const std::shared_ptr<const data::BatchMaker> maker_;
   Batch used_, ahead_;
   data::BatchMaker::Scratch scratch_, scratch_ahead_;
   std::mutex mutex_;

@@ -1,7 +1,6 @@
 #include "train/replicas.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -52,18 +51,6 @@ std::unique_ptr<Exchange> make_exchange(Strategy strategy, const Devices& device
   return nullptr;
 }
 
-// Ranks of one machine take its GPUs in turn, unless one is named.
-std::string device_of(const SessionOptions& options, const RankPlace& place) {
-  return options.device == "cuda" ? fmt::format("cuda:{}", place.on_machine) : options.device;
-}
-
-int gpu_number(const std::string& device) {
-  int number = 0;
-  if (const std::size_t colon = device.find(':'); colon != std::string::npos)
-    std::from_chars(device.data() + colon + 1, device.data() + device.size(), number);
-  return number;
-}
-
 }  // namespace
 
 Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, Collective* ranks)
@@ -82,9 +69,9 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
           throw;
         }
       }) {
-  if (options.device != "cpu" && here() > 1)
+  if (options.device.is_gpu() && here() > 1)
     fail(ErrorKind::unsupported, "{} {}: on '{}' a process has one device so far", Setting{"devices"},
-         deployment.devices, options.device);
+         deployment.devices, options.device.to_string());
   TRAINYARD_CHECK(ranks == nullptr ||
                   (ranks->size() == deployment.devices && deployment.strategy == Strategy::allreduce));
   SessionOptions wanted = options;
@@ -94,7 +81,7 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
     cores = {place.cores};
     nodes_ = place.nodes;
     pin_all_threads(place.cores);  // MPI's own came before we knew
-    wanted.device = device_of(options, place);
+    wanted.device = options.device.of_rank(place.on_machine);
   } else if (options.cores.empty()) {
     cores = share_cores(options.threads, size());
   }
@@ -125,7 +112,7 @@ void Replicas::connect() {
   if (ranks_ != nullptr) {
     state_ranks_ = ranks_;
     if (const backend::Device& device = session(0).executor().device(); !device.is_host()) {
-      members_.front() = comm::collective::join_nccl(*ranks_, gpu_number(device.name()));
+      members_.front() = comm::collective::join_nccl(*ranks_, session(0).options().device.gpu());
       state_ranks_ = members_.front().get();
     }
     members = {state_ranks_};

@@ -29,10 +29,13 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
     add("batch", fmt::format("{} x {}", devices, model.batch));
   add("classes", model.classes);
   add("input", model.input.to_string());
-  const auto parameters = networks::parameters_of(networks::find_network(model.network), model.parameters);
-  for (const auto& [parameter, value] : parameters.all()) add(parameter.c_str(), value);
+  if (!model.imported) {
+    const auto parameters = networks::parameters_of(networks::find_network(model.network), model.parameters);
+    for (const auto& [parameter, value] : parameters.all()) add(parameter.c_str(), value);
+  }
   add("precision", name(model.dtype));
-  add("data", fmt::format("{} ({} images)", dataset.name, dataset.size(data::Split::train)));
+  add("data", fmt::format("{} ({} {})", dataset.name, dataset.size(data::Split::train),
+                          dataset.kind == data::SampleKind::tokens ? "sequences" : "images"));
   add("preprocess", preprocess.name);
   add("label smoothing", model.label_smoothing);
   add("weight decay", model.weight_decay > 0 ? model.weight_decay : update.weight_decay);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/device_spec.h"
 #include "engine/executor.h"
 #include "networks/zoo/model.h"
 #include "ops/update.h"
@@ -15,7 +16,7 @@ struct SessionOptions {
   networks::ModelOptions model;
   ops::UpdateAttrs update;
   std::string backend = "auto";
-  std::string device = "cpu";  // or "cuda", "cuda:1"
+  DeviceSpec device;
   backend::Precision precision = backend::Precision::f32;
   backend::Effort tuning = backend::Effort::full;
   int threads = 0;         // 0: every core this process may use

@@ -245,6 +245,7 @@ class TrainingRun {
     const double accuracy = evaluator_->accuracy();
     if (process::StopRequest::asked()) return;
     result_.test_accuracy = accuracy;
+    result_.test_loss = evaluator_->loss();
     result_.accuracy_curve.push_back({trained_seconds, header_.step, accuracy});
     evaluated_step_ = header_.step;
     if (events_ != nullptr) {

@@ -21,7 +21,7 @@ namespace trainyard::train {
 
 struct TrainOptions {
   std::int64_t steps = 100;             // of the whole run, counted from step 0 also when it is resumed
-  data::MakeBatches batches = nullptr;  // of both splits, made by the host; null: the data set's images
+  data::MakeBatches batches = nullptr;  // of both splits, made by the host; null: the data set's
   // Feeds a device that is not the host with those of `batches`, in a way of its own. Null: by their bytes.
   std::function<std::unique_ptr<HostFeed>(Session& session, const data::BatchStreamOptions& options)>
       feed_batches = nullptr;
@@ -65,6 +65,7 @@ struct TrainResult {
   bool diverged = false;                        // by these last losses (evaluate.h)
   LossCurve loss_curve;                         // of one network: empty when devices are independent
   std::optional<double> test_accuracy;
+  std::optional<double> test_loss;            // in nats, of a network that reads sequences
   std::vector<AccuracyPoint> accuracy_curve;  // every evaluation; empty when devices are independent
   double seconds = 0;             // from the first step to the end of the last evaluation and checkpoint
   double input_wait_seconds = 0;  // of the device that waited longest

@@ -107,7 +107,7 @@ TEST_F(Allocation, NoneInAStepOfAGraphNetwork) {
   predict::GraphSample sample{
       .name = "graph", .nodes = 3, .features = std::vector<float>(9, 1), .labels = {1, 2}};
   predict::set_undirected_edges(sample, {{0, 1}});
-  const predict::Scaling scaling = predict::no_scaling(architecture);
+  const predict::GnnScaling scaling = predict::no_scaling(architecture);
   const predict::GraphSample* const samples[] = {&sample, &sample};
   const auto step = [&](std::int64_t number) {
     predict::write_graphs(executor, samples, architecture, scaling);

@@ -7,6 +7,7 @@
 #include "cli/image_folder.h"
 #include "cli/made_up_runs.h"
 #include "cli/made_up_sweep.h"
+#include "predict/gnn/test_state_dict.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -49,6 +50,7 @@ class HelpTest : public CliTest {
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
     std::ofstream(work() / "runs.csv") << made_up_runs();
+    std::ofstream(work() / "pre-train.pkl", std::ios::binary) << predict::driple_state_dict(8);
     std::ofstream(work() / "jobs.yaml") << "jobs:\n  - {network: resnet50, batch: 32, epochs: 10, count: "
                                            "3}\n  - {network: lenet, arrival: 1m}\n";
     std::ofstream(work() / "cluster.yaml")
@@ -96,10 +98,81 @@ TEST_F(HelpTest, EveryExampleRuns) {
   }
 }
 
-TEST_F(HelpTest, VersionIsOneLine) {
+TEST_F(HelpTest, VersionNamesCommitCompilerAndLibraries) {
   const CommandResult result = run("--version");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_TRUE(result.out.starts_with("trainyard ")) << result.out;
+  for (const char* part : {"\ncommit ", "\ncompiler ", "\nlibraries ", "glibc "})
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << " is missing in " << result.out;
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// "--steps" of "  -s,--steps UINT ...": every word of the help's options that begins with a dash.
+std::vector<std::string> options_listed_by(const std::string& help) {
+  std::vector<std::string> names;
+  std::istringstream stream(help.substr(std::min(help.find("\nOptions:"), help.size())));
+  std::string line;
+  std::getline(stream, line), std::getline(stream, line);
+  while (std::getline(stream, line) && !line.empty())
+    if (line.starts_with("  -")) {
+      std::istringstream listed(words_of(line).front());
+      for (std::string name; std::getline(listed, name, ',');) names.push_back(name);
+    }
+  return names;
+}
+
+// The lines of a script between the one that names the command and the next such line.
+bool completes(const std::string& script, const std::string& begin, const std::string& end,
+               const std::string& name) {
+  const std::size_t from = script.find(begin), to = script.find(end, from + begin.size());
+  const std::string part = from == std::string::npos ? "" : script.substr(from, to - from);
+  for (std::size_t at = part.find(name); at != std::string::npos; at = part.find(name, at + 1))
+    if (std::string(" ':\n").find(part[at + name.size()]) != std::string::npos) return true;
+  return false;
+}
+
+bool has_line(const std::string& script, const std::string& part, const std::string& other) {
+  std::istringstream stream(script);
+  for (std::string line; std::getline(stream, line);)
+    if (line.find(part) != std::string::npos && line.find(other) != std::string::npos) return true;
+  return false;
+}
+
+TEST_F(HelpTest, ManualAndCompletionsNameEveryOptionOfEveryCommand) {
+  ASSERT_EQ(run("documents made").exit_code, 0);
+  const std::string bash = text_of(work() / "made" / "bash"), zsh = text_of(work() / "made" / "zsh"),
+                    fish = text_of(work() / "made" / "fish");
+  std::vector<std::string> commands{""};
+  int options = 0;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const std::string help = run(commands[i] + " --help").out;
+    SCOPED_TRACE(commands[i]);
+    std::string page = "trainyard";
+    for (const std::string& word : words_of(commands[i])) page += "-" + word;
+    const std::string manual = text_of(work() / "made" / "man1" / (page + ".1"));
+    for (const std::string& below : commands_listed_by(help)) {
+      commands.push_back(commands[i] + " " + below);
+      EXPECT_NE(manual.find("\n\\fB" + below), std::string::npos) << below << " is missing in " << page;
+      EXPECT_TRUE(completes(bash, "\n    '" + commands[i] + "') words", "\n", below)) << below;
+    }
+    for (const std::string& name : options_listed_by(help)) {
+      ++options;
+      std::string in_roff;
+      for (const char c : name) in_roff += c == '-' ? "\\-" : std::string(1, c);
+      EXPECT_NE(manual.find("\\fB" + in_roff + "\\fR"), std::string::npos)
+          << name << " is missing in " << page;
+      EXPECT_TRUE(completes(bash, "\n    '" + commands[i] + "') words", "\n", name)) << name << " in bash";
+      EXPECT_TRUE(completes(zsh, "\n    '" + commands[i] + "')", "\n    '", name)) << name << " in zsh";
+      const std::string flag = name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      EXPECT_TRUE(has_line(fish, "\"__trainyard_at '" + commands[i] + "'\"", flag + " "))
+          << name << " in fish";
+    }
+  }
+  EXPECT_GT(options, 300) << "the help is read wrong";
 }
 
 }  // namespace

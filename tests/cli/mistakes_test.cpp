@@ -58,7 +58,7 @@ TEST_F(MistakesTest, CommandLine) {
                  "--hidden 0: network 'rnn' takes a whole number from 1");
   expect_failure("bench --network rnn --classes 3", 1, "network 'rnn' has those of its vocabulary");
   expect_failure("bench --network rnn --label-smoothing 0.1", 1, "label smoothing 0.1: network 'rnn'");
-  expect_failure("train --network rnn", 1, "network 'rnn': reads sequences, and data sets hold images");
+  expect_failure("train --network rnn --data mnist", 1, "network 'rnn' reads sequences, and data set");
   expect_failure("probe --device cuda:x", 1, "unknown device 'cuda:x'");
   expect_failure("train --feed hots", 1, "did you mean 'host'");
   expect_failure("train --feed device", 1, "--feed device: wants a GPU");

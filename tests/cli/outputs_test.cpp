@@ -37,7 +37,7 @@ TEST_F(OutputsTest, TargetsAreLookedAtBeforeTheWork) {
        {"train " + kEndless + "--record", "train " + kEndless + "--trace",
         "train " + kEndless + "--workers 2 --record", "train " + kEndless + "--workers 2 --mode bsp --record",
         "bench " + kEndless + "--record", "bench " + kEndless + "--trace",
-        std::string("predict fit runs.csv -o"),
+        std::string("predict fit runs.csv -o"), std::string("predict import weights.pkl -o"),
         std::string("predict eval --runs runs.csv --split network --predictions"),
         std::string("predict eval --runs runs.csv --split network --report"),
         std::string("networks export lenet --to"), std::string("networks stats lenet --to"),

@@ -6,6 +6,7 @@
 
 #include "cli/cli_fixture.h"
 #include "cli/made_up_runs.h"
+#include "predict/gnn/test_state_dict.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -72,6 +73,33 @@ TEST_F(PredictCliTest, GraphNetworksAreFittedJudgedAskedAndAdapted) {
       24);
   expect_failed(run("predict fit runs.csv --base gnn.model -o new.model"), 1,
                 "a model of kind 'trainyard-graph-run-model', wants 'trainyard-time-model'");
+}
+
+TEST_F(PredictCliTest, PublishedWeightsAreImportedAndAsked) {
+  std::ofstream(work() / "weights.pkl", std::ios::binary) << predict::driple_state_dict(8);
+  const auto imported = report_of("predict import weights.pkl -o driple.model --json");
+  EXPECT_EQ(imported["tensors"], 18);
+  EXPECT_GT(imported["parameters"], 1000);
+  const std::string words = "predict run --model driple.model --network ";
+  const auto asked = report_of(words + "lenet --batch 4 --json");
+  for (const char* resource : {"gpu_util", "gpu_memory_util", "net_tx", "net_rx"})
+    for (const char* number : {"burst", "idle", "consumption"})
+      EXPECT_TRUE(asked["shares_of_largest"][resource][number].is_number()) << resource << " " << number;
+  EXPECT_GT(asked["groups"], 10);
+  // The graph decides: another network has other numbers, the same has the same, from a file too.
+  EXPECT_NE(report_of(words + "trivial --batch 4 --json")["shares_of_largest"], asked["shares_of_largest"]);
+  EXPECT_EQ(report_of(words + "lenet --batch 4 --json"), asked);
+  const CommandResult idle = run(words + "lenet --device H200");
+  EXPECT_EQ(idle.exit_code, 0) << idle.err;
+  EXPECT_NE(idle.err.find("--device"), std::string::npos) << idle.err;
+  expect_failed(run("predict import runs.csv -o other.model"), 1, "runs.csv");
+  EXPECT_FALSE(std::filesystem::exists(work() / "other.model"));
+  std::ofstream(work() / "other.pkl", std::ios::binary) << predict::small_state_dict();
+  expect_failed(run("predict import other.pkl -o other.model"), 1, "tensor 'weight' is none of Driple's");
+  ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
+  expect_failed(run("predict run --model model.json --network lenet"), 1, "--device is required");
+  expect_failed(run("place jobs.yaml --cluster cluster.yaml --model driple.model"), 1,
+                "a model of kind 'trainyard-graph-model'");
 }
 
 TEST_F(PredictCliTest, PlacedJobsAreStarted) {

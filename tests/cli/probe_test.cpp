@@ -21,14 +21,14 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
   std::ofstream(work() / "corner.json") << result.out;
   const Json report = Json::parse(result.out);
   const Json& given = report["devices"]["corner"];
-  const std::vector<predict::Device> read = predict::read_devices(work() / "corner.json");
+  const std::vector<predict::DeviceSheet> read = predict::read_devices(work() / "corner.json");
   ASSERT_EQ(read.size(), 1u);
-  EXPECT_EQ(read[0], (predict::Device{.name = "corner",
-                                      .flops_per_second = given["flops_per_second"],
-                                      .bytes_per_second = given["bytes_per_second"],
-                                      .launch_seconds = given["launch_seconds"],
-                                      .memory_bytes = given["memory"],
-                                      .multiprocessors = 1}));
+  EXPECT_EQ(read[0], (predict::DeviceSheet{.name = "corner",
+                                           .flops_per_second = given["flops_per_second"],
+                                           .bytes_per_second = given["bytes_per_second"],
+                                           .launch_seconds = given["launch_seconds"],
+                                           .memory_bytes = given["memory"],
+                                           .multiprocessors = 1}));
   EXPECT_GE(read[0].flops_per_second, report["fma_flops_per_second"]["f32"].get<double>());
   EXPECT_GE(read[0].bytes_per_second, report["memory_bytes_per_second"]["triad"].get<double>());
   EXPECT_GE(read[0].launch_seconds, report["launch_seconds"]["smallest_kernel"].get<double>());

@@ -36,7 +36,7 @@ class TenthsPredictor : public predict::Predictor {
     }
     return made;
   }
-  std::vector<predict::Device> devices() const override { return {}; }
+  std::vector<predict::DeviceSheet> devices() const override { return {}; }
 
  private:
   std::vector<predict::JobDescription>& asked_;

@@ -76,7 +76,7 @@ TEST_F(StudyLauncherTest, PlanRefusesCellsThatCanNeverRun) {
   expect_refused("precision: bf16", "precision bf16: on the CPU there is f32 only", "bench");
   expect_refused("devices: 2, strategy: hogwild, scaling: weak, optimizer: adam", "wants --optimizer sgd");
   expect_refused("steps: 3, epochs: 1", "steps and epochs");
-  expect_refused("network: rnn", "reads sequences");
+  expect_refused("network: rnn, data: mnist", "reads sequences");
   expect_refused("devices: 100000, strategy: bsp, scaling: weak", "this machine may have");
   expect_refused("data: mnist, from: nowhere", "from 'nowhere': there is no such folder");
   expect_refused("data: synthetic, staging: local", "has no files");

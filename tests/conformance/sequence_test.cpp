@@ -16,11 +16,12 @@ namespace trainyard::conformance {
 namespace {
 
 using graph::ValueId;
-using ops::Cell;
+using ops::RecurrentCell;
 using Numbers = HandExample::Numbers;
 
 // One sequence of two numbers, one unit.
-std::vector<ValueId> run_cell(HandExample& e, Cell cell, Numbers weight, Numbers recurrent, Numbers bias) {
+std::vector<ValueId> run_cell(HandExample& e, RecurrentCell cell, Numbers weight, Numbers recurrent,
+                              Numbers bias) {
   const std::int64_t gates = ops::gates_of(cell);
   const std::vector<ValueId> made = e.graph.add_node(
       ops::recurrent_op, "y",
@@ -33,7 +34,7 @@ std::vector<ValueId> run_cell(HandExample& e, Cell cell, Numbers weight, Numbers
 
 TEST(Sequences, PlainCell) {
   HandExample e;
-  const auto made = run_cell(e, Cell::rnn, {0.5}, {0.3}, {-0.1});
+  const auto made = run_cell(e, RecurrentCell::rnn, {0.5}, {0.3}, {-0.1});
   ASSERT_EQ(made.size(), 1u);
   expect_near(e[made[0]], {0.3799489622552249, -0.7556581097114713});
 }
@@ -41,7 +42,7 @@ TEST(Sequences, PlainCell) {
 TEST(Sequences, LongShortTermMemory) {
   HandExample e;
   const auto made =
-      run_cell(e, Cell::lstm, {0.5, -0.3, 0.8, 0.2}, {0.1, 0.4, -0.6, 0.7}, {0.05, 0.1, -0.1, 0.2});
+      run_cell(e, RecurrentCell::lstm, {0.5, -0.3, 0.8, 0.2}, {0.1, 0.4, -0.6, 0.7}, {0.05, 0.1, -0.1, 0.2});
   expect_near(e[made[0]], {0.2188368296704452, -0.0027926889765337265});
   // i, f, g, o of both steps
   expect_near(e[made[1]], {0.6341355910108007, 0.45016600268752216, 0.6043677771171636, 0.598687660112452,
@@ -51,7 +52,7 @@ TEST(Sequences, LongShortTermMemory) {
 
 TEST(Sequences, GatedUnitResetsBehindTheProduct) {
   HandExample e;
-  const auto made = run_cell(e, Cell::gru, {0.5, -0.3, 0.8}, {0.1, 0.4, -0.6}, {0.05, 0.1, -0.1});
+  const auto made = run_cell(e, RecurrentCell::gru, {0.5, -0.3, 0.8}, {0.1, 0.4, -0.6}, {0.05, 0.1, -0.1});
   expect_near(e[made[0]], {0.3323019507391867, -0.05389580312065265});
   // r, z, n of both steps
   expect_near(e[made[1]], {0.6341355910108007, 0.45016600268752216, 0.6043677771171636, 0.2856165257414515,

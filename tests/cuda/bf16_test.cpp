@@ -118,7 +118,7 @@ class Side {
 };
 
 TEST_F(GpuTest, EveryOpInBf16IsCloseToF32) {
-  const auto bf16 = backend::make_backend("cuda", "cuda", backend::Precision::bf16);
+  const auto bf16 = backend::make_backend("cuda", DeviceSpec::cuda(), backend::Precision::bf16);
   const auto reference = backend::make_reference_backend();
   for (const Problem& problem : conformance::all_problems()) {
     if (conformance::runs_on_hosts_only(*problem.op)) continue;

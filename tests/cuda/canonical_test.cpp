@@ -21,7 +21,7 @@ class CanonicalOnGpu : public GpuTest {
     train::SessionOptions options;
     options.model = {.network = network, .batch = 8};
     options.update.rule = ops::Rule::momentum;
-    options.device = device;
+    options.device = DeviceSpec::parse(device);
     options.precision = precision;
     options.keep_gradients = true;
     options.seed = 5;

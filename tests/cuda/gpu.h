@@ -12,7 +12,7 @@ class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      gpu_ = backend::make_backend("cuda", "cuda");
+      gpu_ = backend::make_backend("cuda", DeviceSpec::cuda());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unsupported) throw;
       GTEST_SKIP() << error.what();

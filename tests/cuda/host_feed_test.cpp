@@ -23,7 +23,7 @@ class GpuFedByTheHost : public GpuTest {
     train::SessionOptions options;
     options.model = {.network = network, .batch = batch, .classes = 10};
     options.update.rule = ops::Rule::momentum;
-    options.device = "cuda";
+    options.device = DeviceSpec::cuda();
     options.seed = 5;
     return options;
   }

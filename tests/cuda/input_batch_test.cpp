@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "backend/device.h"
 #include "base/error.h"
+#include "data/recipe/registry.h"
 #include "data/source/synthetic.h"
 #include "data/view/batch_stream.h"
 
@@ -31,7 +32,7 @@ class GpuBatches {
     images_ = backend::DeviceMemory(device_, static_cast<std::size_t>(count * bytes));
     std::vector<std::uint8_t> scratch(static_cast<std::size_t>(bytes));
     for (std::int64_t i = 0; i < count; ++i)
-      device_->write(images_.data() + i * bytes, source->image(i, scratch.data()),
+      device_->write(images_.data() + i * bytes, source->read(i, scratch).bytes.data(),
                      static_cast<std::size_t>(bytes));
     const auto labels = dataset.split(data::Split::train).labels.as<std::int32_t>();
     labels_ = backend::DeviceMemory(device_, labels.size_bytes());
@@ -79,7 +80,7 @@ class InputBatchTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     try {
-      gpu_ = backend::make_backend("cuda", "cuda");
+      gpu_ = backend::make_backend("cuda", DeviceSpec::cuda());
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }
@@ -127,7 +128,8 @@ TEST_P(InputBatchTest, EqualsTheHostsInOtherSizes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recipes, InputBatchTest, testing::ValuesIn(data::preprocess_names()),
+INSTANTIATE_TEST_SUITE_P(Recipes, InputBatchTest,
+                         testing::ValuesIn(data::recipe_names(data::SampleKind::pixels)),
                          [](const auto& row) {
                            std::string name = row.param;
                            for (char& letter : name)

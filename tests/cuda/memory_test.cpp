@@ -16,7 +16,7 @@ class GpuMemory : public GpuTest {
     train::SessionOptions options;
     options.model = {.network = "deepmnist", .batch = batch};
     options.update.rule = ops::Rule::adam;
-    options.device = "cuda";
+    options.device = DeviceSpec::cuda();
     return options;
   }
 };

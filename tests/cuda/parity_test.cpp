@@ -22,7 +22,7 @@ class Parity : public GpuTest {
   static std::vector<float> on(const std::string& device, train::SessionOptions options, const Shape& images,
                                std::int64_t steps, std::vector<float>* ema = nullptr) {
     const data::Dataset dataset = small_dataset(images);
-    options.device = device;
+    options.device = DeviceSpec::parse(device);
     options.seed = 7;
     Curve curve(options, dataset);
     const std::vector<float> losses = curve.run(0, steps);

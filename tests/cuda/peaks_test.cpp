@@ -13,7 +13,7 @@ namespace {
 TEST(DevicePeaks, EveryFigureIsThereAndPossible) {
   std::unique_ptr<backend::Backend> gpu;
   try {
-    gpu = backend::make_backend("cuda", "cuda");
+    gpu = backend::make_backend("cuda", DeviceSpec::cuda());
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }

@@ -63,7 +63,7 @@ TEST_F(GpuRecording, OfManySmallFillsTakesLittleOfTheGpu) {
   train::SessionOptions options;
   options.model = {.network = "resnet20", .batch = 256};
   options.precision = backend::Precision::bf16;
-  options.device = "cuda";
+  options.device = DeviceSpec::cuda();
   train::Session session(options);
   engine::initialise_inputs(session.executor(), 1);
   session.executor().run_steps({.seed = 1}, 1);

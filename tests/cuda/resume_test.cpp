@@ -16,7 +16,7 @@ class Resume : public GpuTest {
     options.model = {.network = "resnet20", .batch = 4};
     options.update.rule = ops::Rule::momentum;
     options.update.ema_decay = 0.9;
-    options.device = device;
+    options.device = DeviceSpec::parse(device);
     options.precision = precision;
     options.seed = 5;
     return options;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "data/recipe/preprocess.h"
+#include "data/recipe/registry.h"
 
 namespace trainyard {
 namespace {
@@ -25,7 +26,7 @@ class SampleGatherTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     try {
-      gpu_ = backend::make_backend("cuda", "cuda");
+      gpu_ = backend::make_backend("cuda", DeviceSpec::cuda());
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }
@@ -100,7 +101,8 @@ TEST_P(SampleGatherTest, EqualsTheHosts) {
     expect_hosts(output);
 }
 
-INSTANTIATE_TEST_SUITE_P(Preprocessing, SampleGatherTest, testing::ValuesIn(data::image_preprocess_names()),
+INSTANTIATE_TEST_SUITE_P(Preprocessing, SampleGatherTest,
+                         testing::ValuesIn(data::recipe_names(data::SampleKind::encoded)),
                          [](const auto& row) { return row.param; });
 
 }  // namespace

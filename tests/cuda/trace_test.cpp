@@ -21,7 +21,7 @@ class GpuTrace : public GpuTest {
     train::SessionOptions options;
     options.model = {.network = "deepmnist", .batch = 50, .classes = 10};
     options.update.rule = ops::Rule::momentum;
-    options.device = "cuda";
+    options.device = DeviceSpec::cuda();
     options.seed = 5;
     return options;
   }

@@ -25,7 +25,7 @@ predict::KernelModel small_model() {
   model.networks = {"lenet"};
   model.runs = 1;
   model.intervals.halves = {0.1, 0.2, 0.3};
-  predict::DeviceMemory memory{.device = "here", .backend = "cuda", .runs = 1, .overhead = {1e7}};
+  predict::DeviceOverhead memory{.device = "here", .backend = "cuda", .runs = 1, .overhead = {1e7}};
   memory.habits = {{.op = "conv2d", .node = {1e4, 1e4, 1e3}, .ratio = 0.5}};
   model.memory = predict::KernelMemory({memory});
   return model;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "predict/gnn/model.h"
+#include "predict/gnn/driple.h"
 #include "predict/gnn/state_dict.h"
 
 // The published weights of Driple (Yang et al., SIGMETRICS 2022; github.com/gsyang33/Driple,

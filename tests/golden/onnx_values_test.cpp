@@ -98,7 +98,7 @@ TEST_F(OnnxValues, OfImages) {
   expect_equal(ops::softmax(graph_, "softmax", ops::scale(graph_, "scale", x, 0.1)));
 }
 
-class OnnxCellValues : public OnnxValues, public testing::WithParamInterface<ops::Cell> {};
+class OnnxCellValues : public OnnxValues, public testing::WithParamInterface<ops::RecurrentCell> {};
 
 TEST_P(OnnxCellValues, OfSequences) {
   const std::int64_t rows = ops::gates_of(GetParam()) * 4;
@@ -109,8 +109,11 @@ TEST_P(OnnxCellValues, OfSequences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cells, OnnxCellValues,
-                         testing::Values(ops::Cell::rnn, ops::Cell::lstm, ops::Cell::gru),
-                         [](const testing::TestParamInfo<ops::Cell>& cell) { return ops::name(cell.param); });
+                         testing::Values(ops::RecurrentCell::rnn, ops::RecurrentCell::lstm,
+                                         ops::RecurrentCell::gru),
+                         [](const testing::TestParamInfo<ops::RecurrentCell>& cell) {
+                           return ops::name(cell.param);
+                         });
 
 }  // namespace
 }  // namespace trainyard::interchange

@@ -13,8 +13,8 @@ namespace {
 
 predict::Score score_of_six_families(const char* file, const char* device) {
   const std::filesystem::path folder = "studies/measured";
-  std::vector<predict::Device> devices = predict::known_devices();
-  for (const predict::Device& measured : predict::read_devices(folder / "devices.yaml"))
+  std::vector<predict::DeviceSheet> devices = predict::known_devices();
+  for (const predict::DeviceSheet& measured : predict::read_devices(folder / "devices.yaml"))
     devices.push_back(measured);
   const predict::RunSet set = predict::prepare_runs(predict::read_runs(folder / file, device), devices);
   const predict::Split split = predict::make_splits(

@@ -10,8 +10,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "networks/generator/generator.h"
 #include "networks/generator/parameter.h"
-#include "networks/generator/published.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::networks::generator {
@@ -138,6 +138,19 @@ TEST(ParaDnnCounts, ColumnsOfTheRemake) {
   }
 }
 
+std::int64_t weights_of(const FcSizes& sizes, std::int64_t squares) {
+  return squares * sizes.width * sizes.width + sizes.width * (sizes.inputs + sizes.classes);
+}
+
+// Counts the networks of the PyTorch re-make as they are.
+PublishedCounts remake_as_built(const FcSizes& sizes, std::int64_t batch) {
+  const std::int64_t weights = weights_of(sizes, sizes.layers);
+  const auto samples = static_cast<double>(batch);
+  return {weights + (sizes.layers + 1) * sizes.width + sizes.classes,
+          6 * samples * static_cast<double>(weights) -
+              2 * samples * static_cast<double>(sizes.width * sizes.inputs)};
+}
+
 TEST(ParaDnnCounts, RemakeHasOneLayerMore) {
   const PublishedCounts built = remake_as_built({4, 1024, 2000, 200}, 64);
   const Counts ours =
@@ -155,6 +168,18 @@ FcSizes sizes_of(const std::string& label) {
 }
 
 std::int64_t batch_of(const std::string& label) { return std::stoll(label.substr(label.find("bs_") + 3)); }
+
+// Returns the bytes of ParaDnn's fully connected training on each of a TPU v2's eight cores: parameters with
+// two tensors of optimizer state in 32 bits, activations and their gradients in 16. Networks above 8 GB did
+// not run.
+double tpu_v2_core_bytes(const FcSizes& sizes, std::int64_t batch) {
+  const auto parameters =
+      static_cast<double>(weights_of(sizes, sizes.layers - 1) + sizes.layers * sizes.width + sizes.classes);
+  const double samples = static_cast<double>(batch) / 8;
+  return 12 * parameters + 2 * 2 * samples * static_cast<double>(sizes.layers * sizes.width) +
+         2 * samples * static_cast<double>(sizes.inputs);
+}
+constexpr double kTpuV2CoreBytes = 8e9;
 
 // All 1944 points of the published sweep: those above 8 GB a core are those that ran out of memory.
 TEST(ParaDnnCounts, MemoryRuleOfTheTpu) {

@@ -15,6 +15,7 @@
 #include "net/fleet.h"
 #include "net/inject.h"
 #include "net/ps_problem.h"
+#include "ps/mode/test_modes.h"
 #include "ps/server/coordinator.h"
 
 namespace trainyard::net_test {
@@ -25,7 +26,6 @@ using News = ps::Coordinator::News;
 using Kind = Injection::Kind;
 
 constexpr double kDeadlineSeconds = 40, kEndSeconds = 2;
-constexpr const char* kModes[] = {"bsp:sum", "asp", "ssp:2", "lazy", "lazy-locked", "hogwild"};
 
 // Below those that the system gives to who calls: nobody else gets one while its server is away.
 std::uint16_t free_port(std::uint64_t draw) {
@@ -47,11 +47,12 @@ class Driver {
          const std::filesystem::path& folder)
       : run_(run), plan_(plan), node_(node), folder_(folder), fleet_(folder) {
     key_.write(folder / "key");
-    coordinator_ = ps::make_coordinator(
-        {.servers = run.servers,
-         .keys = problem_keys(run.servers),
-         .listen = transport::Address::parse(run.has_relays() ? "tcp:127.0.0.1:0"
-                                                              : "unix:" + (folder / "coordinator").string())},
+    coordinator_ = std::make_unique<ps::Coordinator>(
+        ps::CoordinatorOptions{
+            .servers = run.servers,
+            .keys = problem_keys(run.servers),
+            .listen = transport::Address::parse(
+                run.has_relays() ? "tcp:127.0.0.1:0" : "unix:" + (folder / "coordinator").string())},
         key_, [this](const std::string& line) { tell("coordinator: " + line); });
     ps::State state;
     state.arrays.assign(2, std::vector<float>(kElements));
@@ -238,7 +239,7 @@ class Driver {
     if (!run_.loses_worker && static_cast<std::int64_t>(used.size()) != run_.batches)
       add_problem(fmt::format("{} batches are used, not {}", used.size(), run_.batches));
     check_journals(used);
-    if (run_.mode == "hogwild") return;  // which loses some, and counts none
+    if (run_.races()) return;  // which loses some, and counts none
     for (const float slot : news.state.arrays[1])
       if (slot != static_cast<float>(news.updates))
         return add_problem(fmt::format("a slot has {} updates, not {}", slot, news.updates));
@@ -323,10 +324,13 @@ std::string FaultRun::to_string() const {
                      servers == 1 ? "" : "s", over, loses_worker ? ", loses a worker" : "");
 }
 
+bool FaultRun::races() const { return ps::ModeName::parse(mode).row->sharing == ps::Sharing::racing; }
+
 FaultRun draw_run(std::uint64_t seed) {
   const Philox::Block draw = Philox(seed, stream_of("fault run")).block(0);
+  const std::vector<std::string> modes = ps::summing_modes(2, true);
   FaultRun run{.seed = seed,
-               .mode = kModes[seed % std::size(kModes)],
+               .mode = modes[seed % modes.size()],
                .workers = static_cast<int>(1 + draw[0] % 4),
                .servers = static_cast<int>(1 + draw[1] % 3),
                .over = std::array{"shm", "unix", "tcp", "tcp", "tcp", "tcp"}[draw[2] % 6],
@@ -335,7 +339,7 @@ FaultRun draw_run(std::uint64_t seed) {
   run.batches = 40 * run.workers;
   run.lease_seconds = 0.5 + 0.5 * to_unit_float(draw[3]);
   const bool by_updates = draw[2] / 6 % 2 == 0;
-  const auto updates = static_cast<double>(run.mode == "bsp:sum" ? 40 : run.batches);
+  const auto updates = static_cast<double>(ps::ModeName::parse(run.mode).in_rounds() ? 40 : run.batches);
   run.shape = {.workers = run.workers,
                .servers = run.servers,
                .injections = static_cast<int>(3 + draw[2] / 12 % 6),
@@ -352,11 +356,11 @@ FaultRun draw_run(std::uint64_t seed) {
     return run;
   }
   std::vector<Kind>& kinds = run.shape.kinds;
-  if (run.mode != "hogwild") kinds.insert(kinds.end(), {Kind::kill_server, Kind::stop_server});
+  if (!run.races()) kinds.insert(kinds.end(), {Kind::kill_server, Kind::stop_server});
   if (run.has_relays())
     kinds.insert(kinds.end(), {Kind::cut, Kind::delay, Kind::throttle, Kind::garbage, Kind::half_frame,
                                Kind::freeze, Kind::stranger});
-  if (run.has_relays() && run.servers > 1 && run.mode != "hogwild")
+  if (run.has_relays() && run.servers > 1 && !run.races())
     kinds.insert(kinds.end(), {Kind::cut_servers, Kind::delay_servers, Kind::freeze_servers});
   return run;
 }

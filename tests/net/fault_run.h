@@ -19,6 +19,7 @@ struct FaultRun {
   RunShape shape;  // of the plan
 
   bool has_relays() const { return over == "tcp"; }
+  bool races() const;  // its updates may lose something, so that nothing can be counted
 
   std::string to_string() const;
 };

@@ -107,13 +107,14 @@ class Worker {
     if (!settings.text("relays").empty()) servers.clear();
     for (std::string word; relays >> word;) servers.push_back(transport::Address::parse(word));
     const double lease = settings.number("lease");
-    client_ = ps::make_client({.worker = number_,
-                               .servers = std::move(servers),
-                               .heartbeat_seconds = lease / 4,
-                               .lease_seconds = lease,
-                               .stall_seconds = 1,
-                               .give_up_seconds = settings.number("give_up")},
-                              keys_, &key_, parameters_, gradients_, log_since(settings.number("began")));
+    client_ = std::make_unique<ps::Client>(ps::ClientOptions{.worker = number_,
+                                                             .servers = std::move(servers),
+                                                             .heartbeat_seconds = lease / 4,
+                                                             .lease_seconds = lease,
+                                                             .stall_seconds = 1,
+                                                             .give_up_seconds = settings.number("give_up")},
+                                           keys_, &key_, parameters_, gradients_,
+                                           log_since(settings.number("began")));
   }
 
   void work() {
@@ -130,18 +131,17 @@ class Worker {
 
  private:
   void look_at(std::int64_t updates) {
-    using Kind = ps::ModeName::Kind;
-    if (mode_.kind == Kind::hogwild) return;
+    if (mode_.row->sharing == ps::Sharing::racing) return;
     const std::vector<std::int64_t> counts = gradients_in(parameters_, keys_, servers_);
     for (std::size_t server = 0; server < counts.size(); ++server) {
       if (counts[server] < seen_[server])
         fail(ErrorKind::internal, "server {} has lost gradients: {} are in its weights, {} were", server,
              counts[server], seen_[server]);
-      if (mode_.kind == Kind::bsp && counts[server] != counts[0])
+      if (mode_.in_rounds() && counts[server] != counts[0])
         fail(ErrorKind::internal, "server {} has {} gradients in its weights, server 0 {}", server,
              counts[server], counts[0]);
     }
-    if (mode_.kind != Kind::bsp && counts[0] != updates)
+    if (!mode_.in_rounds() && counts[0] != updates)
       fail(ErrorKind::internal, "{} gradients are in the weights of {} updates", counts[0], updates);
     seen_ = counts;
   }

@@ -22,11 +22,6 @@ TEST_F(NodeListAgreement, WithScontrol) {
         "n1,n1", "rack[0-2]chassis[01-02]blade[8-10]", "a[1-2]b[1-2]c[1-2]d[1-2],e[1-3]", "n[1-1000]"}) {
     const auto nodes = study::slurm::expand_node_list(list);
     EXPECT_EQ(nodes, lines_of(run_line({"scontrol", "show", "hostnames", list}))) << list;
-    std::string with_commas;
-    for (const std::string& node : nodes) with_commas += (with_commas.empty() ? "" : ",") + node;
-    EXPECT_EQ(study::slurm::compress_node_list(nodes) + "\n",
-              run_line({"scontrol", "show", "hostlist", with_commas}))
-        << list;
   }
 }
 

@@ -13,30 +13,11 @@ namespace trainyard::backend::onednn {
 
 std::vector<Candidate> all_candidates() {
   std::vector<Candidate> all;
-  for (const auto& candidates : {conv2d_few_channels_candidates(),
-                                 conv2d_candidates(),
-                                 dense_candidates(),
-                                 max_pool_candidates(),
-                                 average_pool_candidates(),
-                                 batch_norm_candidates(),
-                                 local_response_norm_candidates(),
-                                 activation_candidates(),
-                                 add_candidates(),
-                                 multiply_candidates(),
-                                 scale_candidates(),
-                                 concat_candidates(),
-                                 slice_candidates(),
-                                 pad_candidates(),
-                                 dropout_candidates(),
-                                 softmax_cross_entropy_candidates(),
-                                 embedding_candidates(),
-                                 recurrent_candidates(),
-                                 gated_graph_conv_candidates(),
-                                 set2set_candidates(),
-                                 sequence_cross_entropy_candidates(),
-                                 l2_penalty_candidates(),
-                                 update_candidates()})
-    all.insert(all.end(), candidates.begin(), candidates.end());
+  for (const auto candidates_of :
+       {conv2d_few_channels_candidates, conv2d_candidates, dense_candidates, pool_candidates,
+        batch_norm_candidates, norm_candidates, elementwise_candidates, shape_candidates, loss_candidates,
+        recurrent_candidates, gated_graph_conv_candidates, set2set_candidates, update_candidates})
+    for (const Candidate& candidate : candidates_of()) all.push_back(candidate);
   return all;
 }
 
@@ -84,12 +65,13 @@ class OnednnBackend final : public Backend {
 };
 
 }  // namespace
-}  // namespace onednn
 
-std::unique_ptr<Backend> make_onednn_backend() {
-  onednn::cpu_engine();  // finds out first what instructions can be used
-  return std::make_unique<onednn::OnednnBackend>();
+std::unique_ptr<Backend> make_backend_of_level() {
+  cpu_engine();  // finds out first what instructions can be used
+  return std::make_unique<OnednnBackend>();
 }
+
+}  // namespace onednn
 
 }  // namespace trainyard::backend
 

@@ -93,15 +93,6 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, follow_io(request, 1, {{0, 0}}), run_grad);
 }
 
-}  // namespace
-
-std::vector<Candidate> activation_candidates() {
-  return {{&ops::activation_op, "own:activation", accept_activation, make_forward},
-          {&ops::activation_grad_op, "own:activation_grad", accept_activation, make_grad}};
-}
-
-namespace {
-
 // Sums two, three or more rows; `finish(sum, i)` is a ReLU, a mask, or nothing.
 template <typename Finish>
 void sum_terms(const Arguments& arguments, int terms, const Finish& finish) {
@@ -147,12 +138,6 @@ std::unique_ptr<Kernel> make_add(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, follow_io(request, leader, {{0, 0}}), run_add);
 }
 
-}  // namespace
-
-std::vector<Candidate> add_candidates() { return {{&ops::add_op, "own:add", accept_add, make_add}}; }
-
-namespace {
-
 void run_multiply(const Arguments& arguments) {
   const float *a = arguments.input<float>(0), *b = arguments.input<float>(1);
   float* y = arguments.output<float>(0);
@@ -164,14 +149,6 @@ Decision accept_multiply(const KernelRequest& request) { return wants_f32(reques
 std::unique_ptr<Kernel> make_multiply(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run_multiply);
 }
-
-}  // namespace
-
-std::vector<Candidate> multiply_candidates() {
-  return {{&ops::multiply_op, "own:multiply", accept_multiply, make_multiply}};
-}
-
-namespace {
 
 void run_scale(const Arguments& arguments) {
   const auto factor = static_cast<float>(arguments.node.attrs<ops::ScaleAttrs>().factor);
@@ -185,14 +162,6 @@ Decision accept_scale(const KernelRequest& request) { return wants_f32(request.n
 std::unique_ptr<Kernel> make_scale(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, follow_io(request, 0, {{0, 0}}), run_scale);
 }
-
-}  // namespace
-
-std::vector<Candidate> scale_candidates() {
-  return {{&ops::scale_op, "own:scale", accept_scale, make_scale}};
-}
-
-namespace {
 
 // Philox4x32-10 on kLanes counters at once, one 64-bit lane each, so that the products need no shuffling.
 // Writes the 4 * kLanes words in the order of Philox::word().
@@ -255,8 +224,13 @@ std::unique_ptr<Kernel> make_dropout(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> dropout_candidates() {
-  return {{&ops::dropout_op, "own:dropout", accept_dropout, make_dropout}};
+std::vector<Candidate> elementwise_candidates() {
+  return {{&ops::activation_op, "own:activation", accept_activation, make_forward},
+          {&ops::activation_grad_op, "own:activation_grad", accept_activation, make_grad},
+          {&ops::add_op, "own:add", accept_add, make_add},
+          {&ops::multiply_op, "own:multiply", accept_multiply, make_multiply},
+          {&ops::scale_op, "own:scale", accept_scale, make_scale},
+          {&ops::dropout_op, "own:dropout", accept_dropout, make_dropout}};
 }
 
 }  // namespace trainyard::backend::onednn

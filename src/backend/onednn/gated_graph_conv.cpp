@@ -213,8 +213,15 @@ class GraphConvForward final : public Kernel {
                   sizes_.gates, StartRow::bias(input(memory_, 7)));
     multiply_rows({n, sizes_.gates, h}, rows_of(x, h), part(recurrent_), sizes_.gates, product, sizes_.gates,
                   StartRow::bias(input(memory_, 8)));
-    run_gates_here(GatesForward{
-        ops::Cell::gru, n, h, to.gates, {product, sizes_.gates}, {x, h}, {nullptr, 0}, to.inner, to.states});
+    run_gates_here(GatesForward{ops::RecurrentCell::gru,
+                                n,
+                                h,
+                                to.gates,
+                                {product, sizes_.gates},
+                                {x, h},
+                                {nullptr, 0},
+                                to.inner,
+                                to.states});
   }
 
   float* part(std::size_t offset) const { return reinterpret_cast<float*>(memory_.workspace + offset); }
@@ -337,7 +344,7 @@ class GraphConvGrad final : public Kernel {
     float *d_value = scratch(thread, d_value_), *d_gates = scratch(thread, d_gates_),
           *d_u_gates = scratch(thread, d_u_gates_);
     std::fill_n(d_value, n * h, 0.0f);
-    run_gates_here(GatesBackward{ops::Cell::gru,
+    run_gates_here(GatesBackward{ops::RecurrentCell::gru,
                                  n,
                                  h,
                                  d_state,

@@ -16,7 +16,6 @@
 #include <fmt/core.h>
 
 #include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/row_product.h"
 #include "base/parallel.h"
 #include "process/child.h"
 
@@ -102,19 +101,9 @@ void convolve(const dnnl::engine& engine) {
   stream.wait();
 }
 
-// Tests the kernels of this program, which use the instructions of the processor it was built for.
-bool own_products_are_right() {
-  constexpr std::int64_t kSize = 40;
-  const std::vector<float> a(kSize * kSize, 1), b(kSize * kSize, 2);
-  std::vector<float> c(kSize * kSize);
-  multiply_rows({kSize, kSize, kSize}, rows_of(a.data(), kSize), b.data(), kSize, c.data(), kSize,
-                StartRow::zero());
-  return c.back() == 2.0f * kSize;
-}
-
-// Runs one kernel of every kind that this program uses, on one thread: a forked copy lacks the threads of the
-// pool.
-int compute() {
+// Runs one kernel of every kind that this program uses with these instructions, on one thread: a forked copy
+// lacks the threads of the pool.
+int compute(const std::string& isa) {
   using Type = memory::data_type;
   set_thread_count(1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -124,7 +113,7 @@ int compute() {
     multiply(Type::bf16, Type::bf16, Type::f32, size, engine);
     multiply(Type::u8, Type::s8, Type::s32, size, engine);
   }
-  return own_products_are_right() ? 0 : 1;
+  return level_of(isa).product_is_right() ? 0 : 1;
 }
 
 void die_if_faulty(const std::string& best) {
@@ -161,7 +150,7 @@ IsaTrial try_in_copy(const std::string& most) {
         if (const Level* level = find_level(most)) dnnl_set_max_cpu_isa(level->isa);
         best.set(name_of(dnnl_get_effective_cpu_isa()));
         die_if_faulty(best.get());
-        return compute();
+        return compute(best.get());
       },
       kMostSeconds);
   trial.best = best.get();
@@ -241,5 +230,7 @@ void limit_to_usable_isa() {
 namespace trainyard::backend {
 
 std::optional<CpuIsa> found_cpu_isa() { return onednn::found(); }
+
+std::unique_ptr<Backend> make_onednn_backend() { return usable_level().make_onednn(); }
 
 }  // namespace trainyard::backend

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "backend/kernel_level.h"
 
 namespace trainyard::backend::onednn {
 
@@ -17,6 +18,10 @@ struct IsaTrial {
 // The best instructions with which a trial ends well: each that fails makes the next lower the most that the
 // next trial may use. Error (unsupported) when even the lowest fail.
 CpuIsa find_usable_isa(const std::function<IsaTrial(const std::string& most)>& attempt);
+
+// The level of own kernels that needs no more than these instructions. native_level.cpp and
+// portable_levels.cpp define it.
+const KernelLevel& level_of(const std::string& isa);
 
 // Finds them for this machine, once, and keeps oneDNN from better ones. The trials run in forked copies of
 // this process; processes that this one starts on the same machine take over what was found, through the

@@ -63,6 +63,32 @@ TEST(IsaCheck, AMachineThatRunsNothingIsRefused) {
   EXPECT_EQ(tried.back(), "SSE41");
 }
 
+// A build for its own machine has one level, a portable one three.
+TEST(KernelLevel, LesserInstructionsGetALesserLevelThatComputesTheSame) {
+  make_backend("onednn");
+  const std::string best = usable_level().name;
+  EXPECT_STREQ(level_of(found_cpu_isa()->name).name, best.c_str());
+  if (best == "native") {
+    EXPECT_STREQ(level_of("SSE41").name, "native");
+    return;
+  }
+  EXPECT_STREQ(level_of("SSE41").name, "x86-64-v2");
+  EXPECT_STREQ(level_of("AVX").name, "x86-64-v2");
+  EXPECT_STRNE(level_of("AVX2").name, "x86-64-v4");
+  for (const char* isa : {"SSE41", "AVX2", "AVX512_CORE"}) {
+    const KernelLevel& level = level_of(isa);
+    if (level.name > best) continue;  // this machine dies of it
+    EXPECT_TRUE(level.product_is_right()) << level.name;
+    std::vector<float> parameters(100, 1.0f);
+    const std::vector<float> gradient(100, 2.0f);
+    ops::UpdateAttrs attrs;
+    attrs.schedule.rate = 0.25;
+    level.flat_update(attrs)(FlatUpdate::in_place(parameters.data(), gradient.data()), {.rate = 0.25f}, 0,
+                             100);
+    EXPECT_EQ(parameters, std::vector<float>(100, 0.5f)) << level.name;
+  }
+}
+
 TEST(IsaCheck, OnThisMachineSomethingIsFound) {
   const auto backend = make_backend("onednn");
   ASSERT_TRUE(found_cpu_isa().has_value());

@@ -99,17 +99,6 @@ std::unique_ptr<Kernel> make_grad_softmax_cross_entropy(const KernelRequest& req
   return std::make_unique<FunctionKernel>(request.node, std::move(io), run_grad_softmax_cross_entropy);
 }
 
-}  // namespace
-
-std::vector<Candidate> softmax_cross_entropy_candidates() {
-  return {{&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", accept_forward,
-           make_forward_softmax_cross_entropy},
-          {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", accept_grad,
-           make_grad_softmax_cross_entropy}};
-}
-
-namespace {
-
 // The forward and the backward pass share this: it tells which rows of (T * N, V) count.
 struct Steps {
   std::int64_t rows, batch, classes;
@@ -211,8 +200,12 @@ std::unique_ptr<Kernel> make_grad_sequence_cross_entropy(const KernelRequest& re
 
 }  // namespace
 
-std::vector<Candidate> sequence_cross_entropy_candidates() {
-  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", accept,
+std::vector<Candidate> loss_candidates() {
+  return {{&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", accept_forward,
+           make_forward_softmax_cross_entropy},
+          {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", accept_grad,
+           make_grad_softmax_cross_entropy},
+          {&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", accept,
            make_forward_sequence_cross_entropy},
           {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", accept,
            make_grad_sequence_cross_entropy}};

@@ -153,17 +153,6 @@ std::unique_ptr<Kernel> make_grad_local_response_norm(const KernelRequest& reque
                                           run_grad_local_response_norm);
 }
 
-}  // namespace
-
-std::vector<Candidate> local_response_norm_candidates() {
-  return {{&ops::local_response_norm_op, "own:local_response_norm", accept_local_response_norm,
-           make_forward_local_response_norm},
-          {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept_local_response_norm,
-           make_grad_local_response_norm}};
-}
-
-namespace {
-
 // Sum of squares in chunks of fixed length, so that the result does not depend on the thread count. Each
 // chunk adds up sixteen lanes in f32, short enough to stay accurate.
 constexpr std::int64_t kChunk = 4096;
@@ -230,8 +219,12 @@ std::unique_ptr<Kernel> make_grad_l2_penalty(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> l2_penalty_candidates() {
-  return {{&ops::l2_penalty_op, "own:l2_penalty", accept_l2_penalty, make_forward_l2_penalty},
+std::vector<Candidate> norm_candidates() {
+  return {{&ops::local_response_norm_op, "own:local_response_norm", accept_local_response_norm,
+           make_forward_local_response_norm},
+          {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept_local_response_norm,
+           make_grad_local_response_norm},
+          {&ops::l2_penalty_op, "own:l2_penalty", accept_l2_penalty, make_forward_l2_penalty},
           {&ops::l2_penalty_grad_op, "own:l2_penalty_grad", accept_l2_penalty, make_grad_l2_penalty}};
 }
 

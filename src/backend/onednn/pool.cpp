@@ -55,15 +55,6 @@ std::unique_ptr<Kernel> make_d_src(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, std::move(io), run_d_src_max_pool);
 }
 
-}  // namespace
-
-std::vector<Candidate> max_pool_candidates() {
-  return {{&ops::max_pool_op, "own:max_pool", accept_max_pool, make_forward},
-          {&ops::max_pool_d_src_op, "own:max_pool_d_src", accept_max_pool, make_d_src}};
-}
-
-namespace {
-
 // Calls body(output pixel, first image row, last, first column, last, one over the divisor).
 template <typename Body>
 void for_each_window(const ops::AveragePoolAttrs& attrs, const ImageView& src, const ImageView& dst,
@@ -143,8 +134,10 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> average_pool_candidates() {
-  return {{&ops::average_pool_op, "own:average_pool", accept_average_pool, make<run_forward_average_pool>},
+std::vector<Candidate> pool_candidates() {
+  return {{&ops::max_pool_op, "own:max_pool", accept_max_pool, make_forward},
+          {&ops::max_pool_d_src_op, "own:max_pool_d_src", accept_max_pool, make_d_src},
+          {&ops::average_pool_op, "own:average_pool", accept_average_pool, make<run_forward_average_pool>},
           {&ops::average_pool_d_src_op, "own:average_pool_d_src", accept_average_pool,
            make<run_d_src_average_pool>}};
 }

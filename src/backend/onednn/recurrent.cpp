@@ -16,7 +16,7 @@ namespace trainyard::backend::onednn {
 
 namespace {
 
-using ops::Cell;
+using ops::RecurrentCell;
 
 struct Sizes {
   std::int64_t steps, batch, inputs, hidden, gates;
@@ -42,16 +42,17 @@ class RecurrentForward final : public Kernel {
         sizes_(request.node, 0),
         saves_(request.node.outputs() == 3),
         projection_(Product::forward(sizes_.all_steps(), request.inputs[1], Product::After::add_bias)),
-        step_(Product::forward(sizes_.one_step(), request.inputs[2],
-                               cell_ == Cell::gru ? Product::After::nothing : Product::After::add_to_dst)) {
+        step_(Product::forward(
+            sizes_.one_step(), request.inputs[2],
+            cell_ == RecurrentCell::gru ? Product::After::nothing : Product::After::add_to_dst)) {
     io_.inputs[1] = projection_.weight_layout();
     io_.inputs[2] = step_.weight_layout();
     Workspace workspace;
     zeros_ = workspace.add_floats(sizes_.gates);
-    product_ = workspace.add_floats(cell_ == Cell::gru ? sizes_.batch * sizes_.gates : 0);
-    gates_ =
-        workspace.add_floats(saves_ || cell_ == Cell::rnn ? 0 : sizes_.steps * sizes_.batch * sizes_.gates);
-    inner_ = workspace.add_floats(saves_ || cell_ != Cell::lstm ? 0 : sizes_.batch * sizes_.hidden);
+    product_ = workspace.add_floats(cell_ == RecurrentCell::gru ? sizes_.batch * sizes_.gates : 0);
+    gates_ = workspace.add_floats(
+        saves_ || cell_ == RecurrentCell::rnn ? 0 : sizes_.steps * sizes_.batch * sizes_.gates);
+    inner_ = workspace.add_floats(saves_ || cell_ != RecurrentCell::lstm ? 0 : sizes_.batch * sizes_.hidden);
     scratch_ = workspace.add(std::max(projection_.scratch_bytes(), step_.scratch_bytes()));
     io_.workspace_bytes = workspace.bytes();
   }
@@ -60,7 +61,7 @@ class RecurrentForward final : public Kernel {
     const auto floats = [](std::byte* memory) { return reinterpret_cast<float*>(memory); };
     const auto part = [&](std::size_t offset) { return floats(binding.workspace + offset); };
     float* dst = floats(binding.outputs[0]);
-    float* gates = cell_ == Cell::rnn ? dst : saves_ ? floats(binding.outputs[1]) : part(gates_);
+    float* gates = cell_ == RecurrentCell::rnn ? dst : saves_ ? floats(binding.outputs[1]) : part(gates_);
     const std::int64_t state = sizes_.batch * sizes_.hidden;
     const StepRows zeros{part(zeros_), 0};
     zero_row_ = part(zeros_);
@@ -72,13 +73,13 @@ class RecurrentForward final : public Kernel {
     for (std::int64_t t = 0; t < sizes_.steps; ++t) {
       float* step_gates = gates + t * sizes_.batch * sizes_.gates;
       // Without gradients the state of all steps is kept in one place; so is a gru's, which needs none.
-      float* inner = saves_                ? floats(binding.outputs[2]) + t * state
-                     : cell_ == Cell::lstm ? part(inner_)
-                                           : nullptr;
+      float* inner = saves_                         ? floats(binding.outputs[2]) + t * state
+                     : cell_ == RecurrentCell::lstm ? part(inner_)
+                                                    : nullptr;
       GatesForward step{cell_, sizes_.batch, sizes_.hidden, step_gates,     zeros,
                         zeros, zeros,        inner,         dst + t * state};
       if (t > 0) {
-        float* product = cell_ == Cell::gru ? part(product_) : step_gates;
+        float* product = cell_ == RecurrentCell::gru ? part(product_) : step_gates;
         step.product = {product, sizes_.gates};
         step.h_before = {dst + (t - 1) * state, sizes_.hidden};
         step.inner_before = {saves_ ? inner - state : inner, sizes_.hidden};
@@ -98,7 +99,7 @@ class RecurrentForward final : public Kernel {
   }
 
  private:
-  Cell cell_;
+  RecurrentCell cell_;
   Sizes sizes_;
   bool saves_;
   Product projection_, step_;
@@ -134,7 +135,7 @@ class RecurrentGrad final : public Kernel {
     d_state_ = workspace.add_floats(state);
     d_product_ = workspace.add_floats(state);
     d_gates_ = workspace.add_floats(all);
-    d_u_gates_ = cell_ == Cell::gru ? workspace.add_floats(all) : d_gates_;
+    d_u_gates_ = cell_ == RecurrentCell::gru ? workspace.add_floats(all) : d_gates_;
     scratch_ = workspace.add(scratch);
     io_.workspace_bytes = workspace.bytes();
   }
@@ -202,9 +203,9 @@ class RecurrentGrad final : public Kernel {
   }
 
  private:
-  bool saved() const { return cell_ != Cell::rnn; }
+  bool saved() const { return cell_ != RecurrentCell::rnn; }
 
-  Cell cell_;
+  RecurrentCell cell_;
   Sizes sizes_;
   Product step_, d_weight_, d_recurrent_;
   std::optional<Product> d_src_;
@@ -228,15 +229,6 @@ template <typename T>
 std::unique_ptr<Kernel> make_recurrent(const KernelRequest& request) {
   return std::make_unique<T>(request);
 }
-
-}  // namespace
-
-std::vector<Candidate> recurrent_candidates() {
-  return {{&ops::recurrent_op, "own:recurrent", accept_recurrent, make_recurrent<RecurrentForward>},
-          {&ops::recurrent_grad_op, "own:recurrent_grad", accept_grad, make_recurrent<RecurrentGrad>}};
-}
-
-namespace {
 
 void run_forward(const Arguments& arguments) {
   const Shape& table_shape = arguments.node.input_shape(0);
@@ -291,8 +283,10 @@ std::unique_ptr<Kernel> make_embedding(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> embedding_candidates() {
+std::vector<Candidate> recurrent_candidates() {
   return {
+      {&ops::recurrent_op, "own:recurrent", accept_recurrent, make_recurrent<RecurrentForward>},
+      {&ops::recurrent_grad_op, "own:recurrent_grad", accept_grad, make_recurrent<RecurrentGrad>},
       {&ops::embedding_op, "own:embedding", accept_embedding, make_embedding<run_forward>},
       {&ops::embedding_d_table_op, "own:embedding_d_table", accept_embedding, make_embedding<run_d_table>}};
 }

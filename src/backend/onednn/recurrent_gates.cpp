@@ -10,7 +10,7 @@ namespace trainyard::backend::onednn {
 
 namespace {
 
-using ops::Cell;
+using ops::RecurrentCell;
 
 constexpr std::int64_t kUnits = 256, kPiecesWorthAThread = 4;
 
@@ -111,13 +111,13 @@ void run_pieces(const Step& step, std::int64_t begin_piece, std::int64_t end_pie
     const std::int64_t n = i / pieces, first = i % pieces * kUnits,
                        end = std::min(first + kUnits, step.hidden);
     switch (step.cell) {
-      case Cell::rnn:
+      case RecurrentCell::rnn:
         rnn(step, n, first, end);
         break;
-      case Cell::lstm:
+      case RecurrentCell::lstm:
         lstm(step, n, first, end);
         break;
-      case Cell::gru:
+      case RecurrentCell::gru:
         gru(step, n, first, end);
         break;
     }

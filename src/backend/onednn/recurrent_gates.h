@@ -22,7 +22,7 @@ struct StepRows {
 };
 
 struct GatesForward {
-  ops::Cell cell;
+  ops::RecurrentCell cell;
   std::int64_t batch, hidden;
   float* gates;      // (N, G*H): W x + b, and U h but for gru, on the way in; activations on the way out
   StepRows product;  // U h of gru
@@ -34,7 +34,7 @@ void run_gates(const GatesForward& step);
 void run_gates_here(const GatesForward& step);  // in the calling thread alone
 
 struct GatesBackward {
-  ops::Cell cell;
+  ops::RecurrentCell cell;
   std::int64_t batch, hidden;
   const float* d_dst;  // (N, H)
   StepRows d_product;  // what came back through the U of the step behind

@@ -135,8 +135,8 @@ class Set2SetForward final : public Kernel {
     const float* nodes = input(memory_, 0) + graph.first * h;
     multiply_rows({1, sizes_.gates(), sizes_.query()}, rows_of(query, sizes_.query()), part(transposed_),
                   sizes_.gates(), gates, sizes_.gates(), StartRow::bias(input(memory_, 5)));
-    run_gates_here(
-        GatesForward{ops::Cell::lstm, 1, h, gates, {nullptr, 0}, {nullptr, 0}, {cell, 0}, cell, query});
+    run_gates_here(GatesForward{
+        ops::RecurrentCell::lstm, 1, h, gates, {nullptr, 0}, {nullptr, 0}, {cell, 0}, cell, query});
     dot_rows(nodes, n, h, query, scores);
     softmax_here(scores, n);
     multiply_rows({1, h, n}, rows_of(scores, n), nodes, h, query + h, h, StartRow::zero());
@@ -259,7 +259,7 @@ class Set2SetGrad final : public Kernel {
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) d_scores[i] = attention[i] * (d_scores[i] - mean);
     multiply_rows({1, h, n}, rows_of(d_scores, n), nodes, h, d_query, h, StartRow::add());
-    run_gates_here(GatesBackward{ops::Cell::lstm,
+    run_gates_here(GatesBackward{ops::RecurrentCell::lstm,
                                  1,
                                  h,
                                  d_query,

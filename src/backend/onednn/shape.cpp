@@ -79,14 +79,6 @@ std::unique_ptr<Kernel> make_concat(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, std::move(io), run_concat);
 }
 
-}  // namespace
-
-std::vector<Candidate> concat_candidates() {
-  return {{&ops::concat_op, "own:concat", accept_concat, make_concat}};
-}
-
-namespace {
-
 void run_pad(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::PadAttrs>();
   const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
@@ -111,12 +103,6 @@ std::unique_ptr<Kernel> make_pad(const KernelRequest& request) {
   const Layout layout = image_layout(request, 0);
   return std::make_unique<FunctionKernel>(request.node, KernelIo{{layout}, {layout}, 0, {}}, run_pad);
 }
-
-}  // namespace
-
-std::vector<Candidate> pad_candidates() { return {{&ops::pad_op, "own:pad", accept_pad, make_pad}}; }
-
-namespace {
 
 void run_slice(const Arguments& arguments) {
   const auto& attrs = arguments.node.attrs<ops::SliceAttrs>();
@@ -143,8 +129,10 @@ std::unique_ptr<Kernel> make_slice(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> slice_candidates() {
-  return {{&ops::slice_op, "own:slice", accept_slice, make_slice}};
+std::vector<Candidate> shape_candidates() {
+  return {{&ops::concat_op, "own:concat", accept_concat, make_concat},
+          {&ops::pad_op, "own:pad", accept_pad, make_pad},
+          {&ops::slice_op, "own:slice", accept_slice, make_slice}};
 }
 
 }  // namespace trainyard::backend::onednn

@@ -1,62 +1,23 @@
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "backend/kernel.h"
 
 namespace trainyard::backend::reference {
 
-// One function an op, each in the file of its op. All tensors lie in plain layout; sums are made in double.
-void activation(const Arguments& args);
-void activation_grad(const Arguments& args);
-void add(const Arguments& args);
-void average_pool(const Arguments& args);
-void average_pool_d_src(const Arguments& args);
-void batch_norm(const Arguments& args);
-void batch_norm_grad(const Arguments& args);
-void cast(const Arguments& args);
-void classify(const Arguments& args);
-void concat(const Arguments& args);
-void conv2d(const Arguments& args);
-void conv2d_d_src(const Arguments& args);
-void conv2d_d_weight(const Arguments& args);
-void conv2d_max_pool(const Arguments& args);
-void conv2d_max_pool_d_weight(const Arguments& args);
-void dense(const Arguments& args);
-void dense_d_src(const Arguments& args);
-void dense_d_weight(const Arguments& args);
-void dense_chain(const Arguments& args);
-void dense_chain_d_src(const Arguments& args);
-void dense_chain_d_weight(const Arguments& args);
-void dense_update(const Arguments& args);
-void dropout(const Arguments& args);
-void embedding(const Arguments& args);
-void embedding_d_table(const Arguments& args);
-void fill(const Arguments& args);
-void gated_graph_conv(const Arguments& args);
-void gated_graph_conv_grad(const Arguments& args);
-void l2_penalty(const Arguments& args);
-void l2_penalty_grad(const Arguments& args);
-void local_response_norm(const Arguments& args);
-void local_response_norm_grad(const Arguments& args);
-void max_pool(const Arguments& args);
-void max_pool_d_src(const Arguments& args);
-void multiply(const Arguments& args);
-void pad(const Arguments& args);
-void recurrent(const Arguments& args);
-void recurrent_grad(const Arguments& args);
-void reshape(const Arguments& args);
-void scale(const Arguments& args);
-void sequence_cross_entropy(const Arguments& args);
-void sequence_cross_entropy_grad(const Arguments& args);
-void set2set(const Arguments& args);
-void set2set_grad(const Arguments& args);
-void slice(const Arguments& args);
-void softmax(const Arguments& args);
-void softmax_grad(const Arguments& args);
-void softmax_cross_entropy(const Arguments& args);
-void softmax_cross_entropy_grad(const Arguments& args);
-void update(const Arguments& args);
+// Every kernel takes plain layout and accepts anything. `in_place`: the inputs in whose memory output 0 may
+// lie.
+inline Decision always(const KernelRequest&) { return Decision::yes(); }
+
+template <KernelFunction function, int... in_place>
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  KernelIo io = plain_io(request.node);
+  io.in_place = {std::pair<int, int>{0, in_place}...};
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), function);
+}
 
 // Runs body.operator()<T>() with T = float or double.
 template <typename Body>
@@ -65,6 +26,19 @@ void with_float_type(DType dtype, const Body& body) {
   if (dtype == DType::f32) return body.template operator()<float>();
   body.template operator()<double>();
 }
+
+// The kernels of each file: one function an op, whose sums are made in double.
+std::vector<Candidate> conv2d_candidates();
+std::vector<Candidate> dense_candidates();
+std::vector<Candidate> elementwise_candidates();
+std::vector<Candidate> gated_graph_conv_candidates();
+std::vector<Candidate> loss_candidates();
+std::vector<Candidate> norm_candidates();
+std::vector<Candidate> pool_candidates();
+std::vector<Candidate> recurrent_candidates();
+std::vector<Candidate> set2set_candidates();
+std::vector<Candidate> shape_candidates();
+std::vector<Candidate> update_candidates();
 
 // Plain loops for every op: the executable specification, and the last resort of other backends.
 const std::vector<Candidate>& candidates();

@@ -105,8 +105,6 @@ double d_weight_at(const Geometry& g, const T* d_dst, const T* src, std::int64_t
   return sum;
 }
 
-}  // namespace
-
 void conv2d(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const auto& attrs = args.node.attrs<ops::Conv2dAttrs>();
@@ -160,8 +158,6 @@ void conv2d_d_weight(const Arguments& args) {
   });
 }
 
-namespace {
-
 // Calls body(image channel, image row, image column, weight index) for the taps of one output that lie
 // inside.
 template <typename Body>
@@ -190,8 +186,6 @@ void for_each_pixel(const Shape& shape, const Body& body) {
       for (std::int64_t y = 0; y < shape[2]; ++y)
         for (std::int64_t x = 0; x < shape[3]; ++x) body(n, c, y, x);
 }
-
-}  // namespace
 
 // Each output of the convolution is made where the pool asks for it.
 void conv2d_max_pool(const Arguments& args) {
@@ -251,6 +245,17 @@ void conv2d_max_pool_d_weight(const Arguments& args) {
     std::copy(d_weight.begin(), d_weight.end(), args.output<T>(0));
     if (attrs.bias) std::copy(d_bias.begin(), d_bias.end(), args.output<T>(1));
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> conv2d_candidates() {
+  return {{&ops::conv2d_op, "reference:conv2d", always, make<conv2d>},
+          {&ops::conv2d_d_src_op, "reference:conv2d_d_src", always, make<conv2d_d_src>},
+          {&ops::conv2d_d_weight_op, "reference:conv2d_d_weight", always, make<conv2d_d_weight>},
+          {&ops::conv2d_max_pool_op, "reference:conv2d_max_pool", always, make<conv2d_max_pool>},
+          {&ops::conv2d_max_pool_d_weight_op, "reference:conv2d_max_pool_d_weight", always,
+           make<conv2d_max_pool_d_weight>}};
 }
 
 }  // namespace trainyard::backend::reference

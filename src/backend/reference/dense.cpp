@@ -8,6 +8,8 @@
 
 namespace trainyard::backend::reference {
 
+namespace {
+
 void dense(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const auto& attrs = args.node.attrs<ops::DenseAttrs>();
@@ -162,6 +164,19 @@ void dense_update(const Arguments& args) {
     if (attrs.rounded_copies > 0)
       round_copy(args.input<T>(2), outputs * inputs, args.state<BFloat16>(args.node.inputs() - 1));
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> dense_candidates() {
+  return {
+      {&ops::dense_op, "reference:dense", always, make<dense>},
+      {&ops::dense_d_src_op, "reference:dense_d_src", always, make<dense_d_src>},
+      {&ops::dense_d_weight_op, "reference:dense_d_weight", always, make<dense_d_weight>},
+      {&ops::dense_chain_op, "reference:dense_chain", always, make<dense_chain>},
+      {&ops::dense_chain_d_src_op, "reference:dense_chain_d_src", always, make<dense_chain_d_src>},
+      {&ops::dense_chain_d_weight_op, "reference:dense_chain_d_weight", always, make<dense_chain_d_weight>},
+      {&ops::dense_update_op, "reference:dense_update", always, make<dense_update>}};
 }
 
 }  // namespace trainyard::backend::reference

@@ -6,6 +6,8 @@
 
 namespace trainyard::backend::reference {
 
+namespace {
+
 void activation(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const auto& attrs = args.node.attrs<ops::ActivationAttrs>();
@@ -75,6 +77,17 @@ void dropout(const Arguments& args) {
     for (std::uint64_t i = 0; i < elements; ++i)
       dst[i] = to_unit_float(random.word(i)) >= rate ? factor * src[i] : T(0);
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> elementwise_candidates() {
+  return {{&ops::activation_op, "reference:activation", always, make<activation, 0>},
+          {&ops::activation_grad_op, "reference:activation_grad", always, make<activation_grad, 0>},
+          {&ops::add_op, "reference:add", always, make<add, 0>},
+          {&ops::multiply_op, "reference:multiply", always, make<multiply, 0, 1>},
+          {&ops::scale_op, "reference:scale", always, make<scale, 0>},
+          {&ops::dropout_op, "reference:dropout", always, make<dropout, 0>}};
 }
 
 }  // namespace trainyard::backend::reference

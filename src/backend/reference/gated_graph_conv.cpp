@@ -6,6 +6,7 @@
 #include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
+
 namespace {
 
 using Row = std::vector<double>;
@@ -197,8 +198,6 @@ void clear(const Arguments& args, int output) {
   std::fill_n(args.output<T>(output), args.node.output_shape(output).elements(), T{0});
 }
 
-}  // namespace
-
 void gated_graph_conv(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const Problem<T> problem{args, args.node.attrs<ops::GatedGraphConvAttrs>(), 0};
@@ -241,6 +240,14 @@ void gated_graph_conv_grad(const Arguments& args) {
       store_all(sums.layers[layer].bias, args.output<T>(5 + 2 * static_cast<int>(layer)));
     }
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> gated_graph_conv_candidates() {
+  return {{&ops::gated_graph_conv_op, "reference:gated_graph_conv", always, make<gated_graph_conv>},
+          {&ops::gated_graph_conv_grad_op, "reference:gated_graph_conv_grad", always,
+           make<gated_graph_conv_grad>}};
 }
 
 }  // namespace trainyard::backend::reference

@@ -8,6 +8,8 @@
 
 namespace trainyard::backend::reference {
 
+namespace {
+
 void softmax(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const std::int64_t rows = args.node.input_shape(0)[0], classes = args.node.input_shape(0)[1];
@@ -35,8 +37,6 @@ void softmax_grad(const Arguments& args) {
     }
   });
 }
-
-namespace {
 
 // The smoothed share of class k in row n. A label that names no class makes the row, and with it the loss,
 // NaN: a kernel cannot refuse, and nothing may be read out of bounds.
@@ -67,8 +67,6 @@ class Targets {
   const std::int32_t* integers_ = nullptr;
   const T* soft_ = nullptr;
 };
-
-}  // namespace
 
 void softmax_cross_entropy(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
@@ -110,8 +108,6 @@ void softmax_cross_entropy_grad(const Arguments& args) {
   });
 }
 
-namespace {
-
 // Tells which steps count, and how much each of them counts.
 class Mask {
  public:
@@ -128,8 +124,6 @@ class Mask {
   const std::int32_t* lengths_;
   std::int64_t batch_, total_ = 0;
 };
-
-}  // namespace
 
 void sequence_cross_entropy(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
@@ -228,6 +222,22 @@ void classify(const Arguments& args) {
     }
     *args.output<T>(1) = static_cast<T>(loss / static_cast<double>(rows));
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> loss_candidates() {
+  return {{&ops::softmax_op, "reference:softmax", always, make<softmax>},
+          {&ops::softmax_grad_op, "reference:softmax_grad", always, make<softmax_grad>},
+          {&ops::softmax_cross_entropy_op, "reference:softmax_cross_entropy", always,
+           make<softmax_cross_entropy>},
+          {&ops::softmax_cross_entropy_grad_op, "reference:softmax_cross_entropy_grad", always,
+           make<softmax_cross_entropy_grad>},
+          {&ops::sequence_cross_entropy_op, "reference:sequence_cross_entropy", always,
+           make<sequence_cross_entropy>},
+          {&ops::sequence_cross_entropy_grad_op, "reference:sequence_cross_entropy_grad", always,
+           make<sequence_cross_entropy_grad>},
+          {&ops::classify_op, "reference:classify", always, make<classify>}};
 }
 
 }  // namespace trainyard::backend::reference

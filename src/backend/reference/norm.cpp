@@ -26,8 +26,6 @@ struct Channels {
   }
 };
 
-}  // namespace
-
 void batch_norm(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const auto& attrs = args.node.attrs<ops::BatchNormAttrs>();
@@ -95,8 +93,6 @@ void batch_norm_grad(const Arguments& args) {
   });
 }
 
-namespace {
-
 using Attrs = ops::LocalResponseNormAttrs;
 
 // One pixel seen across its channels.
@@ -140,8 +136,6 @@ void for_each_pixel(const Shape& shape, const Visit& visit) {
   for (std::int64_t n = 0; n < shape[0]; ++n)
     for (std::int64_t i = 0; i < plane; ++i) visit(n * image + i);
 }
-
-}  // namespace
 
 void local_response_norm(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
@@ -192,6 +186,18 @@ void l2_penalty_grad(const Arguments& args) {
     const std::int64_t elements = args.node.output_shape(0).elements();
     for (std::int64_t i = 0; i < elements; ++i) d_weight[i] = static_cast<T>(factor * weight[i]);
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> norm_candidates() {
+  return {{&ops::batch_norm_op, "reference:batch_norm", always, make<batch_norm>},
+          {&ops::batch_norm_grad_op, "reference:batch_norm_grad", always, make<batch_norm_grad>},
+          {&ops::local_response_norm_op, "reference:local_response_norm", always, make<local_response_norm>},
+          {&ops::local_response_norm_grad_op, "reference:local_response_norm_grad", always,
+           make<local_response_norm_grad>},
+          {&ops::l2_penalty_op, "reference:l2_penalty", always, make<l2_penalty>},
+          {&ops::l2_penalty_grad_op, "reference:l2_penalty_grad", always, make<l2_penalty_grad>}};
 }
 
 }  // namespace trainyard::backend::reference

@@ -35,8 +35,6 @@ Maximum<T> maximum_at(const ops::Window2d& window, const T* image, std::int64_t 
   return best;
 }
 
-}  // namespace
-
 void max_pool(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const ops::Window2d& window = args.node.attrs<ops::MaxPoolAttrs>().window;
@@ -81,8 +79,6 @@ void max_pool_d_src(const Arguments& args) {
   });
 }
 
-namespace {
-
 // Calls visit(place in the image) for every pixel under the window of output (y, x).
 template <typename Visit>
 void for_each_tap(const ops::Window2d& window, const Shape& src, std::int64_t y, std::int64_t x,
@@ -106,8 +102,6 @@ double divisor_at(const ops::AveragePoolAttrs& attrs, const Shape& src, std::int
     for_each_tap(attrs.window, src, y, x, [&](std::int64_t) { ++count; });
   return static_cast<double>(count);
 }
-
-}  // namespace
 
 void average_pool(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
@@ -139,6 +133,15 @@ void average_pool_d_src(const Arguments& args) {
           for_each_tap(attrs.pool.window, src, y, x, [&](std::int64_t i) { d_image[i] += share; });
         }
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> pool_candidates() {
+  return {{&ops::max_pool_op, "reference:max_pool", always, make<max_pool>},
+          {&ops::max_pool_d_src_op, "reference:max_pool_d_src", always, make<max_pool_d_src>},
+          {&ops::average_pool_op, "reference:average_pool", always, make<average_pool>},
+          {&ops::average_pool_d_src_op, "reference:average_pool_d_src", always, make<average_pool_d_src>}};
 }
 
 }  // namespace trainyard::backend::reference

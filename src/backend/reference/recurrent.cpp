@@ -10,7 +10,7 @@ namespace trainyard::backend::reference {
 
 namespace {
 
-using ops::Cell;
+using ops::RecurrentCell;
 using Row = std::vector<double>;
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -56,10 +56,11 @@ struct Unit {
   double gates[4], inner, dst;
 };
 
-Unit step_unit(Cell cell, const double* x, const double* u, std::int64_t stride, double h, double c) {
+Unit step_unit(RecurrentCell cell, const double* x, const double* u, std::int64_t stride, double h,
+               double c) {
   const auto sum = [&](int gate) { return x[gate * stride] + u[gate * stride]; };
-  if (cell == Cell::rnn) return {{}, 0, std::tanh(sum(0))};
-  if (cell == Cell::lstm) {
+  if (cell == RecurrentCell::rnn) return {{}, 0, std::tanh(sum(0))};
+  if (cell == RecurrentCell::lstm) {
     const double i = logistic(sum(0)), f = logistic(sum(1)), g = std::tanh(sum(2)), o = logistic(sum(3));
     const double next = f * c + i * g;
     return {{i, f, g, o}, next, o * std::tanh(next)};
@@ -75,12 +76,13 @@ struct UnitGradient {
   double h, c;        // of the state before, but for what comes through U h
 };
 
-UnitGradient unit_gradient(Cell cell, const Unit& unit, double d_dst, double d_c, double h, double c) {
-  if (cell == Cell::rnn) {
+UnitGradient unit_gradient(RecurrentCell cell, const Unit& unit, double d_dst, double d_c, double h,
+                           double c) {
+  if (cell == RecurrentCell::rnn) {
     const double d = d_dst * (1 - unit.dst * unit.dst);
     return {{d}, {d}, 0, 0};
   }
-  if (cell == Cell::lstm) {
+  if (cell == RecurrentCell::lstm) {
     const auto [i, f, g, o] = unit.gates;
     const double squashed = std::tanh(unit.inner);
     const double d_next = d_c + d_dst * o * (1 - squashed * squashed);
@@ -94,11 +96,9 @@ UnitGradient unit_gradient(Cell cell, const Unit& unit, double d_dst, double d_c
   return {{d_r, d_z, d_n}, {d_r, d_z, d_n * r}, d_dst * z, 0};
 }
 
-}  // namespace
-
 void recurrent(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
-    const Cell cell = args.node.attrs<ops::RecurrentAttrs>().cell;
+    const RecurrentCell cell = args.node.attrs<ops::RecurrentAttrs>().cell;
     const Sizes sizes(args.node, 0);
     const bool saves = args.node.outputs() == 3;
     const T* bias = args.input<T>(3);
@@ -204,6 +204,15 @@ void embedding_d_table(const Arguments& args) {
     std::transform(sums.begin(), sums.end(), args.output<T>(0),
                    [](double sum) { return static_cast<T>(sum); });
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> recurrent_candidates() {
+  return {{&ops::recurrent_op, "reference:recurrent", always, make<recurrent>},
+          {&ops::recurrent_grad_op, "reference:recurrent_grad", always, make<recurrent_grad>},
+          {&ops::embedding_op, "reference:embedding", always, make<embedding>},
+          {&ops::embedding_d_table_op, "reference:embedding_d_table", always, make<embedding_d_table>}};
 }
 
 }  // namespace trainyard::backend::reference

@@ -7,6 +7,7 @@
 #include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
+
 namespace {
 
 using Row = std::vector<double>;
@@ -140,8 +141,6 @@ void backward_step(const Problem<T>& problem, std::int64_t g, std::int64_t t, Ro
   }
 }
 
-}  // namespace
-
 void set2set(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const Problem<T> problem{args, 0};
@@ -175,6 +174,13 @@ void set2set_grad(const Arguments& args) {
     store(sums.bias, args.output<T>(2));
     if (args.node.attrs<ops::Set2SetGradAttrs>().d_src) store(sums.d_src, args.output<T>(3));
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> set2set_candidates() {
+  return {{&ops::set2set_op, "reference:set2set", always, make<set2set>},
+          {&ops::set2set_grad_op, "reference:set2set_grad", always, make<set2set_grad>}};
 }
 
 }  // namespace trainyard::backend::reference

@@ -9,6 +9,8 @@
 
 namespace trainyard::backend::reference {
 
+namespace {
+
 void slice(const Arguments& args) {
   const auto& attrs = args.node.attrs<ops::SliceAttrs>();
   const std::size_t element = size_of(args.node.dtype());
@@ -74,6 +76,17 @@ void fill(const Arguments& args) {
   with_float_type(attrs.type.dtype, [&]<typename T>() {
     std::fill_n(args.output<T>(0), attrs.type.shape.elements(), static_cast<T>(attrs.value));
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> shape_candidates() {
+  return {{&ops::slice_op, "reference:slice", always, make<slice>},
+          {&ops::concat_op, "reference:concat", always, make<concat>},
+          {&ops::pad_op, "reference:pad", always, make<pad>},
+          {&ops::reshape_op, "reference:reshape", always, make<reshape, 0>},
+          {&ops::cast_op, "reference:cast", always, make<cast>},
+          {&ops::fill_op, "reference:fill", always, make<fill>}};
 }
 
 }  // namespace trainyard::backend::reference

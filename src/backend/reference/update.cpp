@@ -6,6 +6,8 @@
 
 namespace trainyard::backend::reference {
 
+namespace {
+
 void update(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const auto& attrs = args.node.attrs<ops::UpdateAttrs>();
@@ -27,6 +29,12 @@ void update(const Arguments& args) {
         round_copy(args.input<T>(i), args.node.input_shape(i).elements(), args.state<BFloat16>(copy++));
     }
   });
+}
+
+}  // namespace
+
+std::vector<Candidate> update_candidates() {
+  return {{&ops::update_op, "reference:update", always, make<update>}};
 }
 
 }  // namespace trainyard::backend::reference

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/error.h"
-#include "comm/transport/crc32c.h"
 
 namespace trainyard::comm::transport {
 

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/philox.h"
-#include "comm/transport/crc32c.h"
 
 namespace trainyard::comm::transport {
 

@@ -206,4 +206,21 @@ std::unique_ptr<Listener> listen(Loop& loop, const Address& address, const JobKe
                                           std::move(on_peer), std::move(on_refusal));
 }
 
+void RefusalLog::add(const std::string& who, const std::string& why, double now) {
+  look(now);
+  if (lines_ == 0) since_ = now;
+  if (lines_ == kMostLines) {
+    ++unsaid_;
+    return;
+  }
+  ++lines_;
+  log_(fmt::format("refused {}: {}", who, why));
+}
+
+void RefusalLog::look(double now) {
+  if (lines_ == 0 || now - since_ < kSeconds) return;
+  if (unsaid_ > 0) log_(fmt::format("refused {} more in {:.0f} s", unsaid_, now - since_));
+  lines_ = unsaid_ = 0;
+}
+
 }  // namespace trainyard::comm::transport

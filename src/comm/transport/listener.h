@@ -21,6 +21,26 @@ class Listener {
 std::unique_ptr<Listener> listen(Loop& loop, const Address& address, const JobKey* key,
                                  const ConnectionLimits& limits, OnPeer on_peer, OnRefusal on_refusal);
 
+// Logs refused callers: some lines a minute, then only how many there were. A caller that tries often must
+// not fill a disk.
+class RefusalLog {
+ public:
+  using Log = std::function<void(const std::string&)>;
+  static constexpr int kMostLines = 10;
+  static constexpr double kSeconds = 60;
+
+  explicit RefusalLog(Log log) : log_(std::move(log)) {}
+
+  void add(const std::string& who, const std::string& why, double now);
+  // Logs the number of suppressed lines, when it is time to.
+  void look(double now);
+
+ private:
+  Log log_;
+  double since_ = 0;  // of the lines below
+  int lines_ = 0, unsaid_ = 0;
+};
+
 // Calls, and shows the key. One of the two is called, later: `on_peer`, or `on_failure` with the reason. The
 // attempt is given up when the returned object goes.
 class Call {

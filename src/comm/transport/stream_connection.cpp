@@ -9,9 +9,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "comm/transport/connection.h"
-#include "comm/transport/crc32c.h"
 #include "comm/transport/frame.h"
 
 namespace trainyard::comm::transport {

@@ -23,6 +23,7 @@ class EncodedImage {
   virtual ~EncodedImage() = default;
   std::int64_t width() const { return width_; }
   std::int64_t height() const { return height_; }
+  std::int64_t channels() const { return channels_; }  // as it is stored: 1 for gray, 3 for all others
   Box whole() const { return {0, 0, static_cast<double>(width_), static_cast<double>(height_)}; }
 
   // Returns the place of the wanted box in `out`, which may hold more around it. Error (config) when the
@@ -32,9 +33,10 @@ class EncodedImage {
  protected:
   // Throws an Error (config) when the sides exceed kMaxSide.
   void set_size(std::int64_t width, std::int64_t height);
+  void set_gray(bool gray) { channels_ = gray ? 1 : 3; }
 
  private:
-  std::int64_t width_ = 0, height_ = 0;
+  std::int64_t width_ = 0, height_ = 0, channels_ = 3;
 };
 
 // A JPEG or a PNG, told by its first bytes; `encoded` must outlive it. Error (config) for anything else.

@@ -145,6 +145,7 @@ class JpegImage : public EncodedImage {
   explicit JpegImage(std::span<const std::byte> encoded) : bytes_(encoded.size()) {
     run(ReadHeader{jpeg_.info, encoded});
     set_size(jpeg_.info.image_width, jpeg_.info.image_height);
+    set_gray(jpeg_.info.jpeg_color_space == JCS_GRAYSCALE);
   }
 
   Box decode(const DecodeRequest& request, Image& out) override {

@@ -93,6 +93,7 @@ class PngEncoded : public EncodedImage {
   explicit PngEncoded(std::span<const std::byte> encoded) : bytes_(encoded.size()), reader_(encoded) {
     run(ReadPngHeader{reader_});
     set_size(png_get_image_width(reader_.png, reader_.info), png_get_image_height(reader_.png, reader_.info));
+    set_gray((png_get_color_type(reader_.png, reader_.info) & PNG_COLOR_MASK_COLOR) == 0);
   }
 
   Box decode(const DecodeRequest& request, Image& out) override {

@@ -24,34 +24,6 @@
 
 namespace trainyard::data {
 
-namespace {
-
-std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& folder) {
-  std::error_code code;
-  std::vector<std::filesystem::path> paths;
-  std::filesystem::directory_iterator entries(folder, code);
-  if (code) fail(ErrorKind::config, "cannot read folder '{}': {}", folder.string(), code.message());
-  for (const std::filesystem::directory_entry& entry : entries)
-    if (entry.path().filename().string().front() != '.') paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-}  // namespace
-
-ClassFolders list_class_folders(const std::filesystem::path& folder) {
-  ClassFolders found;
-  for (const std::filesystem::path& below : sorted_entries(folder)) {
-    if (!std::filesystem::is_directory(below)) continue;
-    const auto label = static_cast<std::int32_t>(found.classes.size());
-    found.classes.push_back(below.filename().string());
-    for (const std::filesystem::path& file : sorted_entries(below)) found.files.push_back({file, label});
-  }
-  if (found.files.empty())
-    fail(ErrorKind::config, "'{}': no images; one folder of images a class expected in it", folder.string());
-  return found;
-}
-
 std::string labels_text(const std::vector<std::string>& classes) {
   std::string text;
   for (std::size_t i = 0; i < classes.size(); ++i) text += fmt::format("{}:{}\n", i, classes[i]);
@@ -127,20 +99,20 @@ PackedSet write_set(const PackOptions& options, std::int64_t count,
 
 PackedSet pack_dataset(const data::Dataset& dataset, data::Split split, const PackOptions& options) {
   const data::SplitData& source = dataset.split(split);
-  const std::shared_ptr<const data::ImageSource> images = source.source();
+  const std::shared_ptr<const SampleSource> images = source.source();
   const Shape& shape = dataset.image_shape;
   const auto channels = static_cast<std::size_t>(shape[0]),
              plane = static_cast<std::size_t>(shape[1] * shape[2]);
   const int height = static_cast<int>(shape[1]), width = static_cast<int>(shape[2]);
   PackedSet set = write_set(options, dataset.size(split), [&](std::int64_t i) {
-    std::vector<std::uint8_t> scratch(channels * plane);
+    SampleSource::Scratch scratch;
     data::Image image(width, height, shape[0]);
-    const std::uint8_t* planes = images->image(i, scratch.data());
+    const Sample sample = images->read(i, scratch);
+    const auto* planes = reinterpret_cast<const std::uint8_t*>(sample.bytes.data());
     for (std::size_t pixel = 0; pixel < plane; ++pixel)
       for (std::size_t channel = 0; channel < channels; ++channel)
         image.data()[pixel * channels + channel] = planes[channel * plane + pixel];
-    return PackedImage{source.labels.as<std::int32_t>()[static_cast<std::size_t>(i)], height, width, "png",
-                       data::encode_png(image)};
+    return PackedImage{sample.label, height, width, "png", data::encode_png(image)};
   });
   set.classes = dataset.classes;
   return set;

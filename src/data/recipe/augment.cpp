@@ -1,28 +1,16 @@
 #include "data/recipe/augment.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "data/recipe/recipe.h"
+#include "data/recipe/registry.h"
 
 namespace trainyard::data {
 
 namespace {
-
-constexpr std::array<const Recipe*, 6> kRecipes{&kUnitRecipe,      &kCifarnetRecipe, &kCifarPadRecipe,
-                                                &kCifarFlipRecipe, &kLenetRecipe,    &kStandardiseRecipe};
-
-const Recipe* find_recipe(const std::string& name) {
-  for (const Recipe* recipe : kRecipes)
-    if (name == recipe->name) return recipe;
-  const std::vector<std::string>& names = preprocess_names();
-  fail(ErrorKind::config, "unknown preprocessing '{}'{}, one of {} expected", name, did_you_mean(name, names),
-       fmt::join(names, ", "));
-}
 
 bool is_image(const Shape& shape) {
   return shape.rank() == 3 &&
@@ -33,17 +21,10 @@ PlaneSize plane_of(const Shape& image) { return {image[1], image[2]}; }
 
 }  // namespace
 
-const std::vector<std::string>& preprocess_names() {
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names;
-    for (const Recipe* recipe : kRecipes) names.emplace_back(recipe->name);
-    return names;
-  }();
-  return kNames;
-}
-
 Augment::Augment(const Preprocess& preprocess, const Shape& input)
-    : recipe_(find_recipe(preprocess.name)), input_(input), output_(preprocess.output) {
+    : recipe_(find_recipe(preprocess.name, SampleKind::pixels).of_pixels),
+      input_(input),
+      output_(preprocess.output) {
   TRAINYARD_CHECK(is_image(input));
   if (output_.rank() == 0) output_ = recipe_->default_output(input);
   std::string reason;

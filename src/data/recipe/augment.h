@@ -13,13 +13,11 @@ struct Recipe;
 
 // Says how bytes become floats: a recipe and the size that the network takes.
 struct Preprocess {
-  std::string name = "unit";  // one of preprocess_names()
-  Shape output;               // C, h, w; rank 0: what the recipe makes of the images by itself
+  std::string name = "unit";  // of the registry (registry.h)
+  Shape output;               // C, h, w; rank 0: what the recipe makes of decoded images by itself
 };
 
-const std::vector<std::string>& preprocess_names();
-
-// One recipe bound to its sizes. Allocates nothing per image; thread-safe.
+// One recipe of decoded images bound to its sizes. Allocates nothing per image; thread-safe.
 class Augment {
  public:
   // Error (config) for an unknown name, or for a size that the recipe cannot reach from `input` (C, H, W).

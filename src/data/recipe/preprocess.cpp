@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/decode/image.h"
+#include "data/recipe/registry.h"
 
 namespace trainyard::data {
 
@@ -26,35 +27,13 @@ Box random_box(std::int64_t width, std::int64_t height, Draws& draws) {
   return {0, 0, static_cast<double>(width), static_cast<double>(height)};
 }
 
-namespace {
-
-struct Row {
-  const char* name;
-  std::unique_ptr<const Preprocessor> (*make)(const PreprocessOptions& options);
-};
-
-constexpr Row kRows[] = {
-    {"inception", make_inception}, {"vgg", make_vgg}, {"cifarnet", make_cifarnet}, {"lenet", make_lenet}};
-constexpr std::int64_t kMaxOutputSide = 4096;
-
-void check_output(const PreprocessOptions& options) {
-  const Shape& shape = options.output;
-  if (shape.rank() != 3 || (shape[0] != 1 && shape[0] != 3) || shape[1] < 1 || shape[2] < 1 ||
-      shape[1] > kMaxOutputSide || shape[2] > kMaxOutputSide)
+void check_image_output(const std::string& recipe, const Shape& output) {
+  constexpr std::int64_t kMaxOutputSide = 4096;
+  if (output.rank() != 3 || (output[0] != 1 && output[0] != 3) || output[1] < 1 || output[2] < 1 ||
+      output[1] > kMaxOutputSide || output[2] > kMaxOutputSide)
     fail(ErrorKind::config,
-         "preprocessing '{}': output {} is not 1 or 3 channels x height x width, sides of 1 to {}",
-         options.name, shape.to_string(), kMaxOutputSide);
-}
-
-}  // namespace
-
-const std::vector<std::string>& image_preprocess_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Row& row : kRows) all.emplace_back(row.name);
-    return all;
-  }();
-  return names;
+         "preprocessing '{}': output {} is not 1 or 3 channels x height x width, sides of 1 to {}", recipe,
+         output.to_string(), kMaxOutputSide);
 }
 
 void Preprocessor::normalise(const std::uint8_t* pixels, float* out) const {
@@ -62,13 +41,14 @@ void Preprocessor::normalise(const std::uint8_t* pixels, float* out) const {
 }
 
 std::unique_ptr<const Preprocessor> make_preprocessor(const PreprocessOptions& options) {
-  for (const Row& row : kRows)
-    if (options.name == row.name) {
-      check_output(options);
-      return row.make(options);
+  const std::string wanted = renamed_recipe(options.name).value_or(options.name);
+  for (const RecipeInfo& recipe : all_recipes())
+    if (wanted == recipe.name && recipe.of_encoded != nullptr) {
+      check_image_output(options.name, options.output);
+      return recipe.of_encoded(options);
     }
   fail(ErrorKind::config, "no preprocessing of images is called '{}'; there are: {}", options.name,
-       fmt::join(image_preprocess_names(), ", "));
+       fmt::join(recipe_names(SampleKind::encoded), ", "));
 }
 
 }  // namespace trainyard::data

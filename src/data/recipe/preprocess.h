@@ -38,7 +38,7 @@ class Draws {
 Box random_box(std::int64_t width, std::int64_t height, Draws& draws);
 
 struct PreprocessOptions {
-  std::string name = "inception";  // one of image_preprocess_names()
+  std::string name = "inception";  // one of recipe_names(SampleKind::encoded)
   Shape output = {3, 224, 224};    // C, H, W
   bool fast = false;  // inception: bilinear only, no hue and contrast; no difference to the others
 };
@@ -71,16 +71,16 @@ class Preprocessor {
   PreprocessOptions options_;
 };
 
-// make_preprocessor calls these after it has checked the options.
-
+// The registry names these. REQUIRES: an output that check_image_output takes.
 std::unique_ptr<const Preprocessor> make_inception(const PreprocessOptions& options);
 std::unique_ptr<const Preprocessor> make_vgg(const PreprocessOptions& options);
-std::unique_ptr<const Preprocessor> make_cifarnet(const PreprocessOptions& options);
-std::unique_ptr<const Preprocessor> make_lenet(const PreprocessOptions& options);
+std::unique_ptr<const Preprocessor> make_cifarnet_slim(const PreprocessOptions& options);
+std::unique_ptr<const Preprocessor> make_lenet_slim(const PreprocessOptions& options);
 
-const std::vector<std::string>& image_preprocess_names();
+// Error (config) for an output that no encoded image can become.
+void check_image_output(const std::string& recipe, const Shape& output);
 
-// Throws an Error (config) for invalid options.
+// Takes the former names of renamed_recipe() too. Throws an Error (config) for invalid options.
 std::unique_ptr<const Preprocessor> make_preprocessor(const PreprocessOptions& options);
 
 }  // namespace trainyard::data

@@ -11,6 +11,7 @@
 #include "data/decode/png.h"
 #include "data/decode/test_images.h"
 #include "data/recipe/preprocess.h"
+#include "data/recipe/registry.h"
 
 namespace trainyard::data {
 
@@ -36,7 +37,7 @@ TEST(JpegPreprocess, MakesWhatTheSamePixelsInAPngMake) {
     for (const std::int64_t channels : {1, 3}) {
       const std::vector<std::byte> jpeg = encode_jpeg(smooth_image(width, height, channels), 90);
       const std::vector<std::byte> png = encode_png(decode_image(jpeg, channels));
-      for (const std::string& name : image_preprocess_names()) {
+      for (const std::string& name : recipe_names(SampleKind::encoded)) {
         SCOPED_TRACE(name);
         const auto how = make_preprocessor({name, {channels, 56, 56}});
         std::vector<std::uint8_t> a(static_cast<std::size_t>(how->sample_bytes())), b = a;
@@ -58,7 +59,7 @@ TEST(JpegPreprocess, MakesWhatTheSamePixelsInAPngMake) {
 TEST(JpegPreprocess, DamageIsAnError) {
   const std::vector<std::byte> jpeg = encode_jpeg(smooth_image(100, 100, 3), 90);
   const std::span<const std::byte> cut(jpeg.data(), jpeg.size() / 3);
-  for (const std::string& name : image_preprocess_names()) {
+  for (const std::string& name : recipe_names(SampleKind::encoded)) {
     const auto how = make_preprocessor({name, {3, 100, 100}});
     std::vector<std::uint8_t> out(static_cast<std::size_t>(how->sample_bytes()));
     expect_error(ErrorKind::config, "a JPEG of", [&] { how->evaluate(cut, out.data()); });

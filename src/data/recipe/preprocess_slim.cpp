@@ -44,7 +44,7 @@ class Cifarnet : public Preprocessor {
 
 }  // namespace
 
-std::unique_ptr<const Preprocessor> make_cifarnet(const PreprocessOptions& options) {
+std::unique_ptr<const Preprocessor> make_cifarnet_slim(const PreprocessOptions& options) {
   return std::make_unique<Cifarnet>(options);
 }
 
@@ -82,7 +82,7 @@ class Lenet : public Preprocessor {
 
 }  // namespace
 
-std::unique_ptr<const Preprocessor> make_lenet(const PreprocessOptions& options) {
+std::unique_ptr<const Preprocessor> make_lenet_slim(const PreprocessOptions& options) {
   return std::make_unique<Lenet>(options);
 }
 

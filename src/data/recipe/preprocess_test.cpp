@@ -11,53 +11,54 @@
 #include "data/decode/decode.h"
 #include "data/decode/png.h"
 #include "data/decode/test_images.h"
+#include "data/recipe/registry.h"
 
 namespace trainyard::data {
 
 namespace {
 
-using Sample = std::vector<std::uint8_t>;
+using MadeSample = std::vector<std::uint8_t>;
 
-Sample train_sample(const Preprocessor& how, std::span<const std::byte> encoded, std::uint64_t seed) {
-  Sample out(static_cast<std::size_t>(how.sample_bytes()));
+MadeSample train_sample(const Preprocessor& how, std::span<const std::byte> encoded, std::uint64_t seed) {
+  MadeSample out(static_cast<std::size_t>(how.sample_bytes()));
   how.train(encoded, seed, out.data());
   return out;
 }
 
-Sample evaluate_sample(const Preprocessor& how, std::span<const std::byte> encoded) {
-  Sample out(static_cast<std::size_t>(how.sample_bytes()));
+MadeSample evaluate_sample(const Preprocessor& how, std::span<const std::byte> encoded) {
+  MadeSample out(static_cast<std::size_t>(how.sample_bytes()));
   how.evaluate(encoded, out.data());
   return out;
 }
 
-std::vector<float> normalised(const Preprocessor& how, const Sample& pixels) {
+std::vector<float> normalised(const Preprocessor& how, const MadeSample& pixels) {
   std::vector<float> out(pixels.size());
   how.normalise(pixels.data(), out.data());
   return out;
 }
 
-Sample bytes_of(const Image& image) { return {image.data(), image.data() + image.bytes()}; }
+MadeSample bytes_of(const Image& image) { return {image.data(), image.data() + image.bytes()}; }
 
 TEST(ImagePreprocess, IsAFunctionOfImageAndSeed) {
   const std::vector<std::byte> encoded = encode_png(smooth_image(90, 70, 3));
-  for (const std::string& name : image_preprocess_names())
+  for (const std::string& name : recipe_names(SampleKind::encoded))
     for (const std::int64_t channels : {1, 3})
       for (const bool fast : {false, true}) {
         SCOPED_TRACE(name);
         const auto how = make_preprocessor({name, {channels, 32, 48}, fast});
         EXPECT_EQ(how->sample_bytes(), channels * 32 * 48);
-        std::set<Sample> different;
-        std::vector<Sample> alone;
+        std::set<MadeSample> different;
+        std::vector<MadeSample> alone;
         for (std::uint64_t seed = 0; seed < 12; ++seed) {
           alone.push_back(train_sample(*how, encoded, seed));
           different.insert(alone.back());
         }
-        if (name == "lenet")
+        if (name == "lenet_slim")
           EXPECT_EQ(different.size(), 1u);
         else
           EXPECT_GE(different.size(), 11u);
         std::vector<std::thread> threads;
-        std::vector<Sample> together(alone.size());
+        std::vector<MadeSample> together(alone.size());
         for (std::size_t t = 0; t < 3; ++t)
           threads.emplace_back([&, t] {
             for (std::size_t seed = t; seed < together.size(); seed += 3)
@@ -71,9 +72,9 @@ TEST(ImagePreprocess, IsAFunctionOfImageAndSeed) {
 
 TEST(ImagePreprocess, GrayImagesGiveEqualChannels) {
   const std::vector<std::byte> encoded = encode_png(noise_image(60, 50, 1, 3));
-  for (const std::string& name : image_preprocess_names()) {
+  for (const std::string& name : recipe_names(SampleKind::encoded)) {
     const auto how = make_preprocessor({name, {3, 24, 24}});
-    const Sample sample = train_sample(*how, encoded, 5);
+    const MadeSample sample = train_sample(*how, encoded, 5);
     for (std::size_t i = 0; i < sample.size(); i += 3) {
       ASSERT_EQ(sample[i], sample[i + 1]) << name;
       ASSERT_EQ(sample[i], sample[i + 2]) << name;
@@ -83,7 +84,8 @@ TEST(ImagePreprocess, GrayImagesGiveEqualChannels) {
 
 TEST(ImagePreprocess, RefusesWhatItCannotHave) {
   expect_error(ErrorKind::config,
-               "no preprocessing of images is called 'inceptoin'; there are: inception, vgg, cifarnet, lenet",
+               "no preprocessing of images is called 'inceptoin'; there are: inception, vgg, cifarnet_slim, "
+               "lenet_slim",
                [] {
                  make_preprocessor({"inceptoin", {3, 8, 8}});
                });
@@ -92,7 +94,7 @@ TEST(ImagePreprocess, RefusesWhatItCannotHave) {
       make_preprocessor({"vgg", shape});
     });
   const std::vector<std::byte> no_image(100);
-  for (const std::string& name : image_preprocess_names()) {
+  for (const std::string& name : recipe_names(SampleKind::encoded)) {
     const auto how = make_preprocessor({name, {3, 8, 8}});
     expect_error(ErrorKind::config, "begin neither as", [&] { train_sample(*how, no_image, 1); });
     expect_error(ErrorKind::config, "begin neither as", [&] { evaluate_sample(*how, no_image); });
@@ -145,10 +147,10 @@ TEST(InceptionPreprocess, FastModeKeepsTheHue) {
              slow = make_preprocessor({"inception", {3, 8, 8}, false});
   int turned = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const Sample sample = train_sample(*fast, encoded, seed);
+    const MadeSample sample = train_sample(*fast, encoded, seed);
     ASSERT_NEAR(sample[1], sample[2], 1);
     ASSERT_GT(sample[0], sample[1] + 10);
-    const Sample other = train_sample(*slow, encoded, seed);
+    const MadeSample other = train_sample(*slow, encoded, seed);
     turned += std::abs(other[1] - other[2]) > 3;
   }
   EXPECT_GT(turned, 25);
@@ -159,7 +161,7 @@ TEST(InceptionPreprocess, HalfOfTheImagesAreFlipped) {
   const auto how = make_preprocessor({"inception", {1, 16, 16}, true});
   int rising = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    const Sample sample = train_sample(*how, encoded, seed);
+    const MadeSample sample = train_sample(*how, encoded, seed);
     rising += sample[0] < sample[15];
   }
   EXPECT_NEAR(rising, 200, 50);
@@ -172,7 +174,7 @@ TEST(VggPreprocess, ScalesTheShorterSide) {
     for (std::int64_t x = 0; x < 448; ++x) ramp.row(y)[x] = static_cast<std::uint8_t>(x / 2);
   const std::vector<std::byte> encoded = encode_png(ramp);
   const auto how = make_preprocessor({"vgg", {1, 112, 112}});
-  const auto slope = [](const Sample& sample) { return (sample[111] - sample[0]) / 111.0; };
+  const auto slope = [](const MadeSample& sample) { return (sample[111] - sample[0]) / 111.0; };
   // The shorter side of 300 becomes 128, so a step is 300 / 128 columns, of half a unit each.
   EXPECT_NEAR(slope(evaluate_sample(*how, encoded)), 0.5 * 300 / 128, 0.02);
   EXPECT_NEAR(evaluate_sample(*how, encoded)[56], 112, 2);
@@ -196,11 +198,11 @@ TEST(VggPreprocess, SubtractsTheMeans) {
 TEST(CifarnetImages, AreShiftedByAtMostFour) {
   const Image image = noise_image(20, 20, 3, 6);
   const std::vector<std::byte> encoded = encode_png(image);
-  const auto how = make_preprocessor({"cifarnet", {3, 20, 20}});
+  const auto how = make_preprocessor({"cifarnet_slim", {3, 20, 20}});
   EXPECT_EQ(evaluate_sample(*how, encoded), bytes_of(image));
   std::set<std::tuple<int, int, bool>> places;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const Sample sample = train_sample(*how, encoded, seed);
+    const MadeSample sample = train_sample(*how, encoded, seed);
     int matches = 0;
     for (int top = -4; top <= 4; ++top)
       for (int left = -4; left <= 4; ++left)
@@ -222,7 +224,7 @@ TEST(CifarnetImages, AreShiftedByAtMostFour) {
 }
 
 TEST(CifarnetImages, AreStandardised) {
-  const auto how = make_preprocessor({"cifarnet", {3, 16, 16}});
+  const auto how = make_preprocessor({"cifarnet_slim", {3, 16, 16}});
   const std::vector<float> floats = normalised(*how, bytes_of(noise_image(16, 16, 3, 2)));
   double sum = 0, squares = 0;
   for (const float value : floats)
@@ -235,8 +237,8 @@ TEST(CifarnetImages, AreStandardised) {
 TEST(LenetImages, AreCentredOrPadded) {
   const Image image = noise_image(10, 7, 1, 6);
   const std::vector<std::byte> encoded = encode_png(image);
-  const Sample cut = evaluate_sample(*make_preprocessor({"lenet", {1, 4, 4}}), encoded);
-  const Sample padded = evaluate_sample(*make_preprocessor({"lenet", {1, 9, 4}}), encoded);
+  const MadeSample cut = evaluate_sample(*make_preprocessor({"lenet_slim", {1, 4, 4}}), encoded);
+  const MadeSample padded = evaluate_sample(*make_preprocessor({"lenet_slim", {1, 9, 4}}), encoded);
   for (std::int64_t y = 0; y < 9; ++y)
     for (std::int64_t x = 0; x < 4; ++x) {
       if (y < 4) {
@@ -244,7 +246,7 @@ TEST(LenetImages, AreCentredOrPadded) {
       }
       ASSERT_EQ(padded[static_cast<std::size_t>(4 * y + x)], y < 1 || y > 7 ? 0 : image.row(y - 1)[x + 3]);
     }
-  const std::vector<float> floats = normalised(*make_preprocessor({"lenet", {1, 1, 3}}), {0, 128, 192});
+  const std::vector<float> floats = normalised(*make_preprocessor({"lenet_slim", {1, 1, 3}}), {0, 128, 192});
   EXPECT_EQ(floats, (std::vector<float>{-1, 0, 0.5f}));
 }
 

@@ -58,7 +58,7 @@ void apply_recipe(const ImageRecipe& recipe, const Sizes& sizes, const ImagePlac
 // The usual ResNet recipe for CIFAR: pad by 4 zeros, random crop back, flip, standardise.
 
 constinit const Recipe kCifarFlipRecipe{
-    "cifar-flip",
+    same_size,
     same_size,
     decline_other_sizes,
     {.place = ImageRecipe::Place::random, .padding = 4, .standardise = true}};
@@ -67,7 +67,7 @@ constinit const Recipe kCifarFlipRecipe{
 // standardise.
 
 constinit const Recipe kCifarPadRecipe{
-    "cifar-pad",
+    same_size,
     same_size,
     decline_other_sizes,
     {.place = ImageRecipe::Place::random, .padding = 4, .standardise = true, .random_contrast = true}};
@@ -81,6 +81,13 @@ constexpr std::int64_t kCrop = 24;
 
 Shape default_output(const Shape& input) { return {input[0], kCrop, kCrop}; }
 
+// As much larger as CIFAR's images are.
+Shape uncropped(const Shape& output) {
+  constexpr std::int64_t kSide = 32;
+  const auto scaled = [](std::int64_t side) { return (side * kSide + kCrop / 2) / kCrop; };
+  return {output[0], scaled(output[1]), scaled(output[2])};
+}
+
 std::string decline(const Sizes& sizes) {
   if (sizes.output[1] <= sizes.input[1] && sizes.output[2] <= sizes.input[2]) return "";
   return fmt::format("it crops, so at most {}x{}x{} is allowed", sizes.input[0], sizes.input[1],
@@ -90,22 +97,22 @@ std::string decline(const Sizes& sizes) {
 }  // namespace
 
 constinit const Recipe kCifarnetRecipe{
-    "cifarnet",
     default_output,
+    uncropped,
     decline,
     {.place = ImageRecipe::Place::random, .standardise = true, .random_contrast = true}};
 
 // TF-slim's LeNet preprocessing: centre crop or zero pad to the wanted size, (x - 128) / 128.
 
 constinit const Recipe kLenetRecipe{
-    "lenet", same_size, decline_nothing, {.centre = 128.0f, .scale = 1.0f / 128.0f}};
+    same_size, same_size, decline_nothing, {.centre = 128.0f, .scale = 1.0f / 128.0f}};
 
 // Centre crop or zero pad to the wanted size, then standardise per image.
 
-constinit const Recipe kStandardiseRecipe{"standardise", same_size, decline_nothing, {.standardise = true}};
+constinit const Recipe kStandardiseRecipe{same_size, same_size, decline_nothing, {.standardise = true}};
 
 // x / 255, as DeepMNIST takes its images.
 
-constinit const Recipe kUnitRecipe{"unit", same_size, decline_other_sizes, {.scale = 1.0f / 255.0f}};
+constinit const Recipe kUnitRecipe{same_size, same_size, decline_other_sizes, {.scale = 1.0f / 255.0f}};
 
 }  // namespace trainyard::data

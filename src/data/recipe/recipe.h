@@ -11,10 +11,10 @@ struct Sizes {
   Shape input, output;  // C, H, W
 };
 
-// A recipe is a row of the list in augment.cpp; recipe.cpp defines all of them.
+// A recipe of decoded images; recipe.cpp defines all of them, and registry.cpp has their names.
 struct Recipe {
-  const char* name;
   Shape (*default_output)(const Shape& input);
+  Shape (*wanted_input)(const Shape& output);  // the size to which encoded images are resized
   // Why `output` cannot be reached, as the end of a sentence; "" when it can. Channels already agree.
   std::string (*decline)(const Sizes& sizes);
   ImageRecipe how;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "data/recipe/augment.h"
+#include "data/recipe/registry.h"
 
 namespace trainyard::data {
 
@@ -68,7 +69,7 @@ std::vector<std::uint8_t> image_at(const Shape& shape, std::uint64_t seed) {
 }
 
 TEST(Recipe, DescriptionMakesWhatAugmentMakes) {
-  for (const std::string& name : preprocess_names())
+  for (const std::string& name : recipe_names(SampleKind::pixels))
     for (const Shape& in : {Shape{3, 32, 32}, Shape{1, 28, 28}, Shape{2, 27, 33}}) {
       const Augment augment({name, {}}, in);
       const Shape& out = augment.output();

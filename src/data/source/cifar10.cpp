@@ -205,7 +205,8 @@ void leave_in_files(const std::vector<std::filesystem::path>& files, std::int64_
     read_cifar_labels(file, records, split.labels, std::ssize(places) * records);
     places.push_back({file, records, kCifarRecordBytes - kCifarImageBytes, kCifarRecordBytes});
   }
-  split.files = open_images(places, kCifarImageBytes, read);
+  split.samples = open_images(places, kCifarImageBytes, std::move(split.labels), read);
+  split.labels = {};
 }
 
 }  // namespace

@@ -9,7 +9,9 @@
 #include "base/nearest_name.h"
 #include "data/source/cache.h"
 #include "data/source/cifar10.h"
+#include "data/source/class_folders.h"
 #include "data/source/mnist.h"
+#include "data/source/record_samples.h"
 
 namespace trainyard::data {
 
@@ -39,6 +41,33 @@ constexpr FileSource kFileSources[] = {
      }},
 };
 
+// A data set that the user names by its path: "tfrecord:DIR".
+struct PathSource {
+  std::string_view form, path;  // "tfrecord", "DIR"
+  SampleKind kind;
+  Dataset (*load)(const std::filesystem::path& path, const DatasetOptions& options);
+};
+
+constexpr PathSource kPathSources[] = {
+    {"tfrecord", "DIR", SampleKind::encoded,
+     [](const std::filesystem::path& path, const DatasetOptions&) { return load_records(path); }},
+    {"folder", "DIR", SampleKind::encoded,
+     [](const std::filesystem::path& path, const DatasetOptions&) { return load_class_folders(path); }},
+    {"text", "FILE", SampleKind::tokens,
+     [](const std::filesystem::path& path, const DatasetOptions& options) {
+       return load_text(path, options.tokens.value_or(SequenceOptions()));
+     }},
+};
+
+// Null: the name is not of this form.
+const PathSource* path_source_of(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return nullptr;
+  for (const PathSource& source : kPathSources)
+    if (name.substr(0, colon) == source.form) return &source;
+  return nullptr;
+}
+
 const FileSource& source_of(const std::string& name) {
   for (const FileSource& source : kFileSources)
     if (name == source.name) return source;
@@ -60,6 +89,8 @@ const std::vector<std::string>& dataset_names() {
   static const std::vector<std::string> kNames = [] {
     std::vector<std::string> names = file_dataset_names();
     names.emplace_back("synthetic");
+    for (const PathSource& source : kPathSources)
+      names.push_back(fmt::format("{}:{}", source.form, source.path));
     return names;
   }();
   return kNames;
@@ -69,7 +100,10 @@ namespace {
 
 void want_dataset_name(const std::string& given) {
   const std::vector<std::string>& names = dataset_names();
-  if (std::find(names.begin(), names.end(), given) == names.end())
+  const PathSource* source = path_source_of(given);
+  if (source != nullptr && given.size() == source->form.size() + 1)
+    fail(ErrorKind::config, "data set '{}': {}:{} expected", given, source->form, source->path);
+  if (source == nullptr && std::find(names.begin(), names.end(), given) == names.end())
     fail(ErrorKind::config, "unknown dataset '{}'{}, one of {} expected", given, did_you_mean(given, names),
          fmt::join(names, ", "));
 }
@@ -89,6 +123,12 @@ std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::
   return source_of(dataset.name).store(dataset, folder);
 }
 
+std::optional<SampleKind> kind_of_dataset(const std::string& given) {
+  want_dataset_name(given);
+  if (const PathSource* source = path_source_of(given)) return source->kind;
+  return given == "synthetic" ? std::nullopt : std::optional(SampleKind::pixels);
+}
+
 std::filesystem::path find_dataset(const DatasetOptions& options) {
   want_dataset_name(options.name);
   if (!options.folder.empty()) {
@@ -106,11 +146,22 @@ std::filesystem::path find_dataset(const DatasetOptions& options) {
 
 Dataset load_dataset(const DatasetOptions& options) {
   want_dataset_name(options.name);
-  if (options.name != "synthetic")
+  const PathSource* source = path_source_of(options.name);
+  if (source == nullptr && options.name != "synthetic")
     return load_dataset_files(options.name, find_dataset(options), options.read);
   if (options.read != ReadMode::memory)
-    fail(ErrorKind::config, "{} {}: data set 'synthetic' has no files", Setting{"read"}, name(options.read));
-  return make_synthetic(options.synthetic);
+    fail(ErrorKind::config, "{} {}: data set '{}' {}", Setting{"read"}, name(options.read), options.name,
+         source == nullptr ? "has no files" : "is always read where it lies");
+  if (source == nullptr)
+    return options.tokens ? make_synthetic_sequences(*options.tokens, options.synthetic.seed)
+                          : make_synthetic(options.synthetic);
+  const std::filesystem::path path =
+      std::filesystem::path(options.name.substr(source->form.size() + 1)).lexically_normal();
+  Dataset dataset = source->load(path, options);
+  // A run that goes on elsewhere finds the data under another path.
+  dataset.name = fmt::format("{}:{}", source->form,
+                             (path.has_filename() ? path : path.parent_path()).filename().string());
+  return dataset;
 }
 
 }  // namespace trainyard::data

@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "data/source/image_source.h"
+#include "data/source/image_files.h"
+#include "data/source/sample_source.h"
 #include "data/source/synthetic.h"
+#include "data/source/token_source.h"
 #include "tensor/tensor.h"
 
 namespace trainyard::data {
@@ -18,37 +21,47 @@ void check_labels(std::span<const std::int32_t> labels, int classes, const std::
 
 enum class Split { train, test };
 
-// Labelled images as the bytes of their source; preprocessing happens per batch. Labels are in memory; images
-// are too, or they stay in files.
+// The samples of a split: images in memory, which a device may copy into its own, or any other source.
 struct SplitData {
-  HostTensor images;                         // u8 (N, C, H, W); empty when there are `files`
-  HostTensor labels;                         // i32 (N), each in [0, classes)
-  std::shared_ptr<const ImageSource> files;  // null when there are `images`
+  HostTensor images;                            // u8 (N, C, H, W); empty when there are `samples`
+  HostTensor labels;                            // i32 (N), each in [0, classes), of `images`
+  std::shared_ptr<const SampleSource> samples;  // null when there are `images`
 
-  // Borrows `images`.
-  std::shared_ptr<const ImageSource> source() const { return files ? files : images_in_memory(images); }
+  std::int64_t size() const { return samples ? samples->size() : labels.elements(); }
+  // Borrows `images` and `labels`.
+  std::shared_ptr<const SampleSource> source() const {
+    return samples ? samples : images_in_memory(images, labels);
+  }
 };
 
 struct Dataset {
   std::string name;
-  Shape image_shape;  // C, H, W
-  int classes = 0;
+  SampleKind kind = SampleKind::pixels;
+  Shape image_shape;  // C, H, W of decoded images; no dimension for others
+  int classes = 0;    // of tokens: the vocabulary
   SplitData train, test;
+  std::string note;  // for the user: which samples are held out, what was left out; may be empty
 
   const SplitData& split(Split which) const { return which == Split::train ? train : test; }
-  std::int64_t size(Split which) const { return split(which).labels.elements(); }
+  std::int64_t size(Split which) const { return split(which).size(); }
 };
 
 struct DatasetOptions {
-  std::string name = "mnist";    // one of dataset_names()
+  std::string name = "mnist";    // one of dataset_names(), with a path in the place of DIR or FILE
   std::filesystem::path folder;  // where the files lie; empty: in the cache
   std::filesystem::path cache;   // empty: default_cache_folder()
   ReadMode read = ReadMode::memory;
   SyntheticOptions synthetic;  // read only when the name is "synthetic"
+  std::optional<SequenceOptions>
+      tokens;  // of a network that reads sequences; "synthetic" is then made of them
 };
 
-const std::vector<std::string>& dataset_names();
+const std::vector<std::string>& dataset_names();       // "mnist", ..., "tfrecord:DIR", ...
 const std::vector<std::string>& file_dataset_names();  // those that lie in files, so can be got
+
+// Returns nothing for a set that is made as the network needs it ("synthetic"). Error (config) when the name
+// is unknown.
+std::optional<SampleKind> kind_of_dataset(const std::string& name);
 
 // Error (config) when the name is unknown, the files are missing, or one does not parse.
 Dataset load_dataset(const DatasetOptions& options);

@@ -159,15 +159,19 @@ Shape load_split(const SplitFiles& files, ReadMode read, SplitData& split) {
   } else {
     want_plain_file(files.images, read);
     shape = read_idx_images_shape(files.images);
-    const std::int64_t image_bytes = shape[2] * shape[3];
-    split.files =
-        open_images({{files.images, shape[0], kIdxImagesHeaderBytes, image_bytes}}, image_bytes, read);
   }
-  split.labels = read_idx_labels(files.labels);
-  if (split.labels.elements() != shape[0])
+  HostTensor labels = read_idx_labels(files.labels);
+  if (labels.elements() != shape[0])
     fail(ErrorKind::config, "'{}': {} labels found, {} expected: one for each image of '{}'",
-         files.labels.string(), split.labels.elements(), shape[0], files.images.filename().string());
-  check_labels(split.labels.as<std::int32_t>(), kClasses, files.labels);
+         files.labels.string(), labels.elements(), shape[0], files.images.filename().string());
+  check_labels(labels.as<std::int32_t>(), kClasses, files.labels);
+  if (read == ReadMode::memory) {
+    split.labels = std::move(labels);
+    return shape;
+  }
+  const std::int64_t image_bytes = shape[2] * shape[3];
+  split.samples = open_images({{files.images, shape[0], kIdxImagesHeaderBytes, image_bytes}}, image_bytes,
+                              std::move(labels), read);
   return shape;
 }
 

@@ -83,12 +83,20 @@ std::int64_t RecordSet::lost_bytes() const {
   return bytes;
 }
 
-std::optional<ImageExample> RecordSet::example(std::int64_t id, bool verify, std::string& why) const {
+RecordSet::Place RecordSet::place_of(std::int64_t id) const {
   TRAINYARD_CHECK(id >= 0 && id < size());
   const auto after = std::upper_bound(first_ids_.begin(), first_ids_.end(), id);
   const auto place = static_cast<std::size_t>(after - first_ids_.begin()) - 1;
-  const Shard& shard = shards_[place];
-  const std::int64_t record = id - first_ids_[place];
+  return {shards_[place], id - first_ids_[place]};
+}
+
+std::string RecordSet::where(std::int64_t id) const {
+  const auto [shard, record] = place_of(id);
+  return fmt::format("'{}': record at byte {}", shard.path().string(), shard.offset(record));
+}
+
+std::optional<ImageExample> RecordSet::example(std::int64_t id, bool verify, std::string& why) const {
+  const auto [shard, record] = place_of(id);
   const std::optional<Frame> frame = shard.frame(record);
   std::optional<ImageExample> found;
   if (!frame)
@@ -97,8 +105,7 @@ std::optional<ImageExample> RecordSet::example(std::int64_t id, bool verify, std
     why = "its content does not agree with its checksum";
   else
     found = parse_image_example(frame->payload, why);
-  if (!found)
-    why = fmt::format("'{}': record at byte {}: {}", shard.path().string(), shard.offset(record), why);
+  if (!found) why = fmt::format("{}: {}", where(id), why);
   return found;
 }
 

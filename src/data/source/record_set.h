@@ -69,11 +69,18 @@ class RecordSet {
   // Reads likewise, with the reason in place of the Error.
   std::optional<Record> try_read(std::int64_t id, std::string& why) const;
 
+  std::string where(std::int64_t id) const;  // file and byte, for messages
+
   // Passes over all records; their payloads' CRCs are checked only when told to.
   SetInfo info(bool verify) const;
 
  private:
   explicit RecordSet(const std::vector<std::filesystem::path>& files);
+  struct Place {
+    const Shard& shard;
+    std::int64_t record;
+  };
+  Place place_of(std::int64_t id) const;
   std::optional<ImageExample> example(std::int64_t id, bool verify, std::string& why) const;
 
   std::vector<Shard> shards_;

@@ -47,80 +47,97 @@ std::int64_t steps_of(const Dataset& dataset, const BatchStreamOptions& o) {
 
 }  // namespace
 
-ImageBatches::ImageBatches(const Dataset& dataset, const BatchStreamOptions& given)
+SampleBatches::SampleBatches(const Dataset& dataset, const BatchStreamOptions& given)
     : BatchMaker(given),
-      images_(dataset.split(given.split).source()),
-      labels_(dataset.split(given.split).labels.as<std::int32_t>()),
-      augment_(given.preprocess, dataset.image_shape),
-      order_(given.seed, dataset.size(given.split)),
+      source_(dataset.split(given.split).source()),
+      order_(given.seed, source_->size()),
       steps_(steps_of(dataset, given)) {}
 
+std::int64_t SampleBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
+                                 Scratch& scratch) const {
+  const BatchStreamOptions& o = options();
+  const std::int64_t size = order_.size(), first = first_position(step, o.batch, o.worker, o.workers);
+  for (std::int64_t i = 0; i < o.batch; ++i) {
+    const std::int64_t position = first + i;
+    // A short last batch is filled up from the beginning of the split.
+    const std::int64_t index = training() ? order_.index(position) : position % size;
+    const Sample sample = source_->read(index, scratch);
+    labels[i] = sample.label;
+    write({sample, position, index, i}, inputs);
+  }
+  return training() ? o.batch : std::min(o.batch, size - first);
+}
+
+ImageBatches::ImageBatches(const Dataset& dataset, const BatchStreamOptions& given)
+    : SampleBatches(dataset, given), augment_(given.preprocess, dataset.image_shape) {}
+
 Shape ImageBatches::input_shape() const {
-  const Shape image = augment_.output();
+  const Shape& image = augment_.output();
   return {options().batch, image[0], image[1], image[2]};
 }
 
-std::int64_t ImageBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
-                                Scratch& scratch) const {
-  const BatchStreamOptions& o = options();
-  const std::int64_t size = order_.size(), first = first_position(step, o.batch, o.worker, o.workers);
-  const bool training = o.pass == Pass::training;
-  const std::int64_t image_floats = augment_.output().elements();
-  float* place = reinterpret_cast<float*>(inputs);
-  for (std::int64_t i = 0; i < o.batch; ++i, place += image_floats) {
-    const std::int64_t position = first + i;
-    // A short last batch is filled up from the beginning of the split.
-    const std::int64_t index = training ? order_.index(position) : position % size;
-    const std::uint8_t* image = images_->image(index, scratch.data());
-    labels[i] = labels_[static_cast<std::size_t>(index)];
-    if (training)
-      augment_.train(image, image_draws(o.seed, position), place);
-    else
-      augment_.evaluate(image, place);
+void ImageBatches::write(const Placed& placed, std::byte* inputs) const {
+  float* out = reinterpret_cast<float*>(inputs) + placed.in_batch * augment_.output().elements();
+  const auto* image = reinterpret_cast<const std::uint8_t*>(placed.sample.bytes.data());
+  if (training())
+    augment_.train(image, image_draws(options().seed, placed.position), out);
+  else
+    augment_.evaluate(image, out);
+}
+
+EncodedBatches::EncodedBatches(const Dataset& dataset, const BatchStreamOptions& given)
+    : SampleBatches(dataset, given), recipe_(given.preprocess) {}
+
+Shape EncodedBatches::input_shape() const {
+  const Shape& image = recipe_.output();
+  return {options().batch, image[0], image[1], image[2]};
+}
+
+void EncodedBatches::write(const Placed& placed, std::byte* inputs) const {
+  const std::int64_t floats = recipe_.output().elements();
+  float* out = reinterpret_cast<float*>(inputs) + placed.in_batch * floats;
+  if (placed.sample.label < 0) {
+    std::fill_n(out, floats, 0.0f);
+    return;
   }
-  return training ? o.batch : std::min(o.batch, size - first);
+  try {
+    if (training())
+      recipe_.train(placed.sample.bytes, options().seed, placed.position, out);
+    else
+      recipe_.evaluate(placed.sample.bytes, out);
+  } catch (const Error& error) {
+    fail(error.kind(), "{}: {}", source().where(placed.index), error.what());
+  }
+}
+
+TokenBatches::TokenBatches(const Dataset& dataset, const BatchStreamOptions& given)
+    : SampleBatches(dataset, given), tokens_([this] {
+        Scratch scratch;
+        return static_cast<std::int64_t>(source().read(0, scratch).bytes.size() / sizeof(std::int32_t));
+      }()) {}
+
+void TokenBatches::write(const Placed& placed, std::byte* inputs) const {
+  const auto* from = reinterpret_cast<const std::int32_t*>(placed.sample.bytes.data());
+  auto* out = reinterpret_cast<std::int32_t*>(inputs) + placed.in_batch;
+  for (std::int64_t t = 0; t < tokens_; ++t) out[t * options().batch] = from[t];
 }
 
 MakeBatches batches_of(const Dataset& dataset) {
-  return [&dataset](const BatchStreamOptions& options) {
+  return [&dataset](const BatchStreamOptions& options) -> std::shared_ptr<const BatchMaker> {
     if (dataset.size(options.split) == 0)
       fail(ErrorKind::config, "data set '{}' has no {}", dataset.name,
            options.split == Split::train ? "training images"
                                          : fmt::format("test images: give {}", Setting{"no_eval"}));
-    return std::make_shared<ImageBatches>(dataset, options);
+    switch (dataset.kind) {
+      case SampleKind::pixels:
+        return std::make_shared<ImageBatches>(dataset, options);
+      case SampleKind::encoded:
+        return std::make_shared<EncodedBatches>(dataset, options);
+      case SampleKind::tokens:
+        return std::make_shared<TokenBatches>(dataset, options);
+    }
+    fail(ErrorKind::internal, "data set '{}' has samples of no kind", dataset.name);
   };
-}
-
-namespace {
-
-// Returns 0 to below `count`, all equally likely except for 1 in 2^32.
-std::int32_t below(std::int64_t count, std::uint32_t word) {
-  return static_cast<std::int32_t>((static_cast<std::uint64_t>(count) * word) >> 32);
-}
-
-}  // namespace
-
-TokenBatches::TokenBatches(const TokenOptions& tokens, const BatchStreamOptions& given)
-    : BatchMaker(given), tokens_(tokens), random_(given.seed, stream_of("tokens")) {
-  TRAINYARD_CHECK(tokens.length > 0 && tokens.vocabulary > 0 &&
-                  tokens.vocabulary <= std::numeric_limits<std::int32_t>::max());
-}
-
-std::int64_t TokenBatches::steps() const { return std::numeric_limits<std::int64_t>::max(); }
-
-std::int64_t TokenBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* lengths, Scratch&) const {
-  const BatchStreamOptions& o = options();
-  auto* tokens = reinterpret_cast<std::int32_t*>(inputs);
-  const std::int64_t first = first_position(step, o.batch, o.worker, o.workers);
-  for (std::int64_t i = 0; i < o.batch; ++i) {
-    // A sample's words follow each other: its length, then its tokens.
-    const auto words = static_cast<std::uint64_t>(first + i) * static_cast<std::uint64_t>(tokens_.length + 2);
-    lengths[i] = 1 + below(tokens_.length, random_.word(words));
-    for (std::int64_t t = 0; t <= tokens_.length; ++t)
-      tokens[t * o.batch + i] =
-          below(tokens_.vocabulary, random_.word(words + 1 + static_cast<std::uint64_t>(t)));
-  }
-  return o.batch;
 }
 
 }  // namespace trainyard::data

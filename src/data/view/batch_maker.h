@@ -4,12 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
-#include "base/philox.h"
 #include "base/sample_order.h"
 #include "data/recipe/augment.h"
+#include "data/recipe/encoded_recipe.h"
 #include "data/source/dataset.h"
 
 namespace trainyard::data {
@@ -46,7 +45,7 @@ class BatchMaker {
   virtual std::int64_t steps() const = 0;
 
   // The workspace that a batch needs while it is made.
-  using Scratch = std::vector<std::uint8_t>;
+  using Scratch = SampleSource::Scratch;
   virtual Scratch scratch() const { return {}; }
   // Returns the samples that count: fewer than the batch only at the end of an evaluation pass.
   std::int64_t make(std::int64_t step, std::byte* inputs, std::int32_t* labels, Scratch& scratch) const;
@@ -70,54 +69,87 @@ class BatchMaker {
 // Makes a BatchMaker of one source for the given options.
 using MakeBatches = std::function<std::shared_ptr<const BatchMaker>(const BatchStreamOptions& options)>;
 
-// Batches of a data set's images, f32 (N, C, h, w), with their labels.
-class ImageBatches final : public BatchMaker {
+// Batches of a data set, in the order of its pass: f32 (N, C, h, w) of images, i32 (length + 1, N) of tokens.
+class SampleBatches : public BatchMaker {
  public:
-  // `dataset` must outlive it. Error (config) for options that do not fit it.
-  ImageBatches(const Dataset& dataset, const BatchStreamOptions& options);
-
-  Shape input_shape() const override;
-  DType input_type() const override { return DType::f32; }
   std::int64_t steps() const override { return steps_; }  // of an evaluation pass; a training pass has no end
-  Scratch scratch() const override {
-    return Scratch(static_cast<std::size_t>(augment_.input().elements()));  // an image as its file has it
-  }
+
+ protected:
+  // Error (config) for options that do not fit the data set.
+  SampleBatches(const Dataset& dataset, const BatchStreamOptions& options);
+
+  // A sample with its places: in the run's order, which decides what is random of it, in the source and in
+  // the batch.
+  struct Placed {
+    Sample sample;
+    std::int64_t position, index, in_batch;
+  };
+  // Writes the input of one sample into the memory of its batch.
+  virtual void write(const Placed& placed, std::byte* inputs) const = 0;
+
+  bool training() const { return options().pass == Pass::training; }
+  const SampleSource& source() const { return *source_; }
 
  private:
   std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
                     Scratch& scratch) const override;
 
-  const std::shared_ptr<const ImageSource> images_;
-  const std::span<const std::int32_t> labels_;
-  const Augment augment_;
+  const std::shared_ptr<const SampleSource> source_;
   const SampleOrder order_;
   const std::int64_t steps_;
 };
 
-// `dataset` must outlive what it makes.
-MakeBatches batches_of(const Dataset& dataset);
-
-struct TokenOptions {
-  std::int64_t length = 50;  // steps of a sequence; it has one token more, which the last step is to predict
-  std::int64_t vocabulary = 1024;
-};
-
-// Batches of made up sequences, without end: i32 (length + 1, N), token by token, and how many steps of each
-// count.
-class TokenBatches final : public BatchMaker {
+// Batches of decoded images. `dataset` must outlive it.
+class ImageBatches final : public SampleBatches {
  public:
-  TokenBatches(const TokenOptions& tokens, const BatchStreamOptions& options);
+  ImageBatches(const Dataset& dataset, const BatchStreamOptions& options);
 
-  Shape input_shape() const override { return {tokens_.length + 1, options().batch}; }
-  DType input_type() const override { return DType::i32; }
-  std::int64_t steps() const override;
+  Shape input_shape() const override;
+  DType input_type() const override { return DType::f32; }
+  Scratch scratch() const override {
+    return Scratch(static_cast<std::size_t>(augment_.input().elements()));  // an image as its file has it
+  }
 
  private:
-  std::int64_t fill(std::int64_t step, std::byte* inputs, std::int32_t* lengths,
-                    Scratch& scratch) const override;
+  void write(const Placed& placed, std::byte* inputs) const override;
 
-  const TokenOptions tokens_;
-  const Philox random_;
+  const Augment augment_;
 };
+
+// Batches of JPEGs and PNGs. An image that cannot be decoded is an Error that names it. A sample that its
+// source calls damaged is black.
+class EncodedBatches final : public SampleBatches {
+ public:
+  EncodedBatches(const Dataset& dataset, const BatchStreamOptions& options);
+
+  Shape input_shape() const override;
+  DType input_type() const override { return DType::f32; }
+
+ private:
+  void write(const Placed& placed, std::byte* inputs) const override;
+
+  const EncodedRecipe recipe_;
+};
+
+// Batches of sequences, token by token, with the number of steps of each that count.
+class TokenBatches final : public SampleBatches {
+ public:
+  TokenBatches(const Dataset& dataset, const BatchStreamOptions& options);
+
+  Shape input_shape() const override { return {tokens_, options().batch}; }
+  DType input_type() const override { return DType::i32; }
+  Scratch scratch() const override {
+    return Scratch(static_cast<std::size_t>(tokens_) * sizeof(std::int32_t));
+  }
+
+ private:
+  void write(const Placed& placed, std::byte* inputs) const override;
+
+  const std::int64_t tokens_;  // of a sequence
+};
+
+// Makes the batches that the kind of the samples needs. `dataset` must outlive what it makes. Error (config)
+// when the split has no samples.
+MakeBatches batches_of(const Dataset& dataset);
 
 }  // namespace trainyard::data

@@ -15,8 +15,9 @@ struct Made {
   std::vector<std::int32_t> tokens, lengths;
 };
 
-Made made(std::int64_t step, BatchStreamOptions options, TokenOptions sizes = {9, 20}) {
-  const TokenBatches maker(sizes, options);
+Made made(std::int64_t step, const BatchStreamOptions& options) {
+  const Dataset dataset = make_synthetic_sequences({9, 20}, options.seed);
+  const TokenBatches maker(dataset, options);
   Made batch{std::vector<std::int32_t>(static_cast<std::size_t>(maker.input_shape().elements())),
              std::vector<std::int32_t>(static_cast<std::size_t>(options.batch))};
   BatchMaker::Scratch scratch = maker.scratch();
@@ -49,7 +50,10 @@ TEST(TokenBatches, WorkersShareOneOrder) {
                            right.tokens[2 * t + 1]}));
 }
 
-TEST(TokenBatches, RefusesWhatNoBatchCanBe) { EXPECT_THROW(TokenBatches({9, 20}, {.batch = 0}), Error); }
+TEST(TokenBatches, RefusesWhatNoBatchCanBe) {
+  const Dataset dataset = make_synthetic_sequences({9, 20}, 1);
+  EXPECT_THROW(TokenBatches(dataset, {.batch = 0}), Error);
+}
 
 }  // namespace
 

@@ -103,7 +103,7 @@ BatchStream::BatchStream(std::shared_ptr<const BatchMaker> maker)
             }) {}
 
 BatchStream::BatchStream(const Dataset& dataset, const BatchStreamOptions& options)
-    : BatchStream(std::make_shared<ImageBatches>(dataset, options)) {}
+    : BatchStream(batches_of(dataset)(options)) {}
 
 const Batch& BatchStream::next() { return slots_[static_cast<std::size_t>(ring_.take())].batch; }
 

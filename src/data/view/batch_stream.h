@@ -65,7 +65,7 @@ struct Batch {
 class BatchStream {
  public:
   explicit BatchStream(std::shared_ptr<const BatchMaker> maker);
-  // Streams images, as ImageBatches makes them.
+  // Streams the samples of a data set, as batches_of() makes them.
   BatchStream(const Dataset& dataset, const BatchStreamOptions& options);
 
   // Blocks until the next step's batch is ready. Valid until the next call, which gives it back.

@@ -53,6 +53,12 @@ FcSizes fc_sizes(const Parameters& parameters, int classes) {
   return {parameters.number("layers"), parameters.number("width"), parameters.number("inputs"), classes};
 }
 
+PublishedCounts published_fc(const FcSizes& sizes, std::int64_t batch, bool training) {
+  const std::int64_t parameters =
+      (sizes.layers - 1) * sizes.width * sizes.width + sizes.width * (sizes.inputs + sizes.classes);
+  return {parameters, (training ? 6 : 2) * static_cast<double>(batch) * static_cast<double>(parameters)};
+}
+
 }  // namespace generator
 
 std::vector<NetworkInfo> fc_networks() {

@@ -40,6 +40,15 @@ struct FcSizes {
 
 FcSizes fc_sizes(const Parameters& parameters, int classes);
 
+// Counts a fully connected network as ParaDnn's authors do, so that published columns can be reproduced:
+// P = (L - 1) N^2 + N (I + O). Biases do not count, and the first layer is charged an input gradient that no
+// step computes. The PyTorch re-make prints this, too, although its networks have one hidden layer more.
+struct PublishedCounts {
+  std::int64_t parameters = 0;
+  double flops = 0;  // of a step: 6 B P in training, 2 B P in inference
+};
+PublishedCounts published_fc(const FcSizes& sizes, std::int64_t batch, bool training);
+
 // ParaDnn's family of CNNs: a ResNet "v1.5" body whose every group starts with a projection. The original
 // ends with a 7x7 pool without padding, which wants images of at least 193 pixels; the adaptive one averages
 // all.
@@ -58,7 +67,7 @@ CnnSizes cnn_sizes(const Parameters& parameters, int classes);
 // ParaDnn's recurrent language model: an embedding, `layers` cells of its width, and at each step a dense
 // layer to the vocabulary.
 struct RnnSizes {
-  ops::Cell cell;
+  ops::RecurrentCell cell;
   std::int64_t layers, hidden, length, vocabulary;
 };
 

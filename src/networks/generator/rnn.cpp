@@ -24,7 +24,7 @@ ValueId build_rnn(Builder& b, ValueId ids, int, const Parameters& parameters) {
 
 Counts count_rnn(const Parameters& parameters, int, const CountOptions& options) {
   const RnnSizes sizes = rnn_sizes(parameters);
-  const LayerCounts::Cell cell{ops::gates_of(sizes.cell), sizes.cell != ops::Cell::rnn};
+  const LayerCounts::Cell cell{ops::gates_of(sizes.cell), sizes.cell != ops::RecurrentCell::rnn};
   LayerCounts layers(options);
   layers.tokens(sizes.length);
   layers.embedding(sizes.vocabulary, sizes.hidden, sizes.length);

@@ -1,5 +1,6 @@
 #include "networks/zoo/model.h"
 
+#include <algorithm>
 #include <map>
 
 #include "ops/elementwise.h"
@@ -95,6 +96,34 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
 }
 
+void add_named(Model& model, Builder& builder, const ModelOptions& options) {
+  const NetworkInfo info = find_network(options.network, options.parameters);
+  if (info.generator != nullptr && info.generator->count != nullptr) check_countable(info, options);
+  if (info.reads_sequences())
+    add_sequences(model, builder, info, options);
+  else
+    add_images(model, builder, info, options);
+}
+
+void add_imported(Model& model, const ModelOptions& options) {
+  Graph& graph = model.graph;
+  graph = options.imported(options.batch, options.training);
+  model.images = graph.find("images");
+  model.logits = graph.outputs().front();
+  const std::int64_t classes = graph.shape(model.logits)[1];
+  if (options.classes != 0 && options.classes != classes)
+    fail(ErrorKind::usage, "classes {}: network '{}' has {}", options.classes, options.network, classes);
+  if (const Shape own = graph.shape(model.images);
+      options.input.rank() != 0 && !(batch_of(options.batch, options.input) == own))
+    fail(ErrorKind::usage, "network '{}': reads a batch of {}, and the data set has images of {}",
+         options.network, own.to_string(), options.input.to_string());
+  model.labels = graph.add_input("labels", {{options.batch}, DType::i32},
+                                 Initializer::integers(0, static_cast<double>(classes)));
+  // Others find the logits by this name.
+  if (graph.value(model.logits).name != "logits:0")
+    model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
+}
+
 ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double label_smoothing) {
   if (model.tokens != graph::kNone)
     return ops::sequence_cross_entropy(model.graph, name, model.logits, model.labels, model.lengths);
@@ -105,16 +134,14 @@ ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double l
 
 Model build_model(const ModelOptions& options) {
   check(options);
-  const NetworkInfo info = find_network(options.network, options.parameters);
-  if (info.generator != nullptr && info.generator->count != nullptr) check_countable(info, options);
   Model model;
   model.training = options.training;
   Graph& graph = model.graph;
   Builder builder(graph, options.training, options.dtype);
-  if (info.reads_sequences())
-    add_sequences(model, builder, info, options);
+  if (options.imported)
+    add_imported(model, options);
   else
-    add_images(model, builder, info, options);
+    add_named(model, builder, options);
 
   const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
   const auto made = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
@@ -126,7 +153,8 @@ Model build_model(const ModelOptions& options) {
     model.loss = ops::add(graph, "loss", terms);
   }
   graph.mark_output(model.loss);
-  graph.mark_output(model.logits);
+  const std::vector<ValueId>& marked = graph.outputs();
+  if (std::find(marked.begin(), marked.end(), model.logits) == marked.end()) graph.mark_output(model.logits);
   return model;
 }
 

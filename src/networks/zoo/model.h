@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 namespace trainyard::networks {
 
 struct ModelOptions {
-  std::string network;
+  std::string network;  // of the zoo, or a name for what `imported` builds
   std::int64_t batch = 1;
   int classes = 0;                // 0: the network's own
   Shape input{};                  // (channel, row, column); no dimension: the network's own
@@ -20,6 +21,9 @@ struct ModelOptions {
   double label_smoothing = 0;
   double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more
   DType dtype = DType::f32;
+  // Builds a network that the zoo has not, for a batch size, in training or inference: a graph of one input
+  // "images" and one output, the logits (N, classes). Null: the zoo has it.
+  std::function<graph::Graph(std::int64_t batch, bool training)> imported = nullptr;
 };
 
 struct Model {

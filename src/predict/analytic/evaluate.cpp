@@ -51,7 +51,7 @@ double Judged::memory_error() const { return std::abs(predicted_bytes - measured
 
 std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows) {
   std::vector<DeviceModel> on;
-  for (const Device& device : set.devices) on.push_back(model.find(device.name, set.devices));
+  for (const DeviceSheet& device : set.devices) on.push_back(model.find(device.name, set.devices));
   std::vector<Judged> all;
   for (const std::size_t r : rows) {
     const RunSet::Row& row = set.rows[r];

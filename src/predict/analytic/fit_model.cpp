@@ -27,7 +27,7 @@ struct Seen {
 Seen devices_of(const RunSet& set, const Rows& rows, const TimeModel* base) {
   Seen seen;
   if (base != nullptr) seen.devices = base->devices;
-  for (const Device& device : set.devices) {
+  for (const DeviceSheet& device : set.devices) {
     const auto same = [&](const DeviceModel& one) { return same_device_name(one.device.name, device.name); };
     const auto at = std::find_if(seen.devices.begin(), seen.devices.end(), same);
     seen.position.push_back(static_cast<std::size_t>(at - seen.devices.begin()));
@@ -46,7 +46,7 @@ void fit_time(const RunSet& set, const Rows& rows, const Seen& seen, const TimeM
   std::vector<Observation> runs;
   for (const std::size_t r : rows) wanted.insert(seen.position[set.rows[r].device]);
   std::map<std::size_t, std::size_t> number;
-  std::vector<Device> devices;
+  std::vector<DeviceSheet> devices;
   ConstantsPrior prior{.fixed_shared = base != nullptr};
   if (base != nullptr) prior.shared = base->shared;
   for (const std::size_t position : wanted) {

@@ -22,7 +22,7 @@ MemoryNeed memory_need(const NetworkWork& work) {
           .workspace = work.largest_kernel_bytes};
 }
 
-double MemoryModel::oom_probability(double bytes, const Device& device) const {
+double MemoryModel::oom_probability(double bytes, const DeviceSheet& device) const {
   return normal_share(std::log(bytes / (usable_share * device.memory_bytes)) / deviation);
 }
 

@@ -25,7 +25,7 @@ struct MemoryModel {
   double deviation = 0.05;
 
   // Returns the probability that a step does not fit: about one half where need and share agree.
-  double oom_probability(double bytes, const Device& device) const;
+  double oom_probability(double bytes, const DeviceSheet& device) const;
 };
 
 struct MemorySample {

@@ -5,7 +5,7 @@
 
 namespace trainyard::predict {
 
-JobDescription describe(const TableRun& run, const Device& device) {
+JobDescription describe(const TableRun& run, const DeviceSheet& device) {
   return {.network = run.network,
           .batch = run.batch,
           .classes = run.classes,
@@ -35,7 +35,7 @@ class TimePredictor : public Predictor {
     return made;
   }
 
-  std::vector<Device> devices() const override { return model_.seen_devices(); }
+  std::vector<DeviceSheet> devices() const override { return model_.seen_devices(); }
 
  private:
   TimeModel model_;

@@ -16,15 +16,15 @@ struct JobDescription {
   std::int64_t batch = 1;
   int classes = 0;  // 0: the network's own
   ops::Rule optimizer = ops::Rule::sgd;
-  Device device;     // a model that has seen it goes by its name
-  double steps = 1;  // with those of a warm-up
+  DeviceSheet device;  // a model that has seen it goes by its name
+  double steps = 1;    // with those of a warm-up
   backend::Precision precision = backend::Precision::f32;
   bool with_start = true;                   // seconds of the whole process, not of its steps alone
   networks::generator::Given parameters{};  // of a generated network
 };
 
 // Describes the same run on a device.
-JobDescription describe(const TableRun& run, const Device& device);
+JobDescription describe(const TableRun& run, const DeviceSheet& device);
 
 // Predictor is the interface of every kind of model. It makes networks once and keeps them, so only one
 // thread may use it at a time.
@@ -35,7 +35,7 @@ class Predictor {
   // Returns predictions in the order of the jobs. Throws Error (config) naming an unknown network, or a
   // precision that the model does not know.
   virtual std::vector<Prediction> predict(std::span<const JobDescription> jobs) = 0;
-  virtual std::vector<Device> devices() const = 0;  // that it has seen
+  virtual std::vector<DeviceSheet> devices() const = 0;  // that it has seen
 
   Prediction predict(const JobDescription& job) { return predict(std::span(&job, 1)).front(); }
 };

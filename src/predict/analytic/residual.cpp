@@ -25,7 +25,7 @@ double covariance(const Place& a, const Place& b) { return kMissed * kMissed * s
 
 }  // namespace
 
-Place place_of(const NetworkWork& work, const StepParts& parts, const Device& device) {
+Place place_of(const NetworkWork& work, const StepParts& parts, const DeviceSheet& device) {
   const double device_seconds = parts.device();
   const auto share = [&](double seconds) { return seconds / device_seconds / kShareScale; };
   return {share(parts.window_products),

@@ -13,7 +13,7 @@ namespace trainyard::predict {
 // places at distance one have little in common.
 inline constexpr std::size_t kPlaceDimensions = 12;
 using Place = std::array<double, kPlaceDimensions>;
-Place place_of(const NetworkWork& work, const StepParts& parts, const Device& device);
+Place place_of(const NetworkWork& work, const StepParts& parts, const DeviceSheet& device);
 
 // Residual models the error of the analytic model, as a logarithm, by a Gaussian process over places. Far
 // from all runs it is 0.

@@ -90,7 +90,7 @@ double traffic(const KernelWork& kernel, const SharedConstants& shared) {
 }
 
 // Returns seconds of arithmetic, at the rate of large products.
-double product_seconds(const KernelWork& kernel, const Device& device, const SharedConstants& shared,
+double product_seconds(const KernelWork& kernel, const DeviceSheet& device, const SharedConstants& shared,
                        double peak) {
   const bool splits = kernel.of_weight || kernel.dense;
   const double split = splits ? std::max(1.0, kernel.inner / kSplit) : 1.0;
@@ -103,7 +103,7 @@ double product_seconds(const KernelWork& kernel, const Device& device, const Sha
 
 }  // namespace
 
-StepParts step_parts(const NetworkWork& work, const Device& device, const SharedConstants& shared,
+StepParts step_parts(const NetworkWork& work, const DeviceSheet& device, const SharedConstants& shared,
                      const DeviceConstants& own) {
   StepParts parts;
   const double peak = device.flops_per_second * own[kCompute];

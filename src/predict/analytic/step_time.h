@@ -79,7 +79,7 @@ struct StepParts {
   }
 };
 
-StepParts step_parts(const NetworkWork& work, const Device& device, const SharedConstants& shared,
+StepParts step_parts(const NetworkWork& work, const DeviceSheet& device, const SharedConstants& shared,
                      const DeviceConstants& own);
 
 // Returns the seconds of so many steps, including their reports, and of the start before them.

@@ -46,7 +46,7 @@ class Parameters {
 
 }  // namespace
 
-FittedConstants fit_constants(const std::vector<NetworkWork>& works, const std::vector<Device>& devices,
+FittedConstants fit_constants(const std::vector<NetworkWork>& works, const std::vector<DeviceSheet>& devices,
                               const std::vector<Observation>& runs, const ConstantsPrior& prior) {
   const Parameters parameters(prior);
   // Runs of one work on one device share its parts.
@@ -91,14 +91,14 @@ DeviceConstants average_host(const std::vector<DeviceModel>& devices) {
 
 }  // namespace
 
-DeviceModel TimeModel::find(std::string_view name, const std::vector<Device>& others) const {
+DeviceModel TimeModel::find(std::string_view name, const std::vector<DeviceSheet>& others) const {
   for (const DeviceModel& one : devices)
     if (same_device_name(one.device.name, name)) return one;
-  for (const Device& device : others)
+  for (const DeviceSheet& device : others)
     if (same_device_name(device.name, name)) return {device, average_host(devices), 0};
   std::string names;
   for (const DeviceModel& one : devices) names += (names.empty() ? "" : ", ") + one.device.name;
-  for (const Device& device : others) {
+  for (const DeviceSheet& device : others) {
     bool seen = false;
     for (const DeviceModel& one : devices) seen = seen || same_device_name(one.device.name, device.name);
     if (!seen) names += ", " + device.name;
@@ -106,8 +106,8 @@ DeviceModel TimeModel::find(std::string_view name, const std::vector<Device>& ot
   fail(ErrorKind::config, "unknown device '{}'; known are {}", name, names);
 }
 
-std::vector<Device> TimeModel::seen_devices() const {
-  std::vector<Device> seen;
+std::vector<DeviceSheet> TimeModel::seen_devices() const {
+  std::vector<DeviceSheet> seen;
   for (const DeviceModel& one : devices) seen.push_back(one.device);
   return seen;
 }

@@ -36,11 +36,11 @@ struct ConstantsPrior {
 // The fit is a robust least squares of the logarithms of seconds. A constant whose logarithm lies its
 // deviation away from the prior weighs as much as `kPriorRuns` runs that are wrong by 5 %.
 inline constexpr double kPriorRuns = 60;
-FittedConstants fit_constants(const std::vector<NetworkWork>& works, const std::vector<Device>& devices,
+FittedConstants fit_constants(const std::vector<NetworkWork>& works, const std::vector<DeviceSheet>& devices,
                               const std::vector<Observation>& runs, const ConstantsPrior& prior);
 
 struct DeviceModel {
-  Device device;
+  DeviceSheet device;
   DeviceConstants constants;
   double runs = 0;  // that were seen of it; 0: its constants are those of other hosts
 };
@@ -63,10 +63,10 @@ struct TimeModel {
   std::vector<std::string> networks;  // seen, by their names in the zoo
   double runs = 0;
 
-  std::vector<Device> seen_devices() const;
+  std::vector<DeviceSheet> seen_devices() const;
   // Returns the constants of a device that was seen, or those of an average host for another one. Throws
   // Error (config) where neither this model nor `others` has the device.
-  DeviceModel find(std::string_view name, const std::vector<Device>& others) const;
+  DeviceModel find(std::string_view name, const std::vector<DeviceSheet>& others) const;
 };
 
 struct Prediction {

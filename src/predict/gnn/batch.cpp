@@ -33,7 +33,7 @@ Capacity capacity_for(std::span<const GraphSample> samples, const Architecture& 
 }
 
 void write_graphs(engine::Executor& executor, std::span<const GraphSample* const> samples,
-                  const Architecture& architecture, const Scaling& scaling) {
+                  const Architecture& architecture, const GnnScaling& scaling) {
   using Names = InputNames;
   const auto features = executor.host_view<float>(Names::kFeatures);
   const auto segments = executor.host_view<std::int32_t>(Names::kSegments),
@@ -72,7 +72,7 @@ void write_graphs(engine::Executor& executor, std::span<const GraphSample* const
 }
 
 std::int64_t write_labels(engine::Executor& executor, std::span<const GraphSample* const> samples,
-                          const Scaling& scaling) {
+                          const GnnScaling& scaling) {
   const auto minus_target = executor.host_view<float>(InputNames::kMinusTarget),
              root_weight = executor.host_view<float>(InputNames::kRootWeight);
   const std::size_t outputs = scaling.label_spread.size();

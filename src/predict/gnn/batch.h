@@ -16,10 +16,10 @@ Capacity capacity_for(std::span<const GraphSample> samples, const Architecture& 
 
 // Writes graphs into the inputs of a network, in their order, scaled. REQUIRES: on the host; they fit.
 void write_graphs(engine::Executor& executor, std::span<const GraphSample* const> samples,
-                  const Architecture& architecture, const Scaling& scaling);
+                  const Architecture& architecture, const GnnScaling& scaling);
 
 // Writes their labels. The loss is then the mean over the known labels; returns their number.
 std::int64_t write_labels(engine::Executor& executor, std::span<const GraphSample* const> samples,
-                          const Scaling& scaling);
+                          const GnnScaling& scaling);
 
 }  // namespace trainyard::predict

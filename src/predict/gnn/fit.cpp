@@ -139,10 +139,10 @@ void check_samples(std::span<const GraphSample> training, std::span<const GraphS
            samples.data() == training.data() ? "training" : "validation");
 }
 
-Scaling make_scaling(std::span<const GraphSample> training, const GnnFitOptions& options) {
-  Scaling scaling = fit_scaling(training, options.architecture, options.loss, options.raw_features);
+GnnScaling make_scaling(std::span<const GraphSample> training, const GnnFitOptions& options) {
+  GnnScaling scaling = fit_scaling(training, options.architecture, options.loss, options.raw_features);
   if (options.start == nullptr) return scaling;
-  const Scaling& before = options.start->scaling;
+  const GnnScaling& before = options.start->scaling;
   if (before.feature_middle.size() != scaling.feature_middle.size())
     fail(ErrorKind::config, "fit: the model to start with has {} features, wants {}",
          before.feature_middle.size(), scaling.feature_middle.size());
@@ -181,7 +181,7 @@ GnnFitResult fit(std::span<const GraphSample> training, std::span<const GraphSam
                  const GnnFitOptions& options) {
   check_options(options);
   check_samples(training, validation, options.architecture);
-  const Scaling scaling = make_scaling(training, options);
+  const GnnScaling scaling = make_scaling(training, options);
   Trainer trainer(training, validation, options, scaling);
   GnnFitResult result;
   if (options.start != nullptr) result.fresh = write_start(trainer.executor(), options);

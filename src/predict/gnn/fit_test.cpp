@@ -221,7 +221,7 @@ TEST_F(FitGraphs, RefusesToTrainWhatGetsNoGradient) {
 TEST_F(FitGraphs, ThreadsDoNotMatter) {
   const auto graphs = eight_graphs();
   GnnFitOptions options = small_fit();
-  options.architecture.convolution = Convolution::gin;
+  options.architecture.convolution = GraphConvolution::gin;
   options.epochs = 3;
   const GnnFitResult one = fit(graphs, {}, options);
   set_thread_count(2);

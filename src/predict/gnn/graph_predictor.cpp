@@ -31,7 +31,7 @@ class GraphPredictor : public Predictor {
     return made;
   }
 
-  std::vector<Device> devices() const override { return model_.seen_devices(); }
+  std::vector<DeviceSheet> devices() const override { return model_.seen_devices(); }
 
  private:
   Prediction prediction(const JobDescription& job, const std::vector<float>& outputs) {

@@ -16,7 +16,7 @@ namespace trainyard::predict {
 // GnnModel is a trained graph network: everything that a prediction needs.
 struct GnnModel {
   Architecture architecture;
-  Scaling scaling;
+  GnnScaling scaling;
   std::vector<NamedTensor> parameters;  // as parameter_shapes() has them
 
   const NamedTensor* find(const std::string& name) const;
@@ -39,10 +39,6 @@ GnnModel parse_model(const ModelFile& file, const std::string& who);
 
 void save_model(const std::filesystem::path& path, const GnnModel& model);
 GnnModel load_model(const std::filesystem::path& path);
-
-// Imports Driple's published state dict (18 tensors). The dict records neither the scaling of features and
-// labels nor the numbers of repeats, so the model has no scaling and Driple's rules.
-GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who);
 
 // Returns the outputs of each graph, in units, in the order of the graphs. Uses all cores. Throws Error
 // (config) naming a graph that does not fit the model.

@@ -18,7 +18,7 @@ namespace {
 
 GnnModel small_gnn() {
   GnnModel model;
-  model.architecture = {.features = 2, .hidden = 4, .outputs = 3, .convolution = Convolution::gin};
+  model.architecture = {.features = 2, .hidden = 4, .outputs = 3, .convolution = GraphConvolution::gin};
   model.architecture.convolutions = {Repeats::Rule::root, 3};
   model.scaling = no_scaling(model.architecture);
   model.scaling.label_spread = {0.1f, 1.0f / 3, 1e-30f};
@@ -87,7 +87,7 @@ void expect_equal(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(PredictGraphs, MixedBatchEqualsGraphsOneByOne) {
-  for (const Convolution convolution : {Convolution::gcn, Convolution::gin}) {
+  for (const GraphConvolution convolution : {GraphConvolution::gcn, GraphConvolution::gin}) {
     const GnnModel model =
         untrained({.hidden = 24, .outputs = 5, .convolution = convolution, .leaky_output = false});
     std::vector<GraphSample> graphs;

@@ -25,10 +25,12 @@ void check_range(const char* what, std::int64_t value, std::int64_t most) {
 
 }  // namespace
 
-const char* name(Convolution convolution) { return convolution == Convolution::gcn ? "gcn" : "gin"; }
+const char* name(GraphConvolution convolution) {
+  return convolution == GraphConvolution::gcn ? "gcn" : "gin";
+}
 
-Convolution parse_convolution(const std::string& word) {
-  for (const Convolution one : {Convolution::gcn, Convolution::gin})
+GraphConvolution parse_convolution(const std::string& word) {
+  for (const GraphConvolution one : {GraphConvolution::gcn, GraphConvolution::gin})
     if (word == name(one)) return one;
   fail(ErrorKind::config, "convolution '{}': wants gcn or gin", word);
 }
@@ -136,7 +138,7 @@ class Builder {
     const std::int64_t hidden = architecture_.hidden;
     std::vector<ValueId> layers{uniform(name + "/weight", {hidden, inputs}),
                                 uniform(name + "/bias", {hidden})};
-    if (architecture_.convolution == Convolution::gin) {
+    if (architecture_.convolution == GraphConvolution::gin) {
       layers.push_back(uniform(name + "/second_weight", {hidden, hidden}));
       layers.push_back(uniform(name + "/second_bias", {hidden}));
     }
@@ -156,10 +158,10 @@ class Builder {
     ops::GatedGraphConvWeights weights{
         uniform("gru/weight", {3 * hidden, hidden}), uniform("gru/recurrent_weight", {3 * hidden, hidden}),
         uniform("gru/bias", {3 * hidden}), uniform("gru/recurrent_bias", {3 * hidden}), first};
-    ops::GatedGraphConvAttrs attrs{.neighbours = architecture_.convolution == Convolution::gcn
+    ops::GatedGraphConvAttrs attrs{.neighbours = architecture_.convolution == GraphConvolution::gcn
                                                      ? ops::Neighbours::normalised
                                                      : ops::Neighbours::summed,
-                                   .layers = architecture_.convolution == Convolution::gcn ? 1 : 2,
+                                   .layers = architecture_.convolution == GraphConvolution::gcn ? 1 : 2,
                                    .slope = kSlope,
                                    .training = options_.training};
     const ValueId once = ops::gated_graph_conv(graph_, "conv0", features, batch, weights, attrs);

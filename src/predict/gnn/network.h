@@ -22,9 +22,9 @@ struct NamedTensor {
 };
 
 // gcn normalises neighbours by degree, with one layer. gin sums them, with two layers.
-enum class Convolution : std::uint8_t { gcn, gin };
-const char* name(Convolution convolution);
-Convolution parse_convolution(const std::string& word);
+enum class GraphConvolution : std::uint8_t { gcn, gin };
+const char* name(GraphConvolution convolution);
+GraphConvolution parse_convolution(const std::string& word);
 
 // Architecture describes Driple's network (Yang et al., SIGMETRICS 2022), and its defaults are Driple's: a
 // convolution of the features and a second one that is repeated, each followed by the same gated unit;
@@ -33,7 +33,7 @@ struct Architecture {
   std::int64_t features = 3;
   std::int64_t hidden = 64;
   std::int64_t outputs = 12;
-  Convolution convolution = Convolution::gcn;
+  GraphConvolution convolution = GraphConvolution::gcn;
   Repeats convolutions{Repeats::Rule::nodes, 0.5};  // the first one counts
   Repeats readout_steps{Repeats::Rule::nodes, 1};
   bool leaky_output = true;  // a leaky ReLU behind the last layer: for outputs that are not negative

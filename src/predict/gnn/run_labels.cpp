@@ -58,7 +58,7 @@ double share_of_label(float label) {
   return share_of_logit(std::log(std::max(label, 1e-30f)) / kShareWeight);
 }
 
-double start_seconds_on(const GraphRunModel& model, const Device& device) {
+double start_seconds_on(const GraphRunModel& model, const DeviceSheet& device) {
   double sum = 0;
   for (const GraphRunModel::SeenDevice& one : model.devices) {
     if (same_device_name(one.device.name, device.name)) return one.start_seconds;

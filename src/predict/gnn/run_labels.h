@@ -26,6 +26,6 @@ float label_of_share(double share);
 double share_of_label(float label);
 
 // Returns the start seconds of a device that was seen, or the mean over those.
-double start_seconds_on(const GraphRunModel& model, const Device& device);
+double start_seconds_on(const GraphRunModel& model, const DeviceSheet& device);
 
 }  // namespace trainyard::predict

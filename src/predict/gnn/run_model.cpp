@@ -77,8 +77,8 @@ double interval_by(const GraphRunModel& model, const RunSet& set, const Rows& ro
 
 }  // namespace
 
-std::vector<Device> GraphRunModel::seen_devices() const {
-  std::vector<Device> seen;
+std::vector<DeviceSheet> GraphRunModel::seen_devices() const {
+  std::vector<DeviceSheet> seen;
   for (const SeenDevice& one : devices) seen.push_back(one.device);
   return seen;
 }

@@ -17,7 +17,7 @@ namespace trainyard::predict {
 // step and the device. It predicts memory from first principles, because published runs do not report it.
 struct GraphRunModel {
   struct SeenDevice {
-    Device device;
+    DeviceSheet device;
     double start_seconds = 0;  // before the first step
     double runs = 0;
   };
@@ -32,7 +32,7 @@ struct GraphRunModel {
   std::vector<std::string> networks;
   double runs = 0;
 
-  std::vector<Device> seen_devices() const;
+  std::vector<DeviceSheet> seen_devices() const;
 };
 
 struct GraphRunFit {

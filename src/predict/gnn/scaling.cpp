@@ -40,7 +40,7 @@ void check_label(const GraphSample& sample, std::size_t output, Loss loss) {
          output, label, name(loss), loss == Loss::log ? "above" : "other than");
 }
 
-void fit_labels(std::span<const GraphSample> samples, std::size_t output, Scaling& scaling) {
+void fit_labels(std::span<const GraphSample> samples, std::size_t output, GnnScaling& scaling) {
   double largest = 0, sum = 0;
   std::int64_t count = 0;
   Moments logs;
@@ -105,26 +105,26 @@ Loss parse_loss(const std::string& word) {
   fail(ErrorKind::config, "loss '{}': wants squares, relative or log", word);
 }
 
-float Scaling::feature(std::size_t column, float x) const {
+float GnnScaling::feature(std::size_t column, float x) const {
   return ((logarithmic_features ? signed_log(x) : x) - feature_middle[column]) / feature_spread[column];
 }
 
-float Scaling::target(std::size_t output, float label) const {
+float GnnScaling::target(std::size_t output, float label) const {
   return ((loss == Loss::log ? std::log(label) : label) - label_middle[output]) / label_spread[output];
 }
 
-float Scaling::prediction(std::size_t output, float number) const {
+float GnnScaling::prediction(std::size_t output, float number) const {
   const float raw = number * label_spread[output] + label_middle[output];
   return loss == Loss::log ? std::exp(raw) : raw;
 }
 
-float Scaling::weight(std::size_t output, float label) const {
+float GnnScaling::weight(std::size_t output, float label) const {
   const float spread = label_spread[output];
   if (loss == Loss::squares) return 1;
   return loss == Loss::log ? spread * spread : spread * spread / (label * label);
 }
 
-Scaling no_scaling(const Architecture& architecture) {
+GnnScaling no_scaling(const Architecture& architecture) {
   const auto features = static_cast<std::size_t>(architecture.features),
              outputs = static_cast<std::size_t>(architecture.outputs);
   return {.feature_middle = std::vector<float>(features, 0),
@@ -133,9 +133,9 @@ Scaling no_scaling(const Architecture& architecture) {
           .label_spread = std::vector<float>(outputs, 1)};
 }
 
-Scaling fit_scaling(std::span<const GraphSample> samples, const Architecture& architecture, Loss loss,
-                    bool raw_features) {
-  Scaling scaling = no_scaling(architecture);
+GnnScaling fit_scaling(std::span<const GraphSample> samples, const Architecture& architecture, Loss loss,
+                       bool raw_features) {
+  GnnScaling scaling = no_scaling(architecture);
   scaling.loss = loss;
   const auto features = static_cast<std::size_t>(architecture.features);
   if (!raw_features) {
@@ -154,7 +154,7 @@ Scaling fit_scaling(std::span<const GraphSample> samples, const Architecture& ar
   return scaling;
 }
 
-Settings to_settings(const Scaling& scaling) {
+Settings to_settings(const GnnScaling& scaling) {
   return {{"loss", name(scaling.loss)},
           {"feature_scale", scaling.logarithmic_features ? "log" : "raw"},
           {"feature_middle", to_text(scaling.feature_middle)},
@@ -163,8 +163,8 @@ Settings to_settings(const Scaling& scaling) {
           {"label_spread", to_text(scaling.label_spread)}};
 }
 
-Scaling parse_scaling(const Settings& settings, const Architecture& architecture, const std::string& who) {
-  Scaling scaling;
+GnnScaling parse_scaling(const Settings& settings, const Architecture& architecture, const std::string& who) {
+  GnnScaling scaling;
   scaling.loss = parse_loss(setting(settings, "loss", who));
   const std::string scale = setting(settings, "feature_scale", who);
   if (scale != "log" && scale != "raw")

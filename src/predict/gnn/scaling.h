@@ -17,11 +17,11 @@ enum class Loss : std::uint8_t { squares, relative, log };
 const char* name(Loss loss);
 Loss parse_loss(const std::string& word);
 
-// Scaling converts numbers in units to those the network sees, and back. It is fitted to training samples and
-// stored with the model.
+// GnnScaling converts numbers in units to those the network sees, and back. It is fitted to training samples
+// and stored with the model.
 //   features  x -> (x - middle) / spread, of the signed logarithm of 1 + |x| where logarithmic
 //   labels    y -> (y - middle) / spread, of ln y under Loss::log
-struct Scaling {
+struct GnnScaling {
   Loss loss = Loss::squares;
   bool logarithmic_features = false;
   std::vector<float> feature_middle, feature_spread, label_middle, label_spread;
@@ -35,14 +35,14 @@ struct Scaling {
 };
 
 // Changes nothing: for foreign models, trained on raw features and on labels that were divided elsewhere.
-Scaling no_scaling(const Architecture& architecture);
+GnnScaling no_scaling(const Architecture& architecture);
 
 // `legacy` leaves features as they are. An output without known labels has middle 0 and spread 1. REQUIRES:
 // checked samples. Throws Error (config) naming a sample whose label the loss cannot take.
-Scaling fit_scaling(std::span<const GraphSample> samples, const Architecture& architecture, Loss loss,
-                    bool raw_features);
+GnnScaling fit_scaling(std::span<const GraphSample> samples, const Architecture& architecture, Loss loss,
+                       bool raw_features);
 
-Settings to_settings(const Scaling& scaling);
-Scaling parse_scaling(const Settings& settings, const Architecture& architecture, const std::string& who);
+Settings to_settings(const GnnScaling& scaling);
+GnnScaling parse_scaling(const Settings& settings, const Architecture& architecture, const std::string& who);
 
 }  // namespace trainyard::predict

@@ -81,4 +81,43 @@ std::string small_state_dict() {
                    {"archive/data/8", float_bytes(6, 10)}});
 }
 
+std::string driple_state_dict(int hidden) {
+  const int h = hidden;
+  const std::string readout = "graph_read_out.";
+  const std::vector<std::pair<std::string, std::vector<int>>> shapes{
+      {"conv_layers.0.W", {3, h}},
+      {"conv_layers.0.b", {h}},
+      {"conv_layers.1.W", {h, h}},
+      {"conv_layers.1.b", {h}},
+      {"gru.gru.weight_ih_l0", {3 * h, h}},
+      {"gru.gru.weight_hh_l0", {3 * h, h}},
+      {"gru.gru.bias_ih_l0", {3 * h}},
+      {"gru.gru.bias_hh_l0", {3 * h}},
+      {readout + "set2set.lstm.weight_ih_l0", {4 * h, 2 * h}},
+      {readout + "set2set.lstm.weight_hh_l0", {4 * h, h}},
+      {readout + "set2set.lstm.bias_ih_l0", {4 * h}},
+      {readout + "set2set.lstm.bias_hh_l0", {4 * h}},
+      {readout + "mlp.fully_connected.0.linear.weight", {h, 2 * h}},
+      {readout + "mlp.fully_connected.0.linear.bias", {h}},
+      {readout + "mlp.fully_connected.1.linear.weight", {h, h}},
+      {readout + "mlp.fully_connected.1.linear.bias", {h}},
+      {readout + "mlp.fully_connected.2.linear.weight", {12, h}},
+      {readout + "mlp.fully_connected.2.linear.bias", {12}}};
+  std::vector<std::pair<std::string, std::string>> items, entries{{"driple/data.pkl", ""}};
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto& [name, shape] = shapes[i];
+    const int rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
+    const std::string key = std::to_string(i);
+    items.emplace_back(
+        name, pickled_tensor(key, rows * columns, 0, shape,
+                             shape.size() == 2 ? std::vector<int>{columns, 1} : std::vector<int>{1}));
+    std::string numbers;
+    for (int n = 0; n < rows * columns; ++n)
+      numbers += float_bytes(1, 0.05f * static_cast<float>((n + static_cast<int>(i)) % 7 - 2));
+    entries.emplace_back("driple/data/" + key, numbers);
+  }
+  entries[0].second = pickled_dict(items);
+  return make_zip(entries);
+}
+
 }  // namespace trainyard::predict

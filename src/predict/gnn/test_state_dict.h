@@ -28,4 +28,7 @@ std::string float_bytes(int count, float first);
 // Makes "weight" (2, 3) of the numbers 1 to 6, and "bias" (3), every second of 10 to 15.
 std::string small_state_dict();
 
+// Makes the state dict of a network with Driple's 18 tensors, 12 outputs, and `hidden` in place of 64.
+std::string driple_state_dict(int hidden);
+
 }  // namespace trainyard::predict

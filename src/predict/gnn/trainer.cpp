@@ -24,7 +24,7 @@ ops::UpdateAttrs adam(const GnnFitOptions& options) {
 // The rounds' values for the backward pass take most of the memory, which grows with the square of a graph.
 void want_memory(const Capacity& capacity, const Architecture& architecture) {
   const auto nodes = static_cast<double>(capacity.nodes), hidden = static_cast<double>(architecture.hidden);
-  const double each_round = (architecture.convolution == Convolution::gcn ? 6 : 7) * hidden,
+  const double each_round = (architecture.convolution == GraphConvolution::gcn ? 6 : 7) * hidden,
                each_step = nodes + 7 * hidden * static_cast<double>(capacity.graphs);
   const double needed = sizeof(float) * (static_cast<double>(capacity.convolutions) * nodes * each_round +
                                          static_cast<double>(capacity.readout_steps) * each_step);
@@ -48,7 +48,7 @@ bool is_frozen(const std::string& name, const std::vector<std::string>& frozen) 
 }
 
 Trainer::Trainer(std::span<const GraphSample> training, std::span<const GraphSample> validation,
-                 const GnnFitOptions& options, const Scaling& scaling)
+                 const GnnFitOptions& options, const GnnScaling& scaling)
     : training_(training),
       validation_(validation),
       options_(options),

@@ -16,7 +16,7 @@ namespace trainyard::predict {
 class Trainer {
  public:
   Trainer(std::span<const GraphSample> training, std::span<const GraphSample> validation,
-          const GnnFitOptions& options, const Scaling& scaling);
+          const GnnFitOptions& options, const GnnScaling& scaling);
 
   // Throws Error (config) naming a parameter that gets a gradient from no training graph. Changes no state.
   void check_gradients();
@@ -37,7 +37,7 @@ class Trainer {
 
   std::span<const GraphSample> training_, validation_;
   const GnnFitOptions& options_;
-  const Scaling& scaling_;
+  const GnnScaling& scaling_;
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_, evaluator_;  // the second is null without validation graphs
 };

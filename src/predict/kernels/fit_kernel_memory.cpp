@@ -110,12 +110,12 @@ OverheadTerms fit_overhead(const std::vector<OverheadSample>& samples) {
 }  // namespace
 
 KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>& rows) {
-  std::vector<DeviceMemory> devices;
+  std::vector<DeviceOverhead> devices;
   std::vector<std::vector<std::size_t>> rows_of;
   for (const std::size_t r : rows) {
     const TableRun& run = set.rows[r].run;
     if (run.end != RunEnd::ok || !(run.memory.plan_bytes > 0)) continue;
-    const auto same = [&](const DeviceMemory& one) {
+    const auto same = [&](const DeviceOverhead& one) {
       return one.precision == run.precision && one.device == run.device;
     };
     auto at = std::find_if(devices.begin(), devices.end(), same);
@@ -128,7 +128,7 @@ KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>
   }
   std::map<std::string, std::vector<OverheadSample>> samples;  // a device's, in all precisions
   for (std::size_t d = 0; d < devices.size(); ++d) {
-    DeviceMemory& device = devices[d];
+    DeviceOverhead& device = devices[d];
     const Planner host{device.backend, device.threads, {}};
     if (!host.on_host()) {
       for (const std::size_t r : rows_of[d])
@@ -147,8 +147,8 @@ KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>
                                         run.memory.peak_bytes});
     }
   }
-  std::erase_if(devices, [&](const DeviceMemory& one) { return !samples.contains(one.device); });
-  for (DeviceMemory& device : devices) device.overhead = fit_overhead(samples[device.device]);
+  std::erase_if(devices, [&](const DeviceOverhead& one) { return !samples.contains(one.device); });
+  for (DeviceOverhead& device : devices) device.overhead = fit_overhead(samples[device.device]);
   return KernelMemory(std::move(devices));
 }
 

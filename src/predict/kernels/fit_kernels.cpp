@@ -41,7 +41,7 @@ std::vector<KernelRun> runs_with_kernels(const RunSet& set, const std::vector<st
   for (const std::size_t r : rows) {
     const RunSet::Row& row = set.rows[r];
     if (row.run.kernels.empty() || row.run.end != RunEnd::ok) continue;
-    const Device& device = set.devices[row.device];
+    const DeviceSheet& device = set.devices[row.device];
     const auto same = [&](const DeviceRates& one) {
       return one.precision == row.run.precision && same_device_name(one.device.name, device.name);
     };

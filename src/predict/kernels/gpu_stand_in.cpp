@@ -4,13 +4,7 @@
 
 #include "base/error.h"
 #include "ops/conv2d.h"
-#include "ops/dense.h"
-#include "ops/elementwise.h"
-#include "ops/loss.h"
-#include "ops/norm.h"
 #include "ops/registry.h"
-#include "ops/shape.h"
-#include "ops/update.h"
 
 namespace trainyard::predict {
 namespace {
@@ -54,42 +48,16 @@ class StandInKernel final : public backend::Kernel {
 
 Layout natural_layout(const Shape& shape) { return shape.rank() == 4 ? Layout::channels_last(4) : Layout{}; }
 
-// Such an op takes parameters and images in any layout, instead of asking for the layout of convolutions.
-bool takes_any_layout(const graph::OpDef* op) {
-  return op == &ops::cast_op || op == &ops::update_op || op == &ops::dense_update_op ||
-         op == &ops::l2_penalty_op || op == &ops::l2_penalty_grad_op;
-}
-
-// Returns the inputs in whose memory output 0 may lie.
-std::vector<std::pair<int, int>> in_place_of(const graph::NodeView& node, const KernelIo& io) {
-  const graph::OpDef* op = node.node().op;
-  std::vector<std::pair<int, int>> pairs;
-  if (op == &ops::add_op || op == &ops::multiply_op || op == &ops::local_response_norm_op ||
-      op == &ops::local_response_norm_grad_op) {
-    for (int i = 0; i < node.inputs(); ++i) pairs.emplace_back(0, i);
-  } else if (op == &ops::reshape_op) {
-    if (io.inputs[0].is_plain() && io.outputs[0].is_plain()) pairs = {{0, 0}};
-  } else if (op == &ops::l2_penalty_grad_op) {
-    pairs = {{0, 1}};
-  } else if (op == &ops::softmax_cross_entropy_grad_op) {
-    if (node.output(0).type.dtype == DType::f32) pairs = {{0, 1}};
-  } else if (node.inputs() > 0 && node.outputs() > 0 &&
-             (op->category == graph::Category::elementwise || op->category == graph::Category::norm)) {
-    pairs = {{0, 0}};
-  }
-  return pairs;
-}
-
 std::unique_ptr<backend::Kernel> make_kernel(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
   KernelIo io;
   for (int i = 0; i < node.inputs(); ++i) {
     const std::optional<Layout>& present = request.inputs[static_cast<std::size_t>(i)];
-    io.inputs.push_back(present && takes_any_layout(node.node().op) ? *present
-                                                                    : natural_layout(node.input_shape(i)));
+    io.inputs.push_back(present && node.node().op->any_layout ? *present
+                                                              : natural_layout(node.input_shape(i)));
   }
   for (int o = 0; o < node.outputs(); ++o) io.outputs.push_back(natural_layout(node.output_shape(o)));
-  io.in_place = in_place_of(node, io);
+  io.in_place = backend::in_place_of_row(node, io);
   const auto& device = static_cast<const StandInDevice&>(*request.device);
   io.workspace_bytes = static_cast<std::size_t>(std::llround(device.asked.workspace_bytes(node)));
   return std::make_unique<StandInKernel>(std::move(io));

@@ -34,8 +34,8 @@ OverheadTerms overhead_terms(const PlannedStep& step, bool on_host, double step_
   return {1, step.convolution, step.ops, step.shapes, recorded * step.kernels};
 }
 
-KernelMemory::KernelMemory(std::vector<DeviceMemory> devices) : devices_(std::move(devices)) {
-  for (const DeviceMemory& one : devices_)
+KernelMemory::KernelMemory(std::vector<DeviceOverhead> devices) : devices_(std::move(devices)) {
+  for (const DeviceOverhead& one : devices_)
     planners_.push_back({one.backend, one.threads, KernelHabits(one.habits)});
 }
 
@@ -70,7 +70,7 @@ constexpr double kMostBytes = 1e15, kMostRatio = 1e9;
 
 std::vector<std::string> ops_in(const KernelMemory& memory) {
   std::vector<std::string> ops;
-  for (const DeviceMemory& device : memory.devices())
+  for (const DeviceOverhead& device : memory.devices())
     for (const NodeHabit& one : device.habits) ops.push_back(one.op);
   std::sort(ops.begin(), ops.end());
   ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
@@ -100,8 +100,8 @@ class HabitCells {
   std::size_t at_ = 0;
 };
 
-DeviceMemory device_memory_in(const JsonMembers& members) {
-  DeviceMemory one;
+DeviceOverhead device_memory_in(const JsonMembers& members) {
+  DeviceOverhead one;
   one.device = members.text("device");
   one.precision = precision_named(members.text("precision"));
   one.backend = members.text("backend");
@@ -117,7 +117,7 @@ DeviceMemory device_memory_in(const JsonMembers& members) {
 
 std::string memory_to_json(const KernelMemory& memory) {
   Json devices = Json::array();
-  for (const DeviceMemory& one : memory.devices()) {
+  for (const DeviceOverhead& one : memory.devices()) {
     Json overhead = Json::object();
     for (std::size_t t = 0; t < kOverheadTerms; ++t) overhead[kOverheadNames[t]] = one.overhead[t];
     devices.push_back({{"device", one.device},
@@ -146,7 +146,7 @@ ModelTensor habits_tensor(const KernelMemory& memory) {
 
 KernelMemory parse_kernel_memory(const JsonMembers& members, const ModelContainer& container,
                                  const std::string& who) {
-  std::vector<DeviceMemory> devices;
+  std::vector<DeviceOverhead> devices;
   for (const JsonMembers& device : members.objects("devices", kMostMemoryDevices))
     devices.push_back(device_memory_in(device));
   const std::vector<std::string> ops = members.texts("ops", kMostHabitOps);

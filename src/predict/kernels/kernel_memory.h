@@ -22,8 +22,8 @@ using OverheadTerms = std::array<double, kOverheadTerms>;
 OverheadTerms overhead_terms(const PlannedStep& step, bool on_host, double step_seconds, double steps,
                              bool certain);
 
-// DeviceMemory is the memory model of a device in one precision.
-struct DeviceMemory {
+// DeviceOverhead is the memory model of a device in one precision.
+struct DeviceOverhead {
   std::string device;
   backend::Precision precision = backend::Precision::f32;
   std::string backend;
@@ -38,10 +38,10 @@ struct DeviceMemory {
 class KernelMemory {
  public:
   KernelMemory() = default;
-  explicit KernelMemory(std::vector<DeviceMemory> devices);
+  explicit KernelMemory(std::vector<DeviceOverhead> devices);
 
   bool empty() const { return devices_.empty(); }
-  const std::vector<DeviceMemory>& devices() const { return devices_; }
+  const std::vector<DeviceOverhead>& devices() const { return devices_; }
 
   // Returns the index of the device and precision, or else of the most similar entry: one of the precision,
   // or the first. REQUIRES: !empty().
@@ -53,7 +53,7 @@ class KernelMemory {
   MemoryNeed need(const PlannedStep& step, std::size_t device, double step_seconds, double steps) const;
 
  private:
-  std::vector<DeviceMemory> devices_;
+  std::vector<DeviceOverhead> devices_;
   std::vector<Planner> planners_;
 };
 

@@ -19,7 +19,7 @@ KernelModel::KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObs
     overlaps_.push_back({one.place, devices_[one.device].rates, one.group, one.logarithm});
 }
 
-DeviceRates KernelModel::find(const Device& device, backend::Precision precision) const {
+DeviceRates KernelModel::find(const DeviceSheet& device, backend::Precision precision) const {
   const DeviceRates* like = nullptr;
   for (const DeviceRates& one : devices_) {
     if (one.precision != precision) continue;
@@ -150,8 +150,8 @@ class KernelPredictor : public Predictor {
     return all;
   }
 
-  std::vector<Device> devices() const override {
-    std::vector<Device> seen;
+  std::vector<DeviceSheet> devices() const override {
+    std::vector<DeviceSheet> seen;
     for (const DeviceRates& one : model_.devices())
       if (std::find(seen.begin(), seen.end(), one.device) == seen.end()) seen.push_back(one.device);
     return seen;

@@ -16,7 +16,7 @@ namespace trainyard::predict {
 
 // DeviceRates is a device in one precision, as runs showed it.
 struct DeviceRates {
-  Device device;
+  DeviceSheet device;
   backend::Precision precision = backend::Precision::f32;
   Rates rates;
   double runs = 0;
@@ -53,7 +53,7 @@ class KernelModel {
   // Returns the rates of a device that was seen in this precision. For another one it combines that device's
   // figures with the common properties of such devices. Throws Error (config) when nothing was seen in this
   // precision.
-  DeviceRates find(const Device& device, backend::Precision precision) const;
+  DeviceRates find(const DeviceSheet& device, backend::Precision precision) const;
   StepEstimate step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
                     int without = kNobody) const;
 

@@ -27,8 +27,8 @@ std::string plain_name(std::string_view name) {
 
 // The figures come from data sheets and white papers of the maker: f32 rate at the boost clock, memory
 // bandwidth, board power.
-const std::vector<Device>& known_devices() {
-  static const std::vector<Device> devices = {
+const std::vector<DeviceSheet>& known_devices() {
+  static const std::vector<DeviceSheet> devices = {
       {"GTX1080", 8.87e12, 320e9, 5e-6, 8 * kGiB, 20, 180, 0},
       {"RTX2070", 7.46e12, 448e9, 5e-6, 8 * kGiB, 36, 175, 0},
       {"TitanX", 10.97e12, 480e9, 5e-6, 12 * kGiB, 28, 250, 0},
@@ -43,9 +43,9 @@ const std::vector<Device>& known_devices() {
 
 bool same_device_name(std::string_view a, std::string_view b) { return plain_name(a) == plain_name(b); }
 
-const Device& find_device(const std::vector<Device>& devices, std::string_view name) {
+const DeviceSheet& find_device(const std::vector<DeviceSheet>& devices, std::string_view name) {
   std::string names;
-  for (const Device& device : devices) {
+  for (const DeviceSheet& device : devices) {
     if (same_device_name(device.name, name)) return device;
     names += (names.empty() ? "" : ", ") + device.name;
   }
@@ -62,14 +62,14 @@ bool is_probe_report(const study::YamlReader& file) {
 }
 
 // Sets the figures that a mapping names; the device keeps the others.
-void set_figures(Device& device, const study::YamlReader& at) {
-  const std::vector<std::pair<const char*, double Device::*>> keys = {
-      {"flops_per_second", &Device::flops_per_second},
-      {"bytes_per_second", &Device::bytes_per_second},
-      {"launch_seconds", &Device::launch_seconds},
-      {"multiprocessors", &Device::multiprocessors},
-      {"watts", &Device::watts},
-      {"price_per_hour", &Device::price_per_hour}};
+void set_figures(DeviceSheet& device, const study::YamlReader& at) {
+  const std::vector<std::pair<const char*, double DeviceSheet::*>> keys = {
+      {"flops_per_second", &DeviceSheet::flops_per_second},
+      {"bytes_per_second", &DeviceSheet::bytes_per_second},
+      {"launch_seconds", &DeviceSheet::launch_seconds},
+      {"multiprocessors", &DeviceSheet::multiprocessors},
+      {"watts", &DeviceSheet::watts},
+      {"price_per_hour", &DeviceSheet::price_per_hour}};
   for (const auto& [key, at_key, value] : at.entries()) {
     if (key == "probe") continue;
     if (key == "memory") {
@@ -92,7 +92,7 @@ void set_figures(Device& device, const study::YamlReader& at) {
         device.name));
 }
 
-void set_probed_figures(Device& device, const study::YamlReader& at, const std::filesystem::path& path) {
+void set_probed_figures(DeviceSheet& device, const study::YamlReader& at, const std::filesystem::path& path) {
   const study::YamlReader report = study::YamlReader::read(path);
   bool found = false;
   for (const auto& [key, at_key, value] : report.entries()) {
@@ -104,9 +104,9 @@ void set_probed_figures(Device& device, const study::YamlReader& at, const std::
                             Setting{"json"}));
 }
 
-Device read_device(const std::string& name, const study::YamlReader& at,
-                   const std::filesystem::path& folder) {
-  Device device{.name = name};
+DeviceSheet read_device(const std::string& name, const study::YamlReader& at,
+                        const std::filesystem::path& folder) {
+  DeviceSheet device{.name = name};
   for (const auto& [key, at_key, value] : at.entries())
     if (key == "probe") set_probed_figures(device, value, folder / value.text());
   set_figures(device, at);
@@ -115,10 +115,10 @@ Device read_device(const std::string& name, const study::YamlReader& at,
 
 }  // namespace
 
-std::vector<Device> read_devices(const std::filesystem::path& path) {
+std::vector<DeviceSheet> read_devices(const std::filesystem::path& path) {
   const study::YamlReader file = study::YamlReader::read(path);
   const bool probed = is_probe_report(file);
-  std::vector<Device> devices;
+  std::vector<DeviceSheet> devices;
   for (const auto& [key, at_key, value] : file.entries()) {
     if (key == "devices")
       for (const auto& [name, at_name, one] : value.entries())
@@ -132,7 +132,7 @@ std::vector<Device> read_devices(const std::filesystem::path& path) {
   return devices;
 }
 
-std::string device_to_json(const Device& device) {
+std::string device_to_json(const DeviceSheet& device) {
   return nlohmann::ordered_json{{"name", device.name},
                                 {"flops_per_second", device.flops_per_second},
                                 {"bytes_per_second", device.bytes_per_second},
@@ -144,7 +144,7 @@ std::string device_to_json(const Device& device) {
       .dump();
 }
 
-Device parse_device(const JsonMembers& members) {
+DeviceSheet parse_device(const JsonMembers& members) {
   constexpr double kMost = 1e30;
   return {.name = members.text("name"),
           .flops_per_second = members.number("flops_per_second", 1, kMost),

@@ -9,8 +9,8 @@
 
 namespace trainyard::predict {
 
-// Device holds the figures that models of time and memory use, from a data sheet or measured by `probe`.
-struct Device {
+// DeviceSheet holds the figures that models of time and memory use, from a data sheet or measured by `probe`.
+struct DeviceSheet {
   std::string name;
   double flops_per_second = 0;   // of f32 multiply-adds, two each
   double bytes_per_second = 0;   // of its memory
@@ -19,24 +19,24 @@ struct Device {
   double multiprocessors = 0;
   double watts = 0, price_per_hour = 0;  // 0: not known
 
-  friend bool operator==(const Device&, const Device&) = default;
+  friend bool operator==(const DeviceSheet&, const DeviceSheet&) = default;
 };
 
 // Returns the devices with published measurements, and some more, by their data sheets.
-const std::vector<Device>& known_devices();
+const std::vector<DeviceSheet>& known_devices();
 
 // Reads devices in YAML or JSON (docs/formats/cluster.md), or the one in the output of `probe --json`. Errors
 // name file and line.
-std::vector<Device> read_devices(const std::filesystem::path& path);
+std::vector<DeviceSheet> read_devices(const std::filesystem::path& path);
 
 // Ignores the case of letters, spaces and dashes: "gtx-1080" is GTX1080. Throws Error (config) listing the
 // known devices.
-const Device& find_device(const std::vector<Device>& devices, std::string_view name);
+const DeviceSheet& find_device(const std::vector<DeviceSheet>& devices, std::string_view name);
 bool same_device_name(std::string_view a, std::string_view b);
 
 // Both convert a device in the header of a model to a JSON object, as text, and back. Error (config) names a
 // member that is missing or out of bounds.
-std::string device_to_json(const Device& device);
-Device parse_device(const JsonMembers& members);
+std::string device_to_json(const DeviceSheet& device);
+DeviceSheet parse_device(const JsonMembers& members);
 
 }  // namespace trainyard::predict

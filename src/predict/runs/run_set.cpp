@@ -145,7 +145,7 @@ namespace {
 constexpr double kImpossible = 4;  // times the peak, whatever the algorithm
 
 // A record itself states how its run ended.
-bool is_impossible(const TableRun& run, const NetworkWork& work, const Device& device) {
+bool is_impossible(const TableRun& run, const NetworkWork& work, const DeviceSheet& device) {
   return run.with_start && run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
 }
 
@@ -182,13 +182,13 @@ std::vector<std::string> RunSet::networks() const {
   return names;
 }
 
-RunSet prepare_runs(const RunTable& table, const std::vector<Device>& devices, bool skip_unknown) {
+RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devices, bool skip_unknown) {
   RunSet set;
   WorkList works(set.works);
   for (const TableRun& given : table.runs) {
     RunSet::Row row{given, given.network};
     const auto position = [&]() -> std::size_t {
-      const Device& device = find_device(devices, given.device);
+      const DeviceSheet& device = find_device(devices, given.device);
       const auto at = std::find(set.devices.begin(), set.devices.end(), device);
       if (at != set.devices.end()) return static_cast<std::size_t>(at - set.devices.begin());
       set.devices.push_back(device);

@@ -26,7 +26,7 @@ struct RunSet {
   };
   std::vector<Row> rows;
   std::vector<NetworkWork> works;
-  std::vector<Device> devices;                // those that rows have
+  std::vector<DeviceSheet> devices;           // those that rows have
   std::map<std::string, int> skipped;         // rows left out, by the unknown name
   std::vector<std::string> networks() const;  // of the zoo, in the order of their first row
 
@@ -36,7 +36,8 @@ struct RunSet {
 // Throws Error (config) naming the file, the unknown name and the known ones; with `skip_unknown` such rows
 // are counted. A run that would have needed four times the device's peak rate did not run: it counts as out
 // of memory.
-RunSet prepare_runs(const RunTable& table, const std::vector<Device>& devices, bool skip_unknown = false);
+RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devices,
+                    bool skip_unknown = false);
 
 // Returns the network's family in the zoo.
 std::string family_of(const std::string& network);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "networks/zoo/zoo.h"
@@ -263,7 +264,7 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   if (oom) return run;
   run.seconds = static_cast<double>(steps) * stats::median(record.step_seconds);
   run.kernels = kernels_in(record);
-  run.memory = memory_in(record, asked("device", "cpu") == "cpu");
+  run.memory = memory_in(record, DeviceSpec::find(asked("device", "cpu")) == DeviceSpec::cpu());
   return run;
 }
 

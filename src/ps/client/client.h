@@ -1,15 +1,18 @@
 #pragma once
 
+#include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "comm/transport/address.h"
-#include "comm/transport/handshake.h"
+#include "comm/transport/listener.h"
+#include "ps/client/link.h"
+#include "ps/client/progress.h"
 #include "ps/wire/messages.h"
 
 namespace trainyard::ps {
@@ -25,19 +28,18 @@ struct ClientOptions {
   bool (*stop)() = nullptr;     // whether to wait for nothing more
 };
 
-// Counters of a client, for the record of a run.
-struct ClientCounts {
-  std::int64_t gradients = 0, dropped_gradients = 0, joins = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;
-};
-
 // A worker's side. Talks on a thread of its own, straight from and to the worker's arrays; the worker calls
 // it from one thread.
-class Client {
+class Client final : private Link::Owner {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  virtual ~Client() = default;  // leaves
+  // `parameters` and `gradients` are the worker's whole arrays, and outlive the client. `key` as in listen().
+  Client(const ClientOptions& options, const std::vector<Key>& keys, const comm::transport::JobKey* key,
+         std::span<float> parameters, std::span<const float> gradients, Log log);
+  ~Client() override;  // leaves
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   struct Weights {
     bool done = false;         // nothing is left to do; the rest does not matter
@@ -52,21 +54,71 @@ class Client {
   };
   // Waits until `parameters` holds the weights for the next gradient; the first call waits for the first
   // weights. Error (peer) that names who is missing.
-  virtual Weights wait_for_weights() = 0;
+  Weights wait_for_weights();
   // The batch after that, if it is known yet; it may still come otherwise.
-  virtual std::optional<std::int64_t> next_batch() const = 0;
+  std::optional<std::int64_t> next_batch() const;
   // Sends further facts about the gradient to the leader's watcher. Call it before the last part of the
   // gradient is ready.
-  virtual void note(std::span<const std::byte> bytes) = 0;
+  void note(std::span<const std::byte> bytes);
   // These elements of `gradients` are as they will be: what is complete is sent.
-  virtual void ready(std::int64_t first, std::int64_t elements) = 0;
+  void ready(std::int64_t first, std::int64_t elements);
 
-  virtual ClientCounts counts() const = 0;
+  ClientCounts counts() const;
+
+ private:
+  // All of what follows runs on the loop's thread.
+  void welcomed(Link& link) override;
+  void weights_are_here(Link& link) override;
+  void lent(Link& link, std::int64_t batch) override;
+  void all_done(Link& link) override;
+  void lost(Link& link, const std::string& reason, bool final) override;
+
+  void talk();
+  void call_server(std::size_t server);
+  void call_again(const std::string& reason);
+  bool is_current(const Link& link) const;
+  template <typename Condition>
+  bool all_links(const Condition& condition) const;
+  void drop_links();
+  void mark_ready(std::int64_t first, std::int64_t end);
+  void push(std::size_t number, std::uint64_t clock);
+  void send_heartbeats();
+  void report_stall(double seconds);
+  void leave();
+  void stop_when_closed();
+  void add_traffic(Link& link);
+
+  // May be called on both threads: takes the lock, and wakes up the worker.
+  template <typename Change>
+  void change(const Change& change_progress);
+  Progress::Stage stage() const;
+  std::uint64_t clock() const;
+
+  ClientOptions options_;
+  const std::vector<Key> keys_;
+  comm::transport::JobKey key_;
+  std::span<float> parameters_;
+  std::span<const float> gradients_;
+  Log log_;
+
+  comm::transport::Loop loop_;
+  std::vector<std::unique_ptr<Link>> links_;                   // by server; null: not connected
+  std::vector<std::unique_ptr<Link>> dropped_;                 // until their last call is over
+  std::vector<std::unique_ptr<comm::transport::Call>> calls_;  // by server
+  std::unique_ptr<comm::transport::Loop::Timer> retry_, heartbeat_, last_resort_;
+  std::vector<BFloat16> rounded_;
+  std::vector<std::int64_t> remaining_;  // elements of each key that are not ready
+  Bytes note_;
+  std::size_t unsent_ = 0;  // keys
+  double lost_since_ = 0, looked_;
+
+  mutable std::mutex mutex_;  // of what both threads touch
+  std::condition_variable changed_;
+  Progress progress_;
+  Weights newest_;  // but what progress_ knows
+  std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;
+
+  std::thread thread_;
 };
-
-// `parameters` and `gradients` are the worker's whole arrays, and outlive the client. `key` as in listen().
-std::unique_ptr<Client> make_client(const ClientOptions& options, const std::vector<Key>& keys,
-                                    const comm::transport::JobKey* key, std::span<float> parameters,
-                                    std::span<const float> gradients, Client::Log log);
 
 }  // namespace trainyard::ps

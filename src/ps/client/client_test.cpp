@@ -13,8 +13,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
-#include "comm/transport/crc32c.h"
 #include "comm/transport/handshake.h"
 #include "ps/wire/messages.h"
 
@@ -85,7 +85,7 @@ class PlayedServer {
  private:
   void send_frame(transport::Frame frame, const Bytes& payload, std::size_t held_back = 0) {
     frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
-    frame.payload_crc = transport::crc32c(payload);
+    frame.payload_crc = crc32c(payload);
     send(transport::encode(frame));
     send(std::span(payload).first(payload.size() - held_back));
     rest_.assign(payload.end() - static_cast<std::ptrdiff_t>(held_back), payload.end());
@@ -115,18 +115,19 @@ TEST(Client, WeightsThatComeBehindALostServerAreOfNoUse) {
   std::vector<float> parameters(kNumbers), gradients(kNumbers);
   std::promise<void> stands_still, may_go_on;
   std::atomic<bool> once = true;
-  const auto client = make_client({.servers = {first.address(), second.address()},
-                                   .lease_seconds = 30,
-                                   .stall_seconds = 0.3,
-                                   .give_up_seconds = 0.5},
-                                  keys, &key, parameters, gradients, [&](const std::string& line) {
-                                    // This is the thread that communicates: the effect is that of a suspended
-                                    // process.
-                                    if (line.find("no weights") == std::string::npos || !once.exchange(false))
-                                      return;
-                                    stands_still.set_value();
-                                    may_go_on.get_future().wait();
-                                  });
+  const auto client =
+      std::make_unique<Client>(ClientOptions{.servers = {first.address(), second.address()},
+                                             .lease_seconds = 30,
+                                             .stall_seconds = 0.3,
+                                             .give_up_seconds = 0.5},
+                               keys, &key, parameters, gradients, [&](const std::string& line) {
+                                 // This is the thread that communicates: the effect is that of a suspended
+                                 // process.
+                                 if (line.find("no weights") == std::string::npos || !once.exchange(false))
+                                   return;
+                                 stands_still.set_value();
+                                 may_go_on.get_future().wait();
+                               });
   first.welcome();
   second.welcome();
   first.lend(7);

@@ -12,6 +12,7 @@
 #include "comm/transport/listener.h"
 #include "comm/transport/loop.h"
 #include "ps/client/client.h"
+#include "ps/mode/test_modes.h"
 #include "ps/server/server.h"
 #include "ps/server/test_adder.h"
 #include "ps/wire/messages.h"
@@ -113,8 +114,8 @@ class Exchange : public testing::Test {
   // weights that came last.
   std::vector<float> work(int worker, int steps, float value, bool bf16 = false) {
     std::vector<float> parameters(kExchangeElements, -1.0f), gradients(kExchangeElements);
-    const auto client =
-        make_client(client_options(worker, bf16), keys_, &key_, parameters, gradients, lines_.log());
+    const auto client = std::make_unique<Client>(client_options(worker, bf16), keys_, &key_, parameters,
+                                                 gradients, lines_.log());
     client->wait_for_weights();
     for (int step = 0; step < steps; ++step) {
       std::fill(gradients.begin(), gradients.end(), value);
@@ -134,12 +135,12 @@ class Exchange : public testing::Test {
 };
 
 class ExchangeModes : public Exchange,
-                      public testing::WithParamInterface<std::tuple<const char*, int, int>> {};
+                      public testing::WithParamInterface<std::tuple<std::string, int, int>> {};
 
 TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
   const auto& [mode, workers, servers] = GetParam();
   constexpr int kSteps = 20;
-  const bool bsp = std::string(mode).starts_with("bsp");
+  const bool rounds = ModeName::parse(mode).in_rounds();
   serve(mode, workers, servers);
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker)
@@ -148,13 +149,13 @@ TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
   const float all = static_cast<float>(kSteps * workers * (workers + 1) / 2);
   for (const auto& server : servers_) {
     // Gradients that are applied in the background may still be in progress when the workers are gone.
-    while (server->counts().updates < (bsp ? kSteps : kSteps * workers)) std::this_thread::yield();
+    while (server->counts().updates < (rounds ? kSteps : kSteps * workers)) std::this_thread::yield();
     const Shard::Version parameters = server->on_its_thread([](Server& s) { return s.shard().newest(); });
     for (const float value : parameters.values->values) ASSERT_EQ(value, all);
     const ServerCounts counts = server->counts();
     EXPECT_EQ(counts.gradients, kSteps * workers);
-    EXPECT_EQ(counts.updates, bsp ? kSteps : kSteps * workers);
-    if (bsp) {
+    EXPECT_EQ(counts.updates, rounds ? kSteps : kSteps * workers);
+    if (rounds) {
       EXPECT_EQ(counts.staleness.size(), 1u);
       EXPECT_EQ(counts.staleness.begin()->first, 0);
     }
@@ -162,14 +163,11 @@ TEST_P(ExchangeModes, EveryGradientIsInTheSumOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ExchangeModes,
-                         testing::Combine(testing::Values("bsp:sum", "asp", "ssp:2", "lazy", "lazy-locked"),
+                         testing::Combine(testing::ValuesIn(summing_modes(2, false)),
                                           testing::Values(1, 2, 4), testing::Values(1, 3)),
                          [](const auto& test) {
-                           std::string name = fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
-                                                          std::get<1>(test.param), std::get<2>(test.param));
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
+                           return test_name(fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
+                                                        std::get<1>(test.param), std::get<2>(test.param)));
                          });
 
 TEST_F(Exchange, WeightsAreThoseOfTheRound) {
@@ -225,7 +223,8 @@ TEST_F(Exchange, WhoJoinsLaterTakesPart) {
     joined = true;
   });
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
-  const auto client = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
+  const auto client =
+      std::make_unique<Client>(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   int steps = 0;
   while (!joined) {
@@ -243,7 +242,7 @@ TEST_F(Exchange, NobodyThereIsSaidAfterAWhile) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(3);
   options.give_up_seconds = 0.3;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   try {
     client->wait_for_weights();
     FAIL();
@@ -258,7 +257,8 @@ TEST_F(Exchange, AnotherArrayIsRefused) {
   std::vector<float> parameters(100), gradients(100);
   ClientOptions options = client_options(0);
   options.give_up_seconds = 0.5;
-  const auto client = make_client(options, make_keys(100, 1), &key_, parameters, gradients, lines_.log());
+  const auto client =
+      std::make_unique<Client>(options, make_keys(100, 1), &key_, parameters, gradients, lines_.log());
   EXPECT_THROW(client->wait_for_weights(), Error);
   EXPECT_TRUE(lines_.has("has 50000 parameters"));
 }
@@ -268,7 +268,7 @@ TEST_F(Exchange, StallsAreReported) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   ClientOptions options = client_options(0);
   options.stall_seconds = 0.2;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   std::thread waits([&] { client->wait_for_weights(); });
   for (int i = 0; i < 200 && !lines_.has("no weights for"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -285,7 +285,7 @@ TEST_F(Exchange, WhoWasSilentComesBackAndRepeatsItsStep) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 100;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   client->ready(0, kExchangeElements);
@@ -309,7 +309,7 @@ TEST_F(Exchange, WhoOnlyWaitsIsNotTakenForDead) {
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 0.05;
   options.lease_seconds = 0.2;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   std::thread waits([&] { client->wait_for_weights(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(800));
   work(1, 0, 0);
@@ -339,7 +339,7 @@ TEST_F(Exchange, AServerThatIsSilentIsCalledAgain) {
   options.heartbeat_seconds = 0.05;
   options.lease_seconds = 0.2;
   options.give_up_seconds = 0.5;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   EXPECT_THROW(client->wait_for_weights(), Error);
   EXPECT_TRUE(lines_.has("it said nothing for 0.2 s"));
   EXPECT_GE(calls, 2u);
@@ -354,7 +354,7 @@ TEST_F(Exchange, ParametersStayWhileAWorkerComputes) {
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
   ClientOptions options = client_options(0);
   options.heartbeat_seconds = 100;
-  const auto client = make_client(options, keys_, &key_, parameters, gradients, lines_.log());
+  const auto client = std::make_unique<Client>(options, keys_, &key_, parameters, gradients, lines_.log());
   client->wait_for_weights();
   client->ready(0, kExchangeElements);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -374,8 +374,8 @@ TEST_F(Exchange, WhoEndsWhenItsServerIsLostEndsAtOnce) {
   serve("bsp", 1, 1);
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements);
   std::atomic<bool> lost = false;
-  auto client =
-      make_client(client_options(0), keys_, &key_, parameters, gradients, [&](const std::string& line) {
+  auto client = std::make_unique<Client>(
+      client_options(0), keys_, &key_, parameters, gradients, [&](const std::string& line) {
         if (line.find("is lost") == std::string::npos) return;
         lost = true;
         std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the client's end is called meanwhile
@@ -428,7 +428,7 @@ class HalfAWorker final : public transport::Receiver {
 };
 
 TEST_F(Exchange, NothingOfHalfAGradientIsEverSeen) {
-  for (const char* mode : {"bsp:sum", "asp", "ssp:1", "lazy"}) {
+  for (const std::string& mode : summing_modes(1, false)) {
     SCOPED_TRACE(mode);
     servers_.clear();
     addresses_.clear();
@@ -446,7 +446,8 @@ TEST_F(Exchange, NothingOfHalfAGradientIsEverSeen) {
 TEST_F(Exchange, TheNewerOfTwoWithOneNumberStays) {
   serve("asp", 1, 1);
   std::vector<float> parameters(kExchangeElements), gradients(kExchangeElements, 1.0f);
-  const auto old = make_client(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
+  const auto old =
+      std::make_unique<Client>(client_options(0), keys_, &key_, parameters, gradients, lines_.log());
   old->wait_for_weights();
   work(0, 3, 1);
   old->ready(0, kExchangeElements);

@@ -1,4 +1,4 @@
-#include "ps/mode/mode.h"
+#include "ps/mode/modes.h"
 
 namespace trainyard::ps {
 namespace {
@@ -18,6 +18,8 @@ class Asp final : public FreeRunning {
 
 }  // namespace
 
-std::unique_ptr<Mode> make_asp(Mode::Host& host) { return std::make_unique<Asp>(host); }
+std::unique_ptr<Mode> make_asp(const ModeName&, Mode::Host& host, std::int64_t) {
+  return std::make_unique<Asp>(host);
+}
 
 }  // namespace trainyard::ps

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "ps/mode/mode.h"
+#include "ps/mode/modes.h"
 
 namespace trainyard::ps {
 namespace {
@@ -92,8 +92,8 @@ void add_in_order(const std::map<int, std::span<const float>>& gradients, bool m
   }
 }
 
-std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mean) {
-  return std::make_unique<Bsp>(host, elements, mean);
+std::unique_ptr<Mode> make_bsp(const ModeName& name, Mode::Host& host, std::int64_t elements) {
+  return std::make_unique<Bsp>(host, elements, !name.row->sums);
 }
 
 }  // namespace trainyard::ps

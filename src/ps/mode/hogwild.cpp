@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "ps/mode/mode.h"
+#include "ps/mode/modes.h"
 
 namespace trainyard::ps {
 namespace {
@@ -18,6 +18,8 @@ class Hogwild final : public FreeRunning {
 
 }  // namespace
 
-std::unique_ptr<Mode> make_hogwild(Mode::Host& host) { return std::make_unique<Hogwild>(host); }
+std::unique_ptr<Mode> make_hogwild(const ModeName&, Mode::Host& host, std::int64_t) {
+  return std::make_unique<Hogwild>(host);
+}
 
 }  // namespace trainyard::ps

@@ -3,75 +3,71 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
+#include "ps/mode/modes.h"
 
 namespace trainyard::ps {
 
 namespace {
 
-// Gradients that a lazy server may still have to apply: more would only make them older.
-constexpr int kMostWaiting = 8;
+std::string word_of(const ModeRow& row) {
+  return row.takes_number ? fmt::format("{}:N", row.word) : row.word;
+}
+
+// Returns the number of "ssp:3"; nothing for text that is not the row's word with a number.
+std::optional<int> number_in(const std::string& text, const ModeRow& row) {
+  const std::string start = fmt::format("{}:", row.word);
+  if (!text.starts_with(start)) return std::nullopt;
+  int number = 0;
+  const char *begin = text.data() + start.size(), *end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(begin, end, number);
+  if (error != std::errc{} || stopped != end || number < 0) return std::nullopt;
+  return number;
+}
 
 }  // namespace
 
-ModeName ModeName::parse(const std::string& text) {
-  if (text == "bsp" || text == "bsp:mean") return {.kind = Kind::bsp, .mean = true};
-  if (text == "bsp:sum") return {.kind = Kind::bsp, .mean = false};
-  if (text == "asp") return {.kind = Kind::asp};
-  if (text == "lazy") return {.kind = Kind::lazy};
-  if (text == "lazy-locked") return {.kind = Kind::lazy_locked};
-  if (text == "hogwild") return {.kind = Kind::hogwild};
-  if (text.starts_with("ssp:")) {
-    ModeName name{.kind = Kind::ssp};
-    const char *begin = text.data() + 4, *end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(begin, end, name.bound);
-    if (error == std::errc{} && stopped == end && begin != end && name.bound >= 0) return name;
+std::span<const ModeRow> all_modes() { return kModes; }
+
+std::optional<ModeName> find_mode(const std::string& text) {
+  for (const ModeRow& row : kModes) {
+    if (row.takes_number) {
+      if (const std::optional<int> number = number_in(text, row))
+        return ModeName{.row = &row, .number = *number};
+    } else if (text == row.word || (row.also != nullptr && text == row.also)) {
+      return ModeName{.row = &row};
+    }
   }
-  fail(ErrorKind::usage,
-       "mode '{}' is not known; allowed are bsp, bsp:sum, asp, lazy, lazy-locked, hogwild and "
-       "ssp:N with N "
-       ">= 0",
-       text);
+  return std::nullopt;
 }
 
-std::vector<std::string> mode_words() {
-  return {"bsp", "bsp:sum", "asp", "ssp:N", "lazy", "lazy-locked", "hogwild"};
+ModeName ModeName::parse(const std::string& text) {
+  if (const std::optional<ModeName> found = find_mode(text)) return *found;
+  std::vector<std::string> words;
+  for (const ModeRow& row : kModes) words.push_back(word_of(row) + (row.takes_number ? " with N >= 0" : ""));
+  fail(ErrorKind::usage, "mode '{}' is not known; allowed are {}", text, fmt::join(words, ", "));
 }
 
 std::string ModeName::to_string() const {
-  switch (kind) {
-    case Kind::bsp:
-      return mean ? "bsp" : "bsp:sum";
-    case Kind::asp:
-      return "asp";
-    case Kind::ssp:
-      return fmt::format("ssp:{}", bound);
-    case Kind::lazy:
-      return "lazy";
-    case Kind::lazy_locked:
-      return "lazy-locked";
-    case Kind::hogwild:
-      return "hogwild";
-  }
-  return "?";
+  return row->takes_number ? fmt::format("{}:{}", row->word, number) : row->word;
+}
+
+std::vector<std::string> mode_words() {
+  std::vector<std::string> words;
+  for (const ModeRow& row : kModes) words.push_back(word_of(row));
+  return words;
+}
+
+std::string mode_help() {
+  std::vector<std::string> lines;
+  for (const ModeRow& row : kModes) lines.push_back(fmt::format("{} ({})", word_of(row), row.help));
+  return fmt::format("{}", fmt::join(lines, ", "));
 }
 
 std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements) {
-  switch (name.kind) {
-    case ModeName::Kind::bsp:
-      return make_bsp(host, elements, name.mean);
-    case ModeName::Kind::asp:
-      return make_asp(host);
-    case ModeName::Kind::ssp:
-      // Nobody ahead of anybody: rounds, with one update each as all gradients are of the same weights.
-      return name.bound == 0 ? make_bsp(host, elements, true) : make_ssp(host, name.bound);
-    case ModeName::Kind::lazy:
-    case ModeName::Kind::lazy_locked:  // the same rule: they differ in how the host applies beside
-      return make_lazy(host, kMostWaiting);
-    case ModeName::Kind::hogwild:
-      return make_hogwild(host);
-  }
-  return nullptr;
+  return name.row->make(name, host, elements);
 }
 
 void FreeRunning::join(int worker) {

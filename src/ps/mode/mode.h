@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,52 +46,62 @@ class Mode {
   virtual void commit(int worker, Gradient gradient) = 0;
 };
 
-// A mode as a user names it: "bsp", "bsp:sum", "asp", "ssp:3", "lazy", "lazy-locked", "hogwild".
+// How far workers may be apart.
+enum class Pace : std::uint8_t {
+  rounds,   // all of them give a gradient, then all of them go on
+  bounded,  // the fastest is at most the mode's number of clocks ahead of the slowest
+  free,     // nobody waits for another
+};
+
+// How one thread reads a shard that another may update.
+enum class Sharing : std::uint8_t {
+  one_thread,  // it is the same
+  snapshots,   // an update puts its version in place of the last when it is complete
+  locked,      // updates and readers take turns, and readers make a copy
+  racing,      // several threads update the same numbers at once, by plain subtraction
+};
+
+struct ModeName;
+
+// A row of the list of modes (modes.h): all that the rest of the program knows of a mode.
+struct ModeRow {
+  const char* word;            // as users write it; with a number "word:N"
+  const char* help;            // one line
+  const char* also = nullptr;  // another word for it
+  bool takes_number = false;   // any N >= 0
+  Pace pace = Pace::free;
+  bool sums = false;  // an update of several gradients is their sum, else their mean
+  Sharing sharing = Sharing::one_thread;
+  // `elements`: the length of a gradient.
+  std::unique_ptr<Mode> (*make)(const ModeName& name, Mode::Host& host, std::int64_t elements);
+};
+std::span<const ModeRow> all_modes();
+
+// A mode as a user names it: "bsp", "asp", "ssp:3".
 struct ModeName {
-  enum class Kind : std::uint8_t { bsp, asp, ssp, lazy, lazy_locked, hogwild };
-  Kind kind = Kind::bsp;
-  bool mean = true;  // bsp: the mean of a round's gradients, else their sum
-  int bound = 0;     // ssp: how many clocks the fastest may be ahead of the slowest
+  const ModeRow* row = &all_modes().front();
+  int number = 0;  // of a mode that takes one
 
   // Error (usage) that says what is allowed.
   static ModeName parse(const std::string& text);
   std::string to_string() const;
+
+  // Returns whether an update is made of a gradient of every worker. Workers of which none may be ahead go in
+  // rounds, too.
+  bool in_rounds() const { return row->pace == Pace::rounds || (row->pace == Pace::bounded && number == 0); }
 };
+// Returns nothing for text that is no mode.
+std::optional<ModeName> find_mode(const std::string& text);
+inline bool is_mode(const std::string& text) { return find_mode(text).has_value(); }
 
 // Returns the words of all modes, with "ssp:N" for one that takes a number.
 std::vector<std::string> mode_words();
+// Returns one text of all words, each with its help.
+std::string mode_help();
+
+std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements);
 
 // The gradients of one round, by worker: their sum in the order of workers, or their mean, in `sum`.
 void add_in_order(const std::map<int, std::span<const float>>& gradients, bool mean, std::span<float> sum);
-
-// `elements`: the length of a gradient.
-std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements);
-
-// One function a mode, each in the file of its name.
-
-std::unique_ptr<Mode> make_bsp(Mode::Host& host, std::int64_t elements, bool mean);
-std::unique_ptr<Mode> make_asp(Mode::Host& host);
-std::unique_ptr<Mode> make_ssp(Mode::Host& host, int bound);
-std::unique_ptr<Mode> make_lazy(Mode::Host& host, int most_waiting);
-std::unique_ptr<Mode> make_hogwild(Mode::Host& host);
-
-// The common base of modes in which no worker waits for another: workers gather before the start, then each
-// proceeds at its own pace. A derived mode decides when a gradient is applied and whether its worker is held
-// until then.
-class FreeRunning : public Mode {
- public:
-  explicit FreeRunning(Host& host) : host_(host) {}
-
-  void join(int worker) final;
-  void start() final;
-  void leave(int worker) final;
-
- protected:
-  Host& host_;
-  std::deque<int> held_;  // workers that do not go on, the longest first
-
- private:
-  bool started_ = false;
-};
 
 }  // namespace trainyard::ps

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "ps/mode/mode.h"
+#include "ps/mode/modes.h"
 
 namespace trainyard::ps {
 namespace {
@@ -72,6 +72,10 @@ class Ssp final : public Mode {
 
 }  // namespace
 
-std::unique_ptr<Mode> make_ssp(Mode::Host& host, int bound) { return std::make_unique<Ssp>(host, bound); }
+std::unique_ptr<Mode> make_ssp(const ModeName& name, Mode::Host& host, std::int64_t elements) {
+  // Nobody ahead of anybody: rounds, with one update each as all gradients are of the same weights.
+  if (name.number == 0) return make_bsp(name, host, elements);
+  return std::make_unique<Ssp>(host, name.number);
+}
 
 }  // namespace trainyard::ps

@@ -135,24 +135,83 @@ void Member::closed(const std::string& reason) {
   owner_.gone(*this, reason, !refused_);
 }
 
-void RefusalLog::add(const std::string& who, const std::string& why, double now) {
-  look(now);
-  if (lines_ == 0) since_ = now;
-  if (lines_ == kMostLines) {
-    ++unsaid_;
-    return;
-  }
-  ++lines_;
-  log_(fmt::format("refused {}: {}", who, why));
+void Member::add_traffic(ServerCounts& counts) const {
+  counts.bytes_received += connection_->traffic().bytes_received;
+  counts.bytes_sent += connection_->traffic().bytes_sent;
 }
 
-void RefusalLog::look(double now) {
-  if (lines_ == 0 || now - since_ < kSeconds) return;
-  if (unsaid_ > 0) log_(fmt::format("refused {} more in {:.0f} s", unsaid_, now - since_));
-  lines_ = unsaid_ = 0;
+void Roster::forget_departed(ServerCounts& counts) {
+  std::erase_if(met_, [&](const std::unique_ptr<Member>& member) {
+    if (is_in(*member) || !member->is_closed()) return false;
+    member->add_traffic(counts);
+    return true;
+  });
 }
 
-void WeightsSender::send_newest(Member& member) {
+void Roster::arrive(Member& member) {
+  if (const auto old = arriving_.find(member.worker()); old != arriving_.end() && old->second != &member)
+    old->second->refuse("another process joined in its place");
+  arriving_[member.worker()] = &member;
+}
+
+bool Roster::stop_arriving(const Member& member) {
+  const auto found = arriving_.find(member.worker());
+  if (found == arriving_.end() || found->second != &member) return false;
+  arriving_.erase(found);
+  return true;
+}
+
+std::vector<int> Roster::arriving() const {
+  std::vector<int> workers;
+  for (const auto& [worker, member] : arriving_) workers.push_back(worker);
+  return workers;
+}
+
+Member* Roster::admit(int worker, std::uint32_t epoch) {
+  const auto arrived = arriving_.extract(worker);
+  Member* const member = arrived.empty() ? nullptr : arrived.mapped();
+  in_[worker] = {.member = member, .epoch = epoch};
+  return member;
+}
+
+bool Roster::is_in(const Member& member) const {
+  const auto found = in_.find(member.worker());
+  return found != in_.end() && found->second.member == &member;
+}
+
+Member* Roster::present(int worker) const {
+  const auto found = in_.find(worker);
+  if (found == in_.end() || found->second.member == nullptr || found->second.member->is_closed())
+    return nullptr;
+  return found->second.member;
+}
+
+Member& Roster::committer(const Event& commit) const {
+  const auto found = in_.find(static_cast<int>(commit.worker));
+  TRAINYARD_CHECK(found != in_.end() && found->second.member != nullptr);
+  Member& member = *found->second.member;
+  TRAINYARD_CHECK(member.clock() == commit.clock && member.gradient_complete());
+  return member;
+}
+
+Member* Roster::remove(int worker, std::uint32_t epoch) {
+  const auto found = in_.find(worker);
+  TRAINYARD_CHECK(found != in_.end() && found->second.epoch == epoch);
+  Member* const member = found->second.member;
+  in_.erase(found);
+  return member;
+}
+
+std::vector<Member*> Roster::remove_all() {
+  std::vector<Member*> members;
+  for (const auto& [worker, seat] : std::exchange(in_, {}))
+    if (seat.member != nullptr) members.push_back(seat.member);
+  return members;
+}
+
+void WeightsSender::send_newest(Member* to) {
+  if (to == nullptr) return;
+  Member& member = *to;
   const Shard::Version newest = shard_.newest();
   member.released(newest.updates);
   if (bf16_) {

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/transport/connection.h"
 #include "ps/server/shard.h"
@@ -50,6 +54,8 @@ class Member final : public comm::transport::Receiver {
   const std::vector<std::uint32_t>& bad_keys() const { return bad_keys_; }
   const Bytes& note() const { return note_; }
 
+  void add_traffic(ServerCounts& counts) const;
+
   // Tells it why, and whether it may join again, and ends the connection; gone() follows.
   void refuse(const std::string& reason, bool may_return = false);
   bool is_closed() const { return closed_; }
@@ -82,24 +88,44 @@ class Member final : public comm::transport::Receiver {
   std::vector<std::uint32_t> bad_keys_;  // the same
 };
 
-// Logs refused callers: some lines a minute, then only how many there were. A caller that tries often must
-// not fill a disk.
-class RefusalLog {
+// The workers of a server: those that are connected, that want to join, and that are in. One that is in may
+// have no connection any more: it is in until all servers know that it is not.
+class Roster {
  public:
-  using Log = std::function<void(const std::string&)>;
-  static constexpr int kMostLines = 10;
-  static constexpr double kSeconds = 60;
+  void meet(std::unique_ptr<Member> member) { met_.push_back(std::move(member)); }
+  // Returns all members, also those that are out and not forgotten yet.
+  const std::vector<std::unique_ptr<Member>>& met() const { return met_; }
+  // Forgets members that are out and closed; their traffic is added to `counts`. Must not be called from
+  // within the call of one.
+  void forget_departed(ServerCounts& counts);
 
-  explicit RefusalLog(Log log) : log_(std::move(log)) {}
+  // The member wants to join; another one of its worker that does is refused.
+  void arrive(Member& member);
+  // Returns false when it did not want to join.
+  bool stop_arriving(const Member& member);
+  std::vector<int> arriving() const;  // workers
 
-  void add(const std::string& who, const std::string& why, double now);
-  // Logs the number of suppressed lines, when it is time to.
-  void look(double now);
+  // The worker is in. Returns null when its connection is gone.
+  Member* admit(int worker, std::uint32_t epoch);
+  bool is_in(const Member& member) const;
+  // Returns null when the worker is not in, or its connection is gone.
+  Member* present(int worker) const;
+  // Returns the member whose gradient counts by this event. REQUIRES: it is complete.
+  Member& committer(const Event& commit) const;
+  // The worker is out. Returns null when it had no connection. REQUIRES: it is in by this epoch.
+  Member* remove(int worker, std::uint32_t epoch);
+  // All are out. Returns those that had a connection.
+  std::vector<Member*> remove_all();
+  int size() const { return static_cast<int>(in_.size()); }
 
  private:
-  Log log_;
-  double since_ = 0;  // of the lines below
-  int lines_ = 0, unsaid_ = 0;
+  struct Seat {
+    Member* member = nullptr;
+    std::uint32_t epoch = 0;
+  };
+  std::vector<std::unique_ptr<Member>> met_;
+  std::map<int, Member*> arriving_;  // by worker
+  std::map<int, Seat> in_;           // by worker
 };
 
 // Sends the newest weights of a shard to workers, straight from the version that is the newest.
@@ -108,8 +134,8 @@ class WeightsSender {
   // `bf16`: in 16 bits.
   WeightsSender(const Shard& shard, bool bf16) : shard_(shard), bf16_(bf16) {}
 
-  // From now on the worker may push.
-  void send_newest(Member& member);
+  // From now on the worker may push. Null: it is not there, and nothing is sent.
+  void send_newest(Member* member);
 
  private:
   template <typename Number>

@@ -10,19 +10,6 @@ namespace trainyard::ps {
 
 namespace {
 
-Sharing sharing_of(const ModeName& mode) {
-  switch (mode.kind) {
-    case ModeName::Kind::lazy:
-      return Sharing::snapshots;
-    case ModeName::Kind::lazy_locked:
-      return Sharing::locked;
-    case ModeName::Kind::hogwild:
-      return Sharing::racing;
-    default:
-      return Sharing::one_thread;
-  }
-}
-
 // There is room for every worker twice: one that was removed may still be sent something while it joins
 // again.
 int most_workers(const ServerOptions& options) { return 2 * options.workers + 8; }
@@ -31,7 +18,7 @@ constexpr int kMostQueued = 16;  // gradients of a lazy server
 constexpr int kMostAppliers = 16;
 
 int appliers_of(const ServerOptions& options) {
-  const Sharing sharing = sharing_of(options.mode);
+  const Sharing sharing = options.mode.row->sharing;
   if (sharing == Sharing::one_thread) return 0;
   return sharing == Sharing::racing ? std::min(options.workers, kMostAppliers) : 1;
 }
@@ -49,7 +36,7 @@ Replica::Replica(comm::transport::Loop& loop, const ServerOptions& options, cons
                                             .run = options.run})),
       gradients_(memory_->gradients(), memory_,
                  [memory = memory_.get()](int number) { memory->drop_gradient(number); }),
-      shard_(std::make_unique<Shard>(keys, options.server, memory_, sharing_of(options.mode))),
+      shard_(std::make_unique<Shard>(keys, options.server, memory_, options.mode.row->sharing)),
       updater_(updater),
       released_(std::move(released)),
       sum_(static_cast<std::size_t>(shard_->elements())),
@@ -109,7 +96,7 @@ void Replica::apply_counted(std::span<const Counted> gradients) {
       fail(ErrorKind::internal, "server {}: the gradient of step {} of worker {} counts, but is not kept",
            options_.server, one.clock, one.worker);
   }
-  const bool mean = options_.mode.mean;
+  const bool mean = !options_.mode.row->sums;
   add_in_order(kept, mean, sum_);
   shard_->apply(updater_, sum_, mean ? 1 : static_cast<int>(kept.size()));
 }
@@ -155,7 +142,7 @@ void Replica::apply_beside(int worker, Mode::Gradient gradient, std::function<vo
   });
 }
 
-void Replica::snapshot(std::int64_t updates, Server::OnSnapshot on_snapshot) {
+void Replica::snapshot(std::int64_t updates, OnSnapshot on_snapshot) {
   wanted_.push_back({updates, std::move(on_snapshot)});
   take_snapshots();
 }
@@ -169,57 +156,6 @@ void Replica::take_snapshots() {
   std::vector<Wanted> served(std::make_move_iterator(first_due), std::make_move_iterator(wanted_.end()));
   wanted_.erase(first_due, wanted_.end());
   for (const Wanted& wanted : served) wanted.on_snapshot(shard_->copy(), start_of(ledger()));
-}
-
-using comm::transport::Frame;
-
-void Followers::meet(int number, std::unique_ptr<comm::transport::Connection> connection) {
-  all_[number].peer = std::make_unique<Peer>(
-      std::move(connection),
-      [this, number](const Frame& frame, std::span<const std::byte> payload) {
-        heard(number, frame, payload);
-      },
-      [this, number](const std::string& reason) { owner_.follower_is_lost(number, reason); });
-}
-
-void Followers::heard(int number, const Frame& frame, std::span<const std::byte> payload) {
-  const auto found = all_.find(number);
-  if (found == all_.end()) return;
-  if (frame.kind == wire(Kind::ledger)) found->second.ledger = decode_ledger(payload);
-  if (frame.kind == wire(Kind::agreed)) found->second.agreed = true;
-  owner_.heard_from_follower(number, frame, payload);
-}
-
-void Followers::say(const Frame& frame, const Bytes& payload) {
-  for (auto& [number, follower] : all_) follower.peer->say(frame, payload);
-}
-
-std::optional<int> Followers::silent(double seconds) {
-  for (const auto& [number, follower] : all_)
-    if (follower.peer->connection().seconds_since_heard() > seconds) return number;
-  return std::nullopt;
-}
-
-bool Followers::have_ledgers() const {
-  return static_cast<int>(all_.size()) == count_ &&
-         std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one.second.ledger.has_value(); });
-}
-
-const Ledger& Followers::longest_ledger(const Ledger& own) const {
-  const Ledger* longest = &own;
-  for (const auto& [number, follower] : all_)
-    if (follower.ledger->updates() > longest->updates()) longest = &*follower.ledger;
-  return *longest;
-}
-
-void Followers::say_history(const Ledger& longest) {
-  for (auto& [number, follower] : all_)
-    follower.peer->say({.kind = wire(Kind::history)}, encode(longest.since(follower.ledger->updates())));
-}
-
-bool Followers::have_agreed() const {
-  return static_cast<int>(all_.size()) == count_ &&
-         std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one.second.agreed; });
 }
 
 }  // namespace trainyard::ps

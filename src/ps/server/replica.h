@@ -8,9 +8,9 @@
 
 #include "comm/transport/loop.h"
 #include "ps/mode/mode.h"
-#include "ps/server/server.h"
+#include "ps/server/options.h"
 #include "ps/server/shard.h"
-#include "ps/wire/link.h"
+#include "ps/wire/messages.h"
 
 namespace trainyard::ps {
 
@@ -19,6 +19,8 @@ namespace trainyard::ps {
 // the missing ones when it restarts.
 class Replica final : public Mode::Host {
  public:
+  using OnSnapshot = std::function<void(Shard::Copy, const LedgerStart&)>;
+
   // `released`: the mode lets a worker go on.
   Replica(comm::transport::Loop& loop, const ServerOptions& options, const std::vector<Key>& keys,
           Updater& updater, std::function<void(int worker)> released);
@@ -54,12 +56,13 @@ class Replica final : public Mode::Host {
   std::int64_t waiting() const { return ledger().updates() - shard_->updates(); }
   double apply_seconds() const { return apply_seconds_; }
 
-  void snapshot(std::int64_t updates, Server::OnSnapshot on_snapshot);
+  // Calls back with all numbers, once so many updates are in them, and what the ledger says then.
+  void snapshot(std::int64_t updates, OnSnapshot on_snapshot);
 
  private:
   struct Wanted {
     std::int64_t updates = 0;
-    Server::OnSnapshot on_snapshot;
+    OnSnapshot on_snapshot;
   };
 
   void apply(std::span<const float> gradient, int summed) override;
@@ -85,49 +88,6 @@ class Replica final : public Mode::Host {
   std::uint64_t generation_ = 0;
   std::unique_ptr<Mode> mode_;
   std::vector<std::unique_ptr<Applier>> appliers_;  // none: all is applied on the loop
-};
-
-// The other servers as the leader sees them: which are here, what counts for each, which have agreed.
-class Followers {
- public:
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    virtual void heard_from_follower(int number, const comm::transport::Frame& frame,
-                                     std::span<const std::byte> payload) = 0;
-    virtual void follower_is_lost(int number, const std::string& reason) = 0;
-  };
-
-  Followers(Owner& owner, int count) : owner_(owner), count_(count) {}
-
-  bool has(int number) const { return all_.contains(number); }
-  void meet(int number, std::unique_ptr<comm::transport::Connection> connection);
-  // Closes all of their connections. Must not be called from within a call of one.
-  void clear() { all_.clear(); }
-
-  void say(const comm::transport::Frame& frame, const Bytes& payload = {});
-  // Returns the first that said nothing for so long.
-  std::optional<int> silent(double seconds);
-
-  // Returns whether all are here, and have said what counts for them.
-  bool have_ledgers() const;
-  // Returns the longest among the followers' ledgers and `own`. REQUIRES: have_ledgers().
-  const Ledger& longest_ledger(const Ledger& own) const;
-  // Tells each follower the gradients that it lacks.
-  void say_history(const Ledger& longest);
-  bool have_agreed() const;
-
- private:
-  struct Follower {
-    std::unique_ptr<Peer> peer;
-    std::optional<Ledger> ledger;
-    bool agreed = false;
-  };
-  void heard(int number, const comm::transport::Frame& frame, std::span<const std::byte> payload);
-
-  Owner& owner_;
-  int count_;
-  std::map<int, Follower> all_;
 };
 
 }  // namespace trainyard::ps

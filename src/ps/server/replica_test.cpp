@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ps/mode/test_modes.h"
 #include "ps/server/test_adder.h"
 
 namespace trainyard::ps {
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kReplicaElements = 100;
 
-class ReplicaModes : public testing::TestWithParam<const char*> {
+class ReplicaModes : public testing::TestWithParam<std::string> {
  protected:
   ReplicaModes() {
     const std::vector<float> zeros(kReplicaElements);
@@ -65,14 +66,8 @@ TEST_P(ReplicaModes, HistoryThatIsTooShortGivesNone) {
   EXPECT_FALSE(snapshot_.has_value());
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, ReplicaModes,
-                         testing::Values("bsp:sum", "asp", "ssp:1", "lazy", "lazy-locked"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace_if(
-                               name.begin(), name.end(), [](char c) { return c == ':' || c == '-'; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, ReplicaModes, testing::ValuesIn(summing_modes(1, false)),
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace trainyard::ps

@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "ps/client/client.h"
+#include "ps/mode/test_modes.h"
 #include "ps/server/coordinator.h"
 #include "ps/server/serve.h"
 #include "ps/server/test_adder.h"
-#include "ps/wire/link.h"
+#include "ps/wire/peer.h"
 
 namespace trainyard::ps {
 namespace {
@@ -33,8 +34,10 @@ class Runs : public testing::Test {
     options_.run = 99;
     options_.lease_seconds = 2;
     keys_ = make_keys(kElements, servers, 16 << 10);
-    coordinator_ = make_coordinator(
-        {.servers = servers, .keys = keys_, .listen = transport::Address::parse("tcp:127.0.0.1:0")}, key_,
+    coordinator_ = std::make_unique<Coordinator>(
+        CoordinatorOptions{
+            .servers = servers, .keys = keys_, .listen = transport::Address::parse("tcp:127.0.0.1:0")},
+        key_,
         [this](const std::string& line) { announced_ += line.find(" is at ") != std::string::npos ? 1 : 0; });
     State state;
     state.arrays = {std::vector<float>(kElements, 0.0f), std::vector<float>(kElements, 5.0f)};
@@ -58,9 +61,9 @@ class Runs : public testing::Test {
   void start_worker(int worker, float value) {
     threads_.emplace_back([this, worker, value] {
       std::vector<float> parameters(kElements), gradients(kElements);
-      const auto client =
-          make_client({.worker = worker, .servers = find_servers(coordinator_->address(), worker, key_, 10)},
-                      keys_, &key_, parameters, gradients, [](const std::string&) {});
+      const auto client = std::make_unique<Client>(
+          ClientOptions{.worker = worker, .servers = find_servers(coordinator_->address(), worker, key_, 10)},
+          keys_, &key_, parameters, gradients, [](const std::string&) {});
       while (true) {
         const Client::Weights weights = client->wait_for_weights();
         if (weights.done) return;
@@ -105,7 +108,7 @@ class Runs : public testing::Test {
   std::int64_t noted_ = 0;
 };
 
-class RunModes : public Runs, public testing::WithParamInterface<std::tuple<const char*, int, int>> {};
+class RunModes : public Runs, public testing::WithParamInterface<std::tuple<std::string, int, int>> {};
 
 TEST_P(RunModes, UseEveryBatchOnceAndEnd) {
   const auto& [mode, workers, servers] = GetParam();
@@ -120,7 +123,7 @@ TEST_P(RunModes, UseEveryBatchOnceAndEnd) {
   EXPECT_EQ(snapshot.state.start.next_batch, batches);
   EXPECT_TRUE(snapshot.state.start.loose.empty());
   EXPECT_EQ(noted_, batches);
-  if (std::string(mode) != "hogwild") {
+  if (ModeName::parse(mode).row->sharing != Sharing::racing) {
     for (const float value : snapshot.state.arrays[0]) ASSERT_EQ(value, static_cast<float>(batches));
     for (const float value : snapshot.state.arrays[1])
       ASSERT_EQ(value, 5 + static_cast<float>(snapshot.updates)) << "the optimizer's";
@@ -133,15 +136,11 @@ TEST_P(RunModes, UseEveryBatchOnceAndEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RunModes,
-                         testing::Combine(testing::Values("bsp:sum", "asp", "ssp:1", "lazy", "lazy-locked",
-                                                          "hogwild"),
-                                          testing::Values(1, 3), testing::Values(1, 2)),
+                         testing::Combine(testing::ValuesIn(summing_modes(1, true)), testing::Values(1, 3),
+                                          testing::Values(1, 2)),
                          [](const auto& test) {
-                           std::string name = fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
-                                                          std::get<1>(test.param), std::get<2>(test.param));
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
+                           return test_name(fmt::format("{}_{}_workers_{}_servers", std::get<0>(test.param),
+                                                        std::get<1>(test.param), std::get<2>(test.param)));
                          });
 
 TEST_F(Runs, SnapshotsAreOfTheMomentThatWasAsked) {

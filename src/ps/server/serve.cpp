@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "ps/wire/link.h"
+#include "ps/wire/peer.h"
 
 namespace trainyard::ps {
 namespace {

@@ -40,14 +40,6 @@ class Updater {
   virtual int slots() const = 0;
 };
 
-// How one thread reads a shard that another may update.
-enum class Sharing : std::uint8_t {
-  one_thread,  // it is the same
-  snapshots,   // an update puts its version in place of the last when it is complete
-  locked,      // updates and readers take turns, and readers make a copy
-  racing,      // several threads update the same numbers at once
-};
-
 // A server's part of the parameters: its keys, one behind the other.
 class Shard {
  public:

@@ -17,7 +17,7 @@ const char* const kDecisionTooltip = R"json([
   {"field": "ended", "title": "ended after"}, {"field": "result", "title": "end"}, {"field": "reason", "title": "why there"}
 ])json";
 
-Row decision_row(const PlacementView& view, const place::Decision& decision, const TimeUnit& unit) {
+Row decision_row(const PlacementView& view, const place::Placement& decision, const TimeUnit& unit) {
   const place::Job& job = view.job(decision);
   const double start = decision.start_seconds, end = decision.end_seconds;
   return {{"job", job.name},
@@ -103,7 +103,7 @@ Chart make_gantt_chart(const PlacementView& view) {
   const TimeUnit unit = unit_for(outcome.makespan_seconds);
   const std::vector<std::string> families = families_of(view);
   std::vector<Row> rows;
-  for (const place::Decision& decision : outcome.decisions) {
+  for (const place::Placement& decision : outcome.decisions) {
     rows.push_back(decision_row(view, decision, unit));
     rows.back().emplace_back("ink", family_ink(families, view.family(decision.job)));
   }
@@ -172,7 +172,7 @@ Chart make_jobs_chart(const PlacementView& view) {
     chart.left_out = fmt::format("jobs arrived in {} orders, and a plan shows one", view.orders);
     return chart;
   }
-  std::vector<place::Decision> decisions = view.outcome->decisions;
+  std::vector<place::Placement> decisions = view.outcome->decisions;
   if (decisions.empty() || view.outcome->makespan_seconds <= 0) {
     chart.left_out = "no job was placed";
     return chart;
@@ -183,11 +183,11 @@ Chart make_jobs_chart(const PlacementView& view) {
   }
   std::stable_sort(
       decisions.begin(), decisions.end(),
-      [](const place::Decision& a, const place::Decision& b) { return a.start_seconds < b.start_seconds; });
+      [](const place::Placement& a, const place::Placement& b) { return a.start_seconds < b.start_seconds; });
   const TimeUnit unit = unit_for(view.outcome->makespan_seconds);
   std::vector<Row> rows;
   std::map<std::string, int> seen;
-  for (const place::Decision& decision : decisions) {
+  for (const place::Placement& decision : decisions) {
     // Rows are told apart by their names, jobs need not be.
     const std::string& name = view.job(decision).name;
     const int times = ++seen[name];

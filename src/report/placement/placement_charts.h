@@ -19,7 +19,7 @@ Chart make_policies_chart(const PlacementView& view);
 std::vector<Chart> make_placement_charts(const PlacementView& view);
 
 // Shared by charts of jobs: what a decision is, with times in that unit and as text for tooltips.
-Row decision_row(const PlacementView& view, const place::Decision& decision, const TimeUnit& unit);
+Row decision_row(const PlacementView& view, const place::Placement& decision, const TimeUnit& unit);
 // JSON of the tooltip for such rows.
 extern const char* const kDecisionTooltip;
 

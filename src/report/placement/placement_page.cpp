@@ -99,7 +99,7 @@ std::string family_cell(const PlacementView& view, std::size_t job) {
   return text_cell(view.family(job) == "other" ? "-" : view.family(job));
 }
 
-std::string placed_row(const PlacementView& view, const place::Decision& decision) {
+std::string placed_row(const PlacementView& view, const place::Placement& decision) {
   const place::Job& job = view.job(decision);
   const place::Option& option = job.options[view.slot(decision).kind];
   return fmt::format("<tr{}><th scope=\"row\">{}</th>", decision.out_of_memory ? " class=\"differs\"" : "",
@@ -132,7 +132,7 @@ std::string placed_jobs_section(const PlacementView& view) {
       "<th>job</th><th>family</th><th>device</th><th class=\"num\">arrived<br><small>after</small></th>"
       "<th class=\"num\">waited</th><th class=\"num\">predicted</th><th class=\"num\">ran</th>"
       "<th class=\"num\">ended<br><small>after</small></th><th>why there</th></tr></thead>\n<tbody>\n";
-  for (const place::Decision& decision : view.outcome->decisions) html += placed_row(view, decision);
+  for (const place::Placement& decision : view.outcome->decisions) html += placed_row(view, decision);
   for (const std::size_t job : view.outcome->unplaced) html += unplaced_row(view, job);
   return html + "</tbody>\n</table>\n</div>\n</section>\n";
 }
@@ -174,7 +174,7 @@ std::string devices_section(const PlacementView& view) {
   const std::size_t count = view.problem.slots.size();
   std::vector<double> busy(count, 0.0);
   std::vector<std::size_t> jobs(count, 0);
-  for (const place::Decision& decision : view.outcome->decisions) {
+  for (const place::Placement& decision : view.outcome->decisions) {
     busy[decision.slot] += decision.end_seconds - decision.start_seconds;
     ++jobs[decision.slot];
   }
@@ -185,7 +185,7 @@ std::string devices_section(const PlacementView& view) {
       "<th class=\"num\">energy, kWh</th><th class=\"num\">price</th></tr></thead>\n<tbody>\n";
   for (std::size_t s = 0; s < count; ++s) {
     const place::Slot& slot = view.problem.slots[s];
-    const predict::Device& device = view.problem.kinds[slot.kind];
+    const predict::DeviceSheet& device = view.problem.kinds[slot.kind];
     html += "<tr>" + text_cell(slot.name) + text_cell(device.name) +
             number_cell("jobs", static_cast<double>(jobs[s]), fmt::format("{}", jobs[s])) +
             seconds_cell("busy", busy[s]);

@@ -55,7 +55,7 @@ TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
   EXPECT_EQ(spec["encoding"]["y"]["scale"]["domain"], (json{"slow", "fast", "idle"}));
   std::map<std::string, double> until;
   for (std::size_t i = 0; i < bars.size(); ++i) {
-    const place::Decision& decision = view.outcome->decisions[i];
+    const place::Placement& decision = view.outcome->decisions[i];
     EXPECT_EQ(bars[i]["start"], decision.start_seconds / 3600);
     EXPECT_EQ(bars[i]["end"], decision.end_seconds / 3600);
     EXPECT_EQ(bars[i]["reason"], decision.reason);

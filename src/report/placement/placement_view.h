@@ -26,8 +26,8 @@ struct PlacementView {
   int orders = 0;                           // random orders of arrival; 0: as they are
   double error = 0;                         // that predictions were given
 
-  const place::Job& job(const place::Decision& decision) const { return problem.jobs[decision.job]; }
-  const place::Slot& slot(const place::Decision& decision) const { return problem.slots[decision.slot]; }
+  const place::Job& job(const place::Placement& decision) const { return problem.jobs[decision.job]; }
+  const place::Slot& slot(const place::Placement& decision) const { return problem.slots[decision.slot]; }
   std::string family(std::size_t job) const;  // "other": not known
   const PolicyFigures* shown_policy() const;  // null: none
 };

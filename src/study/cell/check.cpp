@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "base/cores.h"
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "ensemble/options.h"
@@ -79,7 +80,7 @@ class CellReader {
                : static_cast<std::int64_t>(record::number_or(found->second, static_cast<double>(otherwise)));
   }
   bool trains() const { return run_ == "bench" || run_ == "train"; }
-  bool on_gpu() const { return word("device").starts_with("cuda"); }
+  bool on_gpu() const { return names_gpu(word("device")); }
   bool on_several_nodes() const { return count("nodes", 1) > 1; }
   std::string strategy() const { return word("strategy", run::DeploymentOptions().strategy); }
 
@@ -87,7 +88,7 @@ class CellReader {
     const std::string name = word("network");
     if (name.empty()) return "";
     const networks::NetworkInfo network = networks::find_network(name, parameters_in(settings_));
-    if (run_ == "train") train::want_images(network);
+    if (run_ == "train") train::want_readable(network, word("data", "synthetic"));
     return "";
   }
 
@@ -133,7 +134,7 @@ class CellReader {
   std::string precision() const {
     for (const backend::Precision one : {backend::Precision::tf32, backend::Precision::bf16})
       if (trains() && word("precision") == backend::name(one))
-        backend::want_precision(word("device", "cpu"), one);
+        backend::want_precision(DeviceSpec::parse(word("device", "cpu")), one);
     return "";
   }
 
@@ -145,7 +146,7 @@ class CellReader {
     run::PsOptions ps;
     ps.servers = static_cast<int>(count("servers", 0));
     ps.hosts = word("hosts");
-    if (run_ == "train") apply(workers, deployment, ps, word("device", "cpu"));
+    if (run_ == "train") apply(workers, deployment, ps, DeviceSpec::parse(word("device", "cpu")));
     to_deployment(deployment, count("batch", run::RunOptions().batch));
     if (with_servers(workers)) {
       run::RunOptions run;

@@ -110,7 +110,7 @@ void add_run(RunsCost& cost, const Estimate& estimate, const Job& job, Where whe
 std::set<std::pair<std::string, int>> done_runs(const Spec& spec, const Folder& folder) {
   std::set<std::pair<std::string, int>> done;
   if (!std::filesystem::exists(folder.store())) return done;
-  const Progress progress = progress_of(folder, expected_build(spec));
+  const StudyProgress progress = progress_of(folder, expected_build(spec));
   for (const RunState& state : progress.states)
     if (state.done()) done.emplace(state.planned.cell, state.planned.replicate);
   for (const record::RunRecord& run : progress.unplanned) done.emplace(run.cell, run.replicate);

@@ -58,7 +58,7 @@ class TimeLeft {
 struct CostModel {
   std::string file;
   std::unique_ptr<predict::Predictor> predictor;
-  predict::Device device;
+  predict::DeviceSheet device;
 };
 
 // Measured: the mean of the cell's good runs among `earlier`. Else predicted, by a model if there is one.

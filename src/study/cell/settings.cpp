@@ -75,7 +75,7 @@ double warmup_steps_of(const std::string& run, const record::Settings& settings)
 }
 
 predict::JobDescription describe_cell(const std::string& run, const record::Settings& settings,
-                                      const predict::Device& device) {
+                                      const predict::DeviceSheet& device) {
   const run::RunOptions defaults;
   predict::JobDescription job{
       .network = setting_or(settings, "network", defaults.network),

@@ -25,7 +25,7 @@ std::string why_not_predicted(const std::string& run, const record::Settings& se
 // The run as a model is asked for it; what the settings leave out is the command's default.
 // REQUIRES: why_not_predicted() is "". Error (config, usage) names what no model knows.
 predict::JobDescription describe_cell(const std::string& run, const record::Settings& settings,
-                                      const predict::Device& device);
+                                      const predict::DeviceSheet& device);
 
 // Returns the number of steps of that run that come before the timed ones.
 double warmup_steps_of(const std::string& run, const record::Settings& settings);

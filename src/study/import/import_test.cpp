@@ -93,7 +93,7 @@ TEST_F(ImportStudy, KeepsAllRunsInOneFileAndTakesEachOnce) {
   EXPECT_EQ(import(7), 2);
   EXPECT_EQ(files().size(), 2u);
   EXPECT_EQ(runs_of(folder()).size(), 7u);
-  const Progress progress = progress_of(folder());
+  const StudyProgress progress = progress_of(folder());
   EXPECT_EQ(progress.expected(), 7);
   EXPECT_EQ(progress.done(), 7);
 }
@@ -126,7 +126,7 @@ TEST_F(ImportStudy, AnotherFileOfTheSamePointIsAReplicate) {
   std::vector<record::RunRecord> again = import_remake("u.csv", table(2));
   for (record::RunRecord& run : again) run.id += "-again";
   EXPECT_EQ(import_study(folder(), "t4", again), 2);
-  const Progress progress = progress_of(folder());
+  const StudyProgress progress = progress_of(folder());
   EXPECT_EQ(progress.expected(), 4);
   EXPECT_EQ(progress.done(), 4);
   EXPECT_EQ(runs_of(folder())[3].replicate, 2);

@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "study/import/psc_log.h"
@@ -181,7 +182,7 @@ record::Settings settings_of(const Output& output, std::int64_t batch, bool weak
       {"batch", batch},
       {"steps", steps_of(output)},
       {"staging", local ? "local" : "in-place"},
-      {"device", output.cpu() ? "cpu" : "cuda"},
+      {"device", (output.cpu() ? DeviceSpec::cpu() : DeviceSpec::cuda()).to_string()},
       {"strategy", output.towers_on_host()     ? "towers-host"
                    : output.towers_on_device() ? "towers-device"
                    : output.several_nodes()    ? "asp"

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/device_spec.h"
 #include "record/build.h"
 
 namespace trainyard::study {
@@ -39,7 +40,7 @@ std::string legacy_csv_row(std::size_t index, const record::RunRecord& run) {
   if (legacy.mean_seconds > 0)
     numbers = fmt::format("{},{},{},{}", python_text(legacy.mean_speed), python_text(legacy.mean_seconds),
                           python_text(legacy.speed_uncertainty), python_text(legacy.speed_jitter));
-  const bool on_gpu = asked(run, "device", "cpu").starts_with("cuda");
+  const bool on_gpu = names_gpu(asked(run, "device", "cpu"));
   const std::string devices = on_gpu ? asked(run, "devices", "1") : "0";
   return fmt::format("{},{},{},{},{}", index, numbers, asked(run, "gpu_type", ""),
                      asked(run, "gpus", devices.c_str()), staged_from(run));

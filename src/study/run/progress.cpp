@@ -150,17 +150,17 @@ void note(RunState& state, const record::RunRecord& run) {
 
 }  // namespace
 
-std::int64_t Progress::done() const {
+std::int64_t StudyProgress::done() const {
   return std::count_if(states.begin(), states.end(), std::mem_fn(&RunState::done));
 }
 
-std::int64_t Progress::missing() const {
+std::int64_t StudyProgress::missing() const {
   return std::count_if(states.begin(), states.end(), [](const RunState& state) {
     return !state.result && state.flight == RunState::Flight::none;
   });
 }
 
-std::int64_t Progress::in_flight(RunState::Flight flight) const {
+std::int64_t StudyProgress::in_flight(RunState::Flight flight) const {
   return std::count_if(states.begin(), states.end(),
                        [&](const RunState& state) { return state.flight == flight; });
 }
@@ -171,7 +171,7 @@ const char* RunState::status_name() const {
   return result ? name(result->status) : "missing";
 }
 
-std::map<record::Status, std::int64_t> Progress::failed() const {
+std::map<record::Status, std::int64_t> StudyProgress::failed() const {
   std::map<record::Status, std::int64_t> counts;
   for (const RunState& state : states)
     if (state.result && !state.done() && state.flight == RunState::Flight::none)
@@ -201,10 +201,10 @@ std::vector<record::RunRecord> runs_of_build(const Folder& folder, const std::st
   return runs;
 }
 
-Progress progress_of(const Folder& folder, const std::optional<std::string>& build) {
+StudyProgress progress_of(const Folder& folder, const std::optional<std::string>& build) {
   const store::Store store(folder.store(), store::Store::Access::read);
   const std::vector<record::RunRecord> runs = runs_of(folder);
-  Progress progress;
+  StudyProgress progress;
   progress.study = store.study();
   progress.build = build.value_or(record::newest_build(runs));
   progress.other_builds = record::builds_of(runs);
@@ -229,7 +229,7 @@ Progress progress_of(const Folder& folder, const std::optional<std::string>& bui
   return progress;
 }
 
-void note_running(const Folder& folder, Progress& progress) {
+void note_running(const Folder& folder, StudyProgress& progress) {
   if (!StudyLock::is_held(folder)) return;
   for (RunState& state : progress.states) {
     if (state.done()) continue;

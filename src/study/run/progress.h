@@ -36,8 +36,8 @@ struct RunState {
   const char* status_name() const;  // of the result; "queued", "running" or "missing"
 };
 
-// Progress is the state of a study for one build of the measured program.
-struct Progress {
+// StudyProgress is the state of a study for one build of the measured program.
+struct StudyProgress {
   std::string study;
   std::string build;                         // "": not known
   std::vector<std::string> other_builds;     // that have runs in the folder, too
@@ -53,10 +53,10 @@ struct Progress {
 
 // Returns the progress of a build from the store and the record files; without a name, of the build of the
 // last run. Record files that are not in the store yet count, too.
-Progress progress_of(const Folder& folder, const std::optional<std::string>& build = std::nullopt);
+StudyProgress progress_of(const Folder& folder, const std::optional<std::string>& build = std::nullopt);
 
 // Marks the runs that a process of this machine has begun and not ended. It does not see a cluster's runs.
-void note_running(const Folder& folder, Progress& progress);
+void note_running(const Folder& folder, StudyProgress& progress);
 
 // Returns every run of the study, good or not, in the order of insertion.
 std::vector<record::RunRecord> runs_of(const Folder& folder);

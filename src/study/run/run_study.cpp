@@ -141,8 +141,8 @@ void refuse_impossible(const Folder& folder, const std::map<std::string, std::st
 
 }  // namespace
 
-Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
-                      Launcher& launcher, const Watcher& watcher) {
+StudyProgress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
+                           Launcher& launcher, const Watcher& watcher) {
   refuse_foreign(folder);
   for (const fs::path& path : {folder.path, folder.records(), folder.logs()}) make_folders(path);
   const StudyLock lock(folder);
@@ -182,7 +182,7 @@ std::string expected_build(const Spec& spec) {
   return names_itself ? meter::build_id() : spec.build;
 }
 
-Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
+StudyProgress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher) {
   keep_spec(run.folder, run.spec);
   ExpectedRuns expected{.study = run.spec.name,
                         .build = expected_build(run.spec),

@@ -58,14 +58,14 @@ struct ExpectedRuns {
 // Makes or opens the folder, takes in the results of earlier runs, starts the missing runs, and returns the
 // progress then. It may be killed at any moment: the next call continues. Throws Error (usage) when the
 // folder holds another study or something else.
-Progress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
-                      Launcher& launcher, const Watcher& watcher);
+StudyProgress run_expected(const Folder& folder, const ExpectedRuns& expected, const RetryPolicy& retry,
+                           Launcher& launcher, const Watcher& watcher);
 
 // Returns the build that runs of a study get when they are started now; runs of other builds do not count for
 // it. "": a program that nobody named.
 std::string expected_build(const Spec& spec);
 
 // Does the same for the matrix of a study's file.
-Progress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher);
+StudyProgress run_study(const StudyRun& run, Launcher& launcher, const Watcher& watcher);
 
 }  // namespace trainyard::study

@@ -65,7 +65,7 @@ class RunStudyTest : public testing::Test {
                       "small.yaml");
   }
 
-  Progress run(const Spec& study, const std::string& retry = "") {
+  StudyProgress run(const Spec& study, const std::string& retry = "") {
     const Plan plan = make_plan(study, [](const record::Settings&) { return std::string(); });
     LocalLauncher launcher(folder());
     started_ = 0;
@@ -86,7 +86,7 @@ class RunStudyTest : public testing::Test {
 TEST_F(RunStudyTest, EveryCellOnceAndNothingTwice) {
   const Spec study = spec("echo {colour} > " + (folder_.path() / "{colour}").string(),
                           "axes: {colour: [red, green, blue]}\nreplicates: 2\n");
-  Progress progress = run(study);
+  StudyProgress progress = run(study);
   EXPECT_EQ(progress.expected(), 6);
   EXPECT_EQ(progress.done(), 6);
   EXPECT_EQ(started_, 6);
@@ -136,7 +136,7 @@ TEST_F(RunStudyTest, AProgramThatDoesNotExistIsRefused) {
 TEST_F(RunStudyTest, OnlyWhatMakesSenseIsTriedAgain) {
   const Spec study = spec("case {way} in good) exit 0;; bad) exit 3;; dead) kill -KILL $$;; esac",
                           "axes: {way: [good, bad, dead]}\norder: nested\n");
-  Progress progress = run(study);
+  StudyProgress progress = run(study);
   EXPECT_EQ(progress.done(), 1);
   EXPECT_EQ(progress.failed(), (std::map<Status, std::int64_t>{{Status::failed, 1}, {Status::crash, 1}}));
   progress = run(study);
@@ -153,9 +153,9 @@ TEST_F(RunStudyTest, CellsThatCannotBeAreRefusedWithoutBeingStarted) {
     return settings.at("size") == record::Value(std::int64_t{2}) ? "too large" : "";
   });
   LocalLauncher launcher(folder());
-  const Progress progress = run_study({study, plan, folder(), {}, "/nowhere"}, launcher,
-                                      {[](std::int64_t) {}, [](const record::RunRecord&) {},
-                                       [](const std::string&) {}, [] { return false; }});
+  const StudyProgress progress = run_study({study, plan, folder(), {}, "/nowhere"}, launcher,
+                                           {[](std::int64_t) {}, [](const record::RunRecord&) {},
+                                            [](const std::string&) {}, [] { return false; }});
   EXPECT_EQ(progress.done(), 1);
   EXPECT_EQ(progress.failed().at(Status::refused), 1);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder().records()), {}), 2);
@@ -165,7 +165,7 @@ TEST_F(RunStudyTest, AStoreThatWasLostIsMadeAgainFromTheRecords) {
   const Spec study = spec("exit 0", "axes: {size: [1, 2, 3]}\n");
   run(study);
   std::filesystem::remove(folder().store());
-  const Progress progress = run(study);
+  const StudyProgress progress = run(study);
   EXPECT_EQ(started_, 0);
   EXPECT_EQ(progress.done(), 3);
   std::filesystem::remove(folder().store());  // or was never there: those who only read make it, too
@@ -189,7 +189,7 @@ TEST_F(RunStudyTest, AClockThatWentBackIsAWarning) {
   run(study);
   std::filesystem::last_write_time(folder().records(),
                                    std::filesystem::file_time_type::clock::now() + std::chrono::hours(2));
-  const Progress progress = run(spec("exit 0", "axes: {size: [1, 2]}\norder: nested\n"));
+  const StudyProgress progress = run(spec("exit 0", "axes: {size: [1, 2]}\norder: nested\n"));
   EXPECT_EQ(progress.done(), 2);
   const auto& warnings = progress.states[1].result->warnings;
   ASSERT_EQ(warnings.size(), 1u);

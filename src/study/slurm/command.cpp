@@ -67,10 +67,6 @@ CommandResult run_command(const std::vector<std::string>& arguments, int inherit
   return {run.exit_code, std::move(run.out), std::move(run.err)};
 }
 
-bool is_installed() {
-  return !process::find_program("sbatch").empty() && !process::find_program("scontrol").empty();
-}
-
 namespace {
 
 std::string variable(const char* name) {

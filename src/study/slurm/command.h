@@ -23,9 +23,6 @@ struct CommandResult {
 // it. Throws Error (config) when there is no such program.
 CommandResult run_command(const std::vector<std::string>& arguments, int inherited = -1);
 
-// Returns true when sbatch and scontrol are there.
-bool is_installed();
-
 // A job's script calls this on its node: it runs task `task` of a submission to its end, with the environment
 // of its job file, and leaves its record. Returns the exit code for Slurm's books: 0 when the run is ok. When
 // Slurm ends the job (time limit, scancel, preemption) it writes no record, because Slurm's state tells why;

@@ -135,7 +135,7 @@ void SlurmLauncher::run(std::span<const Job> jobs, const Finished& finished, con
   }
 }
 
-std::string note_in_flight(const Folder& folder, Progress& progress) {
+std::string note_in_flight(const Folder& folder, StudyProgress& progress) {
   std::map<std::string, RunState*> states;  // by the run's name without its attempt
   for (RunState& state : progress.states)
     if (!state.done()) states[fmt::format("{}-r{}", state.planned.cell, state.planned.replicate)] = &state;

@@ -46,7 +46,7 @@ class SlurmLauncher : public Launcher {
 
 // Marks the runs that wait in the cluster's queue and those that run. Returns why the cluster could not be
 // asked; "" when it could, or there was nothing to ask.
-std::string note_in_flight(const Folder& folder, Progress& progress);
+std::string note_in_flight(const Folder& folder, StudyProgress& progress);
 
 // Makes the records that are due: of tasks that ended without one, or were refused. Returns how many.
 int make_missing_records(const Folder& folder, double grace_seconds = 5);

@@ -133,53 +133,9 @@ class NodeListReader {
   std::size_t position_ = 0;
 };
 
-// NumberedNode is a name and the number it ends with.
-struct NumberedNode {
-  std::string_view prefix, digits;
-  std::int64_t number = -1;  // none
-};
-
-NumberedNode numbered(std::string_view node) {
-  std::size_t begin = node.size();
-  while (begin > 0 && is_digit(node[begin - 1])) --begin;
-  const auto number = to_index(node.substr(begin));
-  if (!number) return {node, {}, -1};
-  return {node.substr(0, begin), node.substr(begin), *number};
-}
-
 }  // namespace
 
 std::vector<std::string> expand_node_list(std::string_view text) { return NodeListReader(text).read(); }
-
-std::string compress_node_list(std::span<const std::string> nodes) {
-  std::string text;
-  for (std::size_t i = 0; i < nodes.size();) {
-    const NumberedNode first = numbered(nodes[i]);
-    std::string ranges;
-    std::size_t count = 0;
-    while (i < nodes.size()) {
-      const NumberedNode low = numbered(nodes[i]);
-      if (low.number < 0 || low.prefix != first.prefix) break;
-      std::int64_t high = low.number;
-      for (++i; i < nodes.size(); ++i, ++high) {
-        const NumberedNode next = numbered(nodes[i]);
-        if (next.prefix != first.prefix || next.digits != padded(high + 1, low.digits.size())) break;
-      }
-      count += static_cast<std::size_t>(high - low.number) + 1;
-      ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", low.digits);
-      if (high > low.number) ranges += fmt::format("-{}", padded(high, low.digits.size()));
-    }
-    if (!text.empty()) text += ',';
-    if (count > 1) {
-      text += fmt::format("{}[{}]", first.prefix, ranges);
-    } else {
-      text += first.prefix;
-      text += ranges;
-    }
-    if (count == 0) ++i;  // a name without a number
-  }
-  return text;
-}
 
 std::vector<int> expand_task_list(std::string_view text) {
   const std::string_view whole = text;

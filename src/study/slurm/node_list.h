@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +12,6 @@ namespace trainyard::study::slurm {
 
 // Throws Error (config) naming a malformed part, or for more than kMaxNodes hosts. "" has none.
 std::vector<std::string> expand_node_list(std::string_view text);
-
-// Returns the shortest text that expands to exactly these hosts in this order, with brackets at the end of
-// names only.
-std::string compress_node_list(std::span<const std::string> nodes);
 
 inline constexpr std::size_t kMaxNodes = 65'536;
 

@@ -62,32 +62,6 @@ TEST(NodeList, SaysWhatIsMalformed) {
     expect_error(ErrorKind::config, part, [&] { expand_node_list(text); });
 }
 
-TEST(NodeList, CompressesInOrder) {
-  const std::vector<std::pair<Nodes, std::string>> cases{
-      {{}, ""},
-      {{"vm"}, "vm"},
-      {{"n01"}, "n01"},
-      {{"n1", "n2", "n3"}, "n[1-3]"},
-      {{"n09", "n10", "n11"}, "n[09-11]"},
-      {{"n9", "n10", "n11"}, "n[9-11]"},
-      {{"n99", "n100"}, "n[99-100]"},
-      {{"a", "b", "c"}, "a,b,c"},
-      {{"a", "a"}, "a,a"},
-      {{"r0n1", "r0n2", "r1n1", "r1n2"}, "r0n[1-2],r1n[1-2]"},
-      {{"n1", "n01", "n001"}, "n[1,01,001]"},
-      {{"n01", "n02", "n3"}, "n[01-02,3]"},
-      {{"n3", "n1", "n2"}, "n[3,1-2]"},
-      {{"n1", "n1"}, "n[1,1]"},
-      {{"n1", "x", "n2"}, "n1,x,n2"},
-      {{"n1x", "n2x"}, "n1x,n2x"},
-      {{"12345678901234567890"}, "12345678901234567890"},
-  };
-  for (const auto& [nodes, text] : cases) {
-    EXPECT_EQ(compress_node_list(nodes), text);
-    EXPECT_EQ(expand_node_list(text), nodes);
-  }
-}
-
 TEST(TaskList, Expands) {
   EXPECT_EQ(expand_task_list("3"), (std::vector{3}));
   EXPECT_EQ(expand_task_list("0-3,8"), (std::vector{0, 1, 2, 3, 8}));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/device_spec.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "meter/provenance.h"
@@ -112,9 +113,7 @@ Resources resources_of(const Spec& spec, const record::Settings& settings) {
                                    : static_cast<int>(record::number_or(found->second, otherwise));
   };
   // A run on GPUs needs as many GPUs as devices, unless the study says otherwise.
-  const int devices = word("device").starts_with("cuda") ? count("devices", 1)
-                      : word("gpu_type").empty()         ? 0
-                                                         : 1;
+  const int devices = names_gpu(word("device")) ? count("devices", 1) : word("gpu_type").empty() ? 0 : 1;
   // Ranks of an all-reduce divide the run's threads over its nodes; a server's workers have all of them on
   // each.
   const int nodes = count("nodes", 1), sharers = word("strategy") == "allreduce" ? nodes : 1,

@@ -118,7 +118,7 @@ class DWeight final : public ConvolutionKernel {
  private:
   static constexpr std::int64_t kManyElements = 4 << 20;
   std::optional<device::ChannelSums> sums_;  // of the bias, where there is much to sum
-  std::optional<Counter> done_;
+  std::optional<BlockCounter> done_;
   const std::byte* d_dst_ = nullptr;
   float *d_bias_ = nullptr, *workspace_ = nullptr;
 };
@@ -148,21 +148,6 @@ template <typename ConvKernel>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<ConvKernel>(request);
 }
-
-}  // namespace
-
-std::vector<Candidate> conv2d_candidates() {
-  return {{&ops::conv2d_op, "cudnn:conv2d", accept<forward_problem>, make<Forward>},
-          {&ops::conv2d_d_src_op, "cudnn:conv2d_d_src", accept<d_src_problem>, make<DSrc>},
-          {&ops::conv2d_d_weight_op, "cudnn:conv2d_d_weight", accept<d_weight_problem>, make<DWeight>},
-          {&ops::conv2d_op, "own:conv2d_plain", accept_plain<forward_problem>, make_plain<conv2d_plain>},
-          {&ops::conv2d_d_src_op, "own:conv2d_d_src_plain", accept_plain<d_src_problem>,
-           make_plain<conv2d_d_src_plain>},
-          {&ops::conv2d_d_weight_op, "own:conv2d_d_weight_plain", accept_plain<d_weight_problem>,
-           make_plain<conv2d_d_weight_plain>}};
-}
-
-namespace {
 
 ConvolutionProblem problem_of(const graph::NodeView& node) {
   const auto& attrs = node.attrs<ops::Conv2dMaxPoolAttrs>();
@@ -258,8 +243,16 @@ std::unique_ptr<Kernel> make_d_weight_plain(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> conv2d_max_pool_candidates() {
-  return {{&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make},
+std::vector<Candidate> conv2d_candidates() {
+  return {{&ops::conv2d_op, "cudnn:conv2d", accept<forward_problem>, make<Forward>},
+          {&ops::conv2d_d_src_op, "cudnn:conv2d_d_src", accept<d_src_problem>, make<DSrc>},
+          {&ops::conv2d_d_weight_op, "cudnn:conv2d_d_weight", accept<d_weight_problem>, make<DWeight>},
+          {&ops::conv2d_op, "own:conv2d_plain", accept_plain<forward_problem>, make_plain<conv2d_plain>},
+          {&ops::conv2d_d_src_op, "own:conv2d_d_src_plain", accept_plain<d_src_problem>,
+           make_plain<conv2d_d_src_plain>},
+          {&ops::conv2d_d_weight_op, "own:conv2d_d_weight_plain", accept_plain<d_weight_problem>,
+           make_plain<conv2d_d_weight_plain>},
+          {&ops::conv2d_max_pool_op, "cudnn:conv2d_max_pool", accept, make},
           {&ops::conv2d_max_pool_op, "own:conv2d_max_pool_plain", accept_plain, make_plain},
           {&ops::conv2d_max_pool_d_weight_op, "own:conv2d_max_pool_d_weight_plain", want_countable_elements,
            make_d_weight_plain}};

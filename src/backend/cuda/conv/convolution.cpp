@@ -55,8 +55,8 @@ OperationNames names_of(ConvolutionKind kind) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
 }
 
-Descriptor window_descriptor(const ops::Window2d& window) {
-  Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+CudnnDescriptor window_descriptor(const ops::Window2d& window) {
+  CudnnDescriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
   made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
@@ -69,10 +69,10 @@ Descriptor window_descriptor(const ops::Window2d& window) {
   return made;
 }
 
-Descriptor operation(const ConvolutionProblem& problem) {
+CudnnDescriptor operation(const ConvolutionProblem& problem) {
   const OperationNames names = names_of(problem.kind);
   const Layout layout = Layout::channels_last(4);
-  Descriptor made(names.type);
+  CudnnDescriptor made(names.type);
   made.set(names.src, tensor_descriptor(kSrc, problem.src, layout, problem.dtype));
   made.set(names.weight, tensor_descriptor(kWeight, problem.weight, layout, problem.dtype));
   made.set(names.dst, tensor_descriptor(kDst, problem.dst, layout, problem.dtype));
@@ -97,7 +97,7 @@ Contest measure_plans(Context& context, const ConvolutionProblem& problem,
                         weight = random_memory(context, problem.weight.elements(), problem.dtype),
                         dst = random_memory(context, problem.dst.elements(), problem.dtype),
                         workspace = scratch_memory(context, workspace_bytes);
-    const Descriptor memory = ExecutionPlan::variant_pack(
+    const CudnnDescriptor memory = ExecutionPlan::variant_pack(
         {kSrc, kWeight, kDst}, {src.get(), weight.get(), dst.get()}, workspace.get());
     const auto launch = [&](std::size_t i) { plans[i].run(context, memory); };
     const Contest contest = find_fastest(context, ways, launch, context.tuning().effort());

@@ -56,7 +56,7 @@ class Convolution {
  private:
   Context& context_;
   std::shared_ptr<const PlannedConvolution> planned_;
-  std::optional<Descriptor> memory_;
+  std::optional<CudnnDescriptor> memory_;
 };
 
 // Simple loops that take any attributes; every tensor in its natural layout. With a pool, the workspace

@@ -214,20 +214,6 @@ std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> dense_candidates() {
-  return {{&ops::dense_op, "cublaslt:dense", accept<forward_plan>, make<Forward>},
-          {&ops::dense_d_src_op, "cublaslt:dense_d_src", accept<d_src_plan>, make<DSrc>},
-          {&ops::dense_d_weight_op, "cublaslt:dense_d_weight", accept<d_weight_plan>,
-           make_d_weight<d_weight_plan>},
-          {&ops::dense_d_weight_op, "cublaslt:dense_d_weight_and_bias", accept_d_weight_and_bias,
-           make_d_weight<d_weight_and_bias_plan>},
-          {&ops::dense_op, "own:dense_plain", accept_plain<forward_plan>, make_plain<dense_plain>},
-          {&ops::dense_d_src_op, "own:dense_d_src_plain", accept_plain<d_src_plan>,
-           make_plain<dense_d_src_plain>},
-          {&ops::dense_d_weight_op, "own:dense_d_weight_plain", accept_plain<d_weight_plan>,
-           make_plain<dense_d_weight_plain>}};
-}
-
 void dense_plain(const Launch& at) {
   const std::int64_t batch = at.node.output_shape(0)[0], outputs = at.node.output_shape(0)[1],
                      inputs = at.node.input_shape(1).elements_from(1);
@@ -313,8 +299,19 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> dense_narrow_candidates() {
-  return {{&ops::dense_op, "own:dense_narrow", accept_forward, make<forward>},
+std::vector<Candidate> dense_candidates() {
+  return {{&ops::dense_op, "cublaslt:dense", accept<forward_plan>, make<Forward>},
+          {&ops::dense_d_src_op, "cublaslt:dense_d_src", accept<d_src_plan>, make<DSrc>},
+          {&ops::dense_d_weight_op, "cublaslt:dense_d_weight", accept<d_weight_plan>,
+           make_d_weight<d_weight_plan>},
+          {&ops::dense_d_weight_op, "cublaslt:dense_d_weight_and_bias", accept_d_weight_and_bias,
+           make_d_weight<d_weight_and_bias_plan>},
+          {&ops::dense_op, "own:dense_plain", accept_plain<forward_plan>, make_plain<dense_plain>},
+          {&ops::dense_d_src_op, "own:dense_d_src_plain", accept_plain<d_src_plan>,
+           make_plain<dense_d_src_plain>},
+          {&ops::dense_d_weight_op, "own:dense_d_weight_plain", accept_plain<d_weight_plan>,
+           make_plain<dense_d_weight_plain>},
+          {&ops::dense_op, "own:dense_narrow", accept_forward, make<forward>},
           {&ops::dense_d_src_op, "own:dense_d_src_narrow", accept_gradient, make<d_src>},
           {&ops::dense_d_weight_op, "own:dense_d_weight_narrow", accept_gradient, make<d_weight>}};
 }

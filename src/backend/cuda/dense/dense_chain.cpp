@@ -96,16 +96,6 @@ std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, std::move(io), d_weight);
 }
 
-}  // namespace
-
-std::vector<Candidate> dense_chain_candidates() {
-  return {{&ops::dense_chain_op, "own:dense_chain", accept_forward, make<forward>},
-          {&ops::dense_chain_d_src_op, "own:dense_chain_d_src", accept_gradient, make<d_src>},
-          {&ops::dense_chain_d_weight_op, "own:dense_chain_d_weight", accept_gradient, make_d_weight}};
-}
-
-namespace {
-
 using device::DenseUpdate;
 
 // Changed tensors stay in the layout of the weight, and src follows it.
@@ -202,8 +192,11 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> dense_update_candidates() {
-  return {{&ops::dense_update_op, "own:dense_update", accept, make<false>},
+std::vector<Candidate> dense_chain_candidates() {
+  return {{&ops::dense_chain_op, "own:dense_chain", accept_forward, make<forward>},
+          {&ops::dense_chain_d_src_op, "own:dense_chain_d_src", accept_gradient, make<d_src>},
+          {&ops::dense_chain_d_weight_op, "own:dense_chain_d_weight", accept_gradient, make_d_weight},
+          {&ops::dense_update_op, "own:dense_update", accept, make<false>},
           {&ops::dense_update_op, "own:dense_update_plain", accept_plain, make<true>}};
 }
 

@@ -9,13 +9,6 @@ namespace trainyard::backend::cuda {
 
 namespace {
 
-// Element by element: any layout will do, as long as all have it.
-KernelIo elementwise_io(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  io.in_place = {{0, 0}};
-  return io;
-}
-
 void activation(const Launch& launch) {
   with_float_type(launch.node.dtype(), [&]<typename T>() {
     device::activation(launch.stream(), to_device(launch.node.attrs<ops::ActivationAttrs>()),
@@ -33,18 +26,8 @@ void activation_grad(const Launch& launch) {
 
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make_activation(const KernelRequest& request) {
-  return std::make_unique<LaunchKernel>(request, elementwise_io(request), function);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
 }
-
-}  // namespace
-
-std::vector<Candidate> activation_candidates() {
-  return {{&ops::activation_op, "own:activation", want_device_floats, make_activation<activation>},
-          {&ops::activation_grad_op, "own:activation_grad", want_device_floats,
-           make_activation<activation_grad>}};
-}
-
-namespace {
 
 int terms_of(const graph::NodeView& node) {
   return node.inputs() - (node.attrs<ops::AddAttrs>().mask_by_last ? 1 : 0);
@@ -69,16 +52,8 @@ Decision accept(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> make_add(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  for (int i = 0; i < request.node.inputs(); ++i) io.in_place.emplace_back(0, i);
-  return std::make_unique<LaunchKernel>(request, std::move(io), add);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), add);
 }
-
-}  // namespace
-
-std::vector<Candidate> add_candidates() { return {{&ops::add_op, "own:add", accept, make_add}}; }
-
-namespace {
 
 void multiply(const Launch& launch) {
   with_float_type(launch.node.dtype(), [&]<typename T>() {
@@ -88,18 +63,8 @@ void multiply(const Launch& launch) {
 }
 
 std::unique_ptr<Kernel> make_multiply(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  io.in_place = {{0, 0}, {0, 1}};
-  return std::make_unique<LaunchKernel>(request, std::move(io), multiply);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), multiply);
 }
-
-}  // namespace
-
-std::vector<Candidate> multiply_candidates() {
-  return {{&ops::multiply_op, "own:multiply", want_device_floats, make_multiply}};
-}
-
-namespace {
 
 void scale(const Launch& launch) {
   with_float_type(launch.node.dtype(), [&]<typename T>() {
@@ -109,18 +74,8 @@ void scale(const Launch& launch) {
 }
 
 std::unique_ptr<Kernel> make_scale(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  io.in_place = {{0, 0}};
-  return std::make_unique<LaunchKernel>(request, std::move(io), scale);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), scale);
 }
-
-}  // namespace
-
-std::vector<Candidate> scale_candidates() {
-  return {{&ops::scale_op, "own:scale", want_device_floats, make_scale}};
-}
-
-namespace {
 
 void dropout(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::DropoutAttrs>();
@@ -137,15 +92,19 @@ void dropout(const Launch& launch) {
 }
 
 std::unique_ptr<Kernel> make_dropout(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  io.in_place = {{0, 0}};
-  return std::make_unique<LaunchKernel>(request, std::move(io), dropout);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), dropout);
 }
 
 }  // namespace
 
-std::vector<Candidate> dropout_candidates() {
-  return {{&ops::dropout_op, "own:dropout", want_device_floats, make_dropout}};
+std::vector<Candidate> elementwise_candidates() {
+  return {
+      {&ops::activation_op, "own:activation", want_device_floats, make_activation<activation>},
+      {&ops::activation_grad_op, "own:activation_grad", want_device_floats, make_activation<activation_grad>},
+      {&ops::add_op, "own:add", accept, make_add},
+      {&ops::multiply_op, "own:multiply", want_device_floats, make_multiply},
+      {&ops::scale_op, "own:scale", want_device_floats, make_scale},
+      {&ops::dropout_op, "own:dropout", want_device_floats, make_dropout}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -110,12 +110,6 @@ std::unique_ptr<Kernel> make_cast(const KernelRequest& request) {
   return std::make_unique<CastKernel>(request, std::move(io));
 }
 
-}  // namespace
-
-std::vector<Candidate> cast_candidates() { return {{&ops::cast_op, "own:cast", accept_cast, make_cast}}; }
-
-namespace {
-
 // Bytes from one place of the joined axis on: the rest of a line.
 std::int64_t line_bytes(const graph::TensorType& type, const Layout& layout, int axis) {
   const std::vector<int> order = axis_order(layout, type.shape.rank());
@@ -147,14 +141,6 @@ std::unique_ptr<Kernel> make_concat(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), concat);
 }
 
-}  // namespace
-
-std::vector<Candidate> concat_candidates() {
-  return {{&ops::concat_op, "own:concat", want_countable_elements, make_concat}};
-}
-
-namespace {
-
 void fill(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::FillAttrs>();
   with_float_type(attrs.type.dtype, [&]<typename T>() {
@@ -173,12 +159,6 @@ std::unique_ptr<Kernel> make_fill(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), fill);
 }
 
-}  // namespace
-
-std::vector<Candidate> fill_candidates() { return {{&ops::fill_op, "own:fill", accept_fill, make_fill}}; }
-
-namespace {
-
 void pad(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::PadAttrs>();
   const Shape &src = launch.node.input_shape(0), &dst = launch.node.output_shape(0);
@@ -192,14 +172,6 @@ void pad(const Launch& launch) {
 std::unique_ptr<Kernel> make_pad(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), pad);
 }
-
-}  // namespace
-
-std::vector<Candidate> pad_candidates() {
-  return {{&ops::pad_op, "own:pad", want_countable_elements, make_pad}};
-}
-
-namespace {
 
 // In logical order, so one of the two sides is plain and the shape of the other one tells the axes.
 void reshape(const Launch& launch) {
@@ -217,17 +189,9 @@ void reshape(const Launch& launch) {
 std::unique_ptr<Kernel> make_reshape(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   if (!io.outputs[0].is_plain()) io.inputs[0] = {};
-  if (io.inputs[0].is_plain() && io.outputs[0].is_plain()) io.in_place = {{0, 0}};
+  io.in_place = in_place_of_row(request.node, io);
   return std::make_unique<LaunchKernel>(request, std::move(io), reshape);
 }
-
-}  // namespace
-
-std::vector<Candidate> reshape_candidates() {
-  return {{&ops::reshape_op, "own:reshape", want_countable_elements, make_reshape}};
-}
-
-namespace {
 
 void slice(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::SliceAttrs>();
@@ -248,8 +212,13 @@ std::unique_ptr<Kernel> make_slice(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> slice_candidates() {
-  return {{&ops::slice_op, "own:slice", want_countable_elements, make_slice}};
+std::vector<Candidate> shape_candidates() {
+  return {{&ops::cast_op, "own:cast", accept_cast, make_cast},
+          {&ops::concat_op, "own:concat", want_countable_elements, make_concat},
+          {&ops::fill_op, "own:fill", accept_fill, make_fill},
+          {&ops::pad_op, "own:pad", want_countable_elements, make_pad},
+          {&ops::reshape_op, "own:reshape", want_countable_elements, make_reshape},
+          {&ops::slice_op, "own:slice", want_countable_elements, make_slice}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -24,19 +24,8 @@ void softmax_grad(const Launch& launch) {
 
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make_softmax(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  io.in_place = {{0, 0}};
-  return std::make_unique<LaunchKernel>(request, std::move(io), function);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
 }
-
-}  // namespace
-
-std::vector<Candidate> softmax_candidates() {
-  return {{&ops::softmax_op, "own:softmax", want_device_floats, make_softmax<softmax>},
-          {&ops::softmax_grad_op, "own:softmax_grad", want_device_floats, make_softmax<softmax_grad>}};
-}
-
-namespace {
 
 device::CrossEntropyLabels labels_of(const graph::NodeView& node, const Binding& binding, int input) {
   const std::byte* memory = binding.inputs[static_cast<std::size_t>(input)];
@@ -67,7 +56,7 @@ class CrossEntropyKernel final : public Kernel {
  private:
   graph::NodeView node_;
   Context& device_;
-  Counter counter_;
+  BlockCounter counter_;
   Binding binding_;
 };
 
@@ -87,21 +76,8 @@ void grad(const Launch& launch) {
 }
 
 std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  if (request.node.output(0).type.dtype == DType::f32) io.in_place = {{0, 1}};
-  return std::make_unique<LaunchKernel>(request, std::move(io), grad);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), grad);
 }
-
-}  // namespace
-
-std::vector<Candidate> softmax_cross_entropy_candidates() {
-  return {
-      {&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", want_device_floats,
-       make_softmax_cross_entropy},
-      {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", want_device_floats, make_grad}};
-}
-
-namespace {
 
 // `labels`: the input of that name, (T, N).
 device::SequenceShape shape_of(const graph::NodeView& node, int labels) {
@@ -134,7 +110,7 @@ class SequenceCrossEntropy final : public Kernel {
  private:
   graph::NodeView node_;
   Context& device_;
-  Counter counter_;
+  BlockCounter counter_;
   Binding binding_;
 };
 
@@ -153,17 +129,6 @@ std::unique_ptr<Kernel> make_sequence_cross_entropy(const KernelRequest& request
 std::unique_ptr<Kernel> make_gradient(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), gradient);
 }
-
-}  // namespace
-
-std::vector<Candidate> sequence_cross_entropy_candidates() {
-  return {{&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", want_device_floats,
-           make_sequence_cross_entropy},
-          {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", want_device_floats,
-           make_gradient}};
-}
-
-namespace {
 
 using device::ClassifyShape;
 
@@ -208,7 +173,7 @@ class ClassifyKernel final : public Kernel {
  private:
   graph::NodeView node_;
   Context& device_;
-  Counter counter_;
+  BlockCounter counter_;
   Binding binding_;
 };
 
@@ -233,8 +198,18 @@ std::unique_ptr<Kernel> make_classify(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> classify_candidates() {
-  return {{&ops::classify_op, "own:classify", accept, make_classify}};
+std::vector<Candidate> loss_candidates() {
+  return {
+      {&ops::softmax_op, "own:softmax", want_device_floats, make_softmax<softmax>},
+      {&ops::softmax_grad_op, "own:softmax_grad", want_device_floats, make_softmax<softmax_grad>},
+      {&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", want_device_floats,
+       make_softmax_cross_entropy},
+      {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", want_device_floats, make_grad},
+      {&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", want_device_floats,
+       make_sequence_cross_entropy},
+      {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", want_device_floats,
+       make_gradient},
+      {&ops::classify_op, "own:classify", accept, make_classify}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -40,7 +40,7 @@ class SummingKernel : public Kernel {
   ChannelSums sums_;
   Binding binding_;
   std::optional<Launch> launch_;
-  Counter done_;  // one for each group of channels
+  BlockCounter done_;  // one for each group of channels
 };
 
 class BatchNorm final : public SummingKernel {
@@ -48,7 +48,7 @@ class BatchNorm final : public SummingKernel {
   explicit BatchNorm(const KernelRequest& request)
       : SummingKernel(request, request.node.input_shape(0)),
         attrs_(request.node.attrs<ops::BatchNormAttrs>()) {
-    io_.in_place = {{0, 0}};
+    io_.in_place = in_place_of_row(request.node, io_);
   }
 
   void run(const StepContext&) override {
@@ -84,7 +84,7 @@ class BatchNormGrad final : public SummingKernel {
   explicit BatchNormGrad(const KernelRequest& request)
       : SummingKernel(request, request.node.input_shape(1)),
         attrs_(request.node.attrs<ops::BatchNormGradAttrs>()) {
-    io_.in_place = {{0, 0}};
+    io_.in_place = in_place_of_row(request.node, io_);
   }
 
   void run(const StepContext&) override {
@@ -114,15 +114,6 @@ template <typename Made>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<Made>(request);
 }
-
-}  // namespace
-
-std::vector<Candidate> batch_norm_candidates() {
-  return {{&ops::batch_norm_op, "own:batch_norm", want_device_floats, make<BatchNorm>},
-          {&ops::batch_norm_grad_op, "own:batch_norm_grad", want_device_floats, make<BatchNormGrad>}};
-}
-
-namespace {
 
 device::ResponseNorm norm_of(const graph::NodeView& node) {
   const auto& attrs = node.attrs<ops::LocalResponseNormAttrs>();
@@ -157,19 +148,8 @@ Decision accept(const KernelRequest& request) {
 
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  KernelIo io = natural_io(request.node);
-  for (int i = 0; i < request.node.inputs(); ++i) io.in_place.emplace_back(0, i);
-  return std::make_unique<LaunchKernel>(request, std::move(io), function);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
 }
-
-}  // namespace
-
-std::vector<Candidate> local_response_norm_candidates() {
-  return {{&ops::local_response_norm_op, "own:local_response_norm", accept, make<norm>},
-          {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept, make<norm_grad>}};
-}
-
-namespace {
 
 float coefficient_of(const graph::NodeView& node) {
   return static_cast<float>(node.attrs<ops::L2PenaltyAttrs>().coefficient);
@@ -202,7 +182,7 @@ class PenaltyKernel final : public Kernel {
  private:
   graph::NodeView node_;
   Context& device_;
-  Counter counter_;
+  BlockCounter counter_;
   ChunkTable<device::PenaltyTensor> table_;
   Binding binding_;
 };
@@ -226,14 +206,18 @@ void grad(const Launch& launch) {
 std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.inputs[1] = io.outputs[0] = present_or_natural_layout(request, 1);
-  io.in_place = {{0, 1}};
+  io.in_place = in_place_of_row(request.node, io);
   return std::make_unique<LaunchKernel>(request, std::move(io), grad);
 }
 
 }  // namespace
 
-std::vector<Candidate> l2_penalty_candidates() {
-  return {{&ops::l2_penalty_op, "own:l2_penalty", want_device_floats, make},
+std::vector<Candidate> norm_candidates() {
+  return {{&ops::batch_norm_op, "own:batch_norm", want_device_floats, make<BatchNorm>},
+          {&ops::batch_norm_grad_op, "own:batch_norm_grad", want_device_floats, make<BatchNormGrad>},
+          {&ops::local_response_norm_op, "own:local_response_norm", accept, make<norm>},
+          {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept, make<norm_grad>},
+          {&ops::l2_penalty_op, "own:l2_penalty", want_device_floats, make},
           {&ops::l2_penalty_grad_op, "own:l2_penalty_grad", want_device_floats, make_grad}};
 }
 

@@ -49,16 +49,6 @@ std::unique_ptr<Kernel> make_max_pool(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
 }
 
-}  // namespace
-
-std::vector<Candidate> max_pool_candidates() {
-  return {{&ops::max_pool_op, "own:max_pool", want_countable_elements, make_max_pool<max_pool>},
-          {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_elements,
-           make_max_pool<max_pool_d_src>}};
-}
-
-namespace {
-
 void average_pool(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::AveragePoolAttrs>();
   const device::Pool pool = make_pool(attrs.window, launch.node.input_shape(0), launch.node.output_shape(0));
@@ -83,8 +73,10 @@ std::unique_ptr<Kernel> make_average_pool(const KernelRequest& request) {
 
 }  // namespace
 
-std::vector<Candidate> average_pool_candidates() {
+std::vector<Candidate> pool_candidates() {
   return {
+      {&ops::max_pool_op, "own:max_pool", want_countable_elements, make_max_pool<max_pool>},
+      {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_elements, make_max_pool<max_pool_d_src>},
       {&ops::average_pool_op, "own:average_pool", want_countable_elements, make_average_pool<average_pool>},
       {&ops::average_pool_d_src_op, "own:average_pool_d_src", want_countable_elements,
        make_average_pool<average_pool_d_src>}};

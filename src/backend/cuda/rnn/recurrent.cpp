@@ -92,8 +92,8 @@ const __nv_bfloat16* rounded(const std::byte* memory) {
 __nv_bfloat16* rounded(std::byte* memory) { return reinterpret_cast<__nv_bfloat16*>(memory); }
 
 // Makes the counters of launches whose blocks wait for each other.
-std::unique_ptr<Counter> resident_counters(Context& device, const Sizes& sizes, bool resident) {
-  return resident ? std::make_unique<Counter>(device, static_cast<int>(2 * sizes.resident().groups()))
+std::unique_ptr<BlockCounter> resident_counters(Context& device, const Sizes& sizes, bool resident) {
+  return resident ? std::make_unique<BlockCounter>(device, static_cast<int>(2 * sizes.resident().groups()))
                   : nullptr;
 }
 
@@ -175,7 +175,7 @@ class Forward final : public Kernel {
   Sizes sizes_;
   RecurrentProduct through_w_;
   std::unique_ptr<RecurrentProduct> through_u_;  // null: resident
-  std::unique_ptr<Counter> counters_;            // null: step by step
+  std::unique_ptr<BlockCounter> counters_;       // null: step by step
   std::size_t u_at_ = 0, cell_at_ = 0, x_at_ = 0, product_at_ = 0;
   Binding binding_;
 };
@@ -263,7 +263,9 @@ class Backward final : public Kernel {
 
  private:
   // In gru what W x and U h are given differs.
-  bool reset_after_product() const { return node_.attrs<ops::RecurrentGradAttrs>().cell == ops::Cell::gru; }
+  bool reset_after_product() const {
+    return node_.attrs<ops::RecurrentGradAttrs>().cell == ops::RecurrentCell::gru;
+  }
 
   bool saved() const { return node_.inputs() == 7; }
 
@@ -295,7 +297,7 @@ class Backward final : public Kernel {
   Context& device_;
   Sizes sizes_;
   RecurrentProduct d_weight_;
-  std::unique_ptr<Counter> counters_;                      // null: step by step
+  std::unique_ptr<BlockCounter> counters_;                 // null: step by step
   std::unique_ptr<RecurrentProduct> through_u_;            // null: resident
   std::unique_ptr<RecurrentProduct> d_recurrent_, d_src_;  // null: a single step; not wanted
   std::size_t d_x_at_ = 0, d_u_at_ = 0, through_u_at_ = 0, carried_at_ = 0, product_at_ = 0;

@@ -21,7 +21,7 @@ cudnnDataType_t cudnn_type(DType dtype) {
 
 // Returns the value that a descriptor holds under one name; nothing when cuDNN does not tell.
 template <typename T>
-std::optional<T> get_one(const Descriptor& from, cudnnBackendAttributeName_t name,
+std::optional<T> get_one(const CudnnDescriptor& from, cudnnBackendAttributeName_t name,
                          cudnnBackendAttributeType_t type) {
   T value{};
   std::int64_t count = 0;
@@ -32,10 +32,10 @@ std::optional<T> get_one(const Descriptor& from, cudnnBackendAttributeName_t nam
 }
 
 // The descriptors that another one holds; they are made first and filled by cuDNN.
-std::vector<Descriptor> get_descriptors(const Descriptor& from, cudnnBackendAttributeName_t name,
-                                        cudnnBackendDescriptorType_t type, std::int64_t most) {
+std::vector<CudnnDescriptor> get_descriptors(const CudnnDescriptor& from, cudnnBackendAttributeName_t name,
+                                             cudnnBackendDescriptorType_t type, std::int64_t most) {
   std::int64_t count = 0;
-  std::vector<Descriptor> made;
+  std::vector<CudnnDescriptor> made;
   std::vector<cudnnBackendDescriptor_t> raw;
   // As many as there may be: asked for their number beforehand, cuDNN says that a config has no knobs.
   for (std::int64_t i = 0; i < most; ++i) {
@@ -51,8 +51,8 @@ std::vector<Descriptor> get_descriptors(const Descriptor& from, cudnnBackendAttr
 }
 
 // The engine of a config; a descriptor that cuDNN fills.
-std::optional<Descriptor> engine_of(const Descriptor& config) {
-  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+std::optional<CudnnDescriptor> engine_of(const CudnnDescriptor& config) {
+  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.get();
   std::int64_t count = 0;
   if (cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
@@ -61,11 +61,11 @@ std::optional<Descriptor> engine_of(const Descriptor& config) {
   return engine;
 }
 
-std::optional<EngineChoice> choice_of(const Descriptor& config, const Descriptor& engine) {
+std::optional<EngineChoice> choice_of(const CudnnDescriptor& config, const CudnnDescriptor& engine) {
   const auto index = get_one<std::int64_t>(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64);
   if (!index) return std::nullopt;
   EngineChoice choice{*index, {}};
-  for (const Descriptor& knob :
+  for (const CudnnDescriptor& knob :
        get_descriptors(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
                        CUDNN_KNOB_TYPE_COUNTS)) {
     const auto type =
@@ -76,7 +76,7 @@ std::optional<EngineChoice> choice_of(const Descriptor& config, const Descriptor
   return choice;
 }
 
-bool exact_enough(const Descriptor& engine, Precision precision) {
+bool exact_enough(const CudnnDescriptor& engine, Precision precision) {
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
   std::int64_t count = 0;
   if (cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
@@ -99,8 +99,8 @@ bool exact_enough(const Descriptor& engine, Precision precision) {
   });
 }
 
-std::optional<ExecutionPlan> plan_of(Context& context, Descriptor config, EngineChoice choice) {
-  Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+std::optional<ExecutionPlan> plan_of(Context& context, CudnnDescriptor config, EngineChoice choice) {
+  CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   cudnnHandle_t handle = context.cudnn();
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
@@ -113,51 +113,51 @@ std::optional<ExecutionPlan> plan_of(Context& context, Descriptor config, Engine
 
 }  // namespace
 
-Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {
+CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
   TRAINYARD_CUDA(cudnnBackendCreateDescriptor(type, &descriptor_));
 }
 
-Descriptor::~Descriptor() {
+CudnnDescriptor::~CudnnDescriptor() {
   if (descriptor_ != nullptr) cudnnBackendDestroyDescriptor(descriptor_);
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-                     const void* values) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                          std::int64_t count, const void* values) {
   TRAINYARD_CUDA(cudnnBackendSetAttribute(descriptor_, name, type, count, values));
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
   set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
   set(name, CUDNN_TYPE_INT64, 1, &value);
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, float value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, float value) {
   set(name, CUDNN_TYPE_FLOAT, 1, &value);
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
   set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, const Descriptor& value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
   set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
 }
 
-void Descriptor::finalize() { TRAINYARD_CUDA(cudnnBackendFinalize(descriptor_)); }
+void CudnnDescriptor::finalize() { TRAINYARD_CUDA(cudnnBackendFinalize(descriptor_)); }
 
-bool Descriptor::try_finalize() { return cudnnBackendFinalize(descriptor_) == CUDNN_STATUS_SUCCESS; }
+bool CudnnDescriptor::try_finalize() { return cudnnBackendFinalize(descriptor_) == CUDNN_STATUS_SUCCESS; }
 
-Descriptor tensor_descriptor(std::int64_t uid, const Shape& shape, const Layout& layout, DType dtype) {
+CudnnDescriptor tensor_descriptor(std::int64_t uid, const Shape& shape, const Layout& layout, DType dtype) {
   const LayoutIndex index(layout, shape);
   std::vector<std::int64_t> dimensions, strides;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     dimensions.push_back(shape[axis]);
     strides.push_back(index.outer_stride(axis));
   }
-  Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, cudnn_type(dtype));
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dimensions);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
@@ -191,7 +191,7 @@ std::optional<EngineChoice> EngineChoice::parse(std::string_view text) {
   return choice;
 }
 
-OperationGraph::OperationGraph(Context& context, const Descriptor& operation)
+OperationGraph::OperationGraph(Context& context, const CudnnDescriptor& operation)
     : context_(context), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
   cudnnHandle_t handle = context.cudnn();
   graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
@@ -199,8 +199,8 @@ OperationGraph::OperationGraph(Context& context, const Descriptor& operation)
   graph_.finalize();
 }
 
-std::vector<Descriptor> OperationGraph::heuristic_configs(cudnnBackendHeurMode_t mode) const {
-  Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+std::vector<CudnnDescriptor> OperationGraph::heuristic_configs(cudnnBackendHeurMode_t mode) const {
+  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (!heuristics.try_finalize()) return {};
@@ -212,9 +212,9 @@ std::vector<Descriptor> OperationGraph::heuristic_configs(cudnnBackendHeurMode_t
 std::vector<ExecutionPlan> OperationGraph::plans(std::size_t most) const {
   std::vector<ExecutionPlan> plans;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (Descriptor& config : heuristic_configs(mode)) {
+    for (CudnnDescriptor& config : heuristic_configs(mode)) {
       if (plans.size() == most) return plans;
-      const std::optional<Descriptor> engine = engine_of(config);
+      const std::optional<CudnnDescriptor> engine = engine_of(config);
       if (!engine || !exact_enough(*engine, context_.precision())) continue;
       std::optional<EngineChoice> choice = choice_of(config, *engine);
       if (!choice) continue;
@@ -230,14 +230,14 @@ std::vector<ExecutionPlan> OperationGraph::plans(std::size_t most) const {
 }
 
 std::optional<ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
-  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph_);
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
   if (!engine.try_finalize()) return std::nullopt;
-  std::vector<Descriptor> knobs;
+  std::vector<CudnnDescriptor> knobs;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const auto& [type, value] : choice.knobs) {
-    Descriptor knob(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    CudnnDescriptor knob(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
     const auto knob_type = static_cast<cudnnBackendKnobType_t>(type);
     knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &knob_type);
     knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value);
@@ -245,7 +245,7 @@ std::optional<ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) co
     raw.push_back(knob.get());
     knobs.push_back(std::move(knob));
   }
-  Descriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  CudnnDescriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   config.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
   if (!raw.empty())
     config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
@@ -254,9 +254,9 @@ std::optional<ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) co
   return plan_of(context_, std::move(config), choice);
 }
 
-Descriptor ExecutionPlan::variant_pack(const std::vector<std::int64_t>& uids,
-                                       const std::vector<void*>& pointers, void* workspace) {
-  Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+CudnnDescriptor ExecutionPlan::variant_pack(const std::vector<std::int64_t>& uids,
+                                            const std::vector<void*>& pointers, void* workspace) {
+  CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, uids);
   pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
            static_cast<std::int64_t>(pointers.size()), pointers.data());
@@ -265,7 +265,7 @@ Descriptor ExecutionPlan::variant_pack(const std::vector<std::int64_t>& uids,
   return pack;
 }
 
-void ExecutionPlan::run(Context& context, const Descriptor& variant_pack) const {
+void ExecutionPlan::run(Context& context, const CudnnDescriptor& variant_pack) const {
   TRAINYARD_CUDA(cudnnBackendExecute(context.cudnn(), plan_.get(), variant_pack.get()));
 }
 

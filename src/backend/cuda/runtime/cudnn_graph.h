@@ -16,12 +16,13 @@
 namespace trainyard::backend::cuda {
 
 // Attributes are set, then it is finalized and can be used in others, which keep what they need of it.
-class Descriptor {
+class CudnnDescriptor {
  public:
-  explicit Descriptor(cudnnBackendDescriptorType_t type);
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
+  ~CudnnDescriptor();
+  CudnnDescriptor(CudnnDescriptor&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
+  CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
@@ -33,7 +34,7 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, std::int64_t value);
   void set(cudnnBackendAttributeName_t name, float value);
   void set(cudnnBackendAttributeName_t name, cudnnDataType_t value);
-  void set(cudnnBackendAttributeName_t name, const Descriptor& value);
+  void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   // Error (device) when cuDNN refuses.
   void finalize();
   // False when cuDNN refuses, which is how it says "not supported".
@@ -43,7 +44,7 @@ class Descriptor {
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 
-Descriptor tensor_descriptor(std::int64_t uid, const Shape& shape, const Layout& layout, DType dtype);
+CudnnDescriptor tensor_descriptor(std::int64_t uid, const Shape& shape, const Layout& layout, DType dtype);
 
 // One way to run a graph of operations: an engine and the settings of its knobs.
 struct EngineChoice {
@@ -60,7 +61,7 @@ class ExecutionPlan;
 // Operations of which cuDNN has one or more ways to run them.
 class OperationGraph {
  public:
-  OperationGraph(Context& context, const Descriptor& operation);
+  OperationGraph(Context& context, const CudnnDescriptor& operation);
 
   // Plans of at most `most` engines, the promising ones first; those that are not exact enough for the
   // context's precision, that differ from run to run, or that want too much workspace are left out.
@@ -69,15 +70,16 @@ class OperationGraph {
   std::optional<ExecutionPlan> plan(const EngineChoice& choice) const;
 
  private:
-  std::vector<Descriptor> heuristic_configs(cudnnBackendHeurMode_t mode) const;
+  std::vector<CudnnDescriptor> heuristic_configs(cudnnBackendHeurMode_t mode) const;
 
   Context& context_;
-  Descriptor graph_;
+  CudnnDescriptor graph_;
 };
 
 class ExecutionPlan {
  public:
-  ExecutionPlan(Descriptor config, Descriptor plan, EngineChoice choice, std::size_t workspace_bytes)
+  ExecutionPlan(CudnnDescriptor config, CudnnDescriptor plan, EngineChoice choice,
+                std::size_t workspace_bytes)
       : config_(std::move(config)),
         plan_(std::move(plan)),
         choice_(std::move(choice)),
@@ -86,12 +88,12 @@ class ExecutionPlan {
   const EngineChoice& choice() const { return choice_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   // Tells run() the memory of each tensor.
-  static Descriptor variant_pack(const std::vector<std::int64_t>& uids, const std::vector<void*>& pointers,
-                                 void* workspace);
-  void run(Context& context, const Descriptor& variant_pack) const;
+  static CudnnDescriptor variant_pack(const std::vector<std::int64_t>& uids,
+                                      const std::vector<void*>& pointers, void* workspace);
+  void run(Context& context, const CudnnDescriptor& variant_pack) const;
 
  private:
-  Descriptor config_, plan_;
+  CudnnDescriptor config_, plan_;
   EngineChoice choice_;
   std::size_t workspace_bytes_;
 };

@@ -16,6 +16,12 @@ KernelIo natural_io(const graph::NodeView& node) {
   return io;
 }
 
+KernelIo in_place_io(const graph::NodeView& node) {
+  KernelIo io = natural_io(node);
+  io.in_place = in_place_of_row(node, io);
+  return io;
+}
+
 Decision want_device_floats(const KernelRequest& request) {
   const auto wrong = [](const graph::Value& value) { return value.type.dtype == DType::f64; };
   for (int i = 0; i < request.node.inputs(); ++i)

@@ -15,10 +15,10 @@ namespace trainyard::backend::cuda {
 
 // Counts the blocks of a kernel that have finished (is_last_block() in launch.cuh). The kernel owns it,
 // because other kernels overwrite the workspace between two runs.
-class Counter {
+class BlockCounter {
  public:
   // `count` of them side by side. The device outlives its kernels.
-  explicit Counter(Context& context, int count = 1)
+  explicit BlockCounter(Context& context, int count = 1)
       : memory_(std::shared_ptr<Device>(std::shared_ptr<Device>(), &context),
                 static_cast<std::size_t>(count) * sizeof(std::uint32_t)) {
     context.wait();  // until it is zero, for whichever lane the kernel runs in
@@ -90,6 +90,8 @@ Layout natural_layout(const Shape& shape);
 Layout present_or_natural_layout(const KernelRequest& request, int input);
 // Every input and output in its natural layout.
 KernelIo natural_io(const graph::NodeView& node);
+// The same for a kernel that writes over inputs where the row of its op allows it.
+KernelIo in_place_io(const graph::NodeView& node);
 
 // Calls body.operator()<T>() with T = float or __nv_bfloat16.
 template <typename Body>

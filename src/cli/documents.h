@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace trainyard::cli {
+
+// What manual pages and completions say of a command, read from the same declarations as its --help.
+struct OptionText {
+  std::vector<std::string> names;  // "--steps", "-s"; a positional word: its name alone
+  bool positional = false;
+  bool takes_value = false;
+  std::string value;  // as --help shows it behind the names: " TEXT=sgd", or ""
+  std::string help;
+  std::vector<std::string> choices;  // of a value that is one of a few words
+};
+
+struct CommandText {
+  std::vector<std::string> path;  // {"trainyard", "study", "run"}
+  std::string summary, footer;
+  std::vector<OptionText> options;
+  std::vector<CommandText> commands;  // below this one
+};
+
+// Leaves out what --help hides.
+CommandText describe_command(const CLI::App& command);
+
+// One manual page, for section 1.
+std::string manual_page(const CommandText& command);
+
+// One script for all commands below `program`.
+std::string bash_completion(const CommandText& program);
+std::string zsh_completion(const CommandText& program);
+std::string fish_completion(const CommandText& program);
+
+// `trainyard documents DIR`, which --help does not list: writes DIR/man1/*.1 and DIR/bash, DIR/zsh, DIR/fish.
+// The build calls it; what is installed comes from there.
+std::function<int()> declare_documents(CLI::App& command);
+
+}  // namespace trainyard::cli

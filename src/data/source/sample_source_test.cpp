@@ -1,0 +1,262 @@
+#include "data/source/sample_source.h"
+
+#include <set>
+
+#include "base/test_folder.h"
+#include "data/decode/png.h"
+#include "data/decode/test_images.h"
+#include "data/source/class_folders.h"
+#include "data/source/dataset.h"
+#include "data/source/record_samples.h"
+#include "data/source/record_writer.h"
+#include "data/source/test_set.h"
+#include "data/view/batch_maker.h"
+
+namespace trainyard::data {
+
+namespace {
+
+std::string png_of(int value, std::int64_t width = 6, std::int64_t height = 4) {
+  const std::vector<std::byte> bytes = encode_png(flat_image(width, height, 1, value));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// PNGs of one value each, so many of each class.
+void write_classes(const TestFolder& folder, const std::string& below,
+                   const std::vector<std::string>& classes, int images) {
+  int value = 0;
+  for (const std::string& each : classes) {
+    std::filesystem::create_directories(folder.path() / below / each);
+    for (int i = 0; i < images; ++i)
+      folder.write(below + "/" + each + "/" + std::to_string(i) + ".png", png_of(value++));
+  }
+}
+
+void write_records(const std::filesystem::path& folder, const std::string& split, int records) {
+  RecordWriter writer({folder, "made-up", split, 2, records});
+  for (int i = 0; i < records; ++i) {
+    const std::string image = png_of(i);
+    writer.add({.label = i % 3, .height = 4, .width = 6, .format = "png", .encoded = image});
+  }
+  writer.finish();
+}
+
+// The labels or lengths, and the first input, of all samples of one epoch.
+struct Seen {
+  std::multiset<float> inputs;
+  std::multiset<std::int32_t> labels;
+
+  bool operator==(const Seen&) const = default;
+};
+
+Seen epoch_of(const Dataset& dataset, std::int64_t workers, std::int64_t batch) {
+  Seen seen;
+  const std::int64_t steps = dataset.size(Split::train) / (batch * workers);
+  for (std::int64_t worker = 0; worker < workers; ++worker) {
+    const auto maker = batches_of(dataset)(
+        {.preprocess = {"unit", {1, 4, 6}}, .batch = batch, .seed = 5, .worker = worker, .workers = workers});
+    HostTensor inputs(maker->input_shape(), maker->input_type()), labels({batch}, DType::i32);
+    BatchMaker::Scratch scratch = maker->scratch();
+    for (std::int64_t step = 0; step < steps; ++step) {
+      maker->make(step, inputs.data(), labels.as<std::int32_t>().data(), scratch);
+      for (std::int64_t i = 0; i < batch; ++i) {
+        seen.labels.insert(labels.as<std::int32_t>()[static_cast<std::size_t>(i)]);
+        const auto at = static_cast<std::size_t>(i);
+        seen.inputs.insert(dataset.kind == SampleKind::tokens
+                               ? static_cast<float>(inputs.as<std::int32_t>()[at])
+                               : inputs.as<float>()[at * 24]);
+      }
+    }
+  }
+  return seen;
+}
+
+TEST(SampleSource, WorkersTakeEachSampleOfEverySourceOnceAnEpoch) {
+  const TestFolder folder;
+  write_classes(folder, "images/train", {"a", "b", "c"}, 8);
+  write_classes(folder, "images/test", {"a", "b", "c"}, 1);
+  write_records(folder.path() / "records", "train", 24);
+  write_records(folder.path() / "records", "test", 2);
+  std::string text;
+  for (int i = 0; i < 27 * 5 + 1; ++i) text += static_cast<char>(i % 5 == 0 ? i / 5 : 200);
+  folder.write("text", text);
+  DatasetOptions images{.name = "folder:" + (folder.path() / "images").string()},
+      records{.name = "tfrecord:" + (folder.path() / "records").string()},
+      sequences{.name = "text:" + (folder.path() / "text").string(), .tokens = SequenceOptions{5, 256}};
+  for (const DatasetOptions& options : {images, records, sequences}) {
+    SCOPED_TRACE(options.name);
+    const Dataset dataset = load_dataset(options);
+    const std::int64_t size = dataset.size(Split::train);
+    ASSERT_EQ(size % 2, options.name.starts_with("text") ? 1 : 0);
+    const Seen alone = epoch_of(dataset, 1, 1);
+    EXPECT_EQ(std::ssize(alone.inputs), size);
+    EXPECT_EQ(std::ssize(std::set<float>(alone.inputs.begin(), alone.inputs.end())), size);
+    if (size % 2 == 0) {
+      EXPECT_EQ(epoch_of(dataset, 2, size / 4), alone);
+    }
+    EXPECT_EQ(epoch_of(dataset, 1, size), alone);
+  }
+}
+
+TEST(HoldOut, TakesATenthAndLosesNone) {
+  const TestFolder folder;
+  write_classes(folder, "", {"a", "b"}, 15);
+  const Dataset dataset = load_class_folders(folder.path());
+  EXPECT_EQ(dataset.size(Split::train), 27);
+  EXPECT_EQ(dataset.size(Split::test), 3);
+  EXPECT_NE(dataset.note.find("3 of 30 images are held out"), std::string::npos) << dataset.note;
+  std::set<std::string> files;
+  for (const Split split : {Split::train, Split::test})
+    for (std::int64_t i = 0; i < dataset.size(split); ++i)
+      files.insert(dataset.split(split).source()->where(i));
+  EXPECT_EQ(files.size(), 30u);
+}
+
+TEST(ClassFolders, AreSplitsAndClassesInTheOrderOfNames) {
+  const TestFolder folder;
+  write_classes(folder, "train", {"rose", "daisy"}, 2);
+  write_classes(folder, "validation", {"daisy", "rose"}, 1);
+  folder.write("train/rose/notes.txt", "");
+  folder.write("train/rose/large.JPG", "");
+  const Dataset dataset = load_class_folders(folder.path());
+  EXPECT_EQ(dataset.kind, SampleKind::encoded);
+  EXPECT_EQ(dataset.classes, 2);
+  EXPECT_EQ(dataset.size(Split::train), 5);
+  EXPECT_EQ(dataset.size(Split::test), 2);
+  EXPECT_EQ(dataset.note, "1 files that are neither JPEG nor PNG are left out");
+  SampleSource::Scratch scratch;
+  EXPECT_EQ(dataset.train.source()->read(0, scratch).label, 0);
+  EXPECT_NE(dataset.train.source()->where(0).find("daisy/0.png"), std::string::npos);
+  EXPECT_EQ(dataset.train.source()->read(4, scratch).label, 1);
+}
+
+TEST(ClassFolders, Mistakes) {
+  const TestFolder folder;
+  const auto load = [&](const std::string& below) {
+    return [&, below] { load_class_folders(folder.path() / below); };
+  };
+  expect_error(ErrorKind::config, "none' is not a folder", load("none"));
+  write_classes(folder, "empty", {"a"}, 1);
+  std::filesystem::create_directories(folder.path() / "empty/b");
+  expect_error(ErrorKind::config, "empty/b': no JPEG or PNG in this class", load("empty"));
+  write_classes(folder, "other/train", {"a", "b"}, 1);
+  write_classes(folder, "other/test", {"a"}, 1);
+  expect_error(ErrorKind::config, "other/test' has classes a; ", load("other"));
+  write_classes(folder, "bad", {"a"}, 20);
+  folder.write("bad/a/3.png", "no image");
+  const Dataset dataset = load_class_folders(folder.path() / "bad");
+  const auto maker = batches_of(dataset)({.preprocess = {"unit", {1, 4, 4}}, .batch = 18});
+  HostTensor inputs(maker->input_shape(), DType::f32), labels({18}, DType::i32);
+  BatchMaker::Scratch scratch;
+  expect_error(ErrorKind::config, "bad/a/3.png': 8 bytes that begin neither as a JPEG nor as a PNG", [&] {
+    const auto tests = batches_of(dataset)(
+        {.pass = Pass::evaluation, .split = Split::test, .preprocess = {"unit", {1, 4, 4}}, .batch = 2});
+    maker->make(0, inputs.data(), labels.as<std::int32_t>().data(), scratch);
+    tests->make(0, inputs.data(), labels.as<std::int32_t>().data(), scratch);
+  });
+}
+
+TEST(RecordSamples, AreSplitsByTheNamesOfShards) {
+  const TestFolder folder;
+  write_records(folder.path(), "train", 20);
+  Dataset dataset = load_records(folder.path());
+  EXPECT_EQ(dataset.classes, 3);
+  EXPECT_EQ(dataset.size(Split::train), 18);
+  EXPECT_NE(dataset.note.find("2 of 20 images are held out"), std::string::npos) << dataset.note;
+  write_records(folder.path(), "test", 4);
+  folder.write("labels.txt", "0:a\n1:b\n2:c\n3:d\n");
+  dataset = load_records(folder.path());
+  EXPECT_EQ(dataset.note, "");
+  EXPECT_EQ(dataset.classes, 4);
+  EXPECT_EQ(dataset.size(Split::train), 20);
+  EXPECT_EQ(dataset.size(Split::test), 4);
+  SampleSource::Scratch scratch;
+  EXPECT_EQ(dataset.train.source()->read(4, scratch).label, 1);
+}
+
+TEST(RecordSamples, Mistakes) {
+  const TestFolder folder;
+  expect_error(ErrorKind::config, "none': no folder of record files, and no file",
+               [&] { load_records(folder.path() / "none"); });
+  expect_error(ErrorKind::config, "no record files", [&] { load_records(folder.path()); });
+  write_records(folder.path(), "train", 20);
+  const auto shard = folder.path() / "made-up-train-00001-of-00002.tfrecord";
+  const std::string whole = content_of(shard);
+  overwrite(shard, whole.substr(0, whole.size() - 5));
+  expect_error(ErrorKind::config, "made-up-train-00001-of-00002.tfrecord",
+               [&] { load_records(folder.path()); });
+  std::filesystem::remove(shard);
+  expect_error(ErrorKind::config, "1 shards are missing", [&] { load_records(folder.path()); });
+  std::string damaged = whole;
+  damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
+  overwrite(shard, damaged);
+  folder.write("labels.txt", "0:a\n1:b\n2:c\n");
+  const Dataset dataset = load_records(folder.path());
+  const auto set = RecordSet::open(folder.path(), "train", Damage::skip);
+  SampleSource::Scratch scratch;
+  int damages = 0;
+  for (std::int64_t i = 0; i < set->size(); ++i)
+    damages += record_samples(set, Damage::skip)->read(i, scratch).label < 0 ? 1 : 0;
+  EXPECT_EQ(damages, 1);
+  expect_error(ErrorKind::config, "does not agree with its checksum", [&] {
+    for (const Split split : {Split::train, Split::test})
+      for (std::int64_t i = 0; i < dataset.size(split); ++i) dataset.split(split).source()->read(i, scratch);
+  });
+  expect_error(ErrorKind::config, "label 2, 0 to 1 expected",
+               [&] { record_samples(set, Damage::refuse, 2)->read(2, scratch); });
+}
+
+TEST(Text, IsCutIntoSequencesOfWhichTheLastAreHeldOut) {
+  const TestFolder folder;
+  std::string text;
+  for (int i = 0; i < 101; ++i) text += static_cast<char>(i);
+  const auto file = folder.write("text", text);
+  const Dataset dataset = load_text(file, {5, 256});
+  EXPECT_EQ(dataset.size(Split::train), 18);
+  EXPECT_EQ(dataset.size(Split::test), 2);
+  SampleSource::Scratch scratch;
+  const Sample last = dataset.test.source()->read(1, scratch);
+  EXPECT_EQ(last.label, 5);
+  const auto* tokens = reinterpret_cast<const std::int32_t*>(last.bytes.data());
+  EXPECT_EQ(std::vector(tokens, tokens + 6), (std::vector<std::int32_t>{95, 96, 97, 98, 99, 100}));
+  EXPECT_NO_THROW(load_text(file, {5, 101}));
+  expect_error(ErrorKind::usage, "vocabulary 100 is too small", [&] { load_text(file, {5, 100}); });
+  expect_error(ErrorKind::config, "101 bytes, at least 103 expected", [&] { load_text(file, {51, 256}); });
+  expect_error(ErrorKind::config, "none' is not a file", [&] { load_text(folder.path() / "none", {}); });
+}
+
+TEST(SyntheticSequences, MostTokensFollowFromTheOneBefore) {
+  const Dataset dataset = make_synthetic_sequences({200, 50}, 3);
+  SampleSource::Scratch scratch;
+  std::vector<std::set<std::int32_t>> next(50);
+  std::multiset<std::pair<std::int32_t, std::int32_t>> pairs;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const Sample sample = dataset.train.source()->read(i, scratch);
+    const auto* tokens = reinterpret_cast<const std::int32_t*>(sample.bytes.data());
+    for (int t = 0; t < 200; ++t) pairs.insert({tokens[t], tokens[t + 1]});
+  }
+  std::int64_t usual = 0;
+  for (std::int32_t token = 0; token < 50; ++token) {
+    std::size_t most = 0;
+    for (std::int32_t follower = 0; follower < 50; ++follower)
+      most = std::max(most, pairs.count({token, follower}));
+    usual += static_cast<std::int64_t>(most);
+  }
+  EXPECT_NEAR(static_cast<double>(usual) / 4000, 0.755, 0.05);
+}
+
+TEST(DatasetNames, SayWhatTheSamplesAre) {
+  EXPECT_EQ(kind_of_dataset("mnist"), SampleKind::pixels);
+  EXPECT_EQ(kind_of_dataset("synthetic"), std::nullopt);
+  EXPECT_EQ(kind_of_dataset("tfrecord:x"), SampleKind::encoded);
+  EXPECT_EQ(kind_of_dataset("folder:x"), SampleKind::encoded);
+  EXPECT_EQ(kind_of_dataset("text:x"), SampleKind::tokens);
+  expect_error(ErrorKind::config, "folder:DIR expected", [] { kind_of_dataset("folder:"); });
+  expect_error(ErrorKind::config, "unknown dataset 'floder:x'", [] { kind_of_dataset("floder:x"); });
+  expect_error(ErrorKind::config, "is always read where it lies",
+               [] { load_dataset({.name = "text:x", .read = ReadMode::mmap}); });
+}
+
+}  // namespace
+
+}  // namespace trainyard::data

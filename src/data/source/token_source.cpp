@@ -1,0 +1,128 @@
+#include "data/source/token_source.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/philox.h"
+#include "data/source/dataset.h"
+
+namespace trainyard::data {
+
+namespace {
+
+// Room for one sequence.
+std::span<std::int32_t> tokens_in(SampleSource::Scratch& scratch, std::int64_t length) {
+  const std::size_t count = static_cast<std::size_t>(length) + 1;
+  if (scratch.size() < count * sizeof(std::int32_t)) scratch.resize(count * sizeof(std::int32_t));
+  return {reinterpret_cast<std::int32_t*>(scratch.data()), count};
+}
+
+class TextSamples final : public SampleSource {
+ public:
+  TextSamples(std::shared_ptr<const MappedFile> text, std::int64_t length, std::int64_t first,
+              std::int64_t size)
+      : text_(std::move(text)), length_(length), first_(first), size_(size) {}
+
+  std::int64_t size() const override { return size_; }
+  Sample read(std::int64_t index, Scratch& scratch) const override {
+    const std::span<std::int32_t> tokens = tokens_in(scratch, length_);
+    std::copy_n(text_->data() + (first_ + index) * length_, tokens.size(), tokens.begin());
+    return {std::as_bytes(tokens), static_cast<std::int32_t>(length_)};
+  }
+
+ private:
+  const std::shared_ptr<const MappedFile> text_;
+  const std::int64_t length_, first_, size_;
+};
+
+}  // namespace
+
+Dataset load_text(const std::filesystem::path& file, const SequenceOptions& options) {
+  if (!std::filesystem::is_regular_file(file))
+    fail(ErrorKind::config, "'{}' is not a file; a text expected", file.string());
+  const auto text = std::make_shared<const MappedFile>(file);
+  const std::int64_t sequences = (text->bytes() - 1) / options.length;
+  if (sequences < 2)
+    fail(ErrorKind::config, "'{}': {} bytes, at least {} expected: two sequences of {} steps, and one more",
+         file.string(), text->bytes(), 2 * options.length + 1, options.length);
+  const std::uint8_t largest = *std::max_element(text->data(), text->data() + text->bytes());
+  if (largest >= options.vocabulary)
+    fail(ErrorKind::usage, "{} {} is too small: '{}' has byte {}; {} takes any text", Setting{"vocabulary"},
+         options.vocabulary, file.string(), largest, kByteVocabulary);
+  const std::int64_t tests = std::max<std::int64_t>(sequences / 10, 1), trains = sequences - tests;
+  Dataset dataset;
+  dataset.kind = SampleKind::tokens;
+  dataset.classes = static_cast<int>(options.vocabulary);
+  dataset.train.samples = std::make_shared<TextSamples>(text, options.length, 0, trains);
+  dataset.test.samples = std::make_shared<TextSamples>(text, options.length, trains, tests);
+  dataset.note = fmt::format("the last {} of {} sequences are held out for evaluation", tests, sequences);
+  return dataset;
+}
+
+namespace {
+
+constexpr std::int64_t kTrainSequences = 10'000, kTestSequences = 1'000;
+
+// Returns 0 to below `count`, all equally likely except for 1 in 2^32.
+std::int32_t below(std::int64_t count, std::uint32_t word) {
+  return static_cast<std::int32_t>((static_cast<std::uint64_t>(count) * word) >> 32);
+}
+
+class SyntheticSequences final : public SampleSource {
+ public:
+  SyntheticSequences(const SequenceOptions& options, std::uint64_t seed, const char* split, std::int64_t size)
+      : options_(options), random_(seed, stream_of(split)), size_(size) {
+    // Without a common divisor of factor and vocabulary every token follows exactly one other.
+    const Philox rule(seed, stream_of("sequence rule"));
+    factor_ = 1 + below(options.vocabulary, rule.word(0));
+    while (std::gcd(factor_, options.vocabulary) != 1) ++factor_;
+    offset_ = below(options.vocabulary, rule.word(1));
+  }
+
+  std::int64_t size() const override { return size_; }
+  Sample read(std::int64_t index, Scratch& scratch) const override {
+    const std::span<std::int32_t> tokens = tokens_in(scratch, options_.length);
+    // A sequence's words follow each other: its length, then its tokens.
+    std::uint64_t word = static_cast<std::uint64_t>(index) * (tokens.size() + 1);
+    const auto steps = 1 + below(options_.length, random_.word(word++));
+    std::int64_t token = 0;
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      const std::uint32_t drawn = random_.word(word++);
+      const bool follows = t > 0 && drawn % 4 != 0;
+      token = follows ? (token * factor_ + offset_) % options_.vocabulary : below(options_.vocabulary, drawn);
+      tokens[t] = static_cast<std::int32_t>(token);
+    }
+    return {std::as_bytes(tokens), steps};
+  }
+
+ private:
+  const SequenceOptions options_;
+  const Philox random_;
+  const std::int64_t size_;
+  std::int64_t factor_ = 1, offset_ = 0;
+};
+
+}  // namespace
+
+Dataset make_synthetic_sequences(const SequenceOptions& options, std::uint64_t seed) {
+  TRAINYARD_CHECK(options.length > 0 && options.vocabulary > 0 &&
+                  options.vocabulary <= std::numeric_limits<std::int32_t>::max());
+  Dataset dataset;
+  dataset.name = "synthetic";
+  dataset.kind = SampleKind::tokens;
+  dataset.classes = static_cast<int>(options.vocabulary);
+  dataset.train.samples =
+      std::make_shared<SyntheticSequences>(options, seed, "synthetic sequences", kTrainSequences);
+  dataset.test.samples =
+      std::make_shared<SyntheticSequences>(options, seed, "synthetic test sequences", kTestSequences);
+  return dataset;
+}
+
+}  // namespace trainyard::data

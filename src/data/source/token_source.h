@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace trainyard::data {
+
+struct Dataset;
+
+struct SequenceOptions {
+  std::int64_t length = 50;  // steps of a sequence; it has one token more, which the last step is to predict
+  std::int64_t vocabulary = 1024;
+};
+
+// The different tokens of a text: its bytes.
+inline constexpr std::int64_t kByteVocabulary = 256;
+
+// The bytes of a file as tokens: sequences one behind the other, the last token of one is the first of the
+// next. The last tenth is held out for evaluation. Error (config) when the text is too short for two
+// sequences; Error (usage) when it has a byte that is not in the vocabulary.
+Dataset load_text(const std::filesystem::path& file, const SequenceOptions& options);
+
+// Made-up sequences of any length that can be learnt: three of four tokens follow from the one before, in a
+// way that depends on the seed alone, and the others are random. A sequence depends on (seed, split, index).
+Dataset make_synthetic_sequences(const SequenceOptions& options, std::uint64_t seed);
+
+}  // namespace trainyard::data
