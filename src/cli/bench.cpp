@@ -39,26 +39,14 @@ std::function<int()> declare_bench(CLI::App& command) {
   add_run_options(command, options->run);
   add_output_options(command, options->run);
   add_mode_option(command, options->run);
-  add_deployment_options(command, options->deployment);
-  command.add_option("--steps,-s", options->steps, "Timed steps")
-      ->transform(within("steps"))
-      ->capture_default_str();
-  command.add_option("--warmup", options->warmup_steps, "Steps before the timed ones")
-      ->transform(within("warmup"))
-      ->capture_default_str();
-  command
-      .add_option(
-          "--feed", options->feed,
-          "auto, the inputs stay as they are; device or host, each step gets a batch of synthetic images "
-          "or sequences, "
-          "made by a GPU in its memory or by threads of the host ahead of the steps")
-      ->capture_default_str();
+  add_deployment_options(command, "bench", options->deployment);
+  add_setting(command, "bench", "steps", options->steps);
+  add_setting(command, "bench", "warmup", options->warmup_steps);
+  add_setting(command, "bench", "feed", options->feed);
   add_stopping_options(command, options->stopping);
   add_trace_options(command, options->trace);
-  command.add_flag("--no-peak", options->no_peak,
-                   "Do not measure the machine's peak around the run: a second less");
-  command.add_flag("--ops", options->ops,
-                   "After the timed steps, time each kernel: seconds, flops and bytes by op and category");
+  add_setting(command, "bench", "no_peak", options->no_peak);
+  add_setting(command, "bench", "ops", options->ops);
   command.footer(
       "Ctrl-C and SIGTERM end after the current step: what was measured is printed and recorded with status\n"
       "interrupted, and the exit code is 130.\n\n"

@@ -7,7 +7,7 @@
 
 namespace trainyard::cli {
 
-void add_deployment_options(CLI::App& command, run::DeploymentOptions& options);
+void add_deployment_options(CLI::App& command, const char* of, run::DeploymentOptions& options);
 
 void add_workers_options(CLI::App& command, run::WorkersOptions& options);
 

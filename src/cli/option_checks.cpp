@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "networks/zoo/zoo.h"
+#include "run/choices.h"
 
 namespace trainyard::cli {
 
@@ -23,6 +24,26 @@ CLI::Validator within(const record::NumberRange& range) {
 }
 
 CLI::Validator within(const char* setting) { return within(record::range_of(setting)); }
+
+CLI::Option* describe(CLI::Option* option, const record::SettingInfo& setting) {
+  if (setting.range) option->transform(within(*setting.range));
+  if (!setting.type.empty()) option->type_name(setting.type);
+  if (setting.fallback.empty()) return option;
+  option->capture_default_str();
+  TRAINYARD_CHECK(option->get_default_str() == setting.fallback);
+  return option;
+}
+
+std::string option_names(const record::SettingInfo& setting) {
+  return setting.letter.empty() ? setting.option() : setting.option() + "," + setting.letter;
+}
+
+std::string help_of(const record::SettingInfo& setting) { return run::about(setting); }
+
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bool& value) {
+  const record::SettingInfo& setting = record::setting_of(name, of);
+  return command.add_flag(option_names(setting), value, help_of(setting));
+}
 
 bool is_given(const CLI::App& command, const char* option) { return command.get_option(option)->count() > 0; }
 
@@ -51,13 +72,8 @@ void add_parameter_options(CLI::App& command, networks::generator::Given& given)
 }
 
 void add_stopping_options(CLI::App& command, run::StoppingOptions& options) {
-  command
-      .add_option("--until-width", options.until_width,
-                  "Stop when the 95 % interval of the mean step is within this share of it, such as 0.02; "
-                  "--steps is the most")
-      ->transform(within("until_width"));
-  command.add_option("--max-seconds", options.max_seconds, "Stop when the timed steps took so long together")
-      ->transform(within("max_seconds"));
+  add_setting(command, "bench", "until_width", options.until_width);
+  add_setting(command, "bench", "max_seconds", options.max_seconds);
 }
 
 }  // namespace trainyard::cli

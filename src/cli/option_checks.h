@@ -1,9 +1,5 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,7 +7,7 @@ class App;
 #include <CLI/CLI.hpp>
 
 #include "networks/generator/parameter.h"
-#include "record/number_range.h"
+#include "record/settings.h"
 #include "run/bench.h"
 
 namespace trainyard::cli {
@@ -20,8 +16,23 @@ namespace trainyard::cli {
 // given and what is allowed, --help shows the range, and the parser gets the number in a form that it reads
 // as it was meant (010 is ten).
 CLI::Validator within(const record::NumberRange& range);
+CLI::Validator within(const char* setting);  // the range of that setting
 
-CLI::Validator within(const char* setting);  // the range of that setting of studies
+// Gives an option what the row of a setting says: range, type, default. REQUIRES: the bound value is the
+// default.
+CLI::Option* describe(CLI::Option* option, const record::SettingInfo& setting);
+std::string option_names(const record::SettingInfo& setting);  // "--batch,-b"
+std::string help_of(const record::SettingInfo& setting);
+
+// Adds the option of a setting as a command ("bench", "train", "ensemble") takes it (record/settings.h). It
+// may also be given by its place where it has a name for that.
+template <typename T>
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, T& value,
+                         const std::string& place = "") {
+  const record::SettingInfo& setting = record::setting_of(name, of);
+  return describe(command.add_option(place + option_names(setting), value, help_of(setting)), setting);
+}
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bool& value);  // a flag
 
 // Options that have no effect when `idle` is true.
 struct Idle {

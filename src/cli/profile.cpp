@@ -290,7 +290,9 @@ void print_profile(const record::RunRecord& run, const meter::CommandProfile& pr
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<20} {}\n", label, value);
   };
-  const auto bytes = [&](const char* name) { return format_bytes(std::llround(run.figure_or(name, 0))); };
+  const auto bytes = [&](record::NumberName name) {
+    return format_bytes(std::llround(run.figure_or(name, 0)));
+  };
   std::string command = record::to_text(run.asked.at("program"));
   std::replace(command.begin(), command.end(), '\n', ' ');
   row("command", command);

@@ -103,14 +103,14 @@ void add_trace_figures(const record::ResourceTrace& trace, record::RunRecord& ru
       energy_known = true;
     } else if (column.name.starts_with("disk_") || column.name.starts_with("network_") ||
                column.name == "loopback_bytes") {
-      run.figures[column.name] = *known;
+      run.figures.any()[column.name] = *known;
     } else if (column.name == "cpu_seconds" && column.capacity) {
       run.figures["cores_allowed"] = *column.capacity;
     } else if (column.name == "processes" || column.name == "proportional_bytes") {
       double most = 0;
       for (const double value : column.values)
         if (value > most) most = value;
-      run.figures["peak_" + column.name] = most;
+      run.figures.any()["peak_" + column.name] = most;
     }
   }
   if (energy_known) run.figures["gpu_energy_joules"] = joules;

@@ -15,7 +15,7 @@ void print_report(const record::RunRecord& run) {
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<20} {}\n", label, value);
   };
-  const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
+  const auto figure = [&](record::NumberName name) { return run.figure_or(name, 0); };
   const record::StepStatistics& steps = run.statistics;
   row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"),
                              run.words.at("mode") == "infer" ? "inference" : run.words.at("optimizer")));

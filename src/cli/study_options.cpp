@@ -10,6 +10,7 @@
 #include "cli/predict.h"
 #include "predict/read_predictor.h"
 #include "record/build.h"
+#include "run/choices.h"
 #include "study/cell/settings.h"
 #include "study/run/folder.h"
 
@@ -17,9 +18,9 @@ namespace trainyard::cli {
 
 study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::string& build) {
-  study::Spec spec = study::read_spec(file);
+  study::Spec spec = study::read_spec(file, run::choices_of);
   if (!build.empty()) spec.build = build;
-  for (const std::string& assignment : overrides) study::override_setting(spec, assignment);
+  for (const std::string& assignment : overrides) study::override_setting(spec, assignment, run::choices_of);
   return spec;
 }
 

@@ -21,7 +21,7 @@ namespace trainyard::cli {
 
 namespace {
 
-std::string word_of(const record::RunRecord& run, const std::string& name) {
+std::string word_of(const record::RunRecord& run, record::WordName name) {
   const auto found = run.words.find(name);
   return found == run.words.end() ? "" : found->second;
 }
@@ -31,7 +31,7 @@ void print_results(const record::RunRecord& run) {
   const auto row = [](const char* label, const std::string& value) {
     fmt::print("{:<20} {}\n", label, value);
   };
-  const auto figure = [&](const char* name) { return run.figure_or(name, 0); };
+  const auto figure = [&](record::NumberName name) { return run.figure_or(name, 0); };
   row("trained on", fmt::format("{}, to step {:.0f}, in {} ({} waiting for input)", run.words.at("data"),
                                 figure("final_step"), format_seconds(figure("seconds")),
                                 format_seconds(figure("input_wait_seconds"))));

@@ -20,38 +20,22 @@ void add_train_options(CLI::App& command, run::TrainCommand& options) {
   train::TrainOptions& loop = options.train;
   add_run_options(command, options.run);
   add_output_options(command, options.run);
-  add_deployment_options(command, options.deployment);
+  add_deployment_options(command, "train", options.deployment);
   add_workers_options(command, options.workers);
   add_ps_options(command, options.ps);
   add_input_options(command, options.input);
   add_trace_options(command, options.trace);
-  command.add_option(
-      "--preprocess", options.preprocess,
-      "unit, standardise, lenet, cifarnet, cifar-pad or cifar-flip; of encoded images also inception, "
-      "vgg, cifarnet_slim or lenet_slim (default: the network's)");
-  command
-      .add_option(
-          "--feed", options.feed,
-          "Who makes the batches of a GPU: device, of images in its memory; host, which sends them ahead "
-          "of the steps; auto: device, where the images are in memory and fit into its own")
-      ->capture_default_str();
-  auto* steps = command.add_option("--steps,-s", options.steps, "Steps, counted from the very first")
-                    ->transform(within("steps"));
-  command.add_option("--epochs,-e", options.epochs, "Passes over the training images")
-      ->transform(within("epochs"))
-      ->capture_default_str()
-      ->excludes(steps);
-  command.add_option("--eval-every", loop.eval_every, "Steps between evaluations (default: only at the end)")
-      ->transform(within("eval_every"));
-  command.add_flag("--no-eval", options.no_eval, "No evaluation on the test images");
-  add_output_folder(command, "--out,-o", options.out,
-                    "Folder for checkpoints, TensorBoard events and record.json");
-  command.add_option("--checkpoint-every", loop.checkpoint_every, "Steps between checkpoints")
-      ->transform(within("checkpoint_every"))
-      ->capture_default_str();
-  command.add_option("--keep", loop.keep, "Newest checkpoints that stay")
-      ->transform(within("keep"))
-      ->capture_default_str();
+  const auto add = [&](const char* name, auto& value) { return add_setting(command, "train", name, value); };
+  add("preprocess", options.preprocess);
+  add("feed", options.feed);
+  CLI::Option* steps = add("steps", options.steps);
+  add("epochs", options.epochs)->excludes(steps);
+  add("eval_every", loop.eval_every);
+  add("no_eval", options.no_eval);
+  const record::SettingInfo& out = record::setting_of("out", "train");
+  add_output_folder(command, option_names(out), options.out, help_of(out));
+  add("checkpoint_every", loop.checkpoint_every);
+  add("keep", loop.keep);
   add_resume_option(command, options.resume, "the newest checkpoint in --out");
   command.add_flag("--overwrite", options.overwrite, "Remove the run that is in --out first");
 }
@@ -77,15 +61,9 @@ std::vector<Idle> idle_options(const run::TrainCommand& options) {
 }
 
 void add_trace_options(CLI::App& command, run::TraceOptions& options) {
-  auto* file = add_output_file(
-      command, "--trace", options.file,
-      "Trace some steps into a file that Perfetto and chrome://tracing open; `trace summarize` reads it");
-  command
-      .add_option("--trace-steps", options.steps,
-                  "Which: so many, or those from FIRST to LAST, counted from 0")
-      ->type_name("COUNT|FIRST..LAST")
-      ->capture_default_str()
-      ->needs(file);
+  const record::SettingInfo& trace = record::setting_of("trace", "train");
+  CLI::Option* file = add_output_file(command, option_names(trace), options.file, help_of(trace));
+  add_setting(command, "train", "trace_steps", options.steps)->needs(file);
 }
 
 }  // namespace trainyard::cli

@@ -4,8 +4,8 @@
 
 #include "base/cores.h"
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "ensemble/gathered_batches.h"
+#include "run/choices.h"
 #include "train/loop/feed.h"
 #include "train/session/job_check.h"
 
@@ -52,7 +52,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
   EnsembleSpec spec = read_ensemble(options.file);
   spec.left_out = left_out;
   if (!options.design.empty()) {
-    want_one_of("design", options.design, design_names());
+    run::want_choice("ensemble", "design", options.design);
     spec.design = *find_design(options.design);
     spec.preprocessors = 0;
   }
@@ -66,7 +66,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
   }
   if (options.patience > 0) spec.patience.seconds = options.patience;
   if (!options.lost.empty()) {
-    want_one_of("lost", options.lost, {"wait", "drop", "abort"});
+    run::want_choice("ensemble", "lost", options.lost);
     spec.patience.then = options.lost == "wait"   ? Lost::wait
                          : options.lost == "drop" ? Lost::drop
                                                   : Lost::abort;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ensemble/member_stream.h"
 #include "ensemble/test_sharing.h"
+#include "record/settings.h"
 
 namespace trainyard::ensemble {
 namespace {
@@ -80,6 +81,10 @@ INSTANTIATE_TEST_SUITE_P(Designs, EnsembleSharing,
                            std::erase(text, '-');
                            return text;
                          });
+
+TEST(Sharing, TheTableOfSettingsHasEveryDesign) {
+  EXPECT_EQ(record::setting_of("design", "ensemble").choices, design_names());
+}
 
 TEST(EnsembleSharings, WhereAllIsGatheredTheOrderIsTheSame) {
   for (const Design design : {Design::all_shared, Design::single_broadcast}) {

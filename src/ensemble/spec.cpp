@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/nearest_name.h"
 #include "data/recipe/registry.h"
-#include "record/number_range.h"
+#include "record/settings.h"
 #include "study/spec/yaml_reader.h"
 
 namespace trainyard::ensemble {

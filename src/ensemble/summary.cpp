@@ -19,17 +19,20 @@ Json to_row(const record::RunRecord& run) {
   Json row{{"member", run.words.at("member")},
            {"status", name(run.status)},
            {"images_per_second", run.images_per_second ? Json(*run.images_per_second) : Json(nullptr)}};
-  for (const char* figure : {"images_consumed", "images_made", "images_skipped", "input_wait_seconds",
-                             "seconds", "startup_seconds", "process_user_seconds", "process_system_seconds",
-                             "final_step", "first_loss", "final_loss", "test_accuracy", "member_number"})
+  static constexpr record::NumberName kShown[] = {
+      "images_consumed", "images_made",          "images_skipped",         "input_wait_seconds", "seconds",
+      "startup_seconds", "process_user_seconds", "process_system_seconds", "final_step",         "first_loss",
+      "final_loss",      "test_accuracy",        "member_number"};
+  static constexpr record::DetailName kShownDetails[] = {"threads", "queues"};
+  for (const record::NumberName figure : kShown)
     if (const auto found = run.figures.find(figure);
         found != run.figures.end() && std::isfinite(found->second))
-      row[figure] = found->second;
+      row[figure.text()] = found->second;
   if (const auto found = run.words.find("gpu_copy"); found != run.words.end())
     row["gpu_copy"] = found->second;
-  for (const char* detail : {"threads", "queues"})
+  for (const record::DetailName detail : kShownDetails)
     if (const auto found = run.details.find(detail); found != run.details.end())
-      row[detail] = Json::parse(found->second);
+      row[detail.text()] = Json::parse(found->second);
   return row;
 }
 

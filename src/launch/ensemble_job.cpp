@@ -68,8 +68,8 @@ std::string how_it_ended(int code, const std::string& words) {
 // A preprocessor and the members that read what it writes.
 class InPlaceJob {
  public:
-  InPlaceJob(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec, const std::filesystem::path& results,
-             const std::filesystem::path& logs, ProgressListener* notes)
+  InPlaceJob(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec,
+             const std::filesystem::path& results, const std::filesystem::path& logs, ProgressListener* notes)
       : options_(options), spec_(spec), results_(results), logs_(logs), notes_(notes) {}
 
   void run() {
@@ -111,7 +111,9 @@ class InPlaceJob {
     if (options_.resume.is_given()) {
       first = std::numeric_limits<std::int64_t>::max();
       for (std::size_t i = 0; i < spec_.members.size(); ++i)
-        first = std::min(first, ensemble::place_of(spec_, ensemble::member_folder(options_.out, static_cast<int>(i))).next()[0]);
+        first = std::min(
+            first,
+            ensemble::place_of(spec_, ensemble::member_folder(options_.out, static_cast<int>(i))).next()[0]);
     }
     preprocessor_ = start("preprocess", "the preprocessor", "preprocessor",
                           {"--announce", announce_.string(), "--first-position", std::to_string(first)});
@@ -156,7 +158,8 @@ class InPlaceJob {
   void look_after_member(Part& member) {
     // A member that was killed is more telling than the preprocessor that misses it; but one that complains
     // may do so because the preprocessor went, and that one knows why.
-    if (const std::optional<int> code = member.process->end_code(); code && *code > 0 && *code < process::kInterrupted)
+    if (const std::optional<int> code = member.process->end_code();
+        code && *code > 0 && *code < process::kInterrupted)
       wait_while([&] { return !preprocessor_.process->end_code(); }, kToldSeconds);
     if (const std::optional<int> code = preprocessor_.process->end_code();
         code && *code > 0 && !was_killed(member))
@@ -186,11 +189,14 @@ class InPlaceJob {
           },
           kEndSeconds);
       fail(error.kind(), "{}{}", error.with_options(),
-           options_.out.empty() ? std::string() : fmt::format("; the same command with {} goes on", Setting{"resume"}));
+           options_.out.empty() ? std::string()
+                                : fmt::format("; the same command with {} goes on", Setting{"resume"}));
     }
   }
 
-  static bool was_killed(const Part& part) { return part.process->end_code().value_or(0) > process::kInterrupted; }
+  static bool was_killed(const Part& part) {
+    return part.process->end_code().value_or(0) > process::kInterrupted;
+  }
 
   template <typename Condition>
   static void wait_while(const Condition& condition, double seconds) {
@@ -218,8 +224,9 @@ class InPlaceJob {
 // are started again, from their checkpoints if there are any.
 class MpiEnsemble {
  public:
-  MpiEnsemble(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec, const std::filesystem::path& results,
-              const std::filesystem::path& logs, ProgressListener* notes)
+  MpiEnsemble(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec,
+              const std::filesystem::path& results, const std::filesystem::path& logs,
+              ProgressListener* notes)
       : options_(options), spec_(spec), results_(results), logs_(logs), notes_(notes) {}
 
   void run() {
@@ -242,7 +249,8 @@ class MpiEnsemble {
                [this](int rank) { return name_of(rank); }};
     place_ranks(job, options_.hosts, options_.remote_shell);
     if (!all_are_here(job) && options_.out.empty())
-      fail(ErrorKind::usage, "{} '{}': give {}, a folder that all machines see", Setting{"hosts"}, options_.hosts.string(), Setting{"out"});
+      fail(ErrorKind::usage, "{} '{}': give {}, a folder that all machines see", Setting{"hosts"},
+           options_.hosts.string(), Setting{"out"});
     return run_mpi_job(job);
   }
 
@@ -256,7 +264,9 @@ class MpiEnsemble {
         end.reason.empty() ? fmt::format("mpirun ended with exit code {}", end.exit_code) : end.reason;
     const bool mendable = end.exit_code == process::kCallerCanMendIt;
     fail(mendable ? ErrorKind::config : ErrorKind::peer, "{}{}", reason,
-         options_.out.empty() || mendable ? std::string() : fmt::format("; the same command with {} goes on", Setting{"resume"}));
+         options_.out.empty() || mendable
+             ? std::string()
+             : fmt::format("; the same command with {} goes on", Setting{"resume"}));
   }
 
   void leave_out(const MpiJobEnd& end) {
@@ -271,9 +281,10 @@ class MpiEnsemble {
     }
     const bool is_named = end.reason.starts_with(names.front());
     if (notes_ != nullptr)
-      notes_->warn(fmt::format("{}{}; going on without it{}",
-                           is_named ? "" : fmt::format("{}: ", fmt::join(names, ", ")), end.reason,
-                           options_.out.empty() ? ", from the beginning: no folder for checkpoints was given" : ""));
+      notes_->warn(fmt::format(
+          "{}{}; going on without it{}", is_named ? "" : fmt::format("{}: ", fmt::join(names, ", ")),
+          end.reason,
+          options_.out.empty() ? ", from the beginning: no folder for checkpoints was given" : ""));
     spec_.left_out.insert(spec_.left_out.end(), numbers.begin(), numbers.end());
     options_.resume.value = options_.out.empty() ? "" : "auto";
     options_.overwrite = false;

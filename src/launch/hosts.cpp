@@ -83,7 +83,8 @@ std::vector<Host> slurm_nodes() {
   std::vector<Host> nodes;
   std::istringstream lines(study::slurm::run_command({"scontrol", "show", "hostnames", list}).out);
   for (std::string node; lines >> node;) nodes.push_back({node, slurm_address(node), 0, 0});
-  if (nodes.empty()) fail(ErrorKind::config, "{} slurm: scontrol names no node of '{}'", Setting{"hosts"}, list);
+  if (nodes.empty())
+    fail(ErrorKind::config, "{} slurm: scontrol names no node of '{}'", Setting{"hosts"}, list);
   return nodes;
 }
 
@@ -117,7 +118,8 @@ std::vector<Host> find_hosts(const std::filesystem::path& hosts, int workers, in
     all_servers += host.servers;
   }
   if (all_workers != workers)
-    fail(ErrorKind::usage, "{} {}: '{}' has room for {}", Setting{"workers"}, workers, hosts.string(), all_workers);
+    fail(ErrorKind::usage, "{} {}: '{}' has room for {}", Setting{"workers"}, workers, hosts.string(),
+         all_workers);
   if (all_servers == 0)
     spread(0, servers, found);
   else if (all_servers != servers)

@@ -86,7 +86,8 @@ class Output {
     constexpr std::string_view kOurs = "trainyard: ";
     if (text.starts_with(kOurs)) {
       if (complaint_.empty()) complain(text.substr(kOurs.size()));
-    } else if (found[1] == "0" && found[2] == "stderr" && job_.notes != nullptr && !std::regex_search(text, library)) {
+    } else if (found[1] == "0" && found[2] == "stderr" && job_.notes != nullptr &&
+               !std::regex_search(text, library)) {
       job_.notes->note(text);
     }
   }
@@ -142,9 +143,11 @@ void place_ranks(MpiJob& job, const std::filesystem::path& hosts, const std::str
   std::vector<Host> machines = find_hosts(hosts, job.ranks, 0);
   if (!all_alike(machines))
     fail(ErrorKind::usage,
-         "{} '{}': ranks of MPI compute alike, without device= and backend=", Setting{"hosts"}, hosts.string());
+         "{} '{}': ranks of MPI compute alike, without device= and backend=", Setting{"hosts"},
+         hosts.string());
   if (remote_shell.find("{}") != std::string::npos)
-    fail(ErrorKind::usage, "{} '{}': mpirun names the machine last; without {{}}", Setting{"remote_shell"}, remote_shell);
+    fail(ErrorKind::usage, "{} '{}': mpirun names the machine last; without {{}}", Setting{"remote_shell"},
+         remote_shell);
   std::stable_partition(machines.begin(), machines.end(), is_this_machine);
   job.hosts = std::move(machines);
   job.remote_shell = remote_shell;

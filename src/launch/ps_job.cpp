@@ -182,8 +182,8 @@ std::optional<Error> PsJob::look() {
     }
     member.given_up = true;
     failure.emplace(*code == process::kCallerCanMendIt ? ErrorKind::config
-                    : in_vain                 ? ErrorKind::device
-                                              : ErrorKind::peer,
+                    : in_vain                          ? ErrorKind::device
+                                                       : ErrorKind::peer,
                     why);
     if (member.server || in_vain) return failure;
   }

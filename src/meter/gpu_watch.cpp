@@ -94,7 +94,7 @@ std::optional<record::Warning> check_given_gpus(int used) {
 
 void add_gpu_figures(const GpuUse& use, record::RunRecord& run) {
   const auto add = [&](const std::string& name, const auto& value, double unit) {
-    if (value) run.figures[name] = static_cast<double>(*value) * unit;
+    if (value) run.figures.any()[name] = static_cast<double>(*value) * unit;
   };
   const auto add_sample = [&](const GpuSample& sample, const std::string& when) {
     add("gpu_power_watts_" + when, sample.power_watts, 1);

@@ -9,6 +9,7 @@
 #include "base/device_spec.h"
 #include "base/error.h"
 #include "predict/runs/network_work.h"
+#include "record/settings.h"
 #include "study/spec/yaml_reader.h"
 
 namespace trainyard::place {

@@ -36,8 +36,12 @@ bool is_time(std::string_view name) {
 }
 bool is_speed(std::string_view name) { return name.find("_per_second") != std::string_view::npos; }
 
-// Losses and costs of the machine are better when less; every other figure of runs is a yield.
+// Figures that are not in the list go by their unit: losses and costs of the machine are better when less,
+// every other figure of runs is a yield.
 bool less_is_better(std::string_view name) {
+  const Figure* figure = find_figure(name, FigureKind::number);
+  if (figure != nullptr && figure->better != Better::none) return figure->better == Better::less;
+  if (is_speed(name)) return false;
   constexpr std::array kCosts = {"_bytes",         "_joules",   "_watts",   "_loss",
                                  "_wait_fraction", "_per_step", "staleness"};
   return is_time(name) ||
@@ -50,13 +54,13 @@ double value_or_nan(const RunRecord& run, const Metric& metric) {
   // References hold the figure without its steps, and published runs have one speed only.
   const bool is_speed_of_steps = metric.name == kMedianSpeed || metric.name == kQuietSpeed;
   if (is_speed_of_steps && run.statistics.steps == 0)
-    return run.figure_or(metric.name, run.images_per_second.value_or(none));
+    return run.any_figure_or(metric.name, run.images_per_second.value_or(none));
   if (metric.name == kQuietSpeed) return run.images_per_step / run.statistics.p5;
   if (metric.name == "wall_seconds") return run.wall_seconds;
   if (metric.name == kToAccuracy) return seconds_to_accuracy(run, metric.accuracy.value_or(1)).value_or(none);
   for (const StepFigure& figure : kStepFigures)
     if (metric.name == figure.name && run.statistics.steps > 0) return run.statistics.*figure.field;
-  return run.figure_or(metric.name, none);
+  return run.any_figure_or(metric.name, none);
 }
 
 // Returns the error within the run from its steps, for metrics that are about steps.
@@ -103,7 +107,7 @@ Metric find_metric(const std::string& name, std::optional<double> accuracy, std:
     fail(ErrorKind::usage, "accuracy {}: a share above 0 and up to 1 is expected, such as 0.97", *accuracy);
   if (name == kToAccuracy && !accuracy)
     fail(ErrorKind::usage, "metric {}: an accuracy to reach is expected, such as 0.97", name);
-  return {name, !less_is_better(name) || is_speed(name), accuracy};
+  return {name, !less_is_better(name), accuracy};
 }
 
 std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-
 namespace trainyard::record {
 namespace {
 
@@ -18,60 +16,6 @@ std::optional<T> whole_text(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
-
-struct RangeRow {
-  std::string_view setting;
-  NumberRange range;
-};
-
-// A name with one meaning for several commands has one row here. A command that gives it another meaning
-// defines its own range.
-const RangeRow kRanges[] = {
-    // A step
-    {"batch", NumberRange::whole(1, std::uint64_t{1} << 30)},
-    {"classes", NumberRange::whole(2, std::uint64_t{1} << 24)},
-    {"label_smoothing", NumberRange::below(0, 1)},
-    {"seed", NumberRange::whole(0, (std::uint64_t{1} << 63) - 1)},
-    // The update
-    {"lr", NumberRange::above(0)},
-    {"final_lr", NumberRange::real(0)},
-    {"decay_steps", NumberRange::whole(1)},
-    {"decay_factor", NumberRange::above(0, 1)},
-    {"warmup_lr_steps", NumberRange::whole(0)},
-    {"momentum", NumberRange::below(0, 1)},
-    {"weight_decay", NumberRange::real(0, 1)},
-    {"ema", NumberRange::below(0, 1)},
-    // How long
-    {"steps", NumberRange::whole(1)},
-    {"epochs", NumberRange::above(0, 1e9)},
-    {"warmup", NumberRange::whole(0, 1'000'000'000)},
-    {"until_width", NumberRange::between(0, 1)},
-    {"max_seconds", NumberRange::above(0, 1e9)},
-    {"eval_every", NumberRange::whole(1)},
-    {"checkpoint_every", NumberRange::whole(1)},
-    {"keep", NumberRange::whole(1, 1'000'000)},
-    // Where
-    {"threads", NumberRange::whole(1, 1'000'000)},
-    {"devices", NumberRange::whole(1, 1'000'000)},
-    {"workers", NumberRange::whole(1, 1'000'000)},
-    {"servers", NumberRange::whole(1, 1'000'000)},
-    {"min_workers", NumberRange::whole(1, 1'000'000)},
-    {"restarts", NumberRange::whole(0, 1'000'000)},
-    {"lease", NumberRange::above(0, 1e6)},
-    {"patience", NumberRange::above(0, 1e9)},
-    {"nodes", NumberRange::whole(1, 1'000'000)},
-    {"tasks_per_node", NumberRange::whole(1, 1'000'000)},
-    {"cpus_per_task", NumberRange::whole(1, 1'000'000)},
-    {"gpus", NumberRange::whole(1, 1'000'000)},
-    {"memory_mib", NumberRange::whole(1, std::uint64_t{1} << 40)},
-    // Ensembles
-    {"members", NumberRange::whole(1, 1'000)},
-    {"preprocessors", NumberRange::whole(1, 1'000)},
-    {"cores", NumberRange::whole(1, 1'000'000)},
-    {"rate", NumberRange::real(0, 1e12)},
-    {"seconds", NumberRange::above(0, 1e9)},
-    {"idle_seconds", NumberRange::real(0, 1e6)},
-};
 
 }  // namespace
 
@@ -153,18 +97,6 @@ std::string NumberRange::complaint(std::string_view given) const {
   const auto number = whole_text<double>(given);
   const bool too_much = number && *number > (whole_ ? static_cast<double>(last_) : most_);
   return fmt::format("'{}' given, {} expected", given, too_much ? describe(true) : describe());
-}
-
-const NumberRange* find_range(std::string_view setting) {
-  for (const RangeRow& row : kRanges)
-    if (row.setting == setting) return &row.range;
-  return nullptr;
-}
-
-const NumberRange& range_of(std::string_view setting) {
-  const NumberRange* range = find_range(setting);
-  TRAINYARD_CHECK(range != nullptr);
-  return *range;
 }
 
 }  // namespace trainyard::record

@@ -45,10 +45,4 @@ class NumberRange {
   bool least_counts_ = true, most_counts_ = true;
 };
 
-// Returns the range of a setting, by its name in studies (the option's, with '_' for '-'). Null: it is no
-// number, or a parameter of generated networks, whose tables define it.
-const NumberRange* find_range(std::string_view setting);
-// REQUIRES: there is one.
-const NumberRange& range_of(std::string_view setting);
-
 }  // namespace trainyard::record

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "record/settings.h"
+
 namespace trainyard::record {
 namespace {
 

@@ -113,7 +113,7 @@ void put_value(RunRecord& run, const std::string& name, double value) {
   else if (metric.name == kSecondsToAccuracy)
     run.details["accuracy_curve"] = fmt::format("[[{},0,{}]]", value, metric.accuracy.value_or(1));
   else
-    run.figures[name] = value;
+    run.figures.any()[name] = value;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "record/build.h"
+#include "record/settings.h"
 
 namespace trainyard::record {
 
@@ -53,13 +54,13 @@ void summarise_steps(RunRecord& run) {
   run.figures["median_images_per_second"] = run.images_per_step / run.statistics.median;
 }
 
-double RunRecord::figure_or(const std::string& name, double otherwise) const {
-  const auto found = figures.find(name);
+double RunRecord::any_figure_or(const std::string& name, double otherwise) const {
+  const auto found = figures.any().find(name);
   return found == figures.end() ? otherwise : found->second;
 }
 
 std::string peak_memory_text(const RunRecord& run) {
-  const auto bytes = [&](const char* figure) {
+  const auto bytes = [&](NumberName figure) {
     return format_bytes(static_cast<std::int64_t>(run.figure_or(figure, 0)));
   };
   const std::string host = bytes("peak_memory_bytes");
@@ -71,15 +72,6 @@ std::string peak_memory_text(const RunRecord& run) {
 }
 
 namespace {
-
-constexpr std::array kNoPart = {"account",    "constraint",     "epochs",  "from",        "max_seconds",
-                                "memory_mib", "no_eval",        "no_peak", "ops",         "partition",
-                                "seed",       "staging_folder", "steps",   "until_width", "warmup"};
-
-// A record has these settings also as results, which tell what really ran.
-constexpr std::array kAsItRan = {"backend", "batch",     "data",      "device",  "devices",
-                                 "network", "optimizer", "precision", "read",    "scaling",
-                                 "servers", "staging",   "strategy",  "threads", "transport"};
 
 struct FactName {
   const char *section, *key;
@@ -103,14 +95,16 @@ std::string fact_values(std::span<const RunRecord> runs, const FactName& name) {
 
 Settings envelope(const RunRecord& run) {
   Settings result = run.asked;
-  for (const char* name : kAsItRan) {
-    if (const auto word = run.words.find(name); word != run.words.end()) result[name] = word->second;
-    const auto figure = run.figures.find(name);
+  for (const SettingInfo& setting : all_settings()) {
+    if (!setting.as_it_ran) continue;
+    const std::string& name = setting.name;
+    if (const auto word = run.words.any().find(name); word != run.words.end()) result[name] = word->second;
+    const auto figure = run.figures.any().find(name);
     if (figure == run.figures.end() || !std::isfinite(figure->second)) continue;
     const bool whole = figure->second == std::floor(figure->second);
     result[name] = whole ? Value(static_cast<std::int64_t>(figure->second)) : Value(figure->second);
   }
-  for (const char* name : kNoPart) result.erase(name);
+  std::erase_if(result, [](const auto& setting) { return !is_compared(setting.first); });
   if (!run.command.empty()) result["command"] = run.command;
   if (std::string build = build_of(run); !build.empty()) result["build"] = std::move(build);
   return result;

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "record/figures.h"
 #include "record/steady_state.h"
 #include "record/value.h"
 
@@ -72,18 +72,17 @@ struct RunRecord {
   // median_images_per_second, images over the median step, leaves out disturbances of single steps.
   std::optional<double> images_per_second;
 
-  // Results by name, units in the names: parameters, flops_per_step, cpu_seconds, cores_used,
-  // peak_memory_bytes, first_loss, test_accuracy, staging_seconds, images_consumed, ... NaN: not known.
-  std::map<std::string, double> figures;
-  // Results that are words: backend, checkpoint, stopped_by, ... Empty: none.
-  std::map<std::string, std::string> words;
-  // Results that are lists or tables, as JSON text: staging_files, replicas, ...
-  std::map<std::string, std::string> details;
+  // Results, by the names of figure_list.h.
+  Numbers figures;  // NaN: not known
+  Words words;      // empty: none
+  Details details;  // lists and tables, as JSON text
 
   Provenance provenance;
   std::vector<Warning> warnings;
 
-  double figure_or(const std::string& name, double otherwise) const;
+  double figure_or(NumberName name, double otherwise) const { return any_figure_or(name.text(), otherwise); }
+  // The same for a name that is only known when the program runs.
+  double any_figure_or(const std::string& name, double otherwise) const;
 };
 
 // Formats the peak memory of a run: "1.2 GiB", or for a run on a GPU "9 GiB of the GPU, 1.2 GiB of the host".

@@ -179,8 +179,10 @@ void take_mean_speed(RunRecord& run) {
   const double slower = run.statistics.median / run.statistics.mean;
   run.figures["median_images_per_second"] = *run.images_per_second;
   *run.images_per_second *= slower;
-  for (const char* figure : {"images_per_second_per_device", "flops_per_second", "peak_fraction"})
-    if (const auto found = run.figures.find(figure); found != run.figures.end()) found->second *= slower;
+  static constexpr NumberName kBySteps[] = {"images_per_second_per_device", "flops_per_second",
+                                            "peak_fraction"};
+  for (const NumberName figure : kBySteps)
+    if (run.figures.contains(figure)) run.figures[figure] *= slower;
 }
 
 RunRecord record_of(const Json& json) {
@@ -204,9 +206,9 @@ RunRecord record_of(const Json& json) {
   read_steps(json, run);
   for (const auto& [key, value] : json.items()) {
     if (kFields.contains(key)) continue;
-    if (value.is_number()) run.figures[key] = value.get<double>();
-    if (value.is_string()) run.words[key] = value.get<std::string>();
-    if (value.is_structured()) run.details[key] = value.dump();
+    if (value.is_number()) run.figures.any()[key] = value.get<double>();
+    if (value.is_string()) run.words.any()[key] = value.get<std::string>();
+    if (value.is_structured()) run.details.any()[key] = value.dump();
   }
   if (schema < 2 && (run.command == "bench" || run.command == "train")) take_mean_speed(run);
   if (json.contains("provenance")) run.provenance = provenance_of(json["provenance"]);

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "base/units.h"
 #include "data/source/dataset.h"
 #include "data/view/batch_maker.h"
 #include "engine/canonical.h"
 #include "networks/zoo/zoo.h"
 #include "process/stop_request.h"
+#include "run/choices.h"
 #include "run/peaks.h"
 #include "run/run_record.h"
 #include "train/exchange/replicas.h"
@@ -40,7 +40,7 @@ struct Fed {
 };
 
 std::optional<Fed> feed_for(const BenchOptions& options) {
-  want_one_of("feed", options.feed, train::feed_names());
+  want_choice("bench", "feed", options.feed);
   if (options.feed == "auto") return std::nullopt;
   if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});

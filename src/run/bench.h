@@ -14,9 +14,6 @@
 
 namespace trainyard::run {
 
-// These are the defaults of `bench`.
-inline constexpr std::int64_t kBenchSteps = 50, kBenchWarmupSteps = 5;
-
 // When to end a measurement before its last step.
 struct StoppingOptions {
   double until_width = 0;  // 0: not by it
@@ -30,10 +27,11 @@ record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t ma
 struct BenchOptions {
   RunOptions run;
   DeploymentOptions deployment;
-  std::int64_t steps = kBenchSteps, warmup_steps = kBenchWarmupSteps;
+  std::int64_t steps = record::default_whole("steps", "bench"),
+               warmup_steps = record::default_whole("warmup", "bench");
   StoppingOptions stopping;
   TraceOptions trace;
-  std::string feed = "auto";
+  std::string feed = record::default_text("feed", "bench");
   bool no_peak = false, ops = false;
 };
 

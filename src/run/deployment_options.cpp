@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "comm/collective/collective.h"
 #include "ps/mode/mode.h"
+#include "run/choices.h"
 
 namespace trainyard::run {
 
@@ -18,7 +18,7 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
     deployment.strategy = train::Strategy::servers;
     deployment.mode = ps::ModeName::parse(options.strategy).to_string();
   } else {
-    want_one_of("strategy", options.strategy, train::strategy_names());
+    want_choice("bench", "strategy", options.strategy);
     deployment.strategy = *train::find_strategy(options.strategy);
   }
   if (deployment.devices > 1 && deployment.strategy == train::Strategy::single)
@@ -33,7 +33,7 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
            Setting{"devices"}, options.devices, Setting{"scaling"}, batch, batch * options.devices, batch);
     return deployment;
   }
-  want_one_of("scaling", options.scaling, {"weak", "strong"});
+  want_choice("train", "scaling", options.scaling);
   deployment.scaling = *train::find_scaling(options.scaling);
   if (deployment.scaling == train::Scaling::strong && batch % options.devices != 0)
     fail(ErrorKind::usage, "{} {}: {} devices cannot split it equally ({} strong)", Setting{"batch"}, batch,
@@ -90,16 +90,14 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
     if (deployment.scaling.empty()) deployment.scaling = "weak";
     return;
   }
-  std::vector<std::string> modes = ps::mode_words();
-  modes.insert(modes.begin(), "allreduce");
-  want_one_of("mode", workers.mode, modes);
-  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N is to be a number
+  want_choice("train", "mode", workers.mode);
+  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N may be too large
   const bool on_host = device.is_cpu();
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"
                          : workers.workers > 1 && comm::collective::mpi_is_built() ? "mpi"
                                                                                    : "local";
-  want_one_of("collective", workers.collective, {"local", "mpi", "nccl"});
+  want_choice("train", "collective", workers.collective);
   if (!ps.hosts.empty() && workers.collective == "local" && workers.workers > 1)
     fail(ErrorKind::usage, "{} local: are threads of this machine; {} wants mpi or nccl",
          Setting{"collective"}, Setting{"hosts"});
@@ -124,9 +122,9 @@ bool in_processes(const WorkersOptions& options) {
 }
 
 void check(const PsOptions& options, const ps::ModeName& mode, int workers, const RunOptions& run) {
-  want_one_of("wire", options.wire, {"f32", "bf16"});
-  want_one_of("wire_layout", options.wire_layout, {"auto", "native", "canonical"});
-  want_one_of("transport", options.transport, {"auto", "shm", "unix", "tcp"});
+  want_choice("train", "wire", options.wire);
+  want_choice("train", "wire_layout", options.wire_layout);
+  want_choice("train", "transport", options.transport);
   if (options.least_workers > workers)
     fail(ErrorKind::usage, "{} {}: must be between 1 and {}", Setting{"min_workers"}, options.least_workers,
          workers);

@@ -12,8 +12,8 @@ namespace trainyard::run {
 
 // The number of devices on which a run is deployed, and how they share the work.
 struct DeploymentOptions {
-  int devices = 1;
-  std::string strategy = "single", scaling;
+  int devices = static_cast<int>(record::default_whole("devices"));
+  std::string strategy = record::default_text("strategy"), scaling;
 };
 
 // Whether it names a mode of parameter servers.
@@ -32,10 +32,12 @@ struct WorkersOptions {
 // Training with parameter servers: how many, by which rules, over what.
 struct PsOptions {
   int servers = 0;  // 0: not asked for
-  std::string wire = "f32", wire_layout = "auto", transport = "auto";
+  std::string wire = record::default_text("wire"), wire_layout = record::default_text("wire_layout"),
+              transport = record::default_text("transport");
   int least_workers = 0;  // 0: all of them
-  int restarts = 3;
-  double lease_seconds = 3, patience_seconds = 30;
+  int restarts = static_cast<int>(record::default_whole("restarts"));
+  double lease_seconds = record::default_number("lease"),
+         patience_seconds = record::default_number("patience");
   std::filesystem::path hosts;
   std::string remote_shell, address;
 };

@@ -10,9 +10,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "networks/zoo/zoo.h"
-#include "record/number_range.h"
+#include "run/choices.h"
 
 namespace trainyard::run {
 
@@ -20,7 +19,7 @@ namespace {
 
 ops::Schedule to_schedule(const RunOptions& options) {
   using Kind = ops::Schedule::Kind;
-  want_one_of("schedule", options.schedule, {"constant", "step", "exponential", "cosine"});
+  want_choice("train", "schedule", options.schedule);
   ops::Schedule schedule;
   const bool adaptive = options.optimizer.starts_with("adam");
   schedule.rate = options.learning_rate > 0 ? options.learning_rate : adaptive ? 1e-3 : 1e-2;
@@ -39,7 +38,7 @@ ops::Schedule to_schedule(const RunOptions& options) {
 }
 
 ops::UpdateAttrs to_update(const RunOptions& options) {
-  want_one_of("optimizer", options.optimizer, {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"});
+  want_choice("train", "optimizer", options.optimizer);
   ops::UpdateAttrs update;
   update.schedule = to_schedule(options);
   update.momentum = options.momentum;
@@ -60,42 +59,38 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 
 }  // namespace
 
+namespace {
+
+void set_field(std::string& field, const std::string& text) { field = text; }
+void set_field(bool& field, const std::string& text) { field = text == "true"; }
+void set_field(double& field, const std::string& text) { field = std::stod(text); }
+void set_field(int& field, const std::string& text) { field = std::stoi(text); }
+void set_field(std::int64_t& field, const std::string& text) { field = std::stoll(text); }
+void set_field(std::uint64_t& field, const std::string& text) { field = std::stoull(text); }
+
+}  // namespace
+
 void set_option(RunOptions& options, const std::string& name, const std::string& text) {
-  const std::map<std::string, std::string*> words{
-      {"network", &options.network},     {"mode", &options.mode},           {"backend", &options.backend},
-      {"device", &options.device},       {"precision", &options.precision}, {"tuning", &options.tuning},
-      {"optimizer", &options.optimizer}, {"schedule", &options.schedule}};
-  const std::map<std::string, double*> reals{{"lr", &options.learning_rate},
-                                             {"decay_factor", &options.decay_factor},
-                                             {"final_lr", &options.final_rate},
-                                             {"momentum", &options.momentum},
-                                             {"weight_decay", &options.weight_decay},
-                                             {"ema", &options.ema},
-                                             {"label_smoothing", &options.label_smoothing}};
-  const std::map<std::string, std::int64_t*> counts{{"batch", &options.batch},
-                                                    {"decay_steps", &options.decay_steps},
-                                                    {"warmup_lr_steps", &options.warmup_steps}};
-  if (const auto word = words.find(name); word != words.end()) return void(*word->second = text);
-  if (name == "no_fusion") return void(options.no_fusion = text == "true");
   if (networks::is_parameter(name)) return void(options.parameters[name] = text);
-  const record::NumberRange* range = record::find_range(name);
-  const bool known = reals.contains(name) || counts.contains(name) || name == "classes" ||
-                     name == "threads" || name == "seed";
-  if (!known || range == nullptr) fail(ErrorKind::usage, "{}: a run has no such setting", Setting{name});
-  const std::optional<std::string> number = range->read(text);
-  if (!number) fail(ErrorKind::usage, "{}: {}", Setting{name}, range->complaint(text));
-  if (reals.contains(name)) return void(*reals.at(name) = std::stod(*number));
-  if (counts.contains(name)) return void(*counts.at(name) = std::stoll(*number));
-  if (name == "classes") options.classes = std::stoi(*number);
-  if (name == "threads") options.threads = std::stoi(*number);
-  if (name == "seed") options.seed = std::stoull(*number);
+  bool known = false;
+  visit_settings(options, [&](std::string_view setting, auto& field) {
+    if constexpr (!std::is_same_v<std::decay_t<decltype(field)>, networks::generator::Given>) {
+      if (setting != name) return;
+      known = true;
+      const auto& range = record::setting_of(name, "train").range;
+      const std::optional<std::string> number = range ? range->read(text) : text;
+      if (!number) fail(ErrorKind::usage, "{}: {}", Setting{name}, range->complaint(text));
+      set_field(field, *number);
+    }
+  });
+  if (!known) fail(ErrorKind::usage, "{}: a run has no such setting", Setting{name});
 }
 
 train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network, options.parameters);
-  want_one_of("mode", options.mode, {"train", "infer"});
-  want_one_of("precision", options.precision, {"f32", "tf32", "bf16"});
-  want_one_of("tuning", options.tuning, {"full", "quick"});
+  want_choice("bench", "mode", options.mode);
+  want_choice("train", "precision", options.precision);
+  want_choice("train", "tuning", options.tuning);
   train::SessionOptions session;
   session.update = to_update(options);
   session.model = {.network = options.network,
@@ -129,13 +124,10 @@ struct Choice {
 
 template <typename Mode, std::size_t kCount>
 Mode choose(const char* setting, const std::string& given, const Choice<Mode> (&choices)[kCount]) {
-  std::vector<std::string> names;
-  for (const Choice<Mode>& choice : choices) {
+  want_choice("train", setting, given);
+  for (const Choice<Mode>& choice : choices)
     if (given == choice.name) return choice.mode;
-    names.emplace_back(choice.name);
-  }
-  fail(ErrorKind::usage, "{} '{}'{}: one of {}", Setting{setting}, given, did_you_mean(given, names),
-       fmt::join(names, ", "));
+  fail(ErrorKind::internal, "{} '{}' has no meaning", setting, given);
 }
 
 constexpr Choice<data::ReadMode> kReadModes[] = {

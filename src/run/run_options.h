@@ -10,30 +10,60 @@
 #include "data/view/staging.h"
 #include "networks/generator/parameter.h"
 #include "record/run_record.h"
+#include "record/settings.h"
 #include "train/session/session.h"
 
 namespace trainyard::run {
 
 // The settings that bench, train and explain have in common: the network, how it is trained, where it runs.
 struct RunOptions {
-  std::string network = "deepmnist";
-  std::int64_t batch = 128;
+  std::string network = record::default_text("network");
+  std::int64_t batch = record::default_whole("batch");
   int classes = 0;  // 0: the network's own
   networks::generator::Given parameters;
-  std::string mode = "train";
-  std::string backend = "auto", device = "cpu", precision = "f32", tuning = "full";
+  std::string mode = record::default_text("mode", "bench");
+  std::string backend = record::default_text("backend"), device = record::default_text("device"),
+              precision = record::default_text("precision"), tuning = record::default_text("tuning");
   int threads = 0;
-  std::uint64_t seed = 1;
-  std::string optimizer = "sgd";
+  std::uint64_t seed = static_cast<std::uint64_t>(record::default_whole("seed"));
+  std::string optimizer = record::default_text("optimizer");
   double learning_rate = 0;  // 0: 0.01, or 0.001 for adam and adamw
-  std::string schedule = "constant";
-  double decay_factor = 0.1, final_rate = 0;
+  std::string schedule = record::default_text("schedule");
+  double decay_factor = record::default_number("decay_factor"), final_rate = 0;
   std::int64_t decay_steps = 0, warmup_steps = 0;
-  double momentum = 0.9, weight_decay = 0, ema = 0, label_smoothing = 0;
+  double momentum = record::default_number("momentum"), weight_decay = 0, ema = 0, label_smoothing = 0;
   bool no_fusion = false;
   std::filesystem::path record;
   bool json = false, quiet = false;
 };
+
+// Calls visit(name, field) for each of them that is a row of the table (record/settings.h); parameters of
+// generated networks come as one field.
+template <typename Visit>
+void visit_settings(RunOptions& options, const Visit& visit) {
+  visit("network", options.network);
+  visit("batch", options.batch);
+  visit("classes", options.classes);
+  visit("", options.parameters);
+  visit("backend", options.backend);
+  visit("device", options.device);
+  visit("precision", options.precision);
+  visit("tuning", options.tuning);
+  visit("threads", options.threads);
+  visit("seed", options.seed);
+  visit("optimizer", options.optimizer);
+  visit("lr", options.learning_rate);
+  visit("schedule", options.schedule);
+  visit("decay_steps", options.decay_steps);
+  visit("decay_factor", options.decay_factor);
+  visit("final_lr", options.final_rate);
+  visit("warmup_lr_steps", options.warmup_steps);
+  visit("momentum", options.momentum);
+  visit("weight_decay", options.weight_decay);
+  visit("ema", options.ema);
+  visit("label_smoothing", options.label_smoothing);
+  visit("no_fusion", options.no_fusion);
+}
 
 // Sets one of them by its name ("decay_steps"), as a file gives it. Error (usage) says what is wrong with it.
 void set_option(RunOptions& options, const std::string& name, const std::string& text);
@@ -43,8 +73,8 @@ train::SessionOptions to_session(const RunOptions& options);
 
 // The data that a run is trained on, the place where its files are copied first, and when they are read.
 struct InputOptions {
-  data::DatasetOptions data{.name = "synthetic"};  // its `read` is set by load_input
-  std::string read = "memory", staging = "in-place";
+  data::DatasetOptions data{.name = record::default_text("data")};  // its `read` is set by load_input
+  std::string read = record::default_text("read"), staging = record::default_text("staging");
   std::filesystem::path staging_folder;
 };
 

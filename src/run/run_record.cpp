@@ -150,7 +150,7 @@ record::RunRecord begin_record(const std::string& command, const RunStart& start
                {"scaling", train::name(deployment.scaling)},
                {"strategy", deployment.strategy_name()}};
   run.figures = {{"batch", static_cast<double>(options.batch)},
-                 {"devices", deployment.devices},
+                 {"devices", static_cast<double>(deployment.devices)},
                  {"global_batch", static_cast<double>(deployment.global_batch(options.batch))},
                  {"batch_per_device", static_cast<double>(deployment.batch_per_device(options.batch))},
                  {"peak_memory_bytes", static_cast<double>(meter::peak_resident_bytes())}};

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "meter/provenance.h"
 #include "networks/zoo/zoo.h"
+#include "run/choices.h"
 #include "trace/chrome_format.h"
 #include "train/loop/feed.h"
 
@@ -49,12 +49,16 @@ train::TracedSteps to_steps(const std::string& text) {
 }  // namespace
 
 void check(const TrainCommand& options) {
-  want_one_of("feed", options.feed, train::feed_names());
+  want_choice("train", "feed", options.feed);
   if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
-  if (const auto inputs = options.run.parameters.find("inputs"); inputs != options.run.parameters.end())
-    fail(ErrorKind::usage, "{} {}: a network that is trained takes what the data set has", Setting{"inputs"},
-         inputs->second);
+  const networks::NetworkInfo& network = networks::find_network(options.run.network);
+  if (network.generator != nullptr)
+    for (const networks::generator::Parameter& parameter : network.generator->parameters)
+      if (const auto given = options.run.parameters.find(parameter.name);
+          parameter.is_of_data && given != options.run.parameters.end())
+        fail(ErrorKind::usage, "{} {}: a network that is trained takes what the data set has",
+             Setting{given->first}, given->second);
   check(options.trace, options.deployment);
   if (options.resume.is_given() && options.overwrite)
     fail(ErrorKind::usage, "{} and {} exclude each other", Setting{"resume"}, Setting{"overwrite"});

@@ -22,8 +22,8 @@ struct ResumeOption {
 
 // The options that say whether steps of a run are traced, and which.
 struct TraceOptions {
-  std::filesystem::path file;  // empty: none are
-  std::string steps = "3";     // so many, or "20..22"
+  std::filesystem::path file;                               // empty: none are
+  std::string steps = record::default_text("trace_steps");  // so many, or "20..22"
 };
 
 // The options of `train`; its workers get the same options.
@@ -34,9 +34,9 @@ struct TrainCommand {
   PsOptions ps;
   TraceOptions trace;
   InputOptions input;
-  std::string preprocess, feed = "auto";
+  std::string preprocess, feed = record::default_text("feed");
   std::int64_t steps = 0;
-  double epochs = 1;
+  double epochs = record::default_number("epochs");
   std::filesystem::path out;
   ResumeOption resume;
   bool overwrite = false, no_eval = false;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_fixture.h"
+#include "record/run_record.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -40,7 +41,20 @@ class JsonTest : public CliTest {
     for (const char* key : kShared) EXPECT_TRUE(json.contains(key)) << key;
     for (const char* key : {"mean", "median", "min", "p95"})
       EXPECT_GT(json["step_seconds"][key].get<double>(), 0) << key;
+    expect_listed(result.out);
     return json;
+  }
+
+  // A record of ours holds no figure that the list does not have.
+  static void expect_listed(const std::string& text) {
+    using record::FigureKind;
+    const record::RunRecord run = record::run_record_from_json(text);
+    const auto expect = [](const auto& results, FigureKind kind) {
+      for (const auto& [name, value] : results) EXPECT_NE(record::find_figure(name, kind), nullptr) << name;
+    };
+    expect(run.figures, FigureKind::number);
+    expect(run.words, FigureKind::word);
+    expect(run.details, FigureKind::detail);
   }
 };
 
@@ -83,6 +97,21 @@ TEST_F(JsonTest, BenchFedByTheHost) {
   EXPECT_GE(json["input_wait_seconds"].get<double>(), 0);
   EXPECT_GE(json["input_wait_fraction"].get<double>(), 0);
   EXPECT_LE(json["input_wait_fraction"].get<double>(), 1);
+}
+
+TEST_F(JsonTest, EveryFigureIsInTheList) {
+  const std::string train = "train --network fc --layers 1 --width 8 --batch 8 --steps 3 --json --quiet ";
+  for (const std::string& arguments :
+       {train + "--workers 2 --mode ssp:1 --threads 2",
+        train + "--devices 2 --strategy independent --scaling weak",
+        train + "--workers 2 --collective local --no-eval",
+        std::string("profile --json --quiet -- sleep 0.2"),
+        std::string("bench --network fc --layers 1 --width 8 --steps 3 --ops --json --quiet")}) {
+    SCOPED_TRACE(arguments);
+    const CommandResult result = run(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    expect_listed(result.out);
+  }
 }
 
 TEST_F(JsonTest, RefusedForWantOfMemory) {

@@ -163,18 +163,16 @@ TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
   EXPECT_FALSE(fs::exists(work() / "results"));
 }
 
-TEST_F(StudyTest, EveryStrategyOfTheAxisIsOneThatTrainKnows) {
-  const study::KnownSetting& strategy = *study::find_known_setting("strategy", "train");
-  const std::vector<std::string> modes = ps::mode_words();
-  for (const std::string& choice : strategy.choices)
-    EXPECT_TRUE(train::find_strategy(choice) || std::count(modes.begin(), modes.end(), choice) == 1)
-        << choice;
-  for (const char* mode : {"ssp:0", "ssp:5", "ssp:2147483647"}) {
-    EXPECT_EQ(study::complaint_about(strategy, std::string(mode)), "");
-    EXPECT_EQ(ps::ModeName::parse(mode).to_string(), mode);
-  }
-  for (const char* text : {"ssp", "ssp:N", "ssp:-1", "ssp:2147483648"})
-    EXPECT_NE(study::complaint_about(strategy, std::string(text)), "") << text;
+TEST_F(StudyTest, TheBoundOfSspIsAnyNumber) {
+  write(
+      "bounds.yaml",
+      "study: bounds\nrun: train\nsettings: {network: lenet, batch: 8, steps: 2, devices: 2, scaling: weak}\n"
+      "axes: {strategy: [ssp:5, ssp:17]}\n");
+  const CommandResult result = run("study plan bounds.yaml --json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["cells"].size(), 2u);
+  expect_failure("study plan bounds.yaml --set strategy=ssp:x", 1, "strategy 'ssp:x'");
+  expect_failure("study plan bounds.yaml --set preprocess=cifar", 1, "did you mean");
 }
 
 TEST_F(StudyTest, ModesOfParameterServersRunAndLeaveTheirLossOverTime) {

@@ -36,13 +36,16 @@ Counts count_fc(const Parameters& parameters, int classes, const CountOptions& o
 
 Shape input_of_fc(const Parameters& parameters) { return {parameters.number("inputs")}; }
 
-const Generator kFc{
-    .parameters = {{"layers", "hidden dense layers, each with ReLU", "4", 1, 4096},
-                   {"width", "outputs of each hidden layer", "1024", 1, kWidest},
-                   {"inputs", "inputs of the first layer; train: as the data set has", "1000", 1, kWidest}},
-    .input = input_of_fc,
-    .build = build_fc,
-    .count = count_fc};
+const Generator kFc{.parameters = {{"layers", "hidden dense layers, each with ReLU", "4", 1, 4096},
+                                   {"width", "outputs of each hidden layer", "1024", 1, kWidest},
+                                   {.name = "inputs",
+                                    .about = "inputs of the first layer; train: as the data set has",
+                                    .fallback = "1000",
+                                    .largest = kWidest,
+                                    .is_of_data = true}},
+                    .input = input_of_fc,
+                    .build = build_fc,
+                    .count = count_fc};
 
 }  // namespace
 

@@ -16,6 +16,7 @@ struct Parameter {
   std::int64_t smallest = 1, largest = 1;  // of each number
   int numbers = 1;                         // more: so many, as in 3,4,6,3, or one that stands for all
   std::vector<std::string> choices = {};   // a word, one of these; none: numbers
+  bool is_of_data = false;                 // a network that is trained takes it from its data
 
   bool is_word() const { return !choices.empty(); }
   // "residual or bottleneck", "a whole number from 1 to 4096".

@@ -15,12 +15,11 @@
 #include "predict/runs/network_work.h"
 #include "predict/runs/run_table.h"
 #include "record/run_record.h"
+#include "record/settings.h"
 
 namespace trainyard::predict {
 
 namespace {
-
-constexpr double kBenchWarmupSteps = 5;  // where `bench` is not told otherwise
 
 // Returns the word behind an option, or after its `=`.
 std::string option_in(const std::string& program, const std::string& option) {
@@ -75,7 +74,7 @@ std::optional<TableRun> run_of_profile(const record::RunRecord& record, const st
   run.epochs = steps;
   run.images_per_epoch = batch;
   const bool bench = program.find(" bench ") != std::string::npos;
-  run.warmup_steps = whole_option(program, "--warmup", bench ? kBenchWarmupSteps : 0);
+  run.warmup_steps = whole_option(program, "--warmup", bench ? record::default_number("warmup", "bench") : 0);
   run.seconds = seconds;
   const auto profile = record.details.find("profile");
   if (profile != record.details.end()) run.use = profiled_use(profile->second);

@@ -253,7 +253,7 @@ class CellReader {
 // Whether a matrix has a setting or axis that only a batch system understands.
 bool asks_cluster(const Matrix& matrix, const std::string& run) {
   const auto is_resource = [&](const std::string& name) {
-    const KnownSetting* known = find_known_setting(name, run);
+    const record::SettingInfo* known = find_known_setting(name, run);
     return known != nullptr && known->is_resource();
   };
   return std::any_of(matrix.settings.begin(), matrix.settings.end(),

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "networks/zoo/zoo.h"
-#include "run/bench.h"
 #include "run/train_options.h"
 #include "train/session/evaluate.h"
 
@@ -31,7 +30,8 @@ double epoch_images(const record::Settings& settings, const predict::JobDescript
 double steps_of_cell(const std::string& run, const record::Settings& settings,
                      const predict::JobDescription& job) {
   if (run == "bench")
-    return warmup_steps_of(run, settings) + setting_number(settings, "steps", run::kBenchSteps);
+    return warmup_steps_of(run, settings) +
+           setting_number(settings, "steps", record::default_number("steps", "bench"));
   if (const double steps = setting_number(settings, "steps", 0); steps > 0) return steps;
   const double epochs = setting_number(settings, "epochs", run::TrainCommand().epochs);
   return std::ceil(epochs * epoch_images(settings, job) / static_cast<double>(job.batch));
@@ -71,7 +71,7 @@ std::string why_not_predicted(const std::string& run, const record::Settings& se
 }
 
 double warmup_steps_of(const std::string& run, const record::Settings& settings) {
-  return run == "bench" ? setting_number(settings, "warmup", run::kBenchWarmupSteps) : 0;
+  return run == "bench" ? setting_number(settings, "warmup", record::default_number("warmup", "bench")) : 0;
 }
 
 predict::JobDescription describe_cell(const std::string& run, const record::Settings& settings,

@@ -250,7 +250,7 @@ std::vector<RunRecord> import_trace(const std::string& file, const Json& json) {
   std::vector<RunRecord> runs;
   for (std::size_t row = 0; row < columns.rows(); ++row) {
     runs.push_back(make_run(file, columns.label("labels", row).point, "tpu", "trace"));
-    std::map<std::string, double>& figures = runs.back().figures;
+    record::Numbers& figures = runs.back().figures;
     figures["peak_fraction"] = columns.number("flops_perc", row) / 100;
     figures["peak_fraction_mean"] = columns.number("flops_perc_m", row) / 100;
     figures["peak_fraction_deviation"] = columns.number("flops_perc_std", row) / 100;

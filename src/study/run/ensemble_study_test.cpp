@@ -39,9 +39,6 @@ TEST(EnsembleStudy, OtherRunsSettingsAreNotItsOwn) {
     const std::string text = std::string("study: e\nrun: ") + run + "\nsettings: {" + setting + "}\n";
     expect_error(ErrorKind::config, "e.yaml:3", [&] { make_plan(parse_spec(text, "e.yaml"), kAnyEnsemble); });
   }
-  expect_error(ErrorKind::config, "shared-memory", [] {
-    parse_spec("study: e\nrun: ensemble\nsettings: {ensemble: a.yaml, design: shared}\n", "e.yaml");
-  });
 }
 
 }  // namespace

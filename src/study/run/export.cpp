@@ -60,7 +60,7 @@ std::string if_timed(const record::RunRecord& run, const Get& get) {
   return run.statistics.steps > 0 ? number(get(run.statistics)) : "";
 }
 
-std::string figure(const record::RunRecord& run, const char* name) {
+std::string figure(const record::RunRecord& run, record::NumberName name) {
   return number(run.figure_or(name, std::nan("")));
 }
 

@@ -76,7 +76,7 @@ SideEnd run_command(const Job& job, const Command& command, const fs::path& log,
   return {why, end.stopped};
 }
 
-void keep(const char* what, const Json& ends, record::RunRecord& run) {
+void keep(record::DetailName what, const Json& ends, record::RunRecord& run) {
   if (!ends.empty()) run.details[what] = ends.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -198,9 +198,9 @@ void add_process_figures(const process::ChildEnd& end, record::RunRecord& run) {
 
 // Copies the entries that the record had before its child was started.
 void keep_what_was_before(record::RunRecord& before, record::RunRecord& run) {
-  run.details.merge(before.details);
-  run.figures.merge(before.figures);
-  run.words.merge(before.words);
+  run.details.any().merge(before.details.any());
+  run.figures.any().merge(before.figures.any());
+  run.words.any().merge(before.words.any());
   run.warnings.insert(run.warnings.begin(), before.warnings.begin(), before.warnings.end());
 }
 

@@ -56,8 +56,8 @@ class Places {
 
 // No two runs write to one place: a path that does not name the run gets its name, and lies in the study's
 // folder unless it is absolute.
-std::string output_path(const KnownSetting& setting, const std::string& path) {
-  const std::string ending = std::string_view(setting.name) == "trace" ? ".json" : "";
+std::string output_path(const record::SettingInfo& setting, const std::string& path) {
+  const std::string ending = setting.name == "trace" ? ".json" : "";
   const std::vector<std::string> places = places_in(path);
   const bool names_run = std::find(places.begin(), places.end(), kRun) != places.end();
   const std::string whole = names_run ? path : fmt::format("{}/{{run}}{}", path, ending);
@@ -76,20 +76,20 @@ Command command_of(const Spec& spec, Job& job, const std::filesystem::path& trai
   Command command{trainyard.string(), spec.run};
   if (spec.run == "ensemble") command.emplace_back("run");
   command.emplace_back("--quiet");
-  const auto add_output = [&](const KnownSetting& setting, const std::string& path) {
+  const auto add_output = [&](const record::SettingInfo& setting, const std::string& path) {
     job.outputs.push_back(places.fill(output_path(setting, path)));
-    command.push_back(fmt::format("{}={}", setting.option, job.outputs.back()));
+    command.push_back(fmt::format("{}={}", setting.option(), job.outputs.back()));
   };
   for (const auto& [name, value] : job.settings) {
-    const KnownSetting* known = find_known_setting(name, spec.run);
+    const record::SettingInfo* known = find_known_setting(name, spec.run);
     TRAINYARD_CHECK(known != nullptr);  // the spec was checked
     if (known->is_resource()) continue;
-    if (known->form == KnownSetting::Form::output) {
+    if (known->form == record::SettingInfo::Form::output) {
       add_output(*known, record::to_text(value));
     } else if (const bool* truth = std::get_if<bool>(&value)) {
-      if (*truth) command.emplace_back(known->option);
+      if (*truth) command.emplace_back(known->option());
     } else {
-      command.push_back(fmt::format("{}={}", known->option, record::to_text(value)));
+      command.push_back(fmt::format("{}={}", known->option(), record::to_text(value)));
     }
   }
   if (spreads_over_nodes(job)) {

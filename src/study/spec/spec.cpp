@@ -55,9 +55,14 @@ std::vector<Command> commands(const YamlReader& value) {
   return all;
 }
 
+std::vector<std::string> words_of(const record::SettingInfo& setting, const record::ChoicesOf& choices) {
+  return choices && setting.choices.empty() ? choices(setting) : std::vector<std::string>();
+}
+
 class SpecReader {
  public:
-  SpecReader(const YamlReader& root, Spec& spec) : root_(root), spec_(spec) {}
+  SpecReader(const YamlReader& root, Spec& spec, const record::ChoicesOf& choices)
+      : root_(root), spec_(spec), choices_(choices) {}
 
   void read() {
     const std::vector<Entry> entries = root_.entries();
@@ -162,13 +167,14 @@ class SpecReader {
     if (find_known_setting(entry.key, spec_.run) != nullptr) return;
     if (spec_.run == "program" && is_plain_name(entry.key)) return;
     std::vector<std::string> names;
-    for (const KnownSetting* known : known_settings(spec_.run)) names.emplace_back(known->name);
+    for (const record::SettingInfo* known : known_settings(spec_.run)) names.emplace_back(known->name);
     refuse_key(entry, what, names);
   }
 
   record::Value checked(const std::string& name, const YamlReader& at, const record::Value& value) const {
-    if (const KnownSetting* known = find_known_setting(name, spec_.run))
-      if (const std::string complaint = complaint_about(*known, value); !complaint.empty())
+    if (const record::SettingInfo* known = find_known_setting(name, spec_.run))
+      if (const std::string complaint = complaint_about(*known, value, words_of(*known, choices_));
+          !complaint.empty())
         at.complain(complaint);
     return value;
   }
@@ -275,6 +281,7 @@ class SpecReader {
 
   const YamlReader& root_;
   Spec& spec_;
+  const record::ChoicesOf& choices_;
   std::vector<std::vector<Entry>> excluded_keys_;  // their axes may stand further down
 };
 
@@ -297,29 +304,30 @@ std::vector<Matrix> matrices_of(const Spec& spec) {
   return matrices;
 }
 
-Spec parse_spec(const std::string& text, const std::string& file_name) {
+Spec parse_spec(const std::string& text, const std::string& file_name, const record::ChoicesOf& choices) {
   Spec spec;
   spec.file = file_name;
   spec.text = text;
   const YamlReader root = YamlReader::parse(text, file_name);
-  SpecReader(root, spec).read();
+  SpecReader(root, spec, choices).read();
   return spec;
 }
 
-void override_setting(Spec& spec, const std::string& assignment) {
+void override_setting(Spec& spec, const std::string& assignment, const record::ChoicesOf& choices) {
   const std::size_t equals = assignment.find('=');
   const std::string name = assignment.substr(0, equals);
   if (equals == std::string::npos || !is_plain_name(name))
     fail(ErrorKind::usage, "'{}': NAME=VALUE expected", assignment);
   const record::Value value = record::to_value(assignment.substr(equals + 1));
-  const KnownSetting* known = find_known_setting(name, spec.run);
+  const record::SettingInfo* known = find_known_setting(name, spec.run);
   if (known == nullptr && spec.run != "program") {
     std::vector<std::string> names;
-    for (const KnownSetting* each : known_settings(spec.run)) names.emplace_back(each->name);
+    for (const record::SettingInfo* each : known_settings(spec.run)) names.emplace_back(each->name);
     fail(ErrorKind::usage, "'{}': unknown setting{}", assignment, did_you_mean(name, names));
   }
   if (known != nullptr)
-    if (const std::string complaint = complaint_about(*known, value); !complaint.empty())
+    if (const std::string complaint = complaint_about(*known, value, words_of(*known, choices));
+        !complaint.empty())
       fail(ErrorKind::usage, "'{}': {}", assignment, complaint);
   const auto replace_in = [&](Matrix& matrix) {
     std::erase_if(matrix.axes, [&](const Axis& axis) { return axis.name == name; });
@@ -341,9 +349,9 @@ void override_wait_for_quiet(Spec& spec, const std::string& time) {
   spec.wait_for_quiet_seconds = *seconds;
 }
 
-Spec read_spec(const std::filesystem::path& file) {
+Spec read_spec(const std::filesystem::path& file, const record::ChoicesOf& choices) {
   const std::vector<std::byte> bytes = read_file(file, YamlReader::kMostBytes);
-  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
+  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), choices);
 }
 
 }  // namespace trainyard::study

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "record/settings.h"
 #include "record/value.h"
 
 namespace trainyard::study {
@@ -81,13 +82,14 @@ struct Spec : Matrix {
 // Returns the matrices of the study's cells: its parts with their common settings, or the study itself.
 std::vector<Matrix> matrices_of(const Spec& spec);
 
-// Throws Error (config) with file, line and column.
-Spec read_spec(const std::filesystem::path& file);
-Spec parse_spec(const std::string& text, const std::string& file_name);
+// Throws Error (config) with file, line and column. Without `choices`, words that other folders own are not
+// checked: the file of a study that was run once is read again so.
+Spec read_spec(const std::filesystem::path& file, const record::ChoicesOf& choices = {});
+Spec parse_spec(const std::string& text, const std::string& file_name, const record::ChoicesOf& choices = {});
 
 // Applies "data=synthetic": a setting of every cell, in place of the setting or axis of that name in the
 // file. Throws Error (usage) when there is no such setting or the value is not valid.
-void override_setting(Spec& spec, const std::string& assignment);
+void override_setting(Spec& spec, const std::string& assignment, const record::ChoicesOf& choices = {});
 
 // Applies "2m" in place of the file's wait_for_quiet. Throws Error (usage) when it is no time.
 void override_wait_for_quiet(Spec& spec, const std::string& time);
