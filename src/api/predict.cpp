@@ -20,7 +20,7 @@ StepPredictor& StepPredictor::operator=(StepPredictor&&) noexcept = default;
 
 std::vector<std::string> StepPredictor::devices() const {
   std::vector<std::string> names;
-  for (const predict::Device& device : parts_->model->devices()) names.push_back(device.name);
+  for (const predict::DeviceSheet& device : parts_->model->devices()) names.push_back(device.name);
   return names;
 }
 
@@ -32,13 +32,13 @@ PredictedRun StepPredictor::predict(const Network& network, const PredictSetting
   api::want_number("batch", static_cast<double>(settings.batch));
   if (!(settings.steps > 0))
     fail(ErrorKind::usage, "{} {}: a number above 0 expected", Setting{"steps"}, settings.steps);
-  std::vector<predict::Device> devices = parts_->model->devices();
-  const auto seen = [&](const predict::Device& device) {
-    return std::any_of(devices.begin(), devices.end(), [&](const predict::Device& one) {
+  std::vector<predict::DeviceSheet> devices = parts_->model->devices();
+  const auto seen = [&](const predict::DeviceSheet& device) {
+    return std::any_of(devices.begin(), devices.end(), [&](const predict::DeviceSheet& one) {
       return predict::same_device_name(one.name, device.name);
     });
   };
-  for (const predict::Device& device : predict::known_devices())
+  for (const predict::DeviceSheet& device : predict::known_devices())
     if (!seen(device)) devices.push_back(device);
   const predict::Prediction made =
       parts_->model->predict({.network = model.network,
