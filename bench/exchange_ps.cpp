@@ -32,7 +32,8 @@ class ParameterServer final : public Way {
     if (length <= 0) fail(ErrorKind::io, "the server did not start");
     client_ = std::make_unique<ps::Client>(
         ps::ClientOptions{.servers = {transport::Address::parse({text, static_cast<std::size_t>(length)})},
-                          .heartbeat_seconds = kLeaseSeconds / 4},
+                          .heartbeat_seconds = kLeaseSeconds / 4,
+                          .lease_seconds = kLeaseSeconds},
         keys_, nullptr, parameters_, gradients_,
         [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
     client_->wait_for_weights();

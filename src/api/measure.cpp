@@ -4,7 +4,7 @@
 #include "engine/canonical.h"
 #include "meter/process_stat.h"
 #include "record/run_record.h"
-#include "train/timed_steps.h"
+#include "train/loop/timed_steps.h"
 
 namespace trainyard {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
-#include "train/session.h"
+#include "train/session/session.h"
 #include "trainyard/network.h"
 #include "trainyard/settings.h"
 
@@ -24,9 +24,8 @@ struct Network::Parts {
 
 namespace trainyard::api {
 
-// Both throw Error (usage) that names the setting, what was given and what is allowed. `range_name`: the name
+// Throws Error (usage) that names the setting, what was given and what is allowed. `range_name`: the name
 // of the setting in record/number_range.h, where it is another.
-void want_one_of(const char* setting, const std::string& given, const std::vector<std::string>& allowed);
 void want_number(const char* setting, double given, const char* range_name = nullptr);
 
 train::SessionOptions session_options(const Network& network, const RunSettings& settings, bool training);

@@ -4,8 +4,9 @@
 
 #include "api/session_options.h"
 #include "base/clock.h"
+#include "base/nearest_name.h"
 #include "data/source/dataset.h"
-#include "train/training.h"
+#include "train/loop/training.h"
 
 namespace trainyard {
 namespace {

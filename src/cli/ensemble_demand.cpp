@@ -16,7 +16,7 @@
 #include "ensemble/sample_maker.h"
 #include "meter/cpu.h"
 #include "process/stop_request.h"
-#include "train/timed_steps.h"
+#include "train/loop/timed_steps.h"
 
 namespace trainyard::cli {
 namespace {

@@ -23,8 +23,8 @@
 #include "networks/generator/parameter.h"
 #include "networks/zoo/zoo.h"
 #include "process/stop_request.h"
-#include "train/device_threads.h"
-#include "train/session.h"
+#include "train/session/device_threads.h"
+#include "train/session/session.h"
 
 namespace trainyard::cli {
 

@@ -13,6 +13,7 @@
 #include "meter/provenance.h"
 #include "ops/update.h"
 #include "predict/runs/network_work.h"
+#include "process/child.h"
 #include "process/stop_request.h"
 #include "record/build.h"
 #include "study/run/folder.h"

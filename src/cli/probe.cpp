@@ -18,8 +18,8 @@
 #include "ops/dense.h"
 #include "predict/runs/device.h"
 #include "run/run_record.h"
-#include "train/device_threads.h"
-#include "train/session.h"
+#include "train/session/device_threads.h"
+#include "train/session/session.h"
 
 namespace trainyard::cli {
 

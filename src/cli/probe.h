@@ -7,7 +7,7 @@ class App;
 #include <functional>
 
 #include "record/run_record.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard::cli {
 

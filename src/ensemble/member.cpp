@@ -25,10 +25,10 @@
 #include "process/stop_request.h"
 #include "run/run_record.h"
 #include "run/training.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
-#include "train/run_folder.h"
-#include "train/training.h"
+#include "train/loop/feed.h"
+#include "train/loop/run_folder.h"
+#include "train/loop/training.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::ensemble {
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "ensemble/gathered_batches.h"
-#include "train/feed.h"
-#include "train/job_check.h"
+#include "train/loop/feed.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::ensemble {
 

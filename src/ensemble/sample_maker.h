@@ -11,7 +11,7 @@
 #include "data/source/record_reader.h"
 #include "ensemble/bounded_queue.h"
 #include "ensemble/sample_block.h"
-#include "train/device_threads.h"
+#include "train/session/device_threads.h"
 
 namespace trainyard::ensemble {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
-#include "train/run_folder.h"
+#include "train/loop/run_folder.h"
 
 namespace trainyard::ensemble {
 

@@ -19,7 +19,7 @@
 #include "process/child.h"
 #include "process/run_to_end.h"
 #include "process/stop_request.h"
-#include "train/job_check.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::launch {
 

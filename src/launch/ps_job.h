@@ -11,7 +11,7 @@
 #include "launch/hosts.h"
 #include "process/background_child.h"
 #include "run/deployment_options.h"
-#include "train/ps_training.h"
+#include "train/loop/ps_training.h"
 
 namespace trainyard::launch {
 

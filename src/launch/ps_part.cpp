@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "ps/server/serve.h"
 #include "run/training.h"
-#include "train/deployment.h"
-#include "train/ps_worker.h"
+#include "train/loop/ps_worker.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::launch {
 
@@ -85,14 +85,12 @@ void work_for_servers(const run::TrainCommand& options, const PsPart& part, cons
   if (!part.backend.empty()) own.run.backend = part.backend;
   run::TrainingSetup setup = set_up_training(own);
   setup.session.cores = cores_of_share(options.run.threads, part.share);
-  setup.session.optimizer_state = false;
-  setup.session.keep_gradients = true;
-  train::Session session(setup.session);
+  train::Replicas replicas(setup.session, {.strategy = train::Strategy::servers});
   const auto tracer = make_tracer(options.trace);
   // The steps that this worker will get are not known in advance.
   if (tracer != nullptr) tracer->choose(2 * tracer->count(), 0, std::numeric_limits<std::int32_t>::max());
   const ps::ClientCounts counts = train::run_ps_worker(
-      session, setup.input.dataset,
+      replicas, setup.input.dataset,
       {.preprocess = setup.loop.preprocess, .batch = setup.session.model.batch, .seed = setup.session.seed},
       {.worker = part.number,
        .servers = options.ps.servers,
@@ -100,9 +98,8 @@ void work_for_servers(const run::TrainCommand& options, const PsPart& part, cons
        .layout = part.layout == "native" ? train::WireLayout::native : train::WireLayout::canonical,
        .fingerprint = part.fingerprint,
        .bf16 = options.ps.wire == "bf16",
-       .give_up_seconds = options.ps.patience_seconds,
-       .tracer = tracer.get()},
-      key, log);
+       .give_up_seconds = options.ps.patience_seconds},
+      tracer.get(), key, log);
   if (tracer != nullptr && tracer->has_steps())
     write_trace(*tracer, run::of_part(options.trace.file, "worker", part.number), options.run);
   log(fmt::format("done: {} gradients counted, {} did not, joined {} times", counts.gradients,

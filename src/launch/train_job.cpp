@@ -18,8 +18,8 @@
 #include "process/stop_request.h"
 #include "run/peaks.h"
 #include "run/training.h"
-#include "train/job_check.h"
-#include "train/ps_training.h"
+#include "train/loop/ps_training.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::launch {
 

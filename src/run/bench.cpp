@@ -16,10 +16,10 @@
 #include "process/stop_request.h"
 #include "run/peaks.h"
 #include "run/run_record.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
-#include "train/replicas.h"
-#include "train/timed_steps.h"
+#include "train/exchange/replicas.h"
+#include "train/loop/feed.h"
+#include "train/loop/timed_steps.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::run {
 

@@ -6,7 +6,7 @@
 #include "base/device_spec.h"
 #include "ps/mode/mode.h"
 #include "run/run_options.h"
-#include "train/deployment.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::run {
 

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 #include "meter/peaks.h"
-#include "train/device_threads.h"
+#include "train/session/device_threads.h"
 
 namespace trainyard::run {
 

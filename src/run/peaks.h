@@ -1,7 +1,7 @@
 #pragma once
 
 #include "record/run_record.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard::run {
 

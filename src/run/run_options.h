@@ -10,7 +10,7 @@
 #include "data/view/staging.h"
 #include "networks/generator/parameter.h"
 #include "record/run_record.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard::run {
 

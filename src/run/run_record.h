@@ -13,8 +13,8 @@
 #include "record/run_record.h"
 #include "run/deployment_options.h"
 #include "run/run_options.h"
-#include "train/deployment.h"
-#include "train/replicas.h"
+#include "train/exchange/replicas.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::run {
 

@@ -11,7 +11,7 @@
 #include "meter/provenance.h"
 #include "networks/zoo/zoo.h"
 #include "trace/chrome_format.h"
-#include "train/feed.h"
+#include "train/loop/feed.h"
 
 namespace trainyard::run {
 

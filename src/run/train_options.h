@@ -7,8 +7,8 @@
 #include "record/run_record.h"
 #include "run/deployment_options.h"
 #include "run/run_options.h"
-#include "train/step_tracer.h"
-#include "train/training.h"
+#include "train/loop/training.h"
+#include "train/session/step_tracer.h"
 
 namespace trainyard::run {
 

@@ -16,10 +16,10 @@
 #include "process/child.h"
 #include "process/stop_request.h"
 #include "run/peaks.h"
-#include "train/device_loop.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
-#include "train/ps_training.h"
+#include "train/loop/feed.h"
+#include "train/loop/ps_training.h"
+#include "train/loop/training.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::run {
 

@@ -8,8 +8,8 @@
 #include "record/run_record.h"
 #include "run/run_record.h"
 #include "run/train_options.h"
-#include "train/run_folder.h"
-#include "train/training.h"
+#include "train/loop/run_folder.h"
+#include "train/loop/training.h"
 
 namespace trainyard::run {
 

@@ -16,10 +16,10 @@
 #include "predict/gnn/batch.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
-#include "train/evaluate.h"
-#include "train/events.h"
-#include "train/replicas.h"
-#include "train/session.h"
+#include "train/exchange/replicas.h"
+#include "train/loop/events.h"
+#include "train/session/evaluate.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 namespace {
@@ -126,7 +126,7 @@ TEST_F(Allocation, NoneInAStepOfSeveralDevices) {
   if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
   train::SessionOptions options;
   options.model = {.network = "lenet", .batch = 2};
-  const train::Replicas::Feed in_place = [](int) { return 2; };
+  const train::Replicas::Feed in_place = [](int, std::int64_t) { return 2; };
   for (const auto strategy :
        {train::Strategy::towers_device, train::Strategy::towers_host, train::Strategy::allreduce}) {
     SCOPED_TRACE(train::name(strategy));

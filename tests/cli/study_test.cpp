@@ -19,7 +19,7 @@
 #include "ps/mode/mode.h"
 #include "store/store.h"
 #include "study/spec/known_settings.h"
-#include "train/deployment.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::cli_test {
 namespace {

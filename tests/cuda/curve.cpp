@@ -6,7 +6,7 @@
 
 #include "data/view/batch_stream.h"
 #include "networks/zoo/zoo.h"
-#include "train/device_loop.h"
+#include "train/loop/step_taker.h"
 
 namespace trainyard {
 namespace {
@@ -39,8 +39,12 @@ Curve::Curve(train::SessionOptions options, const data::Dataset& dataset, train:
 
 std::vector<float> Curve::run(std::int64_t first, std::int64_t count) {
   const std::uint64_t seed = session_->options().seed;
-  if (!session_->executor().on_host())
-    return train::DeviceLoop(*session_, seed, feed_.get()).run(first, count).losses;
+  if (!session_->executor().on_host()) {
+    train::DeviceSteps steps(*session_, seed, feed_.get());
+    std::vector<float> losses;
+    for (const double loss : steps.run(first, count).losses) losses.push_back(static_cast<float>(loss));
+    return losses;
+  }
   data::BatchStream stream(dataset_, stream_of(*session_, input_.preprocess, first));
   engine::Executor& executor = session_->executor();
   std::vector<float> losses;

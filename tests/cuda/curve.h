@@ -5,9 +5,9 @@
 
 #include "data/source/dataset.h"
 #include "data/source/synthetic.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
-#include "train/session.h"
+#include "train/loop/feed.h"
+#include "train/session/evaluate.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 

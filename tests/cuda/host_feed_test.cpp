@@ -9,8 +9,8 @@
 #include "data/view/batch_stream.h"
 #include "engine/canonical.h"
 #include "gpu.h"
-#include "train/device_loop.h"
-#include "train/training.h"
+#include "train/loop/step_taker.h"
+#include "train/loop/training.h"
 
 namespace trainyard {
 namespace {
@@ -96,9 +96,9 @@ TEST_F(GpuFedByTheHost, TrainsAndSaysHow) {
 TEST_F(GpuFedByTheHost, LongStepsHardlyWait) {
   train::Session session(options("deepmnist", 1024));
   const auto feed = train::feed_device(session, digits_, stream_of(session), Feed::host);
-  train::DeviceLoop loop(session, 5, feed.get());
+  train::DeviceSteps loop(session, 5, feed.get());
   loop.run(0, 50);
-  const train::DeviceLoop::Done done = loop.run(50, 200);
+  const train::StepsDone done = loop.run(50, 200);
   EXPECT_GE(done.wait_seconds, 0);
   EXPECT_LT(done.wait_seconds, 0.3 * done.event_seconds);
 }
@@ -107,7 +107,7 @@ TEST_F(GpuFedByTheHost, CopiesRunBesideSteps) {
   constexpr std::size_t kBytes = std::size_t{512} << 20;
   train::Session session(options("deepmnist", 512));
   engine::initialise_inputs(session.executor(), 1);
-  train::DeviceLoop loop(session, 1);
+  train::DeviceSteps loop(session, 1);
   loop.run(0, 32);  // both recordings are made
   const std::shared_ptr<backend::Device> device = session.backend().device();
   const backend::DeviceMemory target(device, kBytes);

@@ -5,7 +5,7 @@
 #include "curve.h"
 #include "engine/canonical.h"
 #include "gpu.h"
-#include "train/device_loop.h"
+#include "train/loop/step_taker.h"
 
 namespace trainyard {
 namespace {
@@ -56,7 +56,7 @@ void expect_refused(const train::SessionOptions& options, const std::string& ask
 void expect_works(const train::SessionOptions& options) {
   train::Session session(options);
   engine::initialise_inputs(session.executor(), 1);
-  EXPECT_TRUE(std::isfinite(train::DeviceLoop(session, 1).run(0, 20).losses.back()));
+  EXPECT_TRUE(std::isfinite(train::DeviceSteps(session, 1).run(0, 20).losses.back()));
 }
 
 TEST_F(GpuMemory, WhatNeverFitsIsRefusedBeforeItIsPlannedAndTheNextRunWorks) {

@@ -6,7 +6,7 @@
 #include "backend/device.h"
 #include "engine/canonical.h"
 #include "gpu.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 namespace {

@@ -7,8 +7,8 @@
 #include "trace/chrome_format.h"
 #include "trace/summary.h"
 #include "trace/test_rules.h"
-#include "train/timed_steps.h"
-#include "train/training.h"
+#include "train/loop/timed_steps.h"
+#include "train/loop/training.h"
 
 namespace trainyard {
 namespace {

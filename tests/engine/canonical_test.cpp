@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tensor/tensor.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard::engine {
 namespace {

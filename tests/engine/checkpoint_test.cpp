@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/test_folder.h"
 #include "engine/canonical.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include "engine/canonical.h"
 #include "ops/dense.h"
 #include "ops/update.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 namespace {

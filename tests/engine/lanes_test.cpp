@@ -8,7 +8,7 @@
 
 #include "engine/executor.h"
 #include "ops/dense.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "engine/canonical.h"
 #include "plan/step_plan.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/canonical.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace trainyard {
 namespace {

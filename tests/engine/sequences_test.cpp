@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/canonical.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 // The recurrent family in whole training steps.
 namespace trainyard {

@@ -8,8 +8,8 @@
 #include "engine/checkpoint.h"
 #include "jobs/job_fixture.h"
 #include "networks/zoo/zoo.h"
-#include "train/evaluate.h"
-#include "train/run_folder.h"
+#include "train/loop/run_folder.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::jobs_test {
 namespace {

@@ -27,12 +27,16 @@ class Collective {
   virtual void all_reduce_mean(std::span<float> values) = 0;
 
   // The same in parts, beside other work: each start() takes a span, finish() returns when all of them have
-  // their means. Until then nobody touches them, and no other operation is called.
+  // their means. Until then nobody touches them, and no other operation is called. REQUIRES: overlaps().
   virtual void start(std::span<float> values) { all_reduce_mean(values); }
   virtual void finish() {}
 
   // For a rank that cannot go on: ends the others, too. Where ranks are processes it does not return.
   virtual void abort(int exit_code) = 0;
+
+  // Whether start() returns before the ranks have exchanged the values. Threads of one process would only
+  // wait for each other more often.
+  virtual bool overlaps() const { return false; }
 
   void broadcast(int root, std::span<float> values) { broadcast(root, std::as_writable_bytes(values)); }
 };

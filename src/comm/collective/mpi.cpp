@@ -147,6 +147,7 @@ class MpiCollective final : public Collective {
     });
   }
 
+  bool overlaps() const override { return size_ > 1; }
   // MPI moves nothing by itself: parts that are on their way get on when another one starts.
   void start(std::span<float> values) override {
     for_pieces(values, [&](std::span<float> piece) {

@@ -78,6 +78,7 @@ class NcclCollective final : public Collective {
     finish();
   }
 
+  bool overlaps() const override { return true; }
   void start(std::span<float> values) override {
     check(ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat32, ncclAvg, comm_, stream_),
           "ncclAllReduce");

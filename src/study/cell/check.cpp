@@ -22,8 +22,8 @@
 #include "run/deployment_options.h"
 #include "study/cell/settings.h"
 #include "study/spec/known_settings.h"
-#include "train/evaluate.h"
-#include "train/job_check.h"
+#include "train/session/evaluate.h"
+#include "train/session/job_check.h"
 
 namespace trainyard::study {
 

@@ -8,7 +8,7 @@
 #include "networks/zoo/zoo.h"
 #include "run/bench.h"
 #include "run/train_options.h"
-#include "train/evaluate.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::study {
 

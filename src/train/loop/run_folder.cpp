@@ -1,0 +1,106 @@
+#include "train/loop/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "engine/checkpoint.h"
+
+namespace trainyard::train {
+
+engine::CheckpointHeader run_identity(const SessionOptions& options, const data::Dataset& dataset,
+                                      const data::Preprocess& preprocess, int devices) {
+  const networks::ModelOptions& model = options.model;
+  const ops::UpdateAttrs& update = options.update;
+  engine::CheckpointHeader header{.network = model.network, .seed = options.seed};
+  const auto add = [&](const char* key, const auto& value) {
+    header.asked.emplace_back(key, fmt::format("{}", value));
+  };
+  if (devices == 1)
+    add("batch", model.batch);
+  else
+    add("batch", fmt::format("{} x {}", devices, model.batch));
+  add("classes", model.classes);
+  add("input", model.input.to_string());
+  if (!model.imported) {
+    const auto parameters = networks::parameters_of(networks::find_network(model.network), model.parameters);
+    for (const auto& [parameter, value] : parameters.all()) add(parameter.c_str(), value);
+  }
+  add("precision", name(model.dtype));
+  add("data", fmt::format("{} ({} {})", dataset.name, dataset.size(data::Split::train),
+                          dataset.kind == data::SampleKind::tokens ? "sequences" : "images"));
+  add("preprocess", preprocess.name);
+  add("label smoothing", model.label_smoothing);
+  add("weight decay", model.weight_decay > 0 ? model.weight_decay : update.weight_decay);
+  add("optimizer", fmt::format("{}{}{}", ops::name(update.rule), update.nesterov ? " nesterov" : "",
+                               update.decoupled_decay ? " decoupled" : ""));
+  add("learning rate", update.schedule.to_string());
+  add("momentum", update.momentum);
+  add("ema", update.ema_decay);
+  return header;
+}
+
+namespace {
+
+void remove_former_run(const std::filesystem::path& folder) {
+  std::error_code code;
+  for (const auto& checkpoint : engine::list_checkpoints(folder)) {
+    std::filesystem::remove_all(checkpoint, code);
+    if (code) fail(ErrorKind::io, "cannot remove '{}': {}", checkpoint.string(), code.message());
+  }
+  std::vector<std::filesystem::path> files{folder / RunFolder::kRecord};
+  for (const auto& entry : std::filesystem::directory_iterator(folder, code))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) files.push_back(entry.path());
+  for (const auto& file : files) std::filesystem::remove(file, code);
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::filesystem::path& path, Existing existing) : path_(path) {
+  const auto latest = engine::latest_checkpoint(path_);
+  if (existing == Existing::refuse && latest)
+    fail(ErrorKind::usage, "{} '{}' already has checkpoints ({}): give {}, {} or another folder",
+         Setting{"out"}, path_.string(), latest->filename().string(), Setting{"resume"},
+         Setting{"overwrite"});
+  if (existing == Existing::resume && !latest)
+    fail(ErrorKind::config, "{0}: no checkpoint in '{1}'; {0}=auto would begin then", Setting{"resume"},
+         path_.string());
+  make_folders(path_);
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) fail(ErrorKind::io, "cannot open folder '{}': {}", path_.string(), std::strerror(errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(lock_);
+    fail(ErrorKind::usage, "{} '{}' is in use by another run", Setting{"out"}, path_.string());
+  }
+  if (existing == Existing::overwrite) remove_former_run(path_);
+}
+
+RunFolder::~RunFolder() { ::close(lock_); }
+
+std::vector<std::unique_ptr<RunFolder>> open_device_folders(const std::filesystem::path& path,
+                                                            Existing existing, int devices) {
+  std::vector<std::filesystem::path> paths;
+  bool some = false;
+  for (int device = 0; device < devices; ++device) {
+    paths.push_back(path / fmt::format("device-{}", device));
+    some = some || engine::latest_checkpoint(paths.back());
+  }
+  if (existing == Existing::resume && !some)
+    fail(ErrorKind::config, "{0}: no checkpoint in '{1}/device-0' or beside it; {0}=auto would begin then",
+         Setting{"resume"}, path.string());
+  std::vector<std::unique_ptr<RunFolder>> folders;
+  for (const auto& each : paths) {
+    const bool anew = existing == Existing::resume && !engine::latest_checkpoint(each);
+    folders.push_back(std::make_unique<RunFolder>(each, anew ? Existing::refuse : existing));
+  }
+  return folders;
+}
+
+}  // namespace trainyard::train

@@ -1,0 +1,156 @@
+// Networks that read sequences are trained, evaluated and resumed like all others.
+
+#include <array>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/cores.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "base/test_folder.h"
+#include "data/source/dataset.h"
+#include "train/loop/ps_worker.h"
+#include "train/loop/training.h"
+#include "train/session/evaluate.h"
+
+namespace trainyard::train {
+namespace {
+
+constexpr std::int64_t kLength = 12;
+
+// Sentences of a few words in random order.
+std::string made_up_text(int words) {
+  const std::array kWords{"the", "program", "is",    "free", "software",
+                          "you", "can",     "share", "and",  "change it."};
+  std::string text;
+  for (int i = 0; i < words; ++i)
+    text += std::string(kWords[Philox(3, 1).word(static_cast<std::uint64_t>(i)) % kWords.size()]) + " ";
+  return text;
+}
+
+// Of the distribution of bytes, in nats: what a network that looks at nothing can reach.
+double entropy_of(const std::string& text) {
+  std::array<double, 256> counts{};
+  for (const char byte : text) ++counts[static_cast<unsigned char>(byte)];
+  double entropy = 0;
+  for (const double count : counts)
+    if (count > 0)
+      entropy -=
+          count / static_cast<double>(text.size()) * std::log(count / static_cast<double>(text.size()));
+  return entropy;
+}
+
+class SequencesTest : public testing::Test {
+ protected:
+  SequencesTest() : text_(made_up_text(2000)) {
+    dataset_ = data::load_dataset({.name = "text:" + folder_.write("text", text_).string(),
+                                   .tokens = data::SequenceOptions{kLength, data::kByteVocabulary}});
+  }
+
+  static SessionOptions session(std::int64_t batch) {
+    SessionOptions options;
+    options.model = {.network = "rnn",
+                     .batch = batch,
+                     .parameters = {{"cell", "gru"},
+                                    {"layers", "1"},
+                                    {"hidden", "24"},
+                                    {"length", std::to_string(kLength)},
+                                    {"vocabulary", "256"}}};
+    options.update.rule = ops::Rule::adam;
+    options.update.schedule.rate = 0.01;
+    options.threads = 1;
+    return options;
+  }
+
+  TrainOptions loop(std::int64_t steps) const {
+    const auto input = match_input(networks::find_network("rnn"), dataset_, "");
+    return {.steps = steps, .preprocess = input.preprocess, .checkpoint_every = 3};
+  }
+
+  const TestFolder folder_;
+  const std::string text_;
+  data::Dataset dataset_;
+};
+
+TEST_F(SequencesTest, ATextIsLearntBeyondTheEntropyOfItsBytes) {
+  Replicas replicas(session(16), {});
+  const TrainResult result = run_training(replicas, dataset_, loop(200), nullptr);
+  EXPECT_NEAR(result.first_loss, std::log(256.0), 0.2);
+  ASSERT_TRUE(result.test_loss.has_value());
+  EXPECT_LT(*result.test_loss, 0.7 * entropy_of(text_));
+  EXPECT_GT(result.test_accuracy.value(), 0.3);
+}
+
+TEST_F(SequencesTest, TheEvaluationIsTheMeanLossOfTheSteps) {
+  Session untrained(session(4));
+  Evaluator evaluator(untrained, data::batches_of(dataset_), loop(1).preprocess);
+  EXPECT_EQ(evaluator.loss(), std::nullopt);
+  evaluator.accuracy();
+  EXPECT_NEAR(evaluator.loss().value(), std::log(256.0), 0.3);
+  std::int64_t steps = 0;
+  double losses = 0;
+  evaluator.evaluate([&](std::span<const float> logits, std::int32_t label) {
+    ASSERT_EQ(logits.size(), 256u);
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    losses += std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(label)]);
+    ++steps;
+  });
+  EXPECT_EQ(steps, dataset_.size(data::Split::test) * kLength);
+  EXPECT_NEAR(evaluator.loss().value(), losses / static_cast<double>(steps), 1e-5);
+}
+
+TEST_F(SequencesTest, ResumedRunEndsBitIdentical) {
+  const auto run = [&](const char* name, std::int64_t steps, bool resume) {
+    Replicas replicas(session(8), {});
+    const RunFolder out(folder_.path() / name, resume ? Existing::resume : Existing::refuse);
+    TrainOptions options = loop(steps);
+    options.resume = resume;
+    return run_training(replicas, dataset_, options, &out);
+  };
+  const TrainResult whole = run("whole", 10, false);
+  run("cut", 4, false);
+  const TrainResult rest = run("cut", 10, true);
+  EXPECT_EQ(rest.first_step, 4);
+  EXPECT_EQ(read_file(*rest.checkpoint / "tensors.bin"), read_file(*whole.checkpoint / "tensors.bin"));
+  EXPECT_EQ(rest.test_loss, whole.test_loss);
+}
+
+TEST_F(SequencesTest, TwoDevicesEqualOneBigBatch) {
+  if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
+  SessionOptions half = session(4);
+  half.threads = 2;
+  Replicas big(session(8), {}), split(half, {Strategy::towers_host, 2, Scaling::strong});
+  const TrainResult expected = run_training(big, dataset_, loop(6), nullptr);
+  const TrainResult found = run_training(split, dataset_, loop(6), nullptr);
+  EXPECT_EQ(found.images_consumed, 48);
+  EXPECT_NEAR(found.first_loss, expected.first_loss, 1e-5);
+  EXPECT_NEAR(found.final_loss, expected.final_loss, 1e-4);
+  EXPECT_NEAR(found.test_loss.value(), expected.test_loss.value(), 1e-4);
+}
+
+TEST_F(SequencesTest, DataAndNetworkMustAgree) {
+  const networks::NetworkInfo rnn = networks::find_network("rnn"), lenet = networks::find_network("lenet");
+  expect_error(ErrorKind::usage, "network 'rnn' reads sequences, and data set 'mnist' has decoded images",
+               [&] { want_readable(rnn, "mnist"); });
+  expect_error(ErrorKind::usage, "network 'lenet' reads images, and data set 'text:x' has tokens",
+               [&] { want_readable(lenet, "text:x"); });
+  EXPECT_NO_THROW(want_readable(rnn, "synthetic"));
+  EXPECT_NO_THROW(want_readable(lenet, "synthetic"));
+  expect_error(ErrorKind::config, "'unit' takes decoded images", [&] { match_input(rnn, dataset_, "unit"); });
+}
+
+// The thread that makes a batch ahead must not end the process.
+TEST(LeasedBatches, AnErrorAheadIsMetByWhoAsks) {
+  const TestFolder folder;
+  std::filesystem::create_directories(folder.path() / "a");
+  for (int i = 0; i < 10; ++i) folder.write("a/" + std::to_string(i) + ".png", "no image");
+  const data::Dataset dataset = data::load_dataset({.name = "folder:" + folder.path().string()});
+  LeasedBatches batches(dataset, {.preprocess = {"unit", {1, 4, 4}}, .batch = 2});
+  batches.prepare(1);
+  expect_error(ErrorKind::config, "begin neither as a JPEG nor as a PNG", [&] { batches.get(1); });
+}
+
+}  // namespace
+}  // namespace trainyard::train

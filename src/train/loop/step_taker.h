@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "train/exchange/replicas.h"
+#include "train/loop/feed.h"
+#include "train/session/session.h"
+#include "train/session/step_tracer.h"
+
+namespace trainyard::train {
+
+// Steps that were done together: one, or as many as a device did by itself.
+struct StepsDone {
+  std::int64_t first = 0;
+  std::vector<double> losses;   // one a step
+  std::vector<double> seconds;  // one a step, each from the end of the one before
+  std::int64_t images = 0;      // that each of them consumed
+  std::int64_t gradients = 1;   // of one batch, of which each update was made
+  bool traced = false;          // kernel by kernel, which costs time
+  // Of a device that times itself, over all of them:
+  double event_seconds = 0;  // between two events of its queue
+  double wall_seconds = 0;   // the same by the host's clock
+  double wait_seconds = 0;   // of event_seconds, those in which no step had its batch; fed by the host
+};
+
+// Takes training steps, and nothing else. The loop of a training and that of a benchmark drive it.
+class StepTaker {
+ public:
+  virtual ~StepTaker() = default;
+
+  // Takes step `first`, and further ones below `end` if they come at no cost to the host. Returns when they
+  // are done; what it returns is valid until the next call.
+  virtual StepsDone& take(std::int64_t first, std::int64_t end) = 0;
+};
+
+// Steps that the host starts one by one, on all devices together or in the thread of one alone.
+class HostSteps final : public StepTaker {
+ public:
+  static constexpr int kAllDevices = -1;
+
+  // `tracer` may be null, and must be where it is one device's. Everything must outlive this.
+  HostSteps(Replicas& replicas, Replicas::Feed feed, StepTracer* tracer, int device = kAllDevices);
+  ~HostSteps() override;
+  StepsDone& take(std::int64_t first, std::int64_t end) override;
+
+ private:
+  Replicas& replicas_;
+  const Replicas::Feed feed_;
+  StepTracer* const tracer_;
+  const int device_;
+  StepsDone done_;
+};
+
+// Steps that a device does by itself, several to a launch, with nothing for the host to do between them; or
+// one to a launch, with batches that the host sends ahead of them.
+class DeviceSteps final : public StepTaker {
+ public:
+  // `feed`: whence the batches come; null: they are there. `tracer` may be null. All must outlive this.
+  // REQUIRES: the session's device is not the host.
+  DeviceSteps(Session& session, std::uint64_t seed, HostFeed* feed = nullptr, StepTracer* tracer = nullptr);
+  StepsDone& take(std::int64_t first, std::int64_t end) override;
+
+  // Steps [first, first + count); count <= engine::Executor::kMarks. Waits for them.
+  StepsDone& run(std::int64_t first, std::int64_t count);
+
+ private:
+  // Returns how many steps to launch so that the host hears of them some times a second: `most`, or fewer.
+  std::int64_t steps_at_once(std::int64_t most) const;
+  void start(std::int64_t first, std::int64_t count);
+  // One step that the tracer notes, as it chose: as a whole, or kernel by kernel.
+  void run_noted(std::int64_t step);
+  void run_watched(std::int64_t step);
+
+  Session& session_;
+  const std::uint64_t seed_;
+  HostFeed* const feed_;
+  StepTracer* const tracer_;
+  double step_seconds_ = 0;  // of the last run; 0: none yet
+  StepsDone done_;
+};
+
+// A GPU repeats steps by itself only where nothing is exchanged between them.
+bool steps_by_host(Replicas& replicas);
+
+}  // namespace trainyard::train

@@ -1,0 +1,221 @@
+#include "train/session/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "data/decode/decode.h"
+#include "data/recipe/registry.h"
+#include "process/stop_request.h"
+#include "stats/statistics.h"
+
+namespace trainyard::train {
+
+namespace {
+
+constexpr std::int64_t kSyntheticBytes = std::int64_t{64} << 20;
+
+}  // namespace
+
+namespace {
+
+void want_kind(const networks::NetworkInfo& network, data::SampleKind kind, const std::string& dataset) {
+  const bool tokens = kind == data::SampleKind::tokens;
+  if (tokens == network.reads_sequences()) return;
+  fail(ErrorKind::usage, "network '{}' reads {}, and data set '{}' has {}{}", network.name,
+       network.reads_sequences() ? "sequences" : "images", dataset, data::name(kind),
+       network.reads_sequences() ? ": text:FILE has a text's bytes, synthetic makes sequences up" : "");
+}
+
+// The channels that an image of the set is to have, and the size of the first one. The set is in colour when
+// one of a few images all over it is: gray photos among others are common.
+Shape look_at_images(const data::SampleSource& images) {
+  constexpr std::int64_t kLooks = 16;
+  const std::int64_t looks = std::min(kLooks, images.size());
+  data::SampleSource::Scratch scratch;
+  Shape shape;
+  for (std::int64_t i = 0; i < looks; ++i) {
+    const std::int64_t index = i * images.size() / looks;
+    try {
+      const auto image = data::open_image(images.read(index, scratch).bytes);
+      if (i == 0) shape = {image->channels(), image->height(), image->width()};
+      if (image->channels() > shape[0]) shape = {image->channels(), shape[1], shape[2]};
+    } catch (const Error& error) {
+      fail(error.kind(), "{}: {}", images.where(index), error.what());
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+
+void want_readable(const networks::NetworkInfo& network, const std::string& dataset) {
+  if (const auto kind = data::kind_of_dataset(dataset)) want_kind(network, *kind, dataset);
+}
+
+data::SequenceOptions sequences_for(const networks::NetworkInfo& network,
+                                    const networks::generator::Given& parameters) {
+  TRAINYARD_CHECK(network.reads_sequences());
+  const auto [length, vocabulary] = network.generator->sequence(networks::parameters_of(network, parameters));
+  return {length, vocabulary};
+}
+
+MatchedInput match_input(const networks::NetworkInfo& network, const data::Dataset& dataset,
+                         const std::string& preprocess) {
+  want_kind(network, dataset.kind, dataset.name);
+  MatchedInput matched;
+  if (dataset.kind == data::SampleKind::tokens) {
+    matched.preprocess.name = preprocess.empty() ? "next-token" : preprocess;
+    data::find_recipe(matched.preprocess.name, dataset.kind);
+    return matched;
+  }
+  matched.classes = dataset.classes;
+  matched.preprocess.name = preprocess.empty() ? network.preprocess : preprocess;
+  const bool flat = network.input.rank() == 1;
+  if (dataset.kind == data::SampleKind::encoded) {
+    const Shape found = look_at_images(*dataset.train.source());
+    matched.preprocess.output = flat ? found : Shape{found[0], network.input[1], network.input[2]};
+    matched.network = flat ? Shape{found.elements()} : data::EncodedRecipe(matched.preprocess).output();
+    return matched;
+  }
+  if (!flat) matched.preprocess.output = {dataset.image_shape[0], network.input[1], network.input[2]};
+  const data::Augment augment(matched.preprocess, dataset.image_shape);
+  matched.network = flat ? Shape{augment.output().elements()} : augment.output();
+  return matched;
+}
+
+data::SyntheticOptions synthetic_for(const networks::NetworkInfo& network, int classes, std::uint64_t seed) {
+  data::SyntheticOptions options;
+  const Shape& input = network.input;
+  options.image_shape = input.rank() == 1 ? Shape{1, 1, input[0]} : input;
+  options.classes = classes == 0 ? network.classes : classes;
+  const std::int64_t room = std::max<std::int64_t>(kSyntheticBytes / input.elements(), 64);
+  options.train_images = std::min(options.train_images, room);
+  options.test_images = std::min(options.test_images, std::max<std::int64_t>(room / 5, 16));
+  options.seed = seed;
+  return options;
+}
+
+void LossCurve::add(double seconds, std::int64_t gradients, double loss) {
+  TRAINYARD_CHECK(gradients > 0);
+  if (points_.empty() || in_last_ == per_point_) {
+    if (points_.size() == kMostPoints) merge_neighbours();
+    before_last_ = points_.empty() ? 0 : points_.back().gradients;
+    points_.push_back({.gradients = before_last_});
+    in_last_ = 0;
+  }
+  Point& last = points_.back();
+  const auto weight = static_cast<double>(last.gradients - before_last_),
+             more = static_cast<double>(gradients);
+  last.loss = (last.loss * weight + loss * more) / (weight + more);
+  last.gradients += gradients;
+  last.seconds = seconds;
+  ++in_last_;
+}
+
+void LossCurve::merge_neighbours() {
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i + 1 < points_.size(); i += 2) {
+    const Point& first = points_[i];
+    Point both = points_[i + 1];
+    const auto of_first = static_cast<double>(first.gradients - before),
+               of_second = static_cast<double>(both.gradients - first.gradients);
+    both.loss = (first.loss * of_first + both.loss * of_second) / (of_first + of_second);
+    before = both.gradients;
+    points_[i / 2] = both;
+  }
+  points_.resize(points_.size() / 2);  // kMostPoints is even
+  per_point_ *= 2;
+}
+
+bool has_diverged(double first_loss, std::span<const double> last_losses) {
+  constexpr double kFactor = 1000;
+  return !last_losses.empty() && stats::median(last_losses) > kFactor * std::max(first_loss, 1.0);
+}
+
+namespace {
+
+constexpr std::int64_t kUsefulBatch = 256;
+constexpr std::size_t kModestBytes = std::size_t{512} << 20;
+
+}  // namespace
+
+Evaluator::Evaluator(const Session& session, data::MakeBatches batches, const data::Preprocess& preprocess)
+    : batches_(std::move(batches)),
+      names_(session.input_names()),
+      sequences_(names_.inputs != std::string_view(Session::kImages)),
+      stream_{.pass = data::Pass::evaluation,
+              .split = data::Split::test,
+              .preprocess = preprocess,
+              .batch = 1,
+              .seed = session.options().seed} {
+  const SessionOptions& options = session.options();
+  const std::int64_t images = batches_(stream_)->steps(), trained = options.model.batch;
+  const bool shadow = options.update.ema_decay > 0;
+  stream_.batch = std::max(trained, std::min(kUsefulBatch, images));
+  executor_ = session.make_evaluator(stream_.batch, shadow);
+  // At the batch of training, inference needs less memory than training, whatever the network.
+  if (stream_.batch > trained && executor_->plan().bytes(plan::Region::slab) > kModestBytes)
+    executor_ = session.make_evaluator(stream_.batch = trained, shadow);
+  logits_ = HostTensor(executor_->read(Session::kLogits).shape(), DType::f32);
+}
+
+void Evaluator::evaluate(const Hear& hear) {
+  data::BatchStream stream(batches_(stream_));
+  for (std::int64_t step = 0; step < stream.steps() && !process::StopRequest::asked(); ++step) {
+    const data::Batch& batch = stream.next();
+    executor_->write(names_.inputs, batch.images);
+    executor_->write(names_.labels, batch.labels);
+    executor_->run({stream_.seed, step});
+    executor_->read_plain(Session::kLogits, logits_);
+    sequences_ ? hear_steps(batch, hear) : hear_images(batch, hear);
+  }
+}
+
+void Evaluator::hear_images(const data::Batch& batch, const Hear& hear) const {
+  const auto logits = logits_.as<float>();
+  const auto labels = batch.labels.as<std::int32_t>();
+  const std::size_t classes = logits.size() / labels.size();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(batch.valid); ++i)
+    hear(logits.subspan(i * classes, classes), labels[i]);
+}
+
+// Logits are (length * N, vocabulary), tokens (length + 1, N).
+void Evaluator::hear_steps(const data::Batch& batch, const Hear& hear) const {
+  const auto logits = logits_.as<float>();
+  const auto tokens = batch.images.as<std::int32_t>(), lengths = batch.labels.as<std::int32_t>();
+  const std::size_t sequences = lengths.size(), vocabulary = logits.size() / (tokens.size() - sequences);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(batch.valid); ++i)
+    for (std::size_t t = 0; t < static_cast<std::size_t>(lengths[i]); ++t)
+      hear(logits.subspan((t * sequences + i) * vocabulary, vocabulary), tokens[(t + 1) * sequences + i]);
+}
+
+namespace {
+
+// Softmax cross-entropy in nats.
+double loss_of(std::span<const float> logits, std::int32_t label) {
+  const float most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += static_cast<double>(std::exp(logit - most));
+  return std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(label)] - most);
+}
+
+}  // namespace
+
+double Evaluator::accuracy() {
+  std::int64_t right = 0, seen = 0;
+  double losses = 0;
+  evaluate([&](std::span<const float> logits, std::int32_t label) {
+    if (label < 0) return;
+    right += std::max_element(logits.begin(), logits.end()) - logits.begin() == label ? 1 : 0;
+    if (sequences_) losses += loss_of(logits, label);
+    ++seen;
+  });
+  const auto count = static_cast<double>(std::max<std::int64_t>(seen, 1));
+  if (sequences_) loss_ = losses / count;
+  return static_cast<double>(right) / count;
+}
+
+}  // namespace trainyard::train
