@@ -106,7 +106,7 @@ TEST_F(DataSourcesTest, ATextIsReadByNetworksOnSequences) {
   write_text();
   const std::string arguments = std::string(kRnn) + "--data text:text ";
   const Json run_ = object_from(arguments + "--optimizer adam --lr 0.01 --epochs 4");
-  EXPECT_EQ(run_["vocabulary"], 256);
+  EXPECT_EQ(run_["asked"]["vocabulary"], 256);
   EXPECT_NEAR(run_["first_loss"].get<double>(), std::log(256.0), 0.3);
   EXPECT_LT(run_["test_loss"].get<double>(), 2.5);
   const CommandResult shown = run(arguments + "--steps 2 --threads 1");
