@@ -15,6 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/study.h"
+#include "cli/study_bar.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
 #include "process/stop_request.h"

@@ -80,7 +80,7 @@ Chart make_ensemble_power_chart(const StudyView& view) {
                    watts = run->figure_or("power_watts", 0);
       if (!(all > 0)) continue;
       const double above = run->figure_or("energy_above_idle_joules_per_image", all);
-      const bool split = run->figures.count("energy_above_idle_joules_per_image") > 0;
+      const bool split = run->figures.contains("energy_above_idle_joules_per_image");
       rows.push_back({{"label", cell.label},
                       {"what", std::string(split ? "above idle" : "all")},
                       {"joules", above},
