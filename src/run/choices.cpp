@@ -8,8 +8,8 @@
 #include "data/recipe/registry.h"
 #include "data/source/dataset.h"
 #include "ps/mode/mode.h"
-#include "train/session/deployment.h"
 #include "train/loop/feed.h"
+#include "train/session/deployment.h"
 
 namespace trainyard::run {
 namespace {

@@ -81,7 +81,7 @@ TEST_F(HelpTest, EveryExampleRuns) {
     for (const std::string& below : commands_listed_by(help.out))
       commands.push_back(commands[i] + " " + below);
     const std::vector<std::string> examples = examples_in(help.out);
-    EXPECT_EQ(examples.size(), 2u) << commands[i] << ": " << help.out;
+    EXPECT_GE(examples.size(), 2u) << commands[i] << ": " << help.out;
     for (const std::string& example : examples) {
       SCOPED_TRACE(example);
       const bool fetches = example.starts_with("data get") || example.starts_with("report ");
@@ -142,6 +142,13 @@ bool has_line(const std::string& script, const std::string& part, const std::str
   return false;
 }
 
+// The manual writes every dash so that readers can copy it.
+std::string in_manual(const std::string& name) {
+  std::string text;
+  for (const char c : name) text += c == '-' ? "\\-" : std::string(1, c);
+  return text;
+}
+
 TEST_F(HelpTest, ManualAndCompletionsNameEveryOptionOfEveryCommand) {
   ASSERT_EQ(run("documents made").exit_code, 0);
   const std::string bash = text_of(work() / "made" / "bash"), zsh = text_of(work() / "made" / "zsh"),
@@ -156,14 +163,13 @@ TEST_F(HelpTest, ManualAndCompletionsNameEveryOptionOfEveryCommand) {
     const std::string manual = text_of(work() / "made" / "man1" / (page + ".1"));
     for (const std::string& below : commands_listed_by(help)) {
       commands.push_back(commands[i] + " " + below);
-      EXPECT_NE(manual.find("\n\\fB" + below), std::string::npos) << below << " is missing in " << page;
+      EXPECT_NE(manual.find("\n\\fB" + in_manual(below)), std::string::npos)
+          << below << " is missing in " << page;
       EXPECT_TRUE(completes(bash, "\n    '" + commands[i] + "') words", "\n", below)) << below;
     }
     for (const std::string& name : options_listed_by(help)) {
       ++options;
-      std::string in_roff;
-      for (const char c : name) in_roff += c == '-' ? "\\-" : std::string(1, c);
-      EXPECT_NE(manual.find("\\fB" + in_roff + "\\fR"), std::string::npos)
+      EXPECT_NE(manual.find("\\fB" + in_manual(name) + "\\fR"), std::string::npos)
           << name << " is missing in " << page;
       EXPECT_TRUE(completes(bash, "\n    '" + commands[i] + "') words", "\n", name)) << name << " in bash";
       EXPECT_TRUE(completes(zsh, "\n    '" + commands[i] + "')", "\n    '", name)) << name << " in zsh";

@@ -55,7 +55,8 @@ class Flattened {
     std::vector<int> order;
     for (const int axis : weight.order())
       if (axis < 2) order.push_back(axis);
-    // Rows in blocks of K ("aB8b") lie as plain rows do, but oneDNN has fast kernels for rows called plain only.
+    // Rows in blocks of K ("aB8b") lie as plain rows do, but oneDNN has fast kernels for rows called plain
+    // only.
     for (const Layout& matrix : {Layout(), Layout(order, weight.blocks())})
       if (unflatten(matrix) == weight) return matrix;
     return std::nullopt;
