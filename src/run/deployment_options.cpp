@@ -90,8 +90,8 @@ void apply(WorkersOptions& workers, DeploymentOptions& deployment, PsOptions& ps
     if (deployment.scaling.empty()) deployment.scaling = "weak";
     return;
   }
+  if (workers.mode.find(':') != std::string::npos) ps::ModeName::parse(workers.mode);  // says what N may be
   want_choice("train", "mode", workers.mode);
-  if (workers.mode != "allreduce") ps::ModeName::parse(workers.mode);  // N may be too large
   const bool on_host = device.is_cpu();
   if (workers.collective.empty())
     workers.collective = !on_host                                                  ? "nccl"

@@ -30,7 +30,7 @@ class EnsembleTest : public CliTest {
     pack("--images 96 --seed 1");
     pack("--images 40 --seed 2 --split test");
     std::ofstream(work() / "two.yaml") << "data: photos\n"
-                                          "preprocess: {name: cifarnet, size: 16}\n"
+                                          "preprocess: {name: cifarnet_slim, size: 16}\n"
                                           "queues: {block: 8, made: 32, ahead: 32}\n"
                                           "threads: 1\npatience: 10\ncheckpoint_every: 5\n"
                                           "members:\n"
@@ -283,7 +283,7 @@ TEST_F(EnsembleTest, NothingOutlivesARunThatWasKilled) {
 }
 
 TEST_F(EnsembleTest, MoreThanThisMachineBearsAreRefused) {
-  std::ofstream(work() / "many.yaml") << "data: photos\npreprocess: {name: cifarnet, size: 16}\n"
+  std::ofstream(work() / "many.yaml") << "data: photos\npreprocess: {name: cifarnet_slim, size: 16}\n"
                                          "members:\n  - {network: lenet, batch: 8, count: 3}\n";
   CommandOptions fewer = options();
   fewer.environment["TRAINYARD_MAX_PROCESSES"] = "2";
@@ -293,7 +293,7 @@ TEST_F(EnsembleTest, MoreThanThisMachineBearsAreRefused) {
                  "1000000 threads of a preprocessor: this machine may have ");
   expect_failure("ensemble run many.yaml --members 2000000000", 1,
                  "--members: '2000000000' given, a whole number from 1 to 1000 expected");
-  std::ofstream(work() / "long.yaml") << "data: photos\npreprocess: {name: cifarnet, size: 16}\n"
+  std::ofstream(work() / "long.yaml") << "data: photos\npreprocess: {name: cifarnet_slim, size: 16}\n"
                                          "queues: {ahead: 1000000000000}\n"
                                          "members:\n  - {network: lenet, batch: 8}\n";
   expect_failure("ensemble run long.yaml", 1, "ensemble of 1 members: 2 processes need ");

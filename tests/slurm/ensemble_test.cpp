@@ -20,7 +20,7 @@ TEST_F(SlurmTest, MembersOfAnEnsembleAreRanksOnBothNodes) {
       trainyard("data pack synthetic --to photos --images 60 --classes 2 --pixels 32..40 --quiet").exit_code,
       0);
   write("two.yaml",
-        "data: photos\npreprocess: {name: cifarnet, size: 16}\nqueues: {block: 8, made: 32, ahead: "
+        "data: photos\npreprocess: {name: cifarnet_slim, size: 16}\nqueues: {block: 8, made: 32, ahead: "
         "32}\nsteps: 6\n"
         "members:\n  - {network: lenet, batch: 4, threads: 1, count: 2}\n");
   const cli_test::CommandResult script =
