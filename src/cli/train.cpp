@@ -15,6 +15,7 @@
 #include "cli/worker.h"
 #include "comm/collective/mpi_job.h"
 #include "launch/train_job.h"
+#include "ps/mode/mode.h"
 #include "run/run_record.h"
 
 namespace trainyard::cli {
@@ -99,6 +100,9 @@ std::function<int()> declare_train(CLI::App& command) {
       "is\n"
       "the mean of the last 10 steps. Ctrl-C ends after the current step with a checkpoint and exit code "
       "130.\n\n"
+      "Modes with parameter servers:\n" +
+      ps::mode_help() +
+      "\n"
       "Examples:\n"
       "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
       "  trainyard train --network lenet --data folder:flowers --batch 4 --steps 10\n"

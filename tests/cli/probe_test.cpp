@@ -1,6 +1,7 @@
 // `predict` and `place` read the devices that `probe` measures.
 
 #include <fstream>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -39,6 +40,27 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
 TEST_F(ProbeTest, ADeviceThatWasNotMeasuredIsNone) {
   std::ofstream(work() / "machine.json") << run("probe --machine --json").out;
   expect_error(ErrorKind::config, "no device here", [&] { predict::read_devices(work() / "machine.json"); });
+}
+
+// oneDNN has fast backward kernels of dense layers only for weights that it knows as plain rows. Behind
+// images they lie in blocks on processors without AVX-512, and lenet's steps took its reference kernels: 200
+// times as long.
+TEST_F(ProbeTest, DenseLayersBehindImagesTakeFastKernelsWithoutAvx512) {
+  if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
+  CommandOptions given = options();
+  given.environment["ONEDNN_MAX_CPU_ISA"] = "AVX2";
+  given.environment["ONEDNN_VERBOSE"] = "1";
+  const CommandResult result = cli_test::run(
+      trainyard("bench --network lenet --batch 2 --steps 1 --warmup 0 --no-peak --threads 1"), given);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  int dense = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(",inner_product,") == std::string::npos) continue;
+    ++dense;
+    EXPECT_EQ(line.find(",ref:"), std::string::npos) << line;
+  }
+  EXPECT_GE(dense, 6) << "two layers, three passes; oneDNN tells of each";
 }
 
 // As on a machine that announces tiles and does not run them: trials die, the program does not.

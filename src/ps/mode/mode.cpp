@@ -61,9 +61,9 @@ std::vector<std::string> mode_words() {
 }
 
 std::string mode_help() {
-  std::vector<std::string> lines;
-  for (const ModeRow& row : kModes) lines.push_back(fmt::format("{} ({})", word_of(row), row.help));
-  return fmt::format("{}", fmt::join(lines, ", "));
+  std::string text;
+  for (const ModeRow& row : kModes) text += fmt::format("  {:<12} {}\n", word_of(row), row.help);
+  return text;
 }
 
 std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements) {

@@ -96,7 +96,7 @@ inline bool is_mode(const std::string& text) { return find_mode(text).has_value(
 
 // Returns the words of all modes, with "ssp:N" for one that takes a number.
 std::vector<std::string> mode_words();
-// Returns one text of all words, each with its help.
+// Returns a line for each word, with its help.
 std::string mode_help();
 
 std::unique_ptr<Mode> make_mode(const ModeName& name, Mode::Host& host, std::int64_t elements);
