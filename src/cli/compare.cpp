@@ -1,4 +1,4 @@
-#include "cli/compare.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "cli/data.h"
+#include "cli/commands.h"
 
 #include <cstdio>
 #include <map>

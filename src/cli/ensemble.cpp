@@ -1,4 +1,4 @@
-#include "cli/ensemble.h"
+#include "cli/commands.h"
 
 #include <cstdio>
 #include <map>

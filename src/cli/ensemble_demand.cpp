@@ -4,12 +4,13 @@
 #include <optional>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/units.h"
-#include "cli/ensemble.h"
+#include "cli/commands.h"
 #include "cli/ensemble_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"

@@ -4,11 +4,12 @@
 #include <optional>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
 #include "base/units.h"
-#include "cli/ensemble.h"
+#include "cli/commands.h"
 #include "cli/ensemble_options.h"
 #include "cli/ensemble_summary.h"
 #include "cli/option_checks.h"

@@ -5,10 +5,11 @@
 #include <thread>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "cli/ensemble.h"
+#include "cli/commands.h"
 #include "cli/ensemble_options.h"
 #include "cli/ensemble_summary.h"
 #include "cli/option_checks.h"

@@ -2,9 +2,10 @@
 #include <regex>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include "base/nearest_name.h"
-#include "cli/ensemble.h"
+#include "cli/commands.h"
 #include "cli/ensemble_options.h"
 #include "cli/option_checks.h"
 

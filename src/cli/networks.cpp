@@ -1,4 +1,4 @@
-#include "cli/networks.h"
+#include "cli/commands.h"
 
 #include <map>
 #include <memory>

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
@@ -13,7 +14,7 @@
 #include "base/file.h"
 #include "base/mapped_file.h"
 #include "base/units.h"
-#include "cli/networks.h"
+#include "cli/commands.h"
 #include "cli/networks_import.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"

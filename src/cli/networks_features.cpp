@@ -2,13 +2,14 @@
 #include <memory>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/bench.h"
-#include "cli/networks.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"

@@ -1,4 +1,4 @@
-#include "cli/probe.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,9 +1,10 @@
-#include "cli/study.h"
+#include "cli/commands.h"
 
 #include <map>
 #include <memory>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/study_options.h"

@@ -7,13 +7,14 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
-#include "cli/study.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
 #include "cli/text_table.h"

@@ -5,13 +5,14 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "cli/commands.h"
 #include "cli/outputs.h"
-#include "cli/study.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"
 #include "study/cell/settings.h"

@@ -4,12 +4,13 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/commands.h"
 #include "cli/history_report.h"
 #include "cli/option_checks.h"
-#include "cli/study.h"
 #include "cli/study_options.h"
 #include "process/run_to_end.h"
 #include "record/verdict.h"

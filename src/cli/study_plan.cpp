@@ -2,11 +2,12 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/commands.h"
 #include "cli/cost_options.h"
-#include "cli/study.h"
 #include "cli/study_options.h"
 #include "cli/text_table.h"
 #include "study/cell/check.h"

@@ -5,16 +5,17 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "cli/commands.h"
 #include "cli/cost_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
-#include "cli/study.h"
 #include "cli/study_bar.h"
 #include "cli/study_options.h"
 #include "cli/study_results.h"

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
-#include "cli/trace.h"
 #include "trace/chrome_format.h"
 #include "trace/summary.h"
 
