@@ -5,8 +5,8 @@
 
 namespace trainyard {
 
-// Where a network runs and how it is updated. A function that gets a value it does not allow throws Error,
-// which names the setting and the allowed values.
+// These settings say where a network runs and how it is updated. A function that gets a value it does not
+// allow throws Error, which names the setting and the allowed values.
 struct RunSettings {
   std::int64_t batch = 128;       // images, or sequences, a step
   std::string device = "cpu";     // "cuda", "cuda:1"

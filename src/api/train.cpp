@@ -1,11 +1,11 @@
 #include "trainyard/train.h"
 
 #include <numeric>
+#include <span>
 
 #include "api/session_options.h"
 #include "base/clock.h"
-#include "base/nearest_name.h"
-#include "data/source/dataset.h"
+#include "run/training.h"
 #include "train/loop/training.h"
 
 namespace trainyard {
@@ -34,21 +34,6 @@ class ProgressCalls : public ProgressListener {
   double next_ = 0;
 };
 
-data::Dataset load(const Network& network, const TrainSettings& settings) {
-  const networks::NetworkInfo& info = network.parts().info;
-  train::want_readable(info, settings.data);
-  data::DatasetOptions options{.name = settings.data, .folder = settings.data_folder};
-  const int classes = network.parts().model.classes;
-  if (settings.data == "synthetic")
-    options.synthetic = train::synthetic_for(info, classes, settings.run.seed);
-  if (info.reads_sequences()) options.tokens = train::sequences_for(info, network.parts().model.parameters);
-  data::Dataset dataset = data::load_dataset(options);
-  if (classes != 0 && !info.reads_sequences() && classes < dataset.classes)
-    fail(ErrorKind::usage, "{} {}: data set '{}' has {}", Setting{"classes"}, classes, dataset.name,
-         dataset.classes);
-  return dataset;
-}
-
 TrainReport report_of(const train::TrainResult& result) {
   TrainReport report{.first_step = result.first_step,
                      .final_step = result.final_step,
@@ -59,26 +44,28 @@ TrainReport report_of(const train::TrainResult& result) {
                      .diverged = result.diverged,
                      .test_accuracy = result.test_accuracy,
                      .checkpoint = result.checkpoint.value_or("")};
-  // The first step also pays for pages and caches that no later step pays for.
-  const std::size_t steps = result.step_seconds.size(), warmup = steps > 1 ? 1 : 0;
-  const double seconds = std::accumulate(result.step_seconds.begin() + static_cast<std::ptrdiff_t>(warmup),
-                                         result.step_seconds.end(), 0.0);
+  const std::span<const double> timed = run::measurement_of(result).step_seconds;
+  const double seconds = std::accumulate(timed.begin(), timed.end(), 0.0);
   if (seconds > 0)
-    report.images_per_second = static_cast<double>(result.images_consumed) / static_cast<double>(steps) *
-                               static_cast<double>(steps - warmup) / seconds;
+    report.images_per_second = static_cast<double>(result.images_consumed) /
+                               static_cast<double>(result.step_seconds.size()) *
+                               static_cast<double>(timed.size()) / seconds;
   return report;
 }
 
 TrainReport train_here(const Network& network, const TrainSettings& settings) {
   train::SessionOptions session = api::session_options(network, settings.run, true);
   const networks::NetworkInfo& info = network.parts().info;
-  const data::Dataset dataset = load(network, settings);
+  ProgressCalls progress(settings.on_progress);
+  const run::Input loaded =
+      run::load_for(info, network.parts().model, settings.run.seed,
+                    {.data = {.name = settings.data, .folder = settings.data_folder}}, &progress);
+  const data::Dataset& dataset = loaded.dataset;
   const train::MatchedInput input = train::match_input(info, dataset, "");
   session.model.input = input.network;
   if (session.model.classes == 0 && !session.model.imported) session.model.classes = input.classes;
   if (!backend::make_backend(session.backend, session.device)->executes())
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"}, session.backend);
-  ProgressCalls progress(settings.on_progress);
   const train::TrainOptions loop{.steps = settings.steps,
                                  .preprocess = input.preprocess,
                                  .evaluate = settings.evaluate,

@@ -8,7 +8,7 @@
 
 namespace trainyard::cli {
 
-// What manual pages and completions say of a command, read from the same declarations as its --help.
+// Manual pages and completions are made from these texts, which come from the declarations behind --help.
 struct OptionText {
   std::vector<std::string> names;  // "--steps", "-s"; a positional word: its name alone
   bool positional = false;

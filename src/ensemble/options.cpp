@@ -75,7 +75,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
     for (MemberSpec& member : spec.members) member.images_per_second = options.rate;
   if (options.resume.is_given() && options.out.empty())
     fail(ErrorKind::usage, "{}: wants {}", Setting{"resume"}, Setting{"out"});
-  // Those who are left share the work of those who were lost.
+  // The members that are left share the work of the lost ones.
   if (!left_out.empty())
     spec.preprocessors = spec.design == Design::all_shared
                              ? 0

@@ -49,7 +49,7 @@ void add_energy(record::RunRecord& run, const EnsembleUse& use, double images) {
   if (images > 0) run.figures["energy_above_idle_joules_per_image"] = above / images;
 }
 
-// How the ensemble ended: as a member that was interrupted, else as one whose loss diverged, else well.
+// The ensemble ends as a member that was interrupted, else as one whose loss diverged, else well.
 void take_over_end(const record::RunRecord& member, record::RunRecord& run) {
   if (member.status == record::Status::interrupted) {
     run.status = member.status;

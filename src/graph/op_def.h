@@ -129,8 +129,8 @@ struct OpDef {
   std::string (*describe)(const NodeView&) = nullptr;
   Lowering lowering = Lowering::follows;
   Category category = Category::elementwise;
-  // How GPU kernels of the op use memory: backend/cuda makes them so, and predict plans so for GPUs that are
-  // not here.
+  // The row says how GPU kernels of the op use memory: backend/cuda makes them so, and predict plans so for
+  // GPUs that are not here.
   InPlace in_place = InPlace::none;
   bool any_layout = false;  // takes its inputs as they lie, not images channels last
 };

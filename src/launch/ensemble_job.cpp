@@ -169,7 +169,7 @@ class InPlaceJob {
       look_after(member);
     } catch (const Error& error) {
       member.dropped = true;
-      if (notes_ != nullptr) notes_->warn(fmt::format("{}; going on without it", error.what()));
+      if (notes_ != nullptr) notes_->warn(fmt::format("{}; going on without it", error.with_options()));
     }
   }
 

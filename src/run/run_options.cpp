@@ -57,10 +57,6 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
   return update;
 }
 
-}  // namespace
-
-namespace {
-
 void set_field(std::string& field, const std::string& text) { field = text; }
 void set_field(bool& field, const std::string& text) { field = text == "true"; }
 void set_field(double& field, const std::string& text) { field = std::stod(text); }

@@ -25,18 +25,6 @@ namespace trainyard::run {
 
 namespace {
 
-Input load(const TrainCommand& options, const networks::NetworkInfo& network) {
-  InputOptions wanted = options.input;
-  if (wanted.data.name == "synthetic")
-    wanted.data.synthetic = train::synthetic_for(network, options.run.classes, options.run.seed);
-  if (network.reads_sequences()) wanted.data.tokens = train::sequences_for(network, options.run.parameters);
-  Input input = load_input(wanted, options.train.progress);
-  if (options.run.classes != 0 && !network.reads_sequences() && options.run.classes < input.dataset.classes)
-    fail(ErrorKind::usage, "{} {}: data set '{}' has {}", Setting{"classes"}, options.run.classes,
-         input.dataset.name, input.dataset.classes);
-  return input;
-}
-
 // Independent devices go through the images each for itself.
 std::int64_t steps_of(const TrainCommand& options, const data::Dataset& dataset,
                       const train::Deployment& deployment) {
@@ -53,6 +41,19 @@ std::int64_t steps_of(const TrainCommand& options, const data::Dataset& dataset,
 
 }  // namespace
 
+Input load_for(const networks::NetworkInfo& network, const networks::ModelOptions& model, std::uint64_t seed,
+               InputOptions options, ProgressListener* progress) {
+  train::want_readable(network, options.data.name);
+  if (options.data.name == "synthetic")
+    options.data.synthetic = train::synthetic_for(network, model.classes, seed);
+  if (network.reads_sequences()) options.data.tokens = train::sequences_for(network, model.parameters);
+  Input input = load_input(options, progress);
+  if (model.classes != 0 && !network.reads_sequences() && model.classes < input.dataset.classes)
+    fail(ErrorKind::usage, "{} {}: data set '{}' has {}", Setting{"classes"}, model.classes,
+         input.dataset.name, input.dataset.classes);
+  return input;
+}
+
 TrainingSetup set_up_training(const TrainCommand& options) {
   TrainingSetup setup;
   setup.deployment = to_deployment(options.deployment, options.run.batch);
@@ -62,8 +63,8 @@ TrainingSetup set_up_training(const TrainCommand& options) {
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"},
          setup.session.backend);
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
-  train::want_readable(network, options.input.data.name);
-  setup.input = load(options, network);
+  setup.input =
+      load_for(network, setup.session.model, options.run.seed, options.input, options.train.progress);
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;

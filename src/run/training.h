@@ -21,6 +21,11 @@ struct TrainingSetup {
   train::TrainOptions loop;
 };
 
+// Loads a data set for a network: synthetic images and sequences have its sizes. Error (usage) when it cannot
+// read such data or has fewer classes.
+Input load_for(const networks::NetworkInfo& network, const networks::ModelOptions& model, std::uint64_t seed,
+               InputOptions options, ProgressListener* progress);
+
 // Loads the data. Error (usage, config) when what was asked does not go together.
 TrainingSetup set_up_training(const TrainCommand& options);
 // Tells the user what the data set's note says; one process of a job does.

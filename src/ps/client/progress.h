@@ -13,9 +13,9 @@ struct ClientCounts {
   std::uint64_t bytes_sent = 0, bytes_received = 0;
 };
 
-// How far a worker is with its gradient, and whether the one before counts. All transitions of a client's
-// state are functions of this class; one that the state does not allow does nothing, unless it says
-// otherwise. It knows no network and no thread: its owner guards it.
+// Progress knows how far a worker is with its gradient, and whether the one before counts. All transitions of
+// a client's state are functions of this class; one that the state does not allow does nothing, unless it
+// says otherwise. It knows no network and no thread: its owner guards it.
 //
 //   joining -> delivered -> computing -> waiting -> delivered -> ...
 //      ^           |            |           |
@@ -45,7 +45,7 @@ class Progress {
   std::optional<std::int64_t> next_batch() const;
   const ClientCounts& counts() const { return counts_; }
 
-  // What servers do.
+  // The servers cause these transitions.
 
   // All of them let the worker in. Their clock is authoritative: if they expect this gradient next, they have
   // not taken it before.
@@ -59,7 +59,7 @@ class Progress {
   void finish();
   void fail(const std::string& reason);
 
-  // What the worker does.
+  // The worker causes these.
 
   struct Taken {
     std::int64_t batch = 0;
