@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"
-#include "data/decode/jpeg.h"
+#include "data/decode/decode.h"
 #include "data/recipe/preprocess.h"
 
 namespace trainyard {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "stats/statistics.h"
-#include "stats/two_means.h"
 
 namespace trainyard::analyze {
 

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/legacy_shares.h"
+#include "analyze/op_breakdown.h"
 #include "base/philox.h"
-#include "stats/two_means.h"
+#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/roofline.h"
+#include "record/resource_trace.h"
 #include "record/run_record.h"
 
 namespace trainyard::analyze {
@@ -27,5 +28,18 @@ std::vector<CategoryShare> break_down(std::span<const Point> points, const Roofs
 std::map<double, std::vector<CategoryShare>> break_down_by(std::span<const Point> points,
                                                            const std::string& dimension,
                                                            const Roofs& roofs = {});
+
+// LegacyShares is the summary to which GPUAlloc and Driple reduce a column of their sampler: shares of
+// samples, not of time.
+struct LegacyShares {
+  std::string column;  // gpu_util, gpu_memory_util, gpu_memory, cpu_util
+  double burst = 0;    // of cluster 0, which in their data is the larger one, busy or not
+  double idle = 0;     // of the other
+  double peak = 0;     // above 90 %, or above nine tenths of the GPU's memory
+};
+
+// Summarises those of their columns that the trace has, for the first GPU and for all cores. A column of one
+// value is one cluster. `gpu_memory_bytes` is the capacity where the trace does not give it.
+std::vector<LegacyShares> legacy_shares(const record::ResourceTrace& trace, double gpu_memory_bytes);
 
 }  // namespace trainyard::analyze

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/heat_map.h"
+#include "analyze/analysis.h"
 #include "analyze/op_breakdown.h"
 #include "analyze/roofline.h"
 #include "analyze/speedup.h"

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/logistic.h"
 #include "analyze/test_points.h"
 #include "base/error.h"
 #include "base/philox.h"

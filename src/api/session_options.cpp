@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "record/number_range.h"
+#include "record/value.h"
 #include "run/run_options.h"
 
 namespace trainyard::api {

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 #include "train/session/session.h"
 #include "trainyard/network.h"
@@ -25,7 +24,7 @@ struct Network::Parts {
 namespace trainyard::api {
 
 // Throws Error (usage) that names the setting, what was given and what is allowed. `range_name`: the name
-// of the setting in record/number_range.h, where it is another.
+// of the setting in record/value.h, where it is another.
 void want_number(const char* setting, double given, const char* range_name = nullptr);
 
 train::SessionOptions session_options(const Network& network, const RunSettings& settings, bool training);

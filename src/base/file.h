@@ -1,13 +1,35 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace trainyard {
+
+// Owns a file descriptor and closes it on destruction; a negative number means that there is none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  int number() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
 
 // $XDG_CACHE_HOME/trainyard, or ~/.cache/trainyard.
 std::filesystem::path default_cache_folder();
@@ -57,5 +79,26 @@ void sync_folder(const std::filesystem::path& folder);
 
 // Calls create_directories and throws an Error (io) that says what failed.
 void make_folders(const std::filesystem::path& folder);
+
+// A whole file mapped for reading: its pages come from the page cache or the disk when they are touched.
+// Error (config) when it cannot be read. A file that is cut short later ends the process (SIGBUS).
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&&) = delete;
+
+  const std::uint8_t* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+  // Returns the bytes of pages that lie in the page cache now; the query reads nothing. For files that this
+  // user could not write, the kernel reports all pages.
+  std::int64_t resident_bytes() const;
+
+ private:
+  const std::uint8_t* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
 
 }  // namespace trainyard

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <future>
 
-#include "base/descriptor.h"
 #include "base/test_folder.h"
 
 namespace trainyard {

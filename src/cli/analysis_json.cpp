@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/study_analyze.h"
+#include "cli/study.h"
 
 namespace trainyard::cli {
 namespace {

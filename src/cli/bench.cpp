@@ -1,4 +1,4 @@
-#include "cli/bench.h"
+#include "cli/train.h"
 
 #include <memory>
 
@@ -7,13 +7,10 @@
 
 #include "base/file.h"
 #include "base/units.h"
-#include "cli/deployment_options.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
-#include "cli/run_report.h"
-#include "cli/train_options.h"
 #include "networks/zoo/zoo.h"
 #include "run/bench.h"
 #include "run/run_record.h"

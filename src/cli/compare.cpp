@@ -1,4 +1,4 @@
-#include "cli/commands.h"
+#include "cli/compare.h"
 
 #include <algorithm>
 #include <fstream>
@@ -12,10 +12,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
-#include "cli/compare_gate.h"
-#include "cli/compare_report.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
-#include "cli/study_options.h"
+#include "cli/study.h"
 #include "record/build.h"
 #include "store/store.h"
 #include "study/cell/settings.h"

@@ -1,4 +1,4 @@
-#include "cli/compare_gate.h"
+#include "cli/compare.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "cli/compare_report.h"
 #include "record/build.h"
 #include "record/comparison.h"
 #include "record/references.h"

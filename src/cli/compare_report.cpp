@@ -1,4 +1,4 @@
-#include "cli/compare_report.h"
+#include "cli/compare.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/study_options.h"
+#include "cli/study.h"
 #include "cli/text_table.h"
 #include "study/cell/settings.h"
 

@@ -16,7 +16,6 @@
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
-#include "data/source/cache.h"
 #include "data/source/dataset.h"
 #include "data/source/get_dataset.h"
 #include "data/source/record_set.h"

@@ -1,5 +1,7 @@
-#include "cli/commands.h"
+#include "cli/ensemble.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -14,8 +16,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "cli/run_options.h"
-#include "cli/run_report.h"
+#include "cli/train.h"
 #include "ensemble/member.h"
 #include "meter/mpstat.h"
 
@@ -144,6 +150,92 @@ std::function<int()> declare_ensemble_tables(CLI::App& command) {
       "  trainyard ensemble tables --as analyze_output base.json\n"
       "  trainyard ensemble tables --as cpu_usage cpu_util.log");
   return [options] { return print_table(*options); };
+}
+
+void add_ensemble_options(CLI::App& command, ensemble::EnsembleOptions& options) {
+  const auto add = [&](const char* name, auto& value) { add_setting(command, "ensemble", name, value); };
+  add_setting(command, "ensemble", "ensemble", options.file, "file,")->required();
+  add("design", options.design);
+  add("members", options.members);
+  add("preprocessors", options.preprocessors);
+  add("threads", options.threads);
+  add("steps", options.steps);
+  add("epochs", options.epochs);
+  add("rate", options.rate);
+  add("seconds", options.seconds);
+  add("cores", options.cores);
+  add("idle_seconds", options.idle_seconds);
+  add("patience", options.patience);
+  add("lost", options.lost);
+  const record::SettingInfo& out = record::setting_of("out", "ensemble");
+  add_output_folder(command, option_names(out), options.out, help_of(out));
+  add("hosts", options.hosts);
+  add("remote_shell", options.remote_shell);
+  add_resume_option(command, options.resume, "the checkpoints in --out");
+  command.add_flag("--overwrite", options.overwrite, "Begin anew where --out holds a run already");
+  add("no_eval", options.no_eval);
+  add_output_file(command, "--record", options.record, "File for the record, as --json prints it");
+  command.add_flag("--json", options.json, "One JSON object on standard output");
+  command.add_flag("--quiet,-q", options.quiet, "No progress");
+}
+
+void add_ensemble_part(CLI::App& command, ensemble::EnsemblePart& part) {
+  command.add_option("--member", part.member, "Its number, where it reads in place")
+      ->transform(within(record::NumberRange::whole(0, 1'000)));
+  command.add_option("--stream", part.stream, "Where it reads the samples");
+  command.add_option("--first-position", part.first_position, "Where a preprocessor begins")
+      ->transform(within(record::NumberRange::whole(0)));
+  command.add_option("--announce", part.announce, "File for a preprocessor's address");
+  command.add_option("--left-out", part.left_out, "Numbers of members that take no part")
+      ->transform(within(record::NumberRange::whole(0, 1'000)))
+      ->delimiter(',');
+  command.add_option("--results", part.results, "Folder for what each process leaves");
+}
+
+namespace {
+
+double cpu_seconds(const record::RunRecord& run) {
+  return run.figure_or("process_user_seconds", 0) + run.figure_or("process_system_seconds", 0);
+}
+
+}  // namespace
+
+void print_ensemble(const ensemble::EnsembleParts& parts, const record::RunRecord& summary) {
+  fmt::print("{:<8} {:<24} {:>10} {:>10} {:>10} {:>9} {:>9}\n", "member", "network", "images/s", "images",
+             "waiting", "CPU", "accuracy");
+  const auto row = [](const std::string& number, const record::RunRecord& run) {
+    const double accuracy = ensemble::accuracy_of(run);
+    fmt::print("{:<8} {:<24} {:>10} {:>10.0f} {:>10} {:>9} {:>9}\n", number, run.words.at("member"),
+               run.images_per_second ? fmt::format("{:.1f}", *run.images_per_second) : "-",
+               run.figure_or("images_consumed", run.figure_or("images_made", 0)),
+               format_seconds(run.figure_or("input_wait_seconds", 0)), format_seconds(cpu_seconds(run)),
+               std::isfinite(accuracy) ? fmt::format("{:.4f}", accuracy) : "-");
+  };
+  for (std::size_t i = 0; i < parts.members.size(); ++i) {
+    if (parts.members[i])
+      row(std::to_string(i), *parts.members[i]);
+    else
+      fmt::print("{:<8} lost\n", i);
+  }
+  if (parts.preprocessor) row("-", *parts.preprocessor);
+  fmt::print("{} members by {}: {:.1f} images/s each, {:.1f} in all; {} CPU, {} an image\n",
+             parts.members.size(), record::to_text(summary.asked.at("design")),
+             summary.images_per_second.value_or(0), summary.figure_or("total_images_per_second", 0),
+             format_seconds(summary.figure_or("cpu_seconds", 0)),
+             format_seconds(summary.figure_or("cpu_seconds_per_image", 0)));
+  if (const double joules = summary.figure_or("energy_joules", 0); joules > 0)
+    fmt::print(
+        "{:.0f} J, {:.0f} W; {:.4f} J an image{}\n", joules, summary.figure_or("power_watts", 0),
+        summary.figure_or("energy_joules_per_image", 0),
+        summary.figure_or("idle_power_watts", 0) > 0
+            ? fmt::format(", {:.4f} above idle", summary.figure_or("energy_above_idle_joules_per_image", 0))
+            : "");
+  if (const double skipped = summary.figure_or("images_skipped", 0); skipped > 0)
+    fmt::print("{:.0f} damaged images were left out\n", skipped);
+  if (parts.vote)
+    fmt::print("vote: {:.4f} by mean probability, {:.4f} by majority; the best member {:.4f}\n",
+               parts.vote->mean_probability, parts.vote->majority,
+               summary.figure_or("best_member_accuracy", 0));
 }
 
 }  // namespace trainyard::cli

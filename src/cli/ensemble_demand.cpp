@@ -11,7 +11,7 @@
 #include "base/cores.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/ensemble_options.h"
+#include "cli/ensemble.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "ensemble/sample_maker.h"

@@ -10,13 +10,12 @@
 #include "base/cores.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/ensemble_options.h"
-#include "cli/ensemble_summary.h"
+#include "cli/ensemble.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "data/get/scratch_folder.h"
-#include "launch/ensemble_job.h"
+#include "launch/train_job.h"
 #include "process/stop_request.h"
 
 namespace trainyard::cli {

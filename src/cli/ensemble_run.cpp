@@ -10,20 +10,19 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "cli/commands.h"
-#include "cli/ensemble_options.h"
-#include "cli/ensemble_summary.h"
+#include "cli/ensemble.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "comm/collective/mpi_job.h"
 #include "data/get/scratch_folder.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 #include "engine/checkpoint.h"
 #include "ensemble/member.h"
 #include "ensemble/preprocessor.h"
 #include "ensemble/step_note.h"
 #include "ensemble/stream_part.h"
-#include "launch/ensemble_job.h"
+#include "launch/train_job.h"
 
 namespace trainyard::cli {
 namespace {

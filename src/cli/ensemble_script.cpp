@@ -6,7 +6,7 @@
 
 #include "base/nearest_name.h"
 #include "cli/commands.h"
-#include "cli/ensemble_options.h"
+#include "cli/ensemble.h"
 #include "cli/option_checks.h"
 
 namespace trainyard::cli {

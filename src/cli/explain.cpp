@@ -1,4 +1,4 @@
-#include "cli/explain.h"
+#include "cli/train.h"
 
 #include <algorithm>
 #include <array>

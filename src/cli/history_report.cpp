@@ -1,4 +1,4 @@
-#include "cli/history_report.h"
+#include "cli/study.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/study_options.h"
-#include "cli/study_results.h"
 #include "cli/text_table.h"
 #include "record/build.h"
 #include "study/cell/settings.h"

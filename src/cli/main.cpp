@@ -10,16 +10,13 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "cli/bench.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
-#include "cli/explain.h"
 #include "cli/outputs.h"
 #include "cli/place.h"
 #include "cli/predict.h"
 #include "cli/profile.h"
 #include "cli/train.h"
-#include "cli/worker.h"
 #include "trainyard/version.h"
 
 namespace trainyard::cli {

@@ -1,4 +1,4 @@
-#include "cli/commands.h"
+#include "cli/networks.h"
 
 #include <map>
 #include <memory>
@@ -11,11 +11,11 @@
 
 #include "base/file.h"
 #include "base/units.h"
-#include "cli/bench.h"
+#include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/text_table.h"
+#include "cli/train.h"
 #include "graph/autodiff.h"
-#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::cli {

@@ -1,4 +1,4 @@
-#include "cli/networks_export.h"
+#include "cli/networks.h"
 
 #include <charconv>
 #include <filesystem>
@@ -12,10 +12,8 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/mapped_file.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/networks_import.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "engine/canonical.h"

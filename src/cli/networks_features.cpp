@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
-#include "cli/bench.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"
+#include "cli/train.h"
 #include "predict/graph_features/communities.h"
 #include "predict/graph_features/graph_features.h"
 

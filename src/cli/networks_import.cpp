@@ -1,4 +1,4 @@
-#include "cli/networks_import.h"
+#include "cli/networks.h"
 
 #include <filesystem>
 #include <map>

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "networks/zoo/zoo.h"
-#include "run/choices.h"
+#include "run/run_options.h"
 
 namespace trainyard::cli {
 

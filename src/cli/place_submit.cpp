@@ -1,4 +1,4 @@
-#include "cli/place_submit.h"
+#include "cli/place.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "cli/progress_bar.h"
-#include "cli/study_results.h"
+#include "cli/study.h"
 #include "meter/provenance.h"
 #include "ops/update.h"
 #include "predict/runs/network_work.h"
@@ -17,7 +17,6 @@
 #include "process/stop_request.h"
 #include "record/build.h"
 #include "study/run/folder.h"
-#include "study/run/launcher.h"
 #include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Declares the subcommands of `trainyard predict`.
-
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,9 +9,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/option_checks.h"
+#include "cli/outputs.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/time_model.h"
+#include "predict/gnn/run_model.h"
+#include "predict/runs/model_container.h"
 
+// Declares the subcommands of `trainyard predict`.
 namespace trainyard::cli {
 
 std::function<int()> declare_predict_fit(CLI::App& command);
@@ -33,5 +38,50 @@ std::vector<predict::DeviceSheet> devices_to_choose_from(const std::vector<predi
                                                          const std::filesystem::path& file);
 
 std::function<int()> declare_predict(CLI::App& command);
+
+// The parts of `predict eval` that its page shows: what was judged, and how.
+struct EvalPageInput {
+  const predict::RunSet& set;
+  std::vector<predict::Judged> judged;
+  predict::NamedScores held_out;
+  std::filesystem::path runs, model;
+  std::string split, source, target;  // one of model, split and target is given
+  int seeds = 1;
+};
+
+WrittenFiles write_eval_page(const PageFiles& files, EvalPageInput input, bool quiet);
+
+// Declares `trainyard predict import`, which makes a model file of weights that others published.
+std::function<int()> declare_predict_import(CLI::App& command);
+
+// The part of the options of `predict run` that an imported model uses.
+struct ImportedRun {
+  std::filesystem::path model, ops;
+  std::string network;  // of ours, or the file of a graph
+  std::int64_t batch = 1;
+  int classes = 0;
+  bool json = false;
+};
+
+// Predicts by an imported model and prints the result. REQUIRES: a container of kGraphModelSchema.
+int run_imported(const predict::ModelContainer& container, const ImportedRun& run);
+
+// The options of `predict fit` and `predict eval` for graph networks.
+struct GraphKindOptions {
+  std::string kind = "analytic";
+  int groups = predict::GraphRunFit{}.groups;
+  std::int64_t epochs = predict::GraphRunFit{}.epochs, patience = predict::GraphRunFit{}.patience;
+
+  bool is_graph() const { return kind == "gnn"; }
+  bool is_kernels() const { return kind == "kernels"; }
+};
+void add_graph_kind_options(CLI::App& command, GraphKindOptions& options);
+std::vector<Idle> idle_options(const GraphKindOptions& options);
+
+// Fits with a progress bar of epochs. An empty `validation` means a fifth of the training rows. While a
+// StopRequest lives, SIGINT ends it after an epoch, with a checkpoint where there is a folder.
+predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
+                                       const std::vector<std::size_t>& validation,
+                                       const GraphKindOptions& options, predict::GraphRunFit fit, bool quiet);
 
 }  // namespace trainyard::cli

@@ -1,4 +1,4 @@
-#include "cli/predict_eval.h"
+#include "cli/predict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,6 @@
 #include "base/file.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "cli/predict.h"
-#include "cli/predict_run.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "ops/update.h"

@@ -9,9 +9,8 @@
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
-#include "cli/predict_run.h"
 #include "predict/analytic/fit_model.h"
-#include "predict/analytic/model_file.h"
+#include "predict/analytic/time_model.h"
 #include "predict/kernels/kernel_model.h"
 #include "process/stop_request.h"
 

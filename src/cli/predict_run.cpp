@@ -1,4 +1,4 @@
-#include "cli/predict_run.h"
+#include "cli/predict.h"
 
 #include <cmath>
 #include <memory>
@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
-#include "cli/predict.h"
-#include "cli/predict_import.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "predict/read_predictor.h"

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/progress_bar.h"
-#include "cli/run_report.h"
+#include "cli/train.h"
 #include "meter/nvml.h"
 #include "meter/peaks.h"
 #include "ops/dense.h"

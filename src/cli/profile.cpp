@@ -17,8 +17,8 @@
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
-#include "cli/run_report.h"
 #include "cli/text_table.h"
+#include "cli/train.h"
 #include "meter/profile_command.h"
 #include "run/run_record.h"
 

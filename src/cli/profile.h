@@ -11,7 +11,7 @@ class App;
 #include <nlohmann/json_fwd.hpp>
 
 #include "analyze/bursts.h"
-#include "analyze/legacy_shares.h"
+#include "analyze/op_breakdown.h"
 #include "meter/profile_command.h"
 #include "record/run_record.h"
 

@@ -1,19 +1,25 @@
 #include "cli/run_options.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "networks/zoo/zoo.h"
+#include "predict/read_predictor.h"
+#include "ps/mode/mode.h"
 
 namespace trainyard::cli {
 
@@ -80,6 +86,160 @@ void print_input(const record::RunRecord& run) {
                bytes("staging_bytes"), run.words.at("staging_folder"), run.words.at("staging_filesystem"),
                seconds("staging_seconds"), seconds("staging_verify_seconds"),
                100 * run.figure_or("staging_source_cached_fraction", 0));
+}
+
+void add_deployment_options(CLI::App& command, const char* of, run::DeploymentOptions& options) {
+  add_setting(command, of, "devices", options.devices);
+  add_setting(command, of, "strategy", options.strategy);
+  add_setting(command, of, "scaling", options.scaling);
+}
+
+void add_workers_options(CLI::App& command, run::WorkersOptions& options) {
+  add_setting(command, "train", "workers", options.workers)
+      ->excludes(command.get_option("--devices"))
+      ->excludes(command.get_option("--strategy"));
+  add_setting(command, "train", "mode", options.mode);
+  add_setting(command, "train", "collective", options.collective);
+}
+
+void add_ps_options(CLI::App& command, run::PsOptions& options) {
+  const auto add = [&](const char* name, auto& value) { add_setting(command, "train", name, value); };
+  add("servers", options.servers);
+  add("wire", options.wire);
+  add("wire_layout", options.wire_layout);
+  add("transport", options.transport);
+  add("min_workers", options.least_workers);
+  add("restarts", options.restarts);
+  add("lease", options.lease_seconds);
+  add("patience", options.patience_seconds);
+  add("hosts", options.hosts);
+  add("remote_shell", options.remote_shell);
+  add("address", options.address);
+}
+
+void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
+  command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
+  command.add_option("--number", part.number, "Which one of them")
+      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
+      ->capture_default_str();
+  command.add_option("--job-key", part.key,
+                     "File with the job's key, readable by its owner alone; -: standard input");
+  if (server) {
+    command.add_option("--listen", part.listen, "tcp:HOST:PORT (port 0: any), unix:PATH or shm:PATH");
+    command.add_option("--advertise", part.advertise, "Host under which others reach it");
+    command.add_option("--elements", part.elements, "Numbers that all servers keep together")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--parameters", part.parameters, "Of these, parameters")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--batches", part.batches, "To be used in all")
+        ->transform(within(record::NumberRange::whole(0)));
+    command.add_option("--run", part.run, "Which run this is: what another left is not taken over")
+        ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint64_t>::max())));
+  } else {
+    command.add_option("--layout", part.layout, "native or canonical");
+    command.add_option("--fingerprint", part.fingerprint, "Of the job's layout")
+        ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint32_t>::max())));
+    command.add_option("--share", part.share, "I/K: its share of this machine's cores");
+    command.add_option("--on-device", part.device, "In place of --device");
+    command.add_option("--with-backend", part.backend, "In place of --backend");
+  }
+}
+
+void add_resume_option(CLI::App& command, run::ResumeOption& resume, const std::string& from) {
+  // A flag, so that it never takes the word behind it; `--resume` alone is "true".
+  command
+      .add_flag("--resume", resume.value,
+                "Go on from " + from + "; --resume=auto: or begin, where there is none yet")
+      ->check([](const std::string& given) {
+        const bool known = given == "true" || given == "auto";
+        return known ? std::string() : "'" + given + "' given, nothing or =auto expected";
+      });
+}
+
+void add_train_options(CLI::App& command, run::TrainCommand& options) {
+  train::TrainOptions& loop = options.train;
+  add_run_options(command, options.run);
+  add_output_options(command, options.run);
+  add_deployment_options(command, "train", options.deployment);
+  add_workers_options(command, options.workers);
+  add_ps_options(command, options.ps);
+  add_input_options(command, options.input);
+  add_trace_options(command, options.trace);
+  const auto add = [&](const char* name, auto& value) { return add_setting(command, "train", name, value); };
+  add("preprocess", options.preprocess);
+  add("feed", options.feed);
+  CLI::Option* steps = add("steps", options.steps);
+  add("epochs", options.epochs)->excludes(steps);
+  add("eval_every", loop.eval_every);
+  add("no_eval", options.no_eval);
+  const record::SettingInfo& out = record::setting_of("out", "train");
+  add_output_folder(command, option_names(out), options.out, help_of(out));
+  add("checkpoint_every", loop.checkpoint_every);
+  add("keep", loop.keep);
+  add_resume_option(command, options.resume, "the newest checkpoint in --out");
+  command.add_flag("--overwrite", options.overwrite, "Remove the run that is in --out first");
+}
+
+std::vector<Idle> idle_options(const run::TrainCommand& options) {
+  std::vector<Idle> rules = idle_options(options.run);
+  const bool synthetic = options.input.data.name == "synthetic";
+  rules.push_back({!with_servers(options.workers),
+                   {"--servers", "--wire", "--wire-layout", "--transport", "--min-workers", "--restarts",
+                    "--lease", "--patience", "--address"},
+                   "there are no parameter servers; --workers N --mode MODE has them"});
+  rules.push_back({options.ps.hosts.empty(), {"--remote-shell"}, "all processes are here, without --hosts"});
+  rules.push_back({options.deployment.devices == 1, {"--scaling"}, "there is one device"});
+  rules.push_back({options.out.empty(), {"--checkpoint-every", "--keep"}, "nothing is saved without --out"});
+  rules.push_back({options.no_eval, {"--eval-every"}, "--no-eval evaluates nothing"});
+  rules.push_back({synthetic, {"--from", "--cache"}, "--data synthetic has no files"});
+  const bool named = options.input.data.name.find(':') != std::string::npos;
+  rules.push_back({named, {"--from", "--cache"}, "--data names the path"});
+  rules.push_back({!synthetic && !named && !options.input.data.folder.empty(),
+                   {"--cache"},
+                   "--from says where the files are"});
+  return rules;
+}
+
+void add_trace_options(CLI::App& command, run::TraceOptions& options) {
+  const record::SettingInfo& trace = record::setting_of("trace", "train");
+  CLI::Option* file = add_output_file(command, option_names(trace), options.file, help_of(trace));
+  add_setting(command, "train", "trace_steps", options.steps)->needs(file);
+}
+
+namespace {
+
+std::string device_to_ask(const CostOptions& options, const std::vector<predict::DeviceSheet>& seen) {
+  if (!options.device.empty()) return options.device;
+  if (seen.size() == 1) return seen.front().name;
+  std::vector<std::string> names;
+  for (const predict::DeviceSheet& device : seen) names.push_back(device.name);
+  fail(ErrorKind::usage, "--device: has to be given, '{}' is a model of {}", options.model.string(),
+       names.empty() ? "no device in particular" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+void add_cost_options(CLI::App& command, CostOptions& options) {
+  auto* model = command
+                    .add_option("--model", options.model,
+                                "What `predict fit` wrote, for estimates of runs that were never measured")
+                    ->type_name("MODEL");
+  command
+      .add_option("--device", options.device,
+                  "Where the model shall think the runs are (default: its only device)")
+      ->needs(model);
+  command.add_option("--devices", options.devices, "Further devices (YAML)")->type_name("FILE")->needs(model);
+}
+
+std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options) {
+  if (options.model.empty()) return nullptr;
+  auto model = std::make_unique<study::CostModel>();
+  model->file = options.model.string();
+  model->predictor = predict::read_predictor(options.model);
+  const std::vector<predict::DeviceSheet> seen = model->predictor->devices();
+  model->device =
+      predict::find_device(devices_to_choose_from(seen, options.devices), device_to_ask(options, seen));
+  return model;
 }
 
 }  // namespace trainyard::cli

@@ -1,12 +1,19 @@
 #pragma once
 
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/option_checks.h"
+#include "launch/ps_part.h"
 #include "record/run_record.h"
+#include "run/deployment_options.h"
 #include "run/run_options.h"
+#include "run/train_options.h"
+#include "study/cell/cost.h"
 
 namespace trainyard::cli {
 
@@ -25,5 +32,33 @@ std::vector<Idle> idle_options(const run::RunOptions& options);
 void add_input_options(CLI::App& command, run::InputOptions& options);
 
 void print_input(const record::RunRecord& run);
+
+void add_deployment_options(CLI::App& command, const char* of, run::DeploymentOptions& options);
+
+void add_workers_options(CLI::App& command, run::WorkersOptions& options);
+
+void add_ps_options(CLI::App& command, run::PsOptions& options);
+
+void add_part_options(CLI::App& command, launch::PsPart& part, bool server);
+
+void add_resume_option(CLI::App& command, run::ResumeOption& resume, const std::string& from);
+
+void add_train_options(CLI::App& command, run::TrainCommand& options);
+
+// REQUIRES: the options of the workers are settled (deployment_options.h).
+std::vector<Idle> idle_options(const run::TrainCommand& options);
+
+void add_trace_options(CLI::App& command, run::TraceOptions& options);
+
+// By which model the runs of a study are estimated.
+struct CostOptions {
+  std::filesystem::path model, devices;  // empty: none
+  std::string device;                    // empty: the only one of the model
+};
+
+void add_cost_options(CLI::App& command, CostOptions& options);
+
+// Null without a model. Error (usage) lists the model's devices where one has to be chosen.
+std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options);
 
 }  // namespace trainyard::cli

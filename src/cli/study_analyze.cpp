@@ -1,4 +1,4 @@
-#include "cli/study_analyze.h"
+#include "cli/study.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,6 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
-#include "cli/study_options.h"
-#include "cli/study_results.h"
 #include "cli/text_table.h"
 #include "record/build.h"
 #include "record/comparison.h"

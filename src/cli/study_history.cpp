@@ -9,9 +9,8 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "cli/history_report.h"
 #include "cli/option_checks.h"
-#include "cli/study_options.h"
+#include "cli/study.h"
 #include "process/run_to_end.h"
 #include "record/verdict.h"
 #include "study/run/progress.h"

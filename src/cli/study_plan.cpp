@@ -7,8 +7,8 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/cost_options.h"
-#include "cli/study_options.h"
+#include "cli/run_options.h"
+#include "cli/study.h"
 #include "cli/text_table.h"
 #include "study/cell/check.h"
 #include "study/cell/cost.h"

@@ -1,4 +1,4 @@
-#include "cli/study_results.h"
+#include "cli/study.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "cli/study_options.h"
 #include "cli/text_table.h"
 #include "record/cell_summary.h"
 #include "record/metric.h"

@@ -1,4 +1,4 @@
-#include "cli/worker.h"
+#include "cli/train.h"
 
 #include <chrono>
 #include <memory>
@@ -8,11 +8,9 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "cli/deployment_options.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
-#include "cli/train.h"
-#include "cli/train_options.h"
+#include "cli/run_options.h"
 #include "comm/collective/mpi_job.h"
 #include "launch/ps_part.h"
 #include "run/run_record.h"

@@ -1,4 +1,4 @@
-#include "ensemble/gathered_batches.h"
+#include "ensemble/stream_batches.h"
 
 #include <charconv>
 #include <deque>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "comm/collective/group.h"
-#include "ensemble/options.h"
+#include "comm/collective/collective.h"
+#include "ensemble/spec.h"
 
 namespace trainyard::ensemble {
 

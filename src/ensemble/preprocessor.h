@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/progress.h"
-#include "ensemble/options.h"
+#include "ensemble/spec.h"
 
 namespace trainyard::ensemble {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/collective/group.h"
+#include "comm/collective/collective.h"
 #include "ensemble/sample_block.h"
 
 namespace trainyard::ensemble {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/collective/group.h"
+#include "comm/collective/collective.h"
 #include "ensemble/member_stream.h"
 #include "ensemble/sample_maker.h"
 #include "ensemble/shared_stream.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 #include "data/recipe/preprocess.h"
 #include "data/source/record_set.h"
 #include "data/source/record_writer.h"

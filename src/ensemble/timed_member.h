@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "comm/collective/group.h"
+#include "comm/collective/collective.h"
 #include "ensemble/member_stream.h"
 #include "ensemble/stream_batches.h"
 

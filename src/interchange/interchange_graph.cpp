@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/file.h"
 #include "graph/autodiff.h"
 #include "graph/op_def.h"
 #include "interchange/dot.h"

@@ -10,7 +10,6 @@
 #include "interchange/onnx_export.h"
 #include "interchange/onnx_import.h"
 #include "interchange/test_models.h"
-#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::interchange {

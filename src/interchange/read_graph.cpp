@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/file.h"
 #include "interchange/dot.h"
 #include "interchange/graph_def.h"
 #include "interchange/text_format.h"

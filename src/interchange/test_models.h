@@ -8,7 +8,7 @@
 
 #include "interchange/onnx_export.h"
 #include "interchange/onnx_model.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::interchange {
 

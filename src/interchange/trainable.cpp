@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "base/mapped_file.h"
+#include "base/file.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
 #include "interchange/read_graph.h"

@@ -1,4 +1,4 @@
-#include "launch/ensemble_job.h"
+#include "launch/train_job.h"
 
 #include <algorithm>
 #include <csignal>
@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "ensemble/member.h"
 #include "launch/mpi_job.h"
-#include "process/background_child.h"
 #include "process/child.h"
 #include "process/run_to_end.h"
 #include "process/stop_request.h"

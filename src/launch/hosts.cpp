@@ -11,7 +11,7 @@
 
 #include "base/cores.h"
 #include "base/error.h"
-#include "study/slurm/command.h"
+#include "study/slurm/cluster.h"
 
 namespace trainyard::launch {
 

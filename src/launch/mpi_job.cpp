@@ -17,7 +17,6 @@
 
 #include <fmt/format.h>
 
-#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "process/child.h"

@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "launch/ps_part.h"
 #include "process/child.h"
-#include "record/end_status.h"
+#include "record/run_record.h"
 
 namespace trainyard::launch {
 

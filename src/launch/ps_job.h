@@ -9,7 +9,7 @@
 #include "comm/transport/handshake.h"
 #include "data/get/scratch_folder.h"
 #include "launch/hosts.h"
-#include "process/background_child.h"
+#include "process/child.h"
 #include "run/deployment_options.h"
 #include "train/loop/ps_training.h"
 

@@ -16,7 +16,7 @@
 #include "networks/zoo/zoo.h"
 #include "process/child.h"
 #include "process/stop_request.h"
-#include "run/peaks.h"
+#include "run/bench.h"
 #include "run/training.h"
 #include "train/loop/ps_training.h"
 #include "train/session/job_check.h"

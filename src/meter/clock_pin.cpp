@@ -11,11 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
-#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "meter/gpu_watch.h"
-#include "process/tree.h"
+#include "process/family.h"
 
 namespace trainyard::meter {
 namespace {

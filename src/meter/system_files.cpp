@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/descriptor.h"
+#include "base/file.h"
 
 namespace trainyard::meter {
 

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "place/jobs_file.h"
-#include "place/legacy_score.h"
+#include "place/policy.h"
+#include "place/problem.h"
 #include "place/simulate.h"
 
 namespace trainyard::place {

@@ -3,10 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
+#include <tuple>
 
+#include <fmt/format.h>
+
+#include "base/device_spec.h"
+#include "base/error.h"
 #include "base/philox.h"
 #include "base/sample_order.h"
+#include "predict/runs/network_work.h"
+#include "record/settings.h"
+#include "study/spec/yaml_reader.h"
 
 namespace trainyard::place {
 
@@ -38,6 +47,209 @@ void inject_error(Problem& problem, double deviation, std::uint64_t seed) {
       const double angle = 2 * std::numbers::pi * static_cast<double>(to_unit_float(block[1]));
       option.seconds *= std::exp(deviation * radius * std::cos(angle));
     }
+}
+
+namespace {
+
+using predict::TableRun;
+using study::YamlReader;
+
+constexpr std::int64_t kMostJobs = 100'000, kMostSlots = 100'000;
+
+ops::Rule optimizer_at(const YamlReader& at) {
+  const std::string name = at.one_of({"sgd", "momentum", "rmsprop", "adam"});
+  return name == "adam"       ? ops::Rule::adam
+         : name == "rmsprop"  ? ops::Rule::rmsprop
+         : name == "momentum" ? ops::Rule::momentum
+                              : ops::Rule::sgd;
+}
+
+void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
+  JobRequest job;
+  job.run.batch = 32;
+  job.run.epochs = 1;
+  job.run.images_per_epoch = 50000;
+  std::int64_t count = 1;
+  for (const auto& [key, at_key, value] : at.entries()) {
+    if (key == "name")
+      job.name = value.text();
+    else if (key == "network")
+      job.run.network = value.text();
+    else if (key == "batch")
+      job.run.batch = value.integer(record::range_of("batch"));
+    else if (key == "optimizer")
+      job.run.optimizer = optimizer_at(value);
+    else if (key == "epochs")
+      job.run.epochs = value.number(record::range_of("epochs"));
+    else if (key == "images")
+      job.run.images_per_epoch = static_cast<double>(value.integer(1));
+    else if (key == "classes")
+      job.run.classes = static_cast<int>(value.integer(record::range_of("classes")));
+    else if (key == "arrival")
+      job.arrival_seconds = value.seconds();
+    else if (key == "count")
+      count = value.integer(1, kMostJobs);
+    else
+      at_key.complain(
+          fmt::format("a job has no '{}'; it has name, network, batch, optimizer, epochs, images, "
+                      "classes, arrival and count",
+                      key));
+  }
+  if (job.run.network.empty()) at.complain("a job wants a network");
+  if (!predict::find_named_network(job.run.network))
+    at.complain(fmt::format("unknown network '{}'; `trainyard networks` lists those that are known",
+                            job.run.network));
+  if (job.name.empty()) job.name = fmt::format("{}-{}", job.run.network, jobs.size() + 1);
+  if (static_cast<std::int64_t>(jobs.size()) + count > kMostJobs)
+    at.complain(fmt::format("more than {} jobs", kMostJobs));
+  const std::string name = job.name;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    if (count > 1) job.name = fmt::format("{}-{}", name, i);
+    jobs.push_back(job);
+  }
+}
+
+// Runs that differ in their device alone are one job.
+void add_table(const std::filesystem::path& path, std::vector<JobRequest>& jobs) {
+  std::map<std::tuple<std::string, std::int64_t, ops::Rule, double, std::string>, std::size_t> positions;
+  for (const TableRun& run : predict::read_run_csv(path).runs) {
+    const auto key = std::tuple(run.network, run.batch, run.optimizer, run.epochs, run.dataset);
+    const auto [at, fresh] = positions.try_emplace(key, jobs.size());
+    if (fresh) {
+      const char* optimizer = run.optimizer == ops::Rule::adam ? "adam" : "sgd";
+      jobs.push_back(
+          {run,
+           fmt::format("{}-{}-{}-{}-{}", run.network, run.batch, optimizer, run.epochs, run.dataset),
+           0,
+           {}});
+    }
+    jobs[at->second].measured.push_back(run);
+  }
+}
+
+const TableRun* measured_on(const JobRequest& job, const predict::DeviceSheet& device) {
+  const auto at = std::find_if(job.measured.begin(), job.measured.end(), [&](const TableRun& run) {
+    return predict::same_device_name(run.device, device.name);
+  });
+  return at == job.measured.end() ? nullptr : &*at;
+}
+
+// `made`: what is predicted there; null without a model.
+Option option_of(const JobRequest& job, const predict::DeviceSheet& device, const predict::Prediction* made) {
+  Option option;
+  const TableRun* measured = measured_on(job, device);
+  if (made != nullptr) {
+    option.seconds = option.true_seconds = made->seconds;
+    option.fits = option.truly_fits = made->oom_probability < predict::kLikelyOom;
+    option.need_bytes = made->memory.total();
+  }
+  if (measured != nullptr) {
+    option.true_seconds = measured->seconds;
+    option.truly_fits = measured->end == predict::RunEnd::ok;
+    option.use = measured->use;
+    if (made == nullptr) {
+      option.seconds = measured->seconds;
+      option.fits = option.truly_fits;
+    }
+  }
+  if (made == nullptr && measured == nullptr)
+    fail(ErrorKind::config, "job '{}': it was not measured on {}, and there is no model to predict it",
+         job.name, device.name);
+  return option;
+}
+
+}  // namespace
+
+std::vector<JobRequest> read_jobs(const std::filesystem::path& path) {
+  const YamlReader file = YamlReader::read(path);
+  std::vector<JobRequest> jobs;
+  for (const auto& [key, at_key, value] : file.entries()) {
+    if (key == "jobs")
+      for (const YamlReader& job : value.items()) add_job(job, jobs);
+    else if (key == "table")
+      add_table(path.parent_path() / value.text(), jobs);
+    else
+      at_key.complain(fmt::format("no key '{}' here; a file of jobs has 'jobs' or 'table'", key));
+  }
+  if (jobs.empty()) file.complain("no jobs");
+  return jobs;
+}
+
+namespace {
+
+DeviceSpec run_device(const YamlReader& given) {
+  const std::optional<DeviceSpec> device = DeviceSpec::find(given.text());
+  if (!device)
+    given.complain(fmt::format("'{}' is no device to run on: cpu, cuda or cuda:NUMBER", given.text()));
+  return *device;
+}
+
+}  // namespace
+
+Cluster read_cluster(const std::filesystem::path& path, const std::vector<predict::DeviceSheet>& known) {
+  std::vector<predict::DeviceSheet> devices = predict::read_devices(path);
+  devices.insert(devices.end(), known.begin(), known.end());
+  Cluster cluster;
+  const YamlReader file = YamlReader::read(path);
+  for (const auto& [key, at_key, value] : file.entries()) {
+    if (key != "slots") continue;
+    for (const YamlReader& item : value.items()) {
+      std::string device;
+      Slot slot;
+      std::int64_t count = 1;
+      const std::map<std::string, std::string*> words = {{"device", &device},
+                                                         {"name", &slot.name},
+                                                         {"partition", &slot.partition},
+                                                         {"gpu_type", &slot.gpu_type},
+                                                         {"constraint", &slot.constraint}};
+      for (const auto& [word, at_word, given] : item.entries()) {
+        if (const auto found = words.find(word); found != words.end())
+          *found->second = given.text();
+        else if (word == "run")
+          slot.run_device = run_device(given);
+        else if (word == "count")
+          count = given.integer(1, kMostSlots);
+        else
+          at_word.complain(fmt::format(
+              "a slot has no '{}'; it has device, name, count, run, partition, gpu_type and constraint",
+              word));
+      }
+      if (device.empty()) item.complain("a slot wants a device");
+      const predict::DeviceSheet& found = predict::find_device(devices, device);
+      const auto at = std::find(cluster.kinds.begin(), cluster.kinds.end(), found);
+      slot.kind = static_cast<std::size_t>(at - cluster.kinds.begin());
+      if (at == cluster.kinds.end()) cluster.kinds.push_back(found);
+      if (static_cast<std::int64_t>(cluster.slots.size()) + count > kMostSlots)
+        item.complain(fmt::format("more than {} slots", kMostSlots));
+      const std::string name = slot.name.empty() ? found.name : slot.name;
+      for (std::int64_t i = 1; i <= count; ++i) {
+        slot.name = count > 1 ? fmt::format("{}:{}", name, i) : name;
+        cluster.slots.push_back(slot);
+      }
+    }
+  }
+  if (cluster.slots.empty()) file.complain("no slots: a cluster wants 'slots', a list of devices");
+  return cluster;
+}
+
+Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster, predict::Predictor* model) {
+  std::vector<predict::Prediction> made;  // of each job on each kind of device
+  if (model != nullptr) {
+    std::vector<predict::JobDescription> asked;
+    for (const JobRequest& request : jobs)
+      for (const predict::DeviceSheet& device : cluster.kinds)
+        asked.push_back(predict::describe(request.run, device));
+    made = model->predict(asked);
+  }
+  Problem problem{cluster.kinds, cluster.slots, {}};
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    Job job{jobs[j].name, jobs[j].arrival_seconds, {}};
+    for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+      job.options.push_back(option_of(jobs[j], cluster.kinds[k],
+                                      model != nullptr ? &made[j * cluster.kinds.size() + k] : nullptr));
+    problem.jobs.push_back(std::move(job));
+  }
+  return problem;
 }
 
 }  // namespace trainyard::place

@@ -15,7 +15,6 @@
 #include "base/test_folder.h"
 #include "process/bare_process.h"
 #include "process/family.h"
-#include "process/tree.h"
 
 namespace trainyard::process {
 namespace {

@@ -1,8 +1,24 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace trainyard::process {
+
+// Returns a process and its present descendants, parents first; a process whose parent ended is not among
+// them.
+std::vector<pid_t> tree_of(pid_t root);
+
+// Returns whether such a process exists, whichever user owns it.
+bool is_alive(pid_t process);
+
+// Returns the memory that these processes hold. Where their resident memory adds up to more than `enough`,
+// pages that several of them share are counted once, as far as the system reports them, which takes longer. A
+// process that has ended counts as zero.
+std::int64_t memory_of(const std::vector<pid_t>& processes, std::int64_t enough);
 
 // Every process that this one starts, directly or indirectly, carries a mark in its environment, whatever
 // process group or session it creates. A guard, a small process beside this one, waits for this one to end in

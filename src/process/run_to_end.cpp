@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/error.h"
-#include "process/tree.h"
+#include "base/file.h"
+#include "process/family.h"
 
 namespace trainyard::process {
 

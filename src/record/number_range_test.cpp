@@ -1,4 +1,4 @@
-#include "record/number_range.h"
+#include "record/value.h"
 
 #include <gtest/gtest.h>
 

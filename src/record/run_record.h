@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "process/run_to_end.h"
 #include "record/figures.h"
 #include "record/steady_state.h"
 #include "record/value.h"
@@ -116,5 +117,19 @@ std::vector<SettingDifference> differences(const Settings& a, const Settings& b)
 // explain a difference in speed: models, compiler, commit, library versions. `a` and `b` list the values of
 // each side.
 std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b);
+
+// How a run ended, for its record.
+struct EndStatus {
+  Status status = Status::ok;
+  std::string reason;
+};
+
+// Interprets the end of a child. `kind` is as in a job, `last_line` is the last line that it printed, and
+// `out_of_memory_kills` counts the kernel's kills for lack of memory meanwhile.
+EndStatus status_of_end(const process::ChildEnd& end, const std::string& kind, const std::string& last_line,
+                        long out_of_memory_kills);
+
+// Tells whether the last line of a run reports that its numbers became NaN.
+bool says_not_a_number(const std::string& line);
 
 }  // namespace trainyard::record

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "record/number_range.h"
 #include "record/value.h"
 
 namespace trainyard::record {

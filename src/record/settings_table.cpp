@@ -70,7 +70,7 @@ SettingInfo count(const char* name, unsigned commands, const NumberRange& range,
   return formed(Form::count, number(name, commands, range, fallback, about, flags, letter));
 }
 
-const WordList kOwned;  // run/choices.h knows whose words they are
+const WordList kOwned;  // run/run_options.h knows whose words they are
 
 const NumberRange kMany = NumberRange::whole(1, 1'000'000);  // no machine has more cores, processes or nodes
 const NumberRange kSomeSeconds = NumberRange::above(0, 1e9);

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "analyze/analysis.h"
 #include "analyze/ensemble.h"
+#include "record/run_record.h"
 #include "report/study_view.h"
 
 namespace trainyard::report {
@@ -64,5 +66,22 @@ Chart make_ensemble_cores_chart(const std::vector<analyze::EnsembleRun>& runs);
 // How full the queues of each process were, over time.
 Chart make_ensemble_queues_chart(const StudyView& view);
 Chart make_ensemble_power_chart(const StudyView& view);
+
+// Panels that a page shows at first.
+inline constexpr std::size_t kMostOpenPanels = 24;
+
+// Every chart, in the order of the page; those that the study has no data for say why they are left out.
+// Those whose panels would be more than a page shows at first are folded.
+std::vector<Chart> make_charts(const StudyView& view);
+
+struct TracePoint {
+  std::int64_t step = 0;  // from 1, warm-up steps first
+  double seconds = 0;
+  bool outlier = false;
+};
+
+// The steps of a run as a picture of at most about `most` points: of every stretch of steps its fastest and
+// its slowest, and every outlier.
+std::vector<TracePoint> trace_steps(const record::RunRecord& run, std::size_t most);
 
 }  // namespace trainyard::report

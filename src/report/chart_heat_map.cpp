@@ -8,7 +8,6 @@
 #include "report/chart.h"
 #include "report/series.h"
 #include "report/spec.h"
-#include "report/theme.h"
 #include "stats/statistics.h"
 
 namespace trainyard::report {

@@ -7,7 +7,6 @@
 #include "report/chart.h"
 #include "report/series.h"
 #include "report/spec.h"
-#include "report/theme.h"
 
 namespace trainyard::report {
 

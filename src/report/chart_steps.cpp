@@ -1,4 +1,4 @@
-#include "report/chart_steps.h"
+#include "report/chart.h"
 
 #include <algorithm>
 #include <set>
@@ -6,10 +6,8 @@
 
 #include <fmt/core.h>
 
-#include "report/chart.h"
 #include "report/spec.h"
 #include "report/text.h"
-#include "report/theme.h"
 #include "stats/statistics.h"
 
 namespace trainyard::report {

@@ -9,7 +9,6 @@
 #include "report/naming.h"
 #include "report/spec.h"
 #include "report/text.h"
-#include "report/theme.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/charts.h"
+#include "report/chart.h"
 
 #include <algorithm>
 #include <iterator>

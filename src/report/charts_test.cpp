@@ -1,9 +1,8 @@
-#include "report/charts.h"
+#include "report/chart.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "report/chart_steps.h"
 #include "report/series.h"
 #include "report/test_study.h"
 

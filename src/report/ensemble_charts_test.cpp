@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "report/charts.h"
+#include "report/chart.h"
 #include "report/test_study.h"
 
 namespace trainyard::report {

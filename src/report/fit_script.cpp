@@ -1,5 +1,5 @@
 #include "report/page.h"
-#include "report/theme.h"
+#include "report/spec.h"
 
 namespace trainyard::report {
 namespace {

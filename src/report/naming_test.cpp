@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "report/series.h"
+#include "report/spec.h"
 #include "report/test_study.h"
-#include "report/theme.h"
 
 namespace trainyard::report {
 namespace {

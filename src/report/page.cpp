@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "report/sections.h"
+#include "report/spec.h"
 #include "report/text.h"
-#include "report/theme.h"
 
 namespace trainyard::report {
 

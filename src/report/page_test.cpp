@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "report/charts.h"
+#include "report/chart.h"
 #include "report/test_study.h"
 
 namespace trainyard::report {

@@ -10,7 +10,7 @@
 #include <fmt/core.h>
 
 #include "record/cell_summary.h"
-#include "report/theme.h"
+#include "report/spec.h"
 
 namespace trainyard::report {
 

@@ -6,12 +6,13 @@
 #include <iterator>
 #include <set>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "report/theme.h"
 
 namespace trainyard::report {
+
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -107,6 +108,151 @@ std::string finish_spec(const std::string& view, const std::vector<Row>& rows, c
   // With scales of their own, or a last row that is not full, every panel needs its axes.
   spec["resolve"]["axis"] = {{"x", "independent"}, {"y", "independent"}};
   return text_of(spec);
+}
+
+namespace {
+
+struct Colour {
+  const char *name, *light, *dark;
+};
+
+// c1 to c8 are the series; c9 to c16 their second tones; i1 to i16 what can be read on each.
+constexpr Colour kColours[] = {
+    {"ground", "#f5f7f9", "#0f141a"},
+    {"card", "#ffffff", "#181f27"},
+    {"raised", "#f1f5f9", "#222b35"},
+    {"ink", "#1c2430", "#e8edf2"},
+    {"soft", "#566270", "#a3b0bd"},
+    {"line", "#dde3e9", "#303b47"},
+    {"grid", "#e8ecf0", "#29333e"},
+    {"axis", "#98a4b0", "#647180"},
+    {"guide", "#6b7785", "#93a1af"},
+    {"brand", "#0b6bb0", "#5cb0f2"},
+    {"alarm", "#b93a0e", "#ff9770"},
+    {"alarm_ground", "#fdece5", "#3d231b"},
+    {"notice_ground", "#fff6e8", "#33291a"},
+    {"warmup", "#e1e6eb", "#2e3946"},
+    {"unsteady", "#fae3c8", "#4a3a22"},
+    {"failed", "#f3e8e4", "#33262a"},
+    {"low", "#e6f0f8", "#1d2d3b"},
+    {"middle", "#5796c8", "#2a6490"},
+    {"high", "#0a5a96", "#8fd0ff"},
+    {"on_low", "#1c2430", "#e8edf2"},
+    {"on_high", "#ffffff", "#0f141a"},
+    {"ramp_low", "#b5872b", "#3487c9"},
+    {"ramp_middle", "#0a8564", "#3cc79c"},
+    {"ramp_high", "#083e66", "#f3cf55"},
+    {"c1", "#0b6fb8", "#5baef0"},
+    {"c2", "#c44e0b", "#f58b4c"},
+    {"c3", "#0a8564", "#3cc79c"},
+    {"c4", "#a84a84", "#e391c0"},
+    {"c5", "#94680a", "#edb72b"},
+    {"c6", "#3a92c4", "#a5e0f7"},
+    {"c7", "#5f6b76", "#a9b4bf"},
+    {"c8", "#6b4fa0", "#b49af0"},
+    {"c9", "#083e66", "#3487c9"},
+    {"c10", "#7a2e00", "#c9662f"},
+    {"c11", "#4f9e86", "#9be8d0"},
+    {"c12", "#6e2a55", "#b86a99"},
+    {"c13", "#b5872b", "#b5891a"},
+    {"c14", "#1f5f80", "#5fb3d0"},
+    {"c15", "#87929d", "#7d8995"},
+    {"c16", "#3f2c66", "#8d72cf"},
+    {"i1", "#ffffff", "#0f141a"},
+    {"i2", "#ffffff", "#0f141a"},
+    {"i3", "#ffffff", "#0f141a"},
+    {"i4", "#ffffff", "#0f141a"},
+    {"i5", "#ffffff", "#0f141a"},
+    {"i6", "#0f141a", "#0f141a"},
+    {"i7", "#ffffff", "#0f141a"},
+    {"i8", "#ffffff", "#0f141a"},
+    {"i9", "#ffffff", "#0f141a"},
+    {"i10", "#ffffff", "#0f141a"},
+    {"i11", "#0f141a", "#0f141a"},
+    {"i12", "#ffffff", "#0f141a"},
+    {"i13", "#0f141a", "#0f141a"},
+    {"i14", "#ffffff", "#0f141a"},
+    {"i15", "#0f141a", "#0f141a"},
+    {"i16", "#ffffff", "#0f141a"},
+};
+
+std::string variables(bool dark) {
+  std::string css = dark ? "color-scheme: dark;" : "color-scheme: light;";
+  for (const Colour& colour : kColours)
+    css += fmt::format(" --{}: {};", colour.name, dark ? colour.dark : colour.light);
+  return css;
+}
+
+}  // namespace
+
+std::string palettes_json() {
+  std::string light, dark;
+  for (const Colour& colour : kColours) {
+    light += fmt::format("{}\"{}\": \"{}\"", light.empty() ? "" : ", ", colour.name, colour.light);
+    dark += fmt::format("{}\"{}\": \"{}\"", dark.empty() ? "" : ", ", colour.name, colour.dark);
+  }
+  return fmt::format("{{\"light\": {{{}}}, \"dark\": {{{}}}}}", light, dark);
+}
+
+std::string palettes_css() {
+  // A page that is printed is light, unless its charts were drawn in dark.
+  return fmt::format(
+      ":root {{ {0} }}\n"
+      "@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {1} }} }}\n"
+      ":root[data-theme=dark] {{ {1} }}\n",
+      variables(false), variables(true));
+}
+
+std::string theme() {
+  return R"json({
+    "background": null,
+    "font": "Inter, system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif",
+    "padding": 4,
+    "title": {"anchor": "start", "fontSize": 12.5, "fontWeight": 600, "color": "@ink", "offset": 8, "lineHeight": 16},
+    "axis": {
+      "labelFontSize": 12, "labelColor": "@soft", "labelPadding": 6, "labelLimit": 0, "labelOverlap": true, "labelSeparation": 8,
+      "titleFontSize": 12, "titleFontWeight": 600, "titleColor": "@ink", "titlePadding": 10, "titleLimit": 0,
+      "domainColor": "@axis", "tickColor": "@axis", "tickSize": 4, "gridColor": "@grid"
+    },
+    "axisY": {"domain": false, "ticks": false},
+    "view": {"stroke": null},
+    "header": {"labelFontSize": 12.5, "labelFontWeight": 600, "labelColor": "@ink", "labelAnchor": "start", "labelPadding": 8,
+               "labelLimit": 0, "title": null},
+    "legend": {
+      "orient": "top", "direction": "horizontal", "labelFontSize": 12, "labelColor": "@soft", "labelLimit": 0,
+      "titleFontSize": 12, "titleFontWeight": 600, "titleColor": "@ink", "titleLimit": 0, "symbolSize": 90, "symbolType": "circle", "symbolOpacity": 1, "symbolStrokeWidth": 0, "columnPadding": 18,
+      "offset": 12
+    },
+    "range": {
+      "category": ["@c1", "@c2", "@c3", "@c4", "@c5", "@c6", "@c7", "@c8"],
+      "ordinal": ["@c1", "@c2", "@c3", "@c4", "@c5", "@c6", "@c7", "@c8"],
+      "heatmap": ["@low", "@middle", "@high"], "ramp": ["@low", "@middle", "@high"]
+    },
+    "point": {"filled": true, "size": 55},
+    "line": {"strokeWidth": 2.2},
+    "rule": {"strokeWidth": 1.6, "color": "@guide"},
+    "text": {"fontSize": 11.5, "color": "@soft"}
+  })json";
+}
+
+namespace {
+
+// From 1; those beyond the last begin again.
+std::size_t tone(std::size_t family) { return family % kPaletteTones + 1; }
+
+}  // namespace
+
+std::string family_colours(const std::vector<std::string>& families, bool legend) {
+  std::vector<std::string> range;
+  for (std::size_t i = 0; i < families.size(); ++i) range.push_back(fmt::format("@c{}", tone(i)));
+  return fmt::format(
+      R"({{"field": "series", "type": "nominal", "title": null, "scale": {{"domain": {}, "range": {}}}{}}})",
+      to_json(families), to_json(range), legend && families.size() > 1 ? "" : R"(, "legend": null)");
+}
+
+std::string family_ink(const std::vector<std::string>& families, const std::string& family) {
+  const auto at = std::find(families.begin(), families.end(), family) - families.begin();
+  return fmt::format("@i{}", tone(static_cast<std::size_t>(at)));
 }
 
 }  // namespace trainyard::report

@@ -1,27 +1,71 @@
 #include "run/bench.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/backend.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "data/source/dataset.h"
 #include "data/view/batch_maker.h"
 #include "engine/canonical.h"
+#include "meter/peaks.h"
 #include "networks/zoo/zoo.h"
 #include "process/stop_request.h"
-#include "run/choices.h"
-#include "run/peaks.h"
+#include "run/run_options.h"
 #include "run/run_record.h"
 #include "train/exchange/replicas.h"
 #include "train/loop/feed.h"
 #include "train/loop/timed_steps.h"
+#include "train/session/device_threads.h"
 #include "train/session/evaluate.h"
 
 namespace trainyard::run {
+
+double measure_peak(const train::SessionOptions& options, int threads) {
+  if (options.cores.empty())
+    train::limit_threads(threads);
+  else
+    train::limit_to(options.cores);
+  const auto peaks = backend::make_backend(options.backend, options.device, options.precision)
+                         ->gemm_peaks({name(options.precision)}, 0.5);
+  return peaks.empty() ? 0 : peaks.front().flops_per_second;
+}
+
+namespace {
+
+constexpr double kSeconds = 0.1;
+
+constexpr std::int64_t kMemoryBytes = std::int64_t{128} << 20;
+
+constexpr std::int64_t kCacheBytesPerThread = 16 << 10;  // half of a first-level cache
+
+}  // namespace
+
+void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads) {
+  if (options.device.is_cpu()) {
+    if (options.cores.empty())
+      train::limit_threads(threads);
+    else
+      train::limit_to(options.cores);
+    run.figures["peak_bytes_per_second"] = meter::read_bytes_per_second(kSeconds, kMemoryBytes);
+    run.figures["peak_cache_bytes_per_second"] =
+        meter::read_bytes_per_second(kSeconds, kCacheBytesPerThread * threads);
+    return;
+  }
+  double memory = 0, cache = 0;
+  for (const backend::DevicePeak& peak :
+       backend::make_backend(options.backend, options.device, options.precision)->device_peaks(kSeconds)) {
+    if (peak.group == "memory_bytes_per_second") memory = std::max(memory, peak.value);
+    if (peak.group == "cache_bytes_per_second") cache = std::max(cache, peak.value);
+  }
+  if (memory > 0) run.figures["peak_bytes_per_second"] = memory;
+  if (cache > 0) run.figures["peak_cache_bytes_per_second"] = cache;
+}
 
 record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps) {
   record::StoppingLimits limits;

@@ -1,4 +1,4 @@
-#include "run/choices.h"
+#include "run/run_options.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "comm/collective/collective.h"
 #include "ps/mode/mode.h"
-#include "run/choices.h"
+#include "run/run_options.h"
 
 namespace trainyard::run {
 

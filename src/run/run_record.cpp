@@ -18,8 +18,8 @@
 #include "meter/provenance.h"
 #include "networks/zoo/zoo.h"
 #include "process/child.h"
-#include "record/end_status.h"
 #include "record/metric.h"
+#include "record/run_record.h"
 
 namespace trainyard::run {
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "meter/provenance.h"
 #include "networks/zoo/zoo.h"
-#include "run/choices.h"
+#include "run/run_options.h"
 #include "trace/chrome_format.h"
 #include "train/loop/feed.h"
 

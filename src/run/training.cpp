@@ -15,7 +15,7 @@
 #include "networks/zoo/zoo.h"
 #include "process/child.h"
 #include "process/stop_request.h"
-#include "run/peaks.h"
+#include "run/bench.h"
 #include "train/loop/feed.h"
 #include "train/loop/ps_training.h"
 #include "train/loop/training.h"

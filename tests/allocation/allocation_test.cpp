@@ -17,7 +17,7 @@
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 #include "train/exchange/replicas.h"
-#include "train/loop/events.h"
+#include "train/loop/run_folder.h"
 #include "train/session/evaluate.h"
 #include "train/session/session.h"
 

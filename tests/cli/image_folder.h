@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 #include "data/decode/test_images.h"
 
 namespace trainyard::cli_test {

@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "backend/device.h"
 #include "base/error.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 #include "data/source/synthetic.h"
 #include "data/view/batch_stream.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "data/recipe/preprocess.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 
 namespace trainyard {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "plan/compile.h"
 
 namespace trainyard {

@@ -4,7 +4,7 @@
 
 #include "fuzz/model_bytes.h"
 #include "fuzz/targets.h"
-#include "predict/analytic/model_file.h"
+#include "predict/analytic/time_model.h"
 #include "predict/gnn/run_model.h"
 #include "predict/kernels/kernel_model.h"
 

@@ -2,7 +2,7 @@
 
 #include "fuzz/model_bytes.h"
 #include "fuzz/targets.h"
-#include "predict/analytic/model_file.h"
+#include "predict/analytic/time_model.h"
 
 namespace trainyard::fuzz {
 namespace {

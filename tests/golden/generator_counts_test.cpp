@@ -8,7 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/philox.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "plan/compile.h"
 
 namespace trainyard::networks::generator {

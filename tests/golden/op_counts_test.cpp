@@ -8,7 +8,7 @@
 #include <string>
 
 #include "interchange/interchange_graph.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"

@@ -4,9 +4,8 @@
 
 #include <cmath>
 
+#include "analyze/analysis.h"
 #include "analyze/bottleneck.h"
-#include "analyze/heat_map.h"
-#include "analyze/logistic.h"
 #include "analyze/op_breakdown.h"
 #include "analyze/regression.h"
 #include "analyze/roofline.h"

@@ -6,7 +6,6 @@
 
 #include "graph/autodiff.h"
 #include "networks/builder.h"
-#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 #include "ops/norm.h"
 

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "place/jobs_file.h"
-#include "place/legacy_score.h"
+#include "place/policy.h"
+#include "place/problem.h"
 #include "place/simulate.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"

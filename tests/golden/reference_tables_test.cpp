@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "record/figures.h"
-#include "run/choices.h"
+#include "run/run_options.h"
 #include "study/spec/known_settings.h"
 
 namespace trainyard {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/autodiff.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::networks {
 namespace {

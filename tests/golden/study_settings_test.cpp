@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "networks/zoo/zoo.h"
-#include "run/choices.h"
+#include "run/run_options.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/spec.h"
 

@@ -4,7 +4,6 @@
 
 #include "graph/autodiff.h"
 #include "graph/graph.h"
-#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::networks {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "study/slurm/command.h"
+#include "study/slurm/cluster.h"
 #include "study/slurm/launcher.h"
 
 // The tests, or what job scripts call on a node: `study exec FOLDER SUBMISSION TASK`, `study collect FOLDER`.

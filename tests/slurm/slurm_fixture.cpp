@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "study/slurm/command.h"
+#include "study/slurm/cluster.h"
 
 namespace trainyard::slurm_test {
 

@@ -1,11 +1,58 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace trainyard::comm::collective {
+
+// Some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in several of
+// the same ranks, and use each from another thread: operations of one group do not wait for the others. In
+// one group every rank calls the same operations in the same order. A waiting rank sleeps. Error (peer) when
+// others do not come for as long as `patience_seconds`; it names them.
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  virtual int rank() const = 0;  // in the group
+  virtual int size() const = 0;
+
+  // Every rank gets root's bytes; the spans have one length.
+  virtual void broadcast(int root, std::span<std::byte> bytes) = 0;
+  // Every rank gets what each of them has: to[r] is as long as rank r's `own`. to[rank()] is not written.
+  virtual void all_gather(std::span<const std::byte> own, std::span<const std::span<std::byte>> to) = 0;
+};
+
+// Returns the value of every rank of the group, indexed by rank. T is plain data.
+template <typename T>
+std::vector<T> gather(Group& group, const T& own) {
+  std::vector<T> all(static_cast<std::size_t>(group.size()), own);
+  std::vector<std::span<std::byte>> to;
+  for (T& one : all) to.push_back(std::as_writable_bytes(std::span(&one, 1)));
+  group.all_gather(std::as_bytes(std::span(&own, 1)), to);
+  return all;
+}
+
+// The ranks of a job, of which groups are made.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Called by all ranks alike, in the same order; null for those that are not in it. `ranks`: of the job,
+  // rising.
+  virtual std::unique_ptr<Group> make_group(const std::vector<int>& ranks, double patience_seconds) = 0;
+};
+
+// Runs `work` in a thread for each rank of a job in this process; throws what the first of them threw.
+void run_thread_job(int size, const std::function<void(Job&)>& work);
+
+// This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
+// Without MPI: Error (unsupported).
+std::unique_ptr<Job> join_mpi_job();
 
 // One rank's part in what all ranks of a group do together. Every rank calls the same operations in the same
 // order, with spans of one length, always from one thread. Error (peer) when another rank is lost.

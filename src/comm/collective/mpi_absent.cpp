@@ -1,6 +1,5 @@
 #include "base/error.h"
 #include "comm/collective/collective.h"
-#include "comm/collective/group.h"
 
 namespace trainyard::comm::collective {
 

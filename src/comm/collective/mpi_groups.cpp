@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "comm/collective/group.h"
+#include "comm/collective/collective.h"
 #include "comm/collective/mpi_check.h"
 
 namespace trainyard::comm::collective {

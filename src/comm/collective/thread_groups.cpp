@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "comm/collective/group.h"
+#include "comm/collective/collective.h"
 
 namespace trainyard::comm::collective {
 namespace {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "comm/collective/group.h"
+#include "comm/collective/collective.h"
 
 namespace trainyard::comm::collective {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "comm/transport/address.h"
-#include "comm/transport/memory_connection.h"
+#include "comm/transport/stream_connection.h"
 
 namespace trainyard::comm::transport {
 namespace {

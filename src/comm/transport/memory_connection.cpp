@@ -1,4 +1,4 @@
-#include "comm/transport/memory_connection.h"
+#include "comm/transport/stream_connection.h"
 
 #include <sys/socket.h>
 

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <new>
 
-#include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trainyard::comm::transport {
 

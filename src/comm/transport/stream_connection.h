@@ -3,6 +3,7 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 
 #include "comm/transport/connection.h"
+#include "comm/transport/shared_memory.h"
 
 namespace trainyard::comm::transport {
 
@@ -16,5 +17,13 @@ std::unique_ptr<Connection> make_stream_connection(Socket socket, const Hello& p
 inline constexpr auto kWhole = [](const boost::system::error_code& error, std::size_t) {
   return error ? std::size_t{0} : std::size_t{1} << 30;
 };
+
+enum class Side : std::uint8_t { caller, listener };
+
+// A connection through shared memory. The socket over which it was handed stays: a byte on it wakes the peer,
+// and its end tells that the peer is gone.
+std::unique_ptr<Connection> make_memory_connection(Socket socket, SharedMemory memory, Side side,
+                                                   const Hello& peer, std::string address,
+                                                   const ConnectionLimits& limits);
 
 }  // namespace trainyard::comm::transport

@@ -4,8 +4,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "data/decode/jpeg.h"
-#include "data/decode/png.h"
 
 namespace trainyard::data {
 

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "data/decode/image.h"
 #include "data/decode/resize.h"
 
+// These functions use libjpeg-turbo; without it, Error (unsupported) names the package to install.
 namespace trainyard::data {
 
 struct DecodeRequest {
@@ -51,5 +53,22 @@ void decode_resized(EncodedImage& image, const Box& box, std::int64_t channels, 
 
 // Returns a buffer for a decoded image, one per thread.
 Image& decode_scratch();
+
+// `encoded` must outlive the image. Only the box is transformed, at the smallest scale that the request
+// allows; data above and beside it is only parsed, data below is not read. CMYK becomes RGB; the orientation
+// of the camera (Exif) is ignored.
+std::unique_ptr<EncodedImage> open_jpeg(std::span<const std::byte> encoded);
+
+// Encodes an image of 1 or 3 channels, with colours at half the resolution. REQUIRES: quality in 1 .. 100.
+std::vector<std::byte> encode_jpeg(const Image& image, int quality);
+
+bool jpeg_is_built();
+
+// `encoded` must outlive the image. The whole PNG is decoded, because its rows cannot be decoded alone.
+// 16-bit samples are scaled to 8 bits, palettes resolved; gamma is not applied.
+std::unique_ptr<EncodedImage> open_png(std::span<const std::byte> encoded);
+
+// Encodes an image of 1 or 3 channels.
+std::vector<std::byte> encode_png(const Image& image);
 
 }  // namespace trainyard::data

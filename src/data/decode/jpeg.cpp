@@ -1,4 +1,4 @@
-#include "data/decode/jpeg.h"
+#include "data/decode/decode.h"
 
 #include <algorithm>
 #include <cmath>

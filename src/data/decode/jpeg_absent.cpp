@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "data/decode/jpeg.h"
+#include "data/decode/decode.h"
 
 namespace trainyard::data {
 

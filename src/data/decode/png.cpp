@@ -1,4 +1,4 @@
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 
 #include <csetjmp>
 #include <cstdio>

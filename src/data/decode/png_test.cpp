@@ -1,4 +1,4 @@
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 
 #include <cstring>
 
@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "data/decode/decode.h"
 #include "data/decode/test_images.h"
 #include "data/recipe/preprocess.h"
 

@@ -5,8 +5,6 @@
 #include "base/file.h"
 #include "base/test_folder.h"
 #include "data/decode/decode.h"
-#include "data/decode/jpeg.h"
-#include "data/decode/png.h"
 #include "data/decode/test_images.h"
 #include "data/source/record_set.h"
 #include "process/stop_request.h"

@@ -7,8 +7,7 @@
 
 #include "base/philox.h"
 #include "base/test_folder.h"
-#include "data/decode/jpeg.h"
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 #include "data/decode/test_images.h"
 
 namespace trainyard::data {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,38 @@
 #include "tensor/tensor.h"
 
 namespace trainyard::data {
+
+// A window is a rectangle of an image plane that becomes the output plane. Places outside the plane read as
+// zero.
+struct Window {
+  std::int64_t plane_height = 0, plane_width = 0;
+  std::int64_t top = 0, left = 0;  // negative: padding
+  std::int64_t height = 0, width = 0;
+  bool flip = false;  // mirror left and right
+
+  std::int64_t pixels() const { return height * width; }
+  bool covers_plane() const {
+    return top == 0 && left == 0 && height == plane_height && width == plane_width && !flip;
+  }
+};
+
+// The rows of a window are short and not aligned (24 bytes for CIFAR). Laid out once as whole 16-bit numbers
+// without gaps, the sums and the map below are long loops that vectorise with no remainder to speak of.
+void copy_window(const std::uint8_t* plane, const Window& window, std::int16_t* out);
+
+// Returns a buffer for these numbers, one per thread: it grows to the largest image and stays.
+std::int16_t* window_scratch(std::int64_t pixels);
+
+struct PixelSums {
+  std::int64_t sum = 0, squares = 0;
+};
+
+// The sums are integers, so exact and independent of the order of summation. REQUIRES: pixels in 0 .. 255.
+PixelSums sum_pixels(const std::int16_t* pixels, std::int64_t count);
+
+// out = (pixel - centre) * scale. A pixel that equals the centre gives exactly zero.
+void map_pixels(const std::int16_t* pixels, std::int64_t count, float centre, float scale, float* out);
+void map_pixels(const std::uint8_t* pixels, std::int64_t count, float centre, float scale, float* out);
 
 struct Recipe;
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/decode/image.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 
 namespace trainyard::data {
 

@@ -7,11 +7,9 @@
 
 #include "base/test_folder.h"
 #include "data/decode/decode.h"
-#include "data/decode/jpeg.h"
-#include "data/decode/png.h"
 #include "data/decode/test_images.h"
 #include "data/recipe/preprocess.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 
 namespace trainyard::data {
 

@@ -9,9 +9,8 @@
 
 #include "base/test_folder.h"
 #include "data/decode/decode.h"
-#include "data/decode/png.h"
 #include "data/decode/test_images.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 
 namespace trainyard::data {
 

@@ -1,8 +1,16 @@
 #include "data/recipe/recipe.h"
 
-#include <fmt/core.h>
+#include <vector>
 
-#include "data/recipe/window.h"
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "base/philox.h"
+#include "data/decode/decode.h"
+#include "data/recipe/augment.h"
+#include "data/recipe/preprocess.h"
 
 namespace trainyard::data {
 
@@ -114,5 +122,124 @@ constinit const Recipe kStandardiseRecipe{same_size, same_size, decline_nothing,
 // x / 255, as DeepMNIST takes its images.
 
 constinit const Recipe kUnitRecipe{same_size, same_size, decline_other_sizes, {.scale = 1.0f / 255.0f}};
+
+namespace {
+
+// The bytes of an image between decoding and floats; every thread keeps its own.
+std::uint8_t* byte_scratch(std::int64_t bytes) {
+  thread_local std::vector<std::uint8_t> scratch;
+  if (std::ssize(scratch) < bytes) scratch.resize(static_cast<std::size_t>(bytes));
+  return scratch.data();
+}
+
+}  // namespace
+
+EncodedRecipe::EncodedRecipe(const Preprocess& preprocess) : output_(preprocess.output) {
+  const RecipeInfo& recipe = find_recipe(preprocess.name, SampleKind::encoded);
+  check_image_output(preprocess.name, output_);
+  if (recipe.of_encoded != nullptr)
+    preprocessor_ = recipe.of_encoded({.name = recipe.name, .output = output_});
+  else
+    augment_.emplace(preprocess, recipe.of_pixels->wanted_input(output_));
+}
+
+void EncodedRecipe::train(std::span<const std::byte> encoded, std::uint64_t seed, std::int64_t position,
+                          float* out) const {
+  if (augment_) return augment_->train(planes_of(encoded), image_draws(seed, position), out);
+  std::uint8_t* bytes = byte_scratch(preprocessor_->sample_bytes());
+  constexpr std::uint64_t kStream = stream_of("encoded images");
+  preprocessor_->train(encoded, mix_streams(mix_streams(kStream, seed), static_cast<std::uint64_t>(position)),
+                       bytes);
+  preprocessor_->normalise(bytes, out);
+}
+
+void EncodedRecipe::evaluate(std::span<const std::byte> encoded, float* out) const {
+  if (augment_) return augment_->evaluate(planes_of(encoded), out);
+  std::uint8_t* bytes = byte_scratch(preprocessor_->sample_bytes());
+  preprocessor_->evaluate(encoded, bytes);
+  preprocessor_->normalise(bytes, out);
+}
+
+// Decodes to the size that the recipe wants, (C, H, W).
+const std::uint8_t* EncodedRecipe::planes_of(std::span<const std::byte> encoded) const {
+  const Shape& size = augment_->input();
+  const std::int64_t channels = size[0], pixels = size[1] * size[2];
+  std::uint8_t* planes = byte_scratch(2 * size.elements());
+  const auto image = open_image(encoded);
+  if (channels == 1) {
+    decode_resized(*image, image->whole(), channels, {size[2], size[1]}, planes);
+    return planes;
+  }
+  const std::uint8_t* interleaved = planes + size.elements();
+  decode_resized(*image, image->whole(), channels, {size[2], size[1]}, planes + size.elements());
+  for (std::int64_t i = 0; i < pixels; ++i)
+    for (std::int64_t channel = 0; channel < channels; ++channel)
+      planes[channel * pixels + i] = interleaved[i * channels + channel];
+  return planes;
+}
+
+namespace {
+
+constexpr RecipeInfo kRecipes[] = {
+    {"unit", SampleKind::pixels, "divides by 255", &kUnitRecipe},
+    {"standardise", SampleKind::pixels, "crops or pads to the centre and standardises each image",
+     &kStandardiseRecipe},
+    {"lenet", SampleKind::pixels, "crops or pads to the centre; (x - 128) / 128", &kLenetRecipe},
+    {"cifarnet", SampleKind::pixels, "takes a random part, flips, changes the contrast, standardises",
+     &kCifarnetRecipe},
+    {"cifar-pad", SampleKind::pixels, "pads by 4, then does as cifarnet", &kCifarPadRecipe},
+    {"cifar-flip", SampleKind::pixels, "pads by 4, takes a random part, flips, standardises",
+     &kCifarFlipRecipe},
+    {"inception", SampleKind::encoded, "takes a random box, flips, changes the colours; [-1, 1]", nullptr,
+     make_inception},
+    {"vgg", SampleKind::encoded, "scales, takes a random part, flips; subtracts ImageNet's means", nullptr,
+     make_vgg},
+    {"cifarnet_slim", SampleKind::encoded, "resizes, pads by 4, takes a random part, flips, standardises",
+     nullptr, make_cifarnet_slim},
+    {"lenet_slim", SampleKind::encoded, "crops or pads the image as it is; (x - 128) / 128", nullptr,
+     make_lenet_slim},
+    {"next-token", SampleKind::tokens, "asks each step of a sequence for the token that follows"},
+};
+
+std::vector<std::string> names_taking(SampleKind samples) {
+  std::vector<std::string> names;
+  for (const RecipeInfo& recipe : kRecipes)
+    if (recipe.takes == samples) names.emplace_back(recipe.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const RecipeInfo> all_recipes() { return kRecipes; }
+
+const std::vector<std::string>& recipe_names(SampleKind takes) {
+  static const std::vector<std::string> pixels = names_taking(SampleKind::pixels),
+                                        encoded = names_taking(SampleKind::encoded),
+                                        tokens = names_taking(SampleKind::tokens);
+  return takes == SampleKind::pixels ? pixels : takes == SampleKind::encoded ? encoded : tokens;
+}
+
+const RecipeInfo& find_recipe(const std::string& name, SampleKind samples) {
+  std::vector<std::string> names = recipe_names(samples);
+  if (samples == SampleKind::encoded) {
+    const std::vector<std::string>& resized = recipe_names(SampleKind::pixels);
+    names.insert(names.end(), resized.begin(), resized.end());
+  }
+  for (const RecipeInfo& recipe : kRecipes) {
+    if (name != recipe.name) continue;
+    if (recipe.takes == samples || (samples == SampleKind::encoded && recipe.takes == SampleKind::pixels))
+      return recipe;
+    fail(ErrorKind::config, "preprocessing '{}' takes {}, and the data set has {}: one of {} expected", name,
+         data::name(recipe.takes), data::name(samples), fmt::join(names, ", "));
+  }
+  fail(ErrorKind::config, "unknown preprocessing '{}'{}, one of {} expected", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+std::optional<std::string> renamed_recipe(const std::string& name) {
+  if (name == "cifarnet") return "cifarnet_slim";
+  if (name == "lenet") return "lenet_slim";
+  return std::nullopt;
+}
 
 }  // namespace trainyard::data

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "data/recipe/augment.h"
-#include "data/recipe/registry.h"
 
 namespace trainyard::data {
 

@@ -1,11 +1,10 @@
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 
 #include <set>
 
 #include "base/test_folder.h"
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 #include "data/decode/test_images.h"
-#include "data/recipe/encoded_recipe.h"
 
 namespace trainyard::data {
 

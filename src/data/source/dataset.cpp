@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
-#include "data/source/cache.h"
 #include "data/source/cifar10.h"
 #include "data/source/class_folders.h"
+#include "data/source/get_dataset.h"
 #include "data/source/mnist.h"
-#include "data/source/record_samples.h"
+#include "data/source/record_set.h"
 
 namespace trainyard::data {
 

@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/file.h"
 
 namespace trainyard::data {
 

@@ -5,7 +5,7 @@
 
 #include "base/philox.h"
 #include "base/test_folder.h"
-#include "data/source/record_frame.h"
+#include "data/source/record_example.h"
 #include "data/source/record_reader.h"
 #include "data/source/record_writer.h"
 #include "data/source/test_set.h"

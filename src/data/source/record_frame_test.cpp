@@ -1,4 +1,4 @@
-#include "data/source/record_frame.h"
+#include "data/source/record_example.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "data/source/record_frame.h"
+#include "base/file.h"
+#include "data/source/record_example.h"
 
 namespace trainyard::data {
 

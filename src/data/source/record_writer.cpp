@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "data/source/record_frame.h"
+#include "data/source/record_example.h"
 #include "data/source/record_shard.h"
 
 namespace trainyard::data {

@@ -3,11 +3,11 @@
 #include <set>
 
 #include "base/test_folder.h"
-#include "data/decode/png.h"
+#include "data/decode/decode.h"
 #include "data/decode/test_images.h"
 #include "data/source/class_folders.h"
 #include "data/source/dataset.h"
-#include "data/source/record_samples.h"
+#include "data/source/record_set.h"
 #include "data/source/record_writer.h"
 #include "data/source/test_set.h"
 #include "data/view/batch_maker.h"

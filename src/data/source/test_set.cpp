@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "data/source/record_frame.h"
+#include "data/source/record_example.h"
 #include "data/source/record_writer.h"
 
 namespace trainyard::data {

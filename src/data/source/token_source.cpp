@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/file.h"
 #include "base/philox.h"
 #include "data/source/dataset.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/sample_order.h"
 #include "data/recipe/augment.h"
-#include "data/recipe/encoded_recipe.h"
+#include "data/recipe/recipe.h"
 #include "data/source/dataset.h"
 
 namespace trainyard::data {

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/mapped_file.h"
 #include "base/units.h"
 #include "data/get/gzip_file.h"
 #include "data/source/dataset.h"

@@ -7,7 +7,7 @@
 
 #include "base/progress.h"
 #include "data/get/scratch_folder.h"
-#include "data/source/cache.h"
+#include "data/source/get_dataset.h"
 #include "process/stop_request.h"
 
 namespace trainyard::data {

@@ -1,9 +1,16 @@
 #include "networks/zoo/zoo.h"
 
+#include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "base/nearest_name.h"
 #include "networks/generator/network_info.h"
+#include "ops/elementwise.h"
+#include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/registry.h"
+#include "ops/shape.h"
 
 namespace trainyard::networks {
 
@@ -56,6 +63,161 @@ NetworkInfo find_network(std::string_view name, const generator::Given& given) {
   if (info.reads_sequences())
     info.classes = static_cast<int>(info.generator->sequence(parameters).vocabulary);
   return info;
+}
+
+namespace {
+
+using graph::Graph;
+using graph::Initializer;
+using graph::ValueId;
+
+constexpr int kMostSlots = 3;  // of any optimizer, per parameter
+
+void check(const ModelOptions& options) {
+  if (options.batch < 1) fail(ErrorKind::usage, "batch {}: must be at least 1", options.batch);
+  if (options.classes < 0)
+    fail(ErrorKind::usage, "classes {}: must be at least 1, or 0 for the network's own", options.classes);
+  if (!(options.label_smoothing >= 0 && options.label_smoothing < 1))
+    fail(ErrorKind::usage, "label smoothing {}: must be at least 0 and below 1", options.label_smoothing);
+  if (!(options.weight_decay >= 0))
+    fail(ErrorKind::usage, "weight decay {}: must be at least 0", options.weight_decay);
+}
+
+// Costs are 64-bit numbers everywhere.
+void check_countable(const NetworkInfo& info, const ModelOptions& options) {
+  const int classes = options.classes == 0 ? info.classes : options.classes;
+  const generator::Counts counts =
+      info.generator->count(parameters_of(info, options.parameters), classes,
+                            {.batch = options.batch, .training = options.training, .slots = kMostSlots});
+  if (counts.flops() >= generator::kUncountable || counts.peak_bytes == generator::kUncountable ||
+      counts.compulsory_bytes == generator::kUncountable)
+    fail(ErrorKind::usage,
+         "network '{}': a step of batch {} in these sizes has more than {:.1e} operations or bytes",
+         info.name, options.batch, static_cast<double>(generator::kUncountable));
+}
+
+Shape batch_of(std::int64_t batch, const Shape& one) {
+  Shape shape{batch};
+  for (const std::int64_t dim : one) shape.append(dim);
+  return shape;
+}
+
+// The network's own penalties and the weight decay, one node for each coefficient.
+std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own, double weight_decay) {
+  std::map<double, std::vector<ValueId>> by_coefficient;
+  for (const Penalty& penalty : own) by_coefficient[penalty.coefficient].push_back(penalty.weight);
+  std::vector<ValueId> terms;
+  for (const auto& [coefficient, weights] : by_coefficient)
+    terms.push_back(ops::l2_penalty(graph, "penalty", weights, coefficient));
+  if (weight_decay > 0) {
+    std::vector<ValueId> weights;
+    for (const ValueId parameter : graph.values_with(graph::Role::parameter))
+      if (graph.shape(parameter).rank() >= 2) weights.push_back(parameter);
+    terms.push_back(ops::l2_penalty(graph, "weight_decay", weights, weight_decay));
+  }
+  return terms;
+}
+
+// Inputs and layers, up to the logits.
+void add_images(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
+  Graph& graph = model.graph;
+  const int classes = options.classes == 0 ? info.classes : options.classes;
+  const Shape& input = options.input.rank() == 0 ? info.input : options.input;
+  model.images =
+      graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
+  model.labels = graph.add_input("labels", {{options.batch}, DType::i32}, Initializer::integers(0, classes));
+  model.logits = info.generator != nullptr ? info.generator->build(builder, model.images, classes,
+                                                                   parameters_of(info, options.parameters))
+                                           : info.build(builder, model.images, classes);
+}
+
+void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
+  if (options.classes != 0)
+    fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary; give {}", options.classes,
+         info.name, Setting{"vocabulary"});
+  if (options.label_smoothing != 0)
+    fail(ErrorKind::usage, "label smoothing {}: network '{}' reads sequences, whose loss has none",
+         options.label_smoothing, info.name);
+  Graph& graph = model.graph;
+  const generator::Parameters parameters = parameters_of(info, options.parameters);
+  const auto [length, vocabulary] = info.generator->sequence(parameters);
+  const std::int64_t batch = options.batch;
+  model.tokens = graph.add_input("tokens", {{length + 1, batch}, DType::i32},
+                                 Initializer::integers(0, static_cast<double>(vocabulary)));
+  model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
+                                  Initializer::integers(1, static_cast<double>(length + 1)));
+  model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+  const ValueId ids = ops::slice(graph, "ids", model.tokens, {0, 0}, {length, batch});
+  model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
+}
+
+void add_named(Model& model, Builder& builder, const ModelOptions& options) {
+  const NetworkInfo info = find_network(options.network, options.parameters);
+  if (info.generator != nullptr && info.generator->count != nullptr) check_countable(info, options);
+  if (info.reads_sequences())
+    add_sequences(model, builder, info, options);
+  else
+    add_images(model, builder, info, options);
+}
+
+void add_imported(Model& model, const ModelOptions& options) {
+  Graph& graph = model.graph;
+  graph = options.imported(options.batch, options.training);
+  model.images = graph.find("images");
+  model.logits = graph.outputs().front();
+  const std::int64_t classes = graph.shape(model.logits)[1];
+  if (options.classes != 0 && options.classes != classes)
+    fail(ErrorKind::usage, "classes {}: network '{}' has {}", options.classes, options.network, classes);
+  if (const Shape own = graph.shape(model.images);
+      options.input.rank() != 0 && !(batch_of(options.batch, options.input) == own))
+    fail(ErrorKind::usage, "network '{}': reads a batch of {}, and the data set has images of {}",
+         options.network, own.to_string(), options.input.to_string());
+  model.labels = graph.add_input("labels", {{options.batch}, DType::i32},
+                                 Initializer::integers(0, static_cast<double>(classes)));
+  // Others find the logits by this name.
+  if (graph.value(model.logits).name != "logits:0")
+    model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
+}
+
+ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double label_smoothing) {
+  if (model.tokens != graph::kNone)
+    return ops::sequence_cross_entropy(model.graph, name, model.logits, model.labels, model.lengths);
+  return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing});
+}
+
+}  // namespace
+
+Model build_model(const ModelOptions& options) {
+  check(options);
+  Model model;
+  model.training = options.training;
+  Graph& graph = model.graph;
+  Builder builder(graph, options.training, options.dtype);
+  if (options.imported)
+    add_imported(model, options);
+  else
+    add_named(model, builder, options);
+
+  const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
+  const auto made = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
+  model.probabilities = made.probabilities;
+  model.loss = made.loss;
+  if (penalised) {
+    std::vector<ValueId> terms = add_penalties(graph, builder.penalties(), options.weight_decay);
+    terms.insert(terms.begin(), made.loss);
+    model.loss = ops::add(graph, "loss", terms);
+  }
+  graph.mark_output(model.loss);
+  const std::vector<ValueId>& marked = graph.outputs();
+  if (std::find(marked.begin(), marked.end(), model.logits) == marked.end()) graph.mark_output(model.logits);
+  return model;
+}
+
+void add_training_step(Model& model, const ops::UpdateAttrs& update) {
+  TRAINYARD_CHECK(model.training && model.gradients.empty());
+  const std::vector<ValueId> parameters = model.graph.values_with(graph::Role::parameter);
+  model.gradients = ops::gradients_of(model.graph, model.loss, parameters);
+  model.shadow_weights = ops::update(model.graph, "update", parameters, model.gradients, update);
 }
 
 }  // namespace trainyard::networks

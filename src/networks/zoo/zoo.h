@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "graph/graph.h"
 #include "networks/generator/network_info.h"
+#include "ops/update.h"
 
 namespace trainyard::networks {
 
@@ -21,5 +25,43 @@ generator::Parameters parameters_of(const NetworkInfo& info, const generator::Gi
 
 // The network with the input that these parameters give it.
 NetworkInfo find_network(std::string_view name, const generator::Given& given);
+
+struct ModelOptions {
+  std::string network;  // of the zoo, or a name for what `imported` builds
+  std::int64_t batch = 1;
+  int classes = 0;                // 0: the network's own
+  Shape input{};                  // (channel, row, column); no dimension: the network's own
+  generator::Given parameters{};  // of a generated network; what is not given is its own
+  bool training = true;
+  double label_smoothing = 0;
+  double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more
+  DType dtype = DType::f32;
+  // Builds a network that the zoo has not, for a batch size, in training or inference: a graph of one input
+  // "images" and one output, the logits (N, classes). Null: the zoo has it.
+  std::function<graph::Graph(std::int64_t batch, bool training)> imported = nullptr;
+};
+
+struct Model {
+  graph::Graph graph;
+  bool training = true;
+  // Inputs of a network on images: "images" (N, ...), "labels" (i32 N).
+  // Inputs of one on sequences: "tokens" (i32 length + 1, N), "lengths" (i32 N) from 1 to length; its labels
+  // are the tokens but the first (length, N): each step is to say the next token.
+  graph::ValueId images = graph::kNone, labels = graph::kNone;
+  graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
+  graph::ValueId logits = graph::kNone;         // output (N, classes), or (length * N, vocabulary)
+  graph::ValueId probabilities = graph::kNone;  // as the logits
+  graph::ValueId loss = graph::kNone;           // output, scalar
+  // Set by add_training_step, one for each parameter in the graph's order.
+  std::vector<graph::ValueId> gradients, shadow_weights;
+};
+
+// Builds the network with its loss: mean softmax cross-entropy, of sequences over the steps within their
+// lengths, and, in training, the L2 penalties. In inference there is no dropout and batch norm uses the
+// running statistics; names and shapes of parameters and statistics are those of training.
+Model build_model(const ModelOptions& options);
+
+// Appends the backward pass and the update of all parameters. REQUIRES: a model built for training.
+void add_training_step(Model& model, const ops::UpdateAttrs& update);
 
 }  // namespace trainyard::networks

@@ -7,7 +7,7 @@
 #include "base/test_folder.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
-#include "predict/analytic/model_file.h"
+#include "predict/analytic/time_model.h"
 #include "predict/gnn/test_damage.h"
 #include "predict/runs/test_runs.h"
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "predict/analytic/memory_need.h"
 #include "predict/analytic/step_time.h"
+#include "predict/analytic/use_model.h"
 #include "predict/runs/network_work.h"
 
 namespace trainyard::predict {

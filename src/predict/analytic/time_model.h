@@ -2,14 +2,15 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "predict/analytic/memory_need.h"
 #include "predict/analytic/residual.h"
 #include "predict/analytic/step_time.h"
 #include "predict/analytic/use_model.h"
+#include "predict/runs/model_container.h"
 #include "stats/gaussian_process.h"
 
 namespace trainyard::predict {
@@ -92,5 +93,16 @@ inline constexpr double kLikelyOom = 0.5;
 double interval_of(const Calibration& calibration, double known, const StepParts& parts);
 // Returns the factor by which the interval widens where the host, which also does other work, is the limit.
 double host_widening(const StepParts& parts);
+
+inline constexpr const char* kTimeModelSchema = "trainyard-time-model";
+inline constexpr int kTimeModelVersion = 3;
+
+// docs/formats/prediction-model.md describes the format. Numbers survive the round trip exactly.
+ModelContainer to_container(const TimeModel& model);
+// Throws Error (config) naming a member that is missing or out of bounds, or another kind or version.
+TimeModel parse_time_model(const ModelContainer& container, const std::string& who);
+
+void write_time_model(const TimeModel& model, const std::filesystem::path& path);
+TimeModel read_time_model(const std::filesystem::path& path);
 
 }  // namespace trainyard::predict

@@ -6,7 +6,7 @@
 
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
-#include "predict/analytic/model_file.h"
+#include "predict/analytic/time_model.h"
 #include "predict/runs/run_set.h"
 #include "predict/runs/test_runs.h"
 

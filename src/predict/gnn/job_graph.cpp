@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "interchange/interchange_graph.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "predict/graph_features/communities.h"
 #include "predict/runs/network_work.h"
 

@@ -8,7 +8,7 @@
 #include "interchange/graph_def.h"
 #include "interchange/interchange_graph.h"
 #include "interchange/test_models.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "predict/graph_features/communities.h"
 #include "predict/graph_features/graph_features.h"
 

@@ -3,13 +3,18 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "predict/kernels/kernel_memory.h"
 #include "predict/kernels/kernel_model.h"
 #include "predict/kernels/kernel_times.h"
+#include "predict/kernels/measured_run.h"
+#include "stats/statistics.h"
 
 namespace trainyard::predict {
+
 namespace {
 
 // KernelRun is a run with its kernels, and its device and group in the model.
@@ -127,6 +132,150 @@ KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& 
   model.runs = static_cast<double>(runs.size());
   if (!stopped()) model.memory = fit_kernel_memory(set, rows);
   return model;
+}
+
+namespace {
+
+// AlikeNodes counts the equal nodes of one run once, with the mean of their workspace.
+struct AlikeNodes {
+  NodeOperands node;
+  double count = 0, workspace_bytes = 0;
+  bool taken = true, known = true;
+};
+
+void add_habits(const TableRun& run, std::vector<NodeHabit>& habits) {
+  const networks::Model model = training_model(describe(run, {}));
+  const OperandsByName operands = operands_by_name(model.graph, run.precision);
+  std::set<std::pair<std::string, std::string>> ran;
+  std::map<std::pair<std::string, ShapePlace>, AlikeNodes> alike;
+  for (const TimedNode& kernel : run.kernels) {
+    ran.insert({kernel.name, kernel.op});
+    const auto at = operands.find(kernel.name);
+    if (at == operands.end() || !(at->second.bytes() > 0)) continue;
+    AlikeNodes& nodes = alike[{kernel.op, at->second.place}];
+    nodes.node = at->second;
+    nodes.count += 1;
+    nodes.known = nodes.known && kernel.workspace_bytes >= 0;
+    nodes.workspace_bytes += kernel.workspace_bytes;
+  }
+  for (const plan::Step& fused : plan_all_fused(model.graph, run.precision).steps)
+    if (const auto at = operands.find(fused.name);
+        at != operands.end() && at->second.bytes() > 0 && !ran.contains({fused.name, fused.op}))
+      alike[{fused.op, at->second.place}] = {.node = at->second, .count = 1, .taken = false};
+  for (const auto& [key, nodes] : alike)
+    habits.push_back({.op = key.first,
+                      .node = nodes.node,
+                      .taken = nodes.taken,
+                      .ratio = nodes.known ? nodes.workspace_bytes / nodes.count / nodes.node.bytes() : -1});
+}
+
+// Drops ops that are always taken and never need workspace, because nothing need be learned about them.
+void drop_plain_ops(std::vector<NodeHabit>& habits) {
+  std::set<std::string> telling;
+  for (const NodeHabit& one : habits)
+    if (!one.taken || one.ratio > 0) telling.insert(one.op);
+  std::erase_if(habits, [&](const NodeHabit& one) { return !telling.contains(one.op); });
+}
+
+// OverheadSample is the overhead of one run beside its terms.
+struct OverheadSample {
+  OverheadTerms terms{};
+  double bytes = 0, peak_bytes = 0;
+};
+
+// Finds x >= 0 that minimises |weight (a x - b)|, one term after the other until they converge.
+OverheadTerms solve_nonnegative(const std::vector<OverheadSample>& samples,
+                                const std::vector<double>& weights) {
+  constexpr int kRounds = 500;
+  double products[kOverheadTerms][kOverheadTerms] = {}, right[kOverheadTerms] = {};
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const OverheadSample& one = samples[s];
+    const double weight = weights[s] / (one.peak_bytes * one.peak_bytes);
+    for (std::size_t i = 0; i < kOverheadTerms; ++i) {
+      right[i] += weight * one.terms[i] * one.bytes;
+      for (std::size_t j = 0; j < kOverheadTerms; ++j) products[i][j] += weight * one.terms[i] * one.terms[j];
+    }
+  }
+  OverheadTerms x{};
+  for (int round = 0; round < kRounds; ++round)
+    for (std::size_t i = 0; i < kOverheadTerms; ++i) {
+      if (!(products[i][i] > 0)) continue;
+      double rest = right[i];
+      for (std::size_t j = 0; j < kOverheadTerms; ++j)
+        if (j != i) rest -= products[i][j] * x[j];
+      x[i] = std::max(rest / products[i][i], 0.0);
+    }
+  return x;
+}
+
+// No term takes less than zero bytes. An error weighs by its share of the run's memory, and a large one by
+// its size instead of its square.
+OverheadTerms fit_overhead(const std::vector<OverheadSample>& samples) {
+  constexpr std::size_t kRunsPerTerm = 3;
+  constexpr double kTolerated = 0.01;
+  constexpr int kReweighted = 15;
+  OverheadTerms overhead{};
+  if (samples.size() < kRunsPerTerm * kOverheadTerms) {
+    std::vector<double> all;
+    for (const OverheadSample& one : samples) all.push_back(one.bytes);
+    overhead[0] = std::max(stats::median(all), 0.0);
+    return overhead;
+  }
+  std::vector<double> weights(samples.size(), 1.0);
+  for (int round = 0; round < kReweighted; ++round) {
+    overhead = solve_nonnegative(samples, weights);
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      double error = -samples[s].bytes;
+      for (std::size_t t = 0; t < kOverheadTerms; ++t) error += overhead[t] * samples[s].terms[t];
+      weights[s] = 1 / std::max(std::abs(error) / samples[s].peak_bytes, kTolerated);
+    }
+  }
+  return overhead;
+}
+
+}  // namespace
+
+KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>& rows) {
+  std::vector<DeviceOverhead> devices;
+  std::vector<std::vector<std::size_t>> rows_of;
+  for (const std::size_t r : rows) {
+    const TableRun& run = set.rows[r].run;
+    if (run.end != RunEnd::ok || !(run.memory.plan_bytes > 0)) continue;
+    const auto same = [&](const DeviceOverhead& one) {
+      return one.precision == run.precision && one.device == run.device;
+    };
+    auto at = std::find_if(devices.begin(), devices.end(), same);
+    if (at == devices.end()) {
+      at = devices.insert(devices.end(), {run.device, run.precision, run.memory.backend, run.memory.threads});
+      rows_of.emplace_back();
+    }
+    at->runs += 1;
+    rows_of[static_cast<std::size_t>(at - devices.begin())].push_back(r);
+  }
+  std::map<std::string, std::vector<OverheadSample>> samples;  // a device's, in all precisions
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    DeviceOverhead& device = devices[d];
+    const Planner host{device.backend, device.threads, {}};
+    if (!host.on_host()) {
+      for (const std::size_t r : rows_of[d])
+        if (!set.rows[r].run.kernels.empty()) add_habits(set.rows[r].run, device.habits);
+      drop_plain_ops(device.habits);
+    }
+    const Planner planner{device.backend, device.threads, KernelHabits(device.habits)};
+    for (const std::size_t r : rows_of[d]) {
+      const TableRun& run = set.rows[r].run;
+      if (!(run.memory.peak_bytes > 0)) continue;
+      JobDescription job = describe(run, set.devices[set.rows[r].device]);
+      job.network = set.rows[r].network;
+      samples[device.device].push_back({overhead_terms(plan_step(job, planner), planner.on_host(),
+                                                       run.seconds / run.steps(), run.steps(), true),
+                                        run.memory.peak_bytes - run.memory.plan_bytes,
+                                        run.memory.peak_bytes});
+    }
+  }
+  std::erase_if(devices, [&](const DeviceOverhead& one) { return !samples.contains(one.device); });
+  for (DeviceOverhead& device : devices) device.overhead = fit_overhead(samples[device.device]);
+  return KernelMemory(std::move(devices));
 }
 
 }  // namespace trainyard::predict

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "predict/kernels/planned_step.h"
-#include "predict/runs/json_members.h"
 #include "predict/runs/model_container.h"
 #include "predict/runs/run_set.h"
 

@@ -10,9 +10,9 @@
 #include "plan/compile.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
-#include "predict/kernels/gpu_stand_in.h"
 #include "predict/kernels/kernel_model.h"
 #include "predict/kernels/measured_run.h"
+#include "predict/kernels/planned_step.h"
 #include "predict/read_predictor.h"
 
 namespace trainyard::predict {

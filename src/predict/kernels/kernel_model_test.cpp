@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
 #include "predict/kernels/kernel_times.h"

@@ -9,6 +9,99 @@ namespace trainyard::predict {
 
 namespace {
 
+constexpr std::size_t kOperands = 3;
+
+// Libraries choose among few algorithms, so only the nearest samples count.
+double weight_of(const NearSample& near) {
+  constexpr double kSharpness = 20, kFar = 1e-9;  // where all are far, each counts alike
+  return likeness(kSharpness * near.square) + kFar;
+}
+
+// Spread is a number of the samples nearby, each with its weight.
+struct Spread {
+  double mean = 0, deviation = 0;  // over the mean
+};
+template <typename ValueOf>
+Spread spread_of(const std::vector<double>& weights, const ValueOf& value_of) {
+  double sum = 0, mean = 0, square = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    mean += weights[i] * value_of(i);
+    square += weights[i] * value_of(i) * value_of(i);
+  }
+  mean /= sum;
+  return {mean, mean > 0 ? std::sqrt(std::max(square / sum - mean * mean, 0.0)) / mean : 0};
+}
+
+std::array<double, kOperands> operands_of(const NodeOperands& node) {
+  return {node.src_bytes, node.dst_bytes, node.weight_bytes};
+}
+
+}  // namespace
+
+KernelHabits::KernelHabits(const std::vector<NodeHabit>& seen) {
+  for (const NodeHabit& one : seen) {
+    Table& table = tables_[one.op];
+    table.taken.push_back({.place = one.node.place, .value = one.taken ? 1.0 : 0.0});
+    table.all_taken = table.all_taken && one.taken;
+    if (!one.taken || one.ratio < 0) continue;
+    table.ratios.push_back({.place = one.node.place, .value = one.ratio});
+    table.nodes.push_back(one.node);
+    largest_bytes_ = std::max(largest_bytes_, one.ratio * one.node.bytes());
+  }
+}
+
+bool KernelHabits::takes(const std::string& op, const NodeOperands& node) const {
+  const auto at = tables_.find(op);
+  if (at == tables_.end() || at->second.all_taken) return true;
+  double weights = 0, taken = 0;
+  for (const NearSample& one : nearest(at->second.taken, node.place, {}, kNobody)) {
+    weights += weight_of(one);
+    taken += weight_of(one) * at->second.taken[one.sample].value;
+  }
+  return taken >= 0.5 * weights;
+}
+
+double KernelHabits::workspace_bytes(const std::string& op, const NodeOperands& node) const {
+  // Workspace is mostly copies of operands. The ratio of each operand is estimated around the mean of all, as
+  // far as the samples nearby tell.
+  constexpr double kTowardsMean = 0.005;
+  // Workspace may also have a fixed size, where sizes nearby do not vary more than this factor times the
+  // ratios.
+  constexpr double kSteady = 1.5;
+  // Transforms of operands are larger than the operands, and libraries have a limit: a kernel that would need
+  // this many times the largest workspace seen uses none.
+  constexpr double kBeyond = 1.1;
+  const auto at = tables_.find(op);
+  if (at == tables_.end() || at->second.ratios.empty() || !(node.bytes() > 0)) return 0;
+  const Table& table = at->second;
+  const std::vector<NearSample> near = nearest(table.ratios, node.place, {}, kNobody);
+  std::vector<double> weights;
+  for (const NearSample& one : near) weights.push_back(weight_of(one));
+  const auto ratio = [&](std::size_t i) { return table.ratios[near[i].sample].value; };
+  const auto its_node = [&](std::size_t i) -> const NodeOperands& { return table.nodes[near[i].sample]; };
+  const Spread ratios = spread_of(weights, ratio);
+  if (!(ratios.mean > 0)) return 0;
+  double all = 0;
+  for (const double weight : weights) all += weight;
+  stats::Matrix shares(near.size() + kOperands, kOperands);
+  std::vector<double> beyond(near.size() + kOperands, 0.0);
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    const double root = std::sqrt(weights[i] / all);
+    for (std::size_t o = 0; o < kOperands; ++o)
+      shares(i, o) = root * operands_of(its_node(i))[o] / its_node(i).bytes();
+    beyond[i] = root * (ratio(i) - ratios.mean);
+  }
+  for (std::size_t o = 0; o < kOperands; ++o) shares(near.size() + o, o) = std::sqrt(kTowardsMean);
+  const std::vector<double> of_each = stats::solve_least_squares(std::move(shares), std::move(beyond));
+  double bytes = std::max(ratios.mean * node.bytes() + stats::dot(operands_of(node), of_each), 0.0);
+  const Spread sizes = spread_of(weights, [&](std::size_t i) { return ratio(i) * its_node(i).bytes(); });
+  if (sizes.deviation < kSteady * ratios.deviation) bytes = std::min(bytes, sizes.mean);
+  return bytes > node.bytes() && bytes > kBeyond * largest_bytes_ ? 0 : bytes;
+}
+
+namespace {
+
 constexpr double kTolerated = 0.3;  // errors beyond this, as logarithms, count less
 // These are the initial values of the constants that no peak gives, and the weight, in kernels, of a doubling
 // away from them.

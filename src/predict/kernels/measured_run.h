@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "predict/analytic/predictor.h"
 #include "predict/kernels/kernel_shape.h"
 

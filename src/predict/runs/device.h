@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "predict/runs/json_members.h"
+#include "predict/runs/model_container.h"
 
 namespace trainyard::predict {
 

@@ -11,7 +11,6 @@
 #include "base/nearest_name.h"
 #include "graph/autodiff.h"
 #include "graph/op_def.h"
-#include "networks/zoo/model.h"
 #include "networks/zoo/zoo.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"

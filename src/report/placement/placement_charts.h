@@ -1,12 +1,51 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "place/simulate.h"
 #include "report/chart.h"
-#include "report/placement/placement_view.h"
 #include "report/spec.h"
 
 namespace trainyard::report {
+
+// The results of a policy; they are means if jobs arrived in several orders.
+struct PolicyFigures {
+  std::string name, description;
+  std::string left_out{};  // why, where it cannot be
+  double mean_completion_seconds = 0, makespan_seconds = 0, utilisation = 0, out_of_memory = 0;
+};
+
+// All that the page of a placement sees.
+struct PlacementView {
+  std::string title{};  // what the jobs are from
+  place::Problem problem{};
+  std::vector<std::string> families{};  // of each job's network; empty text: not known
+  std::vector<PolicyFigures> policies{};
+  std::string shown{};                      // the policy of `outcome`
+  std::optional<place::Outcome> outcome{};  // nothing: jobs arrived in several orders
+  int orders = 0;                           // random orders of arrival; 0: as they are
+  double error = 0;                         // that predictions were given
+
+  const place::Job& job(const place::Placement& decision) const { return problem.jobs[decision.job]; }
+  const place::Slot& slot(const place::Placement& decision) const { return problem.slots[decision.slot]; }
+  std::string family(std::size_t job) const;  // "other": not known
+  const PolicyFigures* shown_policy() const;  // null: none
+};
+
+// Families of jobs by name; one, "other", where none is known.
+std::vector<std::string> families_of(const PlacementView& view);
+
+// The policy to show of several: fewest jobs out of memory, then the least mean JCT. Null: all are left out.
+const PolicyFigures* best_policy(const std::vector<PolicyFigures>& policies);
+
+// The unit in which people read times up to that.
+struct TimeUnit {
+  const char* name;  // "hours"
+  double seconds;
+};
+TimeUnit unit_for(double longest_seconds);
 
 // A row a device, a bar a job.
 Chart make_gantt_chart(const PlacementView& view);

@@ -7,7 +7,7 @@
 
 #include "report/chart.h"
 #include "report/libraries.h"
-#include "report/placement/placement_view.h"
+#include "report/placement/placement_charts.h"
 
 namespace trainyard::report {
 

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "report/prediction/eval_charts.h"
-#include "report/prediction/eval_view.h"
 #include "report/spec.h"
 
 namespace trainyard::report {

@@ -7,7 +7,7 @@
 
 #include "report/chart.h"
 #include "report/libraries.h"
-#include "report/prediction/eval_view.h"
+#include "report/prediction/eval_charts.h"
 
 namespace trainyard::report {
 

@@ -15,7 +15,7 @@
 #include "base/device_spec.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "ensemble/options.h"
+#include "ensemble/spec.h"
 #include "meter/nvml.h"
 #include "networks/zoo/zoo.h"
 #include "process/child.h"

@@ -13,7 +13,7 @@
 #include "predict/analytic/predictor.h"
 #include "study/cell/check.h"
 #include "study/run/folder.h"
-#include "study/run/launcher.h"
+#include "study/run/run_study.h"
 #include "study/spec/job.h"
 #include "study/spec/plan.h"
 

@@ -9,8 +9,8 @@
 
 #include <fmt/core.h>
 
-#include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "study/run/progress.h"
 #include "study/spec/plan.h"
 

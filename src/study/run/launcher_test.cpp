@@ -1,4 +1,4 @@
-#include "study/run/launcher.h"
+#include "study/run/run_study.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -10,7 +10,6 @@
 #include "base/test_folder.h"
 #include "process/bare_process.h"
 #include "study/run/folder.h"
-#include "study/run/launcher.h"
 
 namespace trainyard::study {
 

@@ -20,9 +20,9 @@
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "meter/provenance.h"
+#include "process/family.h"
 #include "process/run_to_end.h"
-#include "process/tree.h"
-#include "record/end_status.h"
+#include "record/run_record.h"
 #include "study/run/progress.h"
 #include "study/spec/places.h"
 

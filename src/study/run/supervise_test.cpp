@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/test_folder.h"
-#include "study/run/launcher.h"
+#include "study/run/run_study.h"
 
 namespace trainyard::study {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "study/slurm/command.h"
+#include "study/slurm/cluster.h"
 #include "study/slurm/tracker.h"
 
 namespace trainyard::study::slurm {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "study/run/folder.h"
-#include "study/run/launcher.h"
 #include "study/run/progress.h"
+#include "study/run/run_study.h"
 #include "study/slurm/cluster.h"
 #include "study/slurm/submission.h"
 #include "study/slurm/tracker.h"

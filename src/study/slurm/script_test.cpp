@@ -1,4 +1,4 @@
-#include "study/slurm/script.h"
+#include "study/slurm/submission.h"
 
 #include <gtest/gtest.h>
 

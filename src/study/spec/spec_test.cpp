@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "record/number_range.h"
+#include "record/value.h"
 #include "study/spec/job.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/plan.h"

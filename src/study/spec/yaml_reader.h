@@ -8,7 +8,6 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include "record/number_range.h"
 #include "record/value.h"
 
 namespace trainyard::study {

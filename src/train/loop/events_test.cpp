@@ -1,4 +1,4 @@
-#include "train/loop/events.h"
+#include "train/loop/run_folder.h"
 
 #include <cstring>
 #include <map>

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "process/stop_request.h"
-#include "train/loop/events.h"
+#include "train/loop/run_folder.h"
 
 namespace trainyard::train {
 namespace {

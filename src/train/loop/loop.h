@@ -11,7 +11,7 @@
 #include "data/view/batch_maker.h"
 #include "train/loop/feed.h"
 #include "train/loop/run_folder.h"
-#include "train/loop/step_meter.h"
+#include "train/loop/step_taker.h"
 #include "train/loop/stepper.h"
 #include "train/session/evaluate.h"
 

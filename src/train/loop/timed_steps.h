@@ -5,7 +5,7 @@
 
 #include "train/exchange/replicas.h"
 #include "train/loop/feed.h"
-#include "train/loop/step_meter.h"
+#include "train/loop/step_taker.h"
 
 namespace trainyard::train {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "data/decode/decode.h"
-#include "data/recipe/registry.h"
+#include "data/recipe/recipe.h"
 #include "process/stop_request.h"
 #include "stats/statistics.h"
 

@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "base/device_spec.h"
 #include "engine/executor.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 #include "ops/update.h"
 
 namespace trainyard::train {

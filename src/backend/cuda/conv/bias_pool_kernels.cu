@@ -1,4 +1,4 @@
-#include "backend/cuda/conv/bias_pool_kernels.h"
+#include "backend/cuda/conv/conv2d_kernels.h"
 
 #include "backend/cuda/elementwise/elementwise.cuh"
 #include "backend/cuda/pool/pool.cuh"

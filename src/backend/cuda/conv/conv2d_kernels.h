@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
 #include <cstdint>
 
-#include <cuda_runtime_api.h>
-
 #include "backend/cuda/elementwise/elementwise_kernels.h"
+#include "backend/cuda/pool/pool_kernels.h"
 
 namespace trainyard::backend::cuda::device {
 
@@ -109,5 +110,10 @@ std::size_t conv2d_d_weight_small_images_workspace(const SmallImages& sizes, int
 template <typename T>
 void conv2d_d_weight_small_images(cudaStream_t stream, const SmallImages& sizes, int multiprocessors,
                                   const T* d_dst, const T* src, float* workspace, T* d_weight, float* d_bias);
+
+// dst, choice = the max pool of activation(src + bias); bias may be null. T: float or __nv_bfloat16.
+template <typename T>
+void bias_activation_pool(cudaStream_t stream, const Pool& pool, Activation activation, const float* bias,
+                          const T* src, T* dst, std::uint8_t* choice);
 
 }  // namespace trainyard::backend::cuda::device

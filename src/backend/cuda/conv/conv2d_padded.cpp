@@ -4,8 +4,8 @@
 
 #include "backend/cuda/conv/conv2d_kernels.h"
 #include "backend/cuda/conv/convolution.h"
-#include "backend/cuda/elementwise/bias_kernels.h"
 #include "backend/cuda/elementwise/elementwise.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
 #include "ops/conv2d.h"

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "backend/cuda/conv/conv2d_kernels.h"
-#include "backend/cuda/elementwise/bias_kernels.h"
 #include "backend/cuda/elementwise/elementwise.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/pool/pool.h"
 #include "backend/cuda/pool/pool_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

@@ -2,9 +2,8 @@
 
 #include "backend/cuda/dense/dense_kernels.h"
 #include "backend/cuda/dense/matmul.h"
-#include "backend/cuda/elementwise/bias_kernels.h"
 #include "backend/cuda/elementwise/elementwise.h"
-#include "backend/cuda/elementwise/shape_kernels.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
 #include "ops/dense.h"

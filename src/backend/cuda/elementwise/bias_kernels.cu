@@ -1,4 +1,4 @@
-#include "backend/cuda/elementwise/bias_kernels.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 
 #include <cooperative_groups.h>
 

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <cstdint>
-
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cuda/runtime/chunks.h"
+#include "backend/cuda/runtime/walk.h"
 #include "backend/device.h"
 #include "ops/device_attrs.h"
 
@@ -63,5 +66,92 @@ struct DropoutShape {
 // T: float or __nv_bfloat16. dst may be src.
 template <typename T>
 void dropout(cudaStream_t stream, const Dropout& dropout, const DropoutShape& shape, const T* src, T* dst);
+
+// In place y[row, c] = activation(y[row, c] + bias[c]); bias may be null. T: float or __nv_bfloat16.
+template <typename T>
+void bias_activation(cudaStream_t stream, Activation activation, const float* bias, T* y, std::int64_t rows,
+                     std::int64_t channels);
+
+// sums[c] = sum over rows of src[row, c], in f32 and in an order that depends only on the sizes.
+// T: float or __nv_bfloat16.
+template <typename T>
+void channel_sum(cudaStream_t stream, const T* src, float* sums, std::int64_t rows, std::int64_t channels);
+
+// Images of a few channels, each at its stride in elements, so that any order of axes will do.
+struct FewChannelImages {
+  std::int64_t images, pixels, channels;
+  std::int64_t image_stride, pixel_stride, channel_stride;
+};
+
+// dst has `padded` channels, 4 or 8, which lie last; the new ones are zero. T: float or __nv_bfloat16.
+template <typename T>
+void pad_channels(cudaStream_t stream, const FewChannelImages& from, const T* src, int padded, T* dst);
+// Back: the first `channels` of `padded` in each of `pixels`, channels last on both sides.
+template <typename T>
+void strip_channels(cudaStream_t stream, const T* src, int padded, T* dst, int channels, std::int64_t pixels);
+
+struct CastTensor {
+  const void* src;
+  void* dst;
+  std::int64_t elements;
+  std::uint32_t first_chunk;
+  bool from_bf16, to_bf16;  // otherwise f32
+  Walk walk;                // element i of dst is src[walk.offset(i)]
+};
+
+// ops::cast_op, all tensors in one launch.
+void cast(cudaStream_t stream, const Chunks<CastTensor>& chunks);
+
+// dst consists of lines, and each part has a piece of every line.
+struct ConcatParts {
+  struct Part {
+    const std::byte* src;
+    std::int64_t bytes, offset;  // of its piece of a line
+  };
+  static constexpr int kMax = 64;  // they are a kernel's argument
+
+  Part parts[kMax];
+  int count = 0;
+  std::int64_t lines = 0, line_bytes = 0;
+};
+
+void concat(cudaStream_t stream, const ConcatParts& parts, std::byte* dst);
+
+// From float to __nv_bfloat16, or back.
+template <typename From, typename To>
+void convert(cudaStream_t stream, const From* src, To* dst, std::int64_t elements);
+
+// src lies in dst with zeros around it, both densely. Axes from the outermost to the innermost.
+struct Padding {
+  struct Axis {
+    std::int64_t before, src_length, dst_length;
+  };
+  Axis axes[Walk::kMaxRank];
+  int rank = 0;
+  int element_bytes = 4;  // 1, 2 or 4
+
+  // An axis without zeros becomes part of the one around it.
+  void append(const Axis& axis) {
+    if (rank > 0 && axis.src_length == axis.dst_length) {
+      Axis& outer = axes[rank - 1];
+      outer = {outer.before * axis.src_length, outer.src_length * axis.src_length,
+               outer.dst_length * axis.src_length};
+    } else {
+      axes[rank++] = axis;
+    }
+  }
+};
+
+void pad(cudaStream_t stream, const Padding& padding, const std::byte* src, std::byte* dst);
+
+// Element i of dst, which lies densely, is element first + from.offset(i) of src.
+struct StridedCopy {
+  Walk from;
+  std::int64_t first = 0;
+  std::int64_t elements = 0;
+  int element_bytes = 4;  // 1, 2 or 4
+};
+
+void strided_copy(cudaStream_t stream, const StridedCopy& copy, const std::byte* src, std::byte* dst);
 
 }  // namespace trainyard::backend::cuda::device

@@ -1,4 +1,4 @@
-#include "backend/cuda/elementwise/shape_kernels.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 
 #include "backend/cuda/runtime/launch.cuh"
 

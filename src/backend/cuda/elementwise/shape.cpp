@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "backend/cuda/elementwise/elementwise_kernels.h"
-#include "backend/cuda/elementwise/shape_kernels.h"
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"

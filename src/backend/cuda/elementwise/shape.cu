@@ -1,5 +1,5 @@
 #include "backend/cuda/elementwise/elementwise.cuh"
-#include "backend/cuda/elementwise/shape_kernels.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/chunks.cuh"
 #include "backend/cuda/runtime/launch.cuh"
 #include "backend/cuda/runtime/walk.h"

@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 
 #include "backend/cuda/dense/dense_kernels.h"
-#include "backend/cuda/elementwise/bias_kernels.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/rnn/rnn_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"

@@ -7,10 +7,23 @@
 #include <CLI/CLI.hpp>
 
 #include "interchange/interchange_graph.h"
+#include "interchange/onnx_export.h"
 #include "interchange/read_graph.h"
-#include "networks/zoo/model.h"
+#include "networks/zoo/zoo.h"
 
 namespace trainyard::cli {
+
+struct ExportedWeights {
+  interchange::WeightSource source;  // null: none
+  networks::ModelOptions model;      // the one to export
+};
+
+// Returns the weights of an exported network. `weights` is "none", "initial" (the weights with which a
+// training of this seed begins), a checkpoint, or a folder of checkpoints, whose last one is taken. A
+// checkpoint also says classes, input and parameters of its network. Error (config) names what is missing or
+// damaged there.
+ExportedWeights exported_weights(const std::string& weights, std::uint64_t seed,
+                                 networks::ModelOptions model);
 
 // The options that select a graph by the name of a network, or by a file.
 struct GraphOptions {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,8 +9,28 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "record/comparison.h"
+#include "record/run_record.h"
+#include "record/verdict.h"
 
 namespace trainyard::cli {
+
+// `compare RESULTS --gate FILE`: runs against the references that the file has for machines like theirs.
+struct GateOptions {
+  std::filesystem::path file;
+  std::string results;  // what people call the runs
+  std::string metric;
+  std::optional<double> accuracy;
+  record::VerdictOptions verdict;
+  bool json = false;
+};
+
+// The exit code: 3 when a cell is worse, else 0. Error (peer) names the cells that have a reference and no
+// good run, after all was printed; Error (config) when there is no reference for a machine. REQUIRES: runs of
+// one build.
+int pass_gate(const GateOptions& options, const std::vector<record::RunRecord>& runs);
+
+// `--update`: makes these runs the references of their machines, and says so in one line.
+int update_gate(const GateOptions& options, const std::vector<record::RunRecord>& runs);
 
 struct ComparedSides {
   std::string name_a, name_b;

@@ -1,21 +1,27 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 
+#include "analyze/analysis.h"
+#include "record/cell_summary.h"
+#include "record/comparison.h"
 #include "study/cell/cost.h"
 #include "study/run/folder.h"
+#include "study/run/history.h"
 #include "study/run/progress.h"
 #include "study/spec/plan.h"
+
+namespace CLI {
+class App;
+}
 
 namespace trainyard::cli {
 
@@ -68,5 +74,49 @@ class RunLabels {
   std::vector<std::string> names_;
   int replicates_;
 };
+
+// One cell of a study and what its runs came to.
+struct CellProgress {
+  std::string cell, label;
+  record::Settings settings;
+  std::int64_t expected = 0, done = 0, warnings = 0;
+  std::optional<record::CellSummary> images_per_second;  // over its runs; none: no run has a speed
+};
+std::vector<CellProgress> summarize_cells(const study::StudyProgress& progress);  // in the order of the plan
+
+// Tells the runs of a study apart by their settings.
+RunLabels labels_of(const study::StudyProgress& progress);
+
+// Prints the cells with their speeds, then what is not done and why, then one line of counts.
+void print_progress(const study::StudyProgress& progress);
+void print_totals(const study::StudyProgress& progress);  // that line alone
+nlohmann::ordered_json progress_json(const study::StudyProgress& progress);
+
+// Returns one line of text, or "" when nodes do not differ.
+std::string node_effects_text(const record::NodeEffects& effects);
+
+// Prints short tables.
+void print_analysis(const analyze::Analysis& analysis);
+void print_comparison(const analyze::SystemComparison& comparison, const record::Comparison& verdicts);
+
+// Returns the same and every point, in the format of docs/formats/analysis.md.
+nlohmann::ordered_json analysis_json(const analyze::Analysis& analysis);
+nlohmann::ordered_json comparison_json(const analyze::SystemComparison& comparison,
+                                       const record::Comparison& verdicts);
+
+struct HistoryReport {
+  std::vector<study::CellHistory> cells;
+  record::Metric metric;
+  double minimum_effect = 0.03;
+  std::string bisect_build;  // command that builds a commit; "": the default
+};
+
+// Returns the number of regressions that last.
+int count_regressions(const HistoryReport& report);
+
+// Prints a table of the cells with their levels and changes, then the regressions with the commands that find
+// their commits.
+void print_history(const HistoryReport& report);
+nlohmann::ordered_json history_json(const HistoryReport& report);
 
 }  // namespace trainyard::cli
