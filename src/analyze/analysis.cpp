@@ -6,11 +6,12 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "analyze/regression.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "stats/statistics.h"
 
 namespace trainyard::analyze {
@@ -99,8 +100,7 @@ std::string usual_metric(const std::vector<std::string>& there_are) {
 void require(const char* setting, const std::string& name, const std::vector<std::string>& there_are) {
   if (std::find(there_are.begin(), there_are.end(), name) == there_are.end())
     fail(ErrorKind::usage, "{} '{}'{}: the points have {}", Setting{setting}, name,
-         did_you_mean(name, there_are),
-         there_are.empty() ? "none" : fmt::format("{}", fmt::join(there_are, ", ")));
+         did_you_mean(name, there_are), there_are.empty() ? "none" : joined(there_are, ", "));
 }
 
 // Lists every key that holds numbers. A regression can take such a key even where it does not vary.
@@ -207,7 +207,7 @@ SystemComparison compare_systems(std::span<const Point> a, std::span<const Point
   comparison.joined = join_points(a, b, metric, comparison.across);
   if (comparison.joined.empty())
     fail(ErrorKind::config, "analyze: no point with '{}' is on both sides; they may differ in {}", metric,
-         comparison.across.empty() ? "nothing" : fmt::format("{}", fmt::join(comparison.across, ", ")));
+         comparison.across.empty() ? "nothing" : joined(comparison.across, ", "));
   comparison.all = summarise_ratios(comparison.joined);
   const std::vector<Point> ratios = ratio_points(comparison.joined);
   const std::vector<std::string> dimensions = dimensions_of(ratios);

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "analyze/bursts.h"
+#include "base/json.h"
 #include "stats/statistics.h"
 
 namespace trainyard::analyze {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backend/device.h"
 #include "backend/kernel.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "tensor/tensor.h"
 
 namespace trainyard::backend {
@@ -64,7 +65,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const DeviceSpec& d
   const std::vector<std::string> names = backend_names();
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(ErrorKind::usage, "unknown backend '{}'{}: one of {}", name, did_you_mean(name, names),
-         fmt::join(names, ", "));
+         joined(names, ", "));
   if (name == "null") return make_null_backend();
   if (device.is_cpu() != (name != "cuda") && name != "auto")
     fail(ErrorKind::usage, "backend '{}' does not run on device '{}'", name, device.to_string());

@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trainyard {
 
@@ -90,7 +91,7 @@ void pin_thread(std::span<const int> cores) {
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(core, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0)
-    fail(ErrorKind::device, "cannot run on core {} only: {}", fmt::join(cores, ", "), std::strerror(errno));
+    fail(ErrorKind::device, "cannot run on core {} only: {}", joined(cores, ", "), std::strerror(errno));
 }
 
 void pin_all_threads(std::span<const int> cores) {

@@ -1,16 +1,14 @@
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "cli/study.h"
 
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using analyze::Analysis;
 
-Json settings_json(const record::Settings& settings) { return Json::parse(record::to_json(settings)); }
+Json settings_json(const record::Settings& settings) { return parse_json(record::to_json(settings)); }
 
 // Pairs each name with the number at the same index.
 Json weights_json(const std::vector<std::string>& names, const std::vector<double>& numbers) {

@@ -4,14 +4,16 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/study.h"
@@ -115,7 +117,7 @@ Runs with_values(const Runs& runs, const Across& across, std::size_t first, std:
       if (value_in(run, across.name) == across.values[i]) chosen.push_back(run);
     if (chosen.size() == before)
       fail(ErrorKind::usage, "--across {}: no run with {}; there are {}", across.name, across.values[i],
-           fmt::join(values_of(runs, across.name), ", "));
+           joined(values_of(runs, across.name), ", "));
   }
   return chosen;
 }
@@ -140,7 +142,7 @@ ComparedSides sides_in_one(const CompareOptions& options) {
     const char* comma = sides.name_a.empty() ? "" : ", ";
     sides.name_a += fmt::format("{}{} {}", comma, across.name, across.values.front());
     sides.name_b += fmt::format("{}{} {}", comma, across.name,
-                                fmt::join(across.values.begin() + 1, across.values.end(), ", "));
+                                joined(std::span(across.values.begin() + 1, across.values.end()), ", "));
     sides.runs_a = with_values(sides.runs_a, across, 0, 1);
     sides.runs_b = with_values(sides.runs_b, across, 1, across.values.size());
     sides.across.insert(across.name);
@@ -187,7 +189,7 @@ int compare(const CompareOptions& options) {
   if (comparison.cells.empty())
     fail(ErrorKind::config, "compare: {}", why_nothing(sides, comparison, metric));
   if (options.json)
-    fmt::print("{}\n", comparison_json(sides, comparison, metric, options.verdict).dump());
+    fmt::print("{}\n", json_text(comparison_json(sides, comparison, metric, options.verdict)));
   else
     print_comparison(sides, comparison, metric, options.verdict);
   return comparison.count(record::Outcome::worse) > 0 ? 3 : 0;

@@ -1,10 +1,11 @@
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/compare.h"
 
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
@@ -63,8 +64,7 @@ std::vector<const record::MachineReferences*> rows_for(const record::References&
     if (rows.back() == nullptr || rows.back()->cells.empty())
       fail(ErrorKind::config,
            "compare: '{}' has no references for '{}', it has some for {}; --update adds it",
-           options.file.string(), machine,
-           known.empty() ? "no machine" : fmt::format("{}", fmt::join(known, ", ")));
+           options.file.string(), machine, known.empty() ? "no machine" : joined(known, ", "));
   }
   return rows;
 }
@@ -77,7 +77,7 @@ record::Metric metric_in(const std::vector<const record::MachineReferences*>& ro
     const std::set<std::string> names = row->metrics();
     if (!names.contains(wanted))
       fail(ErrorKind::usage, "metric '{}': the references do not have it{}; there are {}", wanted,
-           did_you_mean(wanted, {names.begin(), names.end()}), fmt::join(names, ", "));
+           did_you_mean(wanted, {names.begin(), names.end()}), joined(names, ", "));
     if (options.accuracy && !names.contains("test_accuracy"))
       fail(ErrorKind::usage, "--accuracy: the references of '{}' have no test_accuracy", row->machine);
     for (record::RunRecord& run :
@@ -133,7 +133,7 @@ std::vector<record::Settings> cells_without_run(const record::Comparison& compar
   if (cells.size() > kMostNamed) named.push_back(fmt::format("{} more", cells.size() - kMostNamed));
   fail(ErrorKind::peer, "compare: {} a reference and no good run with {}: {}{}",
        cells.size() == 1 ? "a cell has" : fmt::format("{} cells have", cells.size()), metric.name,
-       fmt::join(named, "; "), failures_text(runs));
+       joined(named, "; "), failures_text(runs));
 }
 
 [[noreturn]] void fail_without_machine(const GateOptions& options, const GateRuns& runs) {
@@ -160,12 +160,12 @@ int pass_gate(const GateOptions& options, const GateRuns& runs) {
       record::compare_cells(sides.runs_a, sides.runs_b, {}, metric, options.verdict);
   const std::vector<record::Settings> without_run = cells_without_run(comparison);
   if (options.json) {
-    nlohmann::ordered_json json = comparison_json(sides, comparison, metric, options.verdict);
+    Json json = comparison_json(sides, comparison, metric, options.verdict);
     json["machines"] = machines;
-    json["without_good_run"] = nlohmann::ordered_json::array();
+    json["without_good_run"] = Json::array();
     for (const record::Settings& cell : without_run)
-      json["without_good_run"].push_back(nlohmann::ordered_json::parse(record::to_json(cell)));
-    fmt::print("{}\n", json.dump());
+      json["without_good_run"].push_back(parse_json(record::to_json(cell)));
+    fmt::print("{}\n", json_text(json));
   } else {
     print_comparison(sides, comparison, metric, options.verdict);
   }
@@ -186,7 +186,7 @@ int update_gate(const GateOptions& options, const GateRuns& runs) {
          options.results, options.file.string());
   record::write_references(references, options.file);
   std::vector<std::string> texts;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   for (const record::ReferenceUpdate& update : updates) {
     texts.push_back(fmt::format("{}: {} cells added, {} replaced, of {} runs", update.machine, update.added,
                                 update.replaced, update.runs));
@@ -197,12 +197,10 @@ int update_gate(const GateOptions& options, const GateRuns& runs) {
   }
   const int failed = failed_among(runs);
   if (options.json)
-    fmt::print(
-        "{}\n",
-        nlohmann::ordered_json{{"file", options.file.string()}, {"updated", rows}, {"runs_failed", failed}}
-            .dump());
+    fmt::print("{}\n",
+               json_text(Json{{"file", options.file.string()}, {"updated", rows}, {"runs_failed", failed}}));
   else
-    fmt::print("{}: {}{}\n", options.file.string(), fmt::join(texts, "; "),
+    fmt::print("{}: {}{}\n", options.file.string(), joined(texts, "; "),
                failed == 0 ? "" : fmt::format("; {} runs failed and left no value", failed));
   return 0;
 }

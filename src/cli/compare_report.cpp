@@ -1,3 +1,5 @@
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/compare.h"
 
 #include <algorithm>
@@ -5,8 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "cli/study.h"
 #include "cli/text_table.h"
@@ -15,7 +16,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using record::ComparedCell;
 using record::Comparison;
 using record::SettingDifference;
@@ -30,7 +30,7 @@ std::string difference_text(const SettingDifference& difference) {
 std::string join_differences(const std::vector<SettingDifference>& differences) {
   std::vector<std::string> texts;
   for (const SettingDifference& difference : differences) texts.push_back(difference_text(difference));
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return joined(texts, ", ");
 }
 
 std::string pairing_text(const Verdict& verdict) {
@@ -107,7 +107,7 @@ Json json_of(const std::vector<SettingDifference>& differences) {
   return rows;
 }
 
-Json json_of(const record::Settings& settings) { return Json::parse(record::to_json(settings)); }
+Json json_of(const record::Settings& settings) { return parse_json(record::to_json(settings)); }
 
 Json json_of(const ComparedCell& cell, const record::Metric& metric) {
   const Verdict& verdict = cell.verdict;
@@ -137,7 +137,7 @@ void print_unmatched(const std::vector<UnmatchedCell>& unmatched, bool only_in_a
     cells.push_back(&cell);
     std::vector<std::string> names;
     for (const SettingDifference& difference : cell.nearest) names.push_back(difference.name);
-    ++by_names[names.empty() ? "everything" : fmt::format("{}", fmt::join(names, ", "))];
+    ++by_names[names.empty() ? "everything" : joined(names, ", ")];
   }
   if (cells.empty()) return;
   if (cells.size() <= kMostLines) {
@@ -216,7 +216,7 @@ std::string why_nothing(const ComparedSides& sides, const Comparison& comparison
   std::vector<std::string> names;
   for (const SettingDifference& difference : nearest->nearest) names.push_back("--across " + difference.name);
   return fmt::format("no cells agree; the nearest differ in {}; {} compares them all the same",
-                     join_differences(nearest->nearest), fmt::join(names, " "));
+                     join_differences(nearest->nearest), joined(names, " "));
 }
 
 }  // namespace trainyard::cli

@@ -1,7 +1,8 @@
 #include <functional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "base/text.h"
 #include "cli/documents.h"
 
 // Each script first finds the command that the words so far name, as " study run", and then offers its
@@ -44,7 +45,7 @@ std::string offered_words(const CommandText& command) {
   for (const CommandText& below : command.commands) words.push_back(below.path.back());
   for (const OptionText& option : command.options)
     if (!option.positional) words.insert(words.end(), option.names.begin(), option.names.end());
-  return fmt::format("{}", fmt::join(words, " "));
+  return joined(words, " ");
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ std::string bash_completion(const CommandText& program) {
     for (const OptionText& option : command.options)
       for (const std::string& name : option.names)
         if (!option.choices.empty() && !option.positional)
-          values += fmt::format("    '{} {}') words='{}' ;;\n", key_of(command), name,
-                                fmt::join(option.choices, " "));
+          values +=
+              fmt::format("    '{} {}') words='{}' ;;\n", key_of(command), name, joined(option.choices, " "));
   });
   return fmt::format(R"(# bash completion of trainyard, written by `trainyard documents`.
 _trainyard() {{
@@ -89,8 +90,8 @@ std::string zsh_completion(const CommandText& program) {
       for (const std::string& name : option.names)
         if (!option.positional) options += "\n        " + in_quotes(name + ":" + option.help, kQuote);
       if (!option.choices.empty() && !option.positional)
-        values += fmt::format("\n        {}) values=({}) ;;", fmt::join(option.names, " | "),
-                              fmt::join(option.choices, " "));
+        values += fmt::format("\n        {}) values=({}) ;;", joined(option.names, " | "),
+                              joined(option.choices, " "));
     }
     cases += fmt::format("    '{}')\n      commands=({})\n      options=({})\n", key_of(command), commands,
                          options);
@@ -136,7 +137,7 @@ std::string fish_completion(const CommandText& program) {
       for (const std::string& name : option.names)
         names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       const std::string value = !option.choices.empty()
-                                    ? fmt::format(" -x -a '{}'", fmt::join(option.choices, " "))
+                                    ? fmt::format(" -x -a '{}'", joined(option.choices, " "))
                                 : option.takes_value ? " -r"
                                                      : "";
       lines += fmt::format("{}{}{} -d {}\n", at, names, value, in_quotes(option.help, kQuote));

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/commands.h"
 
 #include <cstdio>
@@ -8,7 +9,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -25,8 +25,6 @@ namespace trainyard::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct DataOptions {
   data::GetOptions get;
   bool json = false, quiet = false;
@@ -34,7 +32,7 @@ struct DataOptions {
 
 void print_json(const Json& json) {
   // A folder's name may hold bytes that are not UTF-8.
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(json, 2));
 }
 
 Json to_json(const data::CacheEntry& entry) {
@@ -185,7 +183,7 @@ void print_info_json(const DataInfoOptions& options, const data::SetInfo& info) 
                   {"missing", info.missing},
                   {"damage", info.damage},
                   {"shards", shards}};
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(json, 2));
 }
 
 void print_info(const DataInfoOptions& options, const data::SetInfo& info) {

@@ -2,13 +2,14 @@
 #include <charconv>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
@@ -19,8 +20,6 @@
 
 namespace trainyard::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct DataPackOptions {
   std::string source, split, name, pixels = "256..500";
@@ -96,8 +95,8 @@ DataPackResult pack_source(const DataPackOptions& options) {
   if (!std::filesystem::is_directory(options.source)) {
     std::vector<std::string> names = known;
     names.emplace_back("synthetic");
-    fail(ErrorKind::config, "'{}' is neither a folder nor one of {}{}", options.source,
-         fmt::join(names, ", "), did_you_mean(options.source, names));
+    fail(ErrorKind::config, "'{}' is neither a folder nor one of {}{}", options.source, joined(names, ", "),
+         did_you_mean(options.source, names));
   }
   data::PackedFolder packed = data::pack_folder(options.source, options.photos.seed,
                                                 options_for(options, last_part(options.source), "train"));
@@ -117,7 +116,7 @@ void print_packed_json(const DataPackOptions& options, const DataPackResult& res
   for (const std::filesystem::path& path : result.left_out) left_out.push_back(path.string());
   Json json{{"folder", options.to.string()}, {"sets", sets}, {"left_out", left_out}, {"seconds", seconds}};
   if (result.cut_short() != nullptr) json["interrupted"] = true;
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(json, 2));
 }
 
 int end_of_pack(const DataPackOptions& options, const DataPackResult& result) {

@@ -3,9 +3,10 @@
 #include <filesystem>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "meter/provenance.h"
 
 namespace trainyard::cli {
@@ -45,7 +46,7 @@ void write_document(const std::filesystem::path& file, const std::string& text) 
 }
 
 void write_manual(const CommandText& command, const std::filesystem::path& folder) {
-  write_document(folder / fmt::format("{}.1", fmt::join(command.path, "-")), manual_page(command));
+  write_document(folder / fmt::format("{}.1", joined(command.path, "-")), manual_page(command));
   for (const CommandText& below : command.commands) write_manual(below, folder);
 }
 
@@ -101,7 +102,7 @@ std::string roff(const std::string& text) {
   return safe;
 }
 
-std::string page_name(const CommandText& command) { return fmt::format("{}", fmt::join(command.path, "-")); }
+std::string page_name(const CommandText& command) { return joined(command.path, "-"); }
 
 std::string option_entry(const OptionText& option) {
   std::string names;
@@ -118,7 +119,7 @@ void add_option_section(std::string& page, const CommandText& command, bool posi
 }
 
 std::string synopsis(const CommandText& command) {
-  std::string line = fmt::format("\\fB{}\\fR", roff(fmt::format("{}", fmt::join(command.path, " "))));
+  std::string line = fmt::format("\\fB{}\\fR", roff(joined(command.path, " ")));
   if (!command.commands.empty()) line += " \\fICOMMAND\\fR";
   for (const OptionText& option : command.options)
     if (option.positional) line += fmt::format(" \\fI{}\\fR", roff(option.names.front()));

@@ -5,10 +5,10 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
@@ -22,7 +22,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using ensemble::BlockPool;
 using ensemble::OwnedBlock;
 using ensemble::SampleMaker;
@@ -129,7 +128,7 @@ void print_demand_json(const std::vector<Demand>& demands, const std::vector<Sup
                               {"images_per_second", one.images_per_second},
                               {"cpu_seconds_per_image", one.cpu_seconds_per_image}});
   if (process::StopRequest::asked()) json["interrupted"] = true;
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}\n", json_text(json, 2));
 }
 
 int end_of_demand(std::size_t rows) {

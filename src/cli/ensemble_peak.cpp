@@ -5,9 +5,9 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
@@ -21,7 +21,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using ensemble::Design;
 
 struct PeakOptions {
@@ -69,7 +68,7 @@ void print_peaks(const std::vector<Peak>& peaks, const PeakOptions& options) {
                       {"slowest_images_per_second", peak.least},
                       {"fastest_images_per_second", peak.most},
                       {"cpu_seconds_per_image", peak.cpu_seconds_per_image}});
-    fmt::print("{}\n", rows.dump(2));
+    fmt::print("{}\n", json_text(rows, 2));
     return;
   }
   if (options.csv) {

@@ -1,10 +1,10 @@
 #include <memory>
-#include <regex>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"
@@ -73,9 +73,9 @@ int print_script(const ScriptOptions& options) {
 CLI::Validator time_limit() {
   return CLI::Validator(
       [](const std::string& given) -> std::string {
-        static const std::regex kForm(R"(\d{1,6}(:[0-5]\d){0,2}|\d{1,3}-\d{1,2}(:[0-5]\d){0,2})");
+        static const Pattern kForm(R"(\d{1,6}(:[0-5]\d){0,2}|\d{1,3}-\d{1,2}(:[0-5]\d){0,2})");
         const bool some = given.find_first_of("123456789") != std::string::npos;
-        if (some && std::regex_match(given, kForm)) return "";
+        if (some && !kForm.match(given).empty()) return "";
         return fmt::format(
             "'{}' given, a time expected: hours, minutes and seconds, such as 01:30:00, or with slurm "
             "minutes",

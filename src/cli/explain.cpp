@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/train.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "cli/outputs.h"
@@ -29,8 +29,6 @@
 namespace trainyard::cli {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ExplainOptions {
   run::RunOptions run;
@@ -249,7 +247,7 @@ std::function<int()> declare_explain(CLI::App& command) {
     }
     const Explained explained = look_at(*options);
     if (options->run.json)
-      fmt::print("{}\n", to_json(*options, explained).dump());
+      fmt::print("{}\n", json_text(to_json(*options, explained)));
     else
       print_people(*options, explained);
     return explained.interrupted ? report_interrupted(how_far(explained)) : 0;
@@ -348,7 +346,7 @@ void explain_counts(const run::RunOptions& options) {
   json["kernels"] = to_json(counted.by_kernels);
   if (counted.published)
     json["published"] = {{"parameters", counted.published->parameters}, {"flops", counted.published->flops}};
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", json_text(json));
 }
 
 }  // namespace trainyard::cli

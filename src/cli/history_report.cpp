@@ -1,3 +1,5 @@
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/study.h"
 
 #include <algorithm>
@@ -6,8 +8,7 @@
 #include <set>
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "cli/text_table.h"
 #include "record/build.h"
@@ -16,7 +17,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using stats::Change;
 using study::CellHistory;
 using study::HistoryPoint;
@@ -54,7 +54,7 @@ class Names {
       if (const std::string value = study::setting_text(cell.settings, name); !value.empty())
         parts.push_back(fmt::format("{}={}", name, value));
     if (several_machines_) parts.push_back(fmt::format("on {}", cell.machine));
-    return fmt::format("{}", fmt::join(parts, " "));
+    return joined(parts, " ");
   }
   std::string build(const HistoryPoint& point) const {
     const std::string& name = short_builds_.at(point.build);
@@ -173,7 +173,7 @@ std::string changes_text(const CellHistory& cell, const HistoryReport& report, c
   for (const Change& change : cell.changes)
     texts.push_back(fmt::format("{} {} at {}", verdict_of(change, report.metric), percent_text(change),
                                 names.build(cell.points[change.at])));
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return joined(texts, ", ");
 }
 
 Json json_of(const CellHistory& cell, const Change& change, const record::Metric& metric) {
@@ -242,7 +242,7 @@ Json history_json(const HistoryReport& report) {
     }
     for (const Change& change : cell.changes) changes.push_back(json_of(cell, change, report.metric));
     cells.push_back({{"label", names.cell(cell)},
-                     {"settings", Json::parse(record::to_json(cell.settings))},
+                     {"settings", parse_json(record::to_json(cell.settings))},
                      {"machine", cell.machine},
                      {"points", points},
                      {"changes", changes}});

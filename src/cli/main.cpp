@@ -5,11 +5,12 @@
 #include <sstream>
 #include <system_error>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
 #include "cli/outputs.h"
@@ -58,7 +59,7 @@ std::string version_text() {
   std::vector<std::string> libraries;
   for (const LibraryVersion& library : build.libraries)
     libraries.push_back(fmt::format("{} {}", library.name, library.version));
-  line("libraries", fmt::format("{}", fmt::join(libraries, ", ")));
+  line("libraries", joined(libraries, ", "));
   text.pop_back();  // the parser ends the last line
   return text;
 }
@@ -88,9 +89,9 @@ std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError&
     if (next == nullptr && takes_words) break;
     if (i < argc && next == nullptr)
       return fmt::format("'{}' is no command of {}{}; one of {}; see {} --help", argv[i], path,
-                         did_you_mean(argv[i], names), fmt::join(names, ", "), path);
+                         did_you_mean(argv[i], names), joined(names, ", "), path);
     if (next == nullptr)
-      return fmt::format("{} wants a command: one of {}; see {} --help", path, fmt::join(names, ", "), path);
+      return fmt::format("{} wants a command: one of {}; see {} --help", path, joined(names, ", "), path);
     level = next;
     path += " " + next->get_name();
   }

@@ -7,9 +7,9 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
@@ -23,7 +23,6 @@ namespace trainyard::cli {
 namespace {
 
 using networks::NetworkInfo;
-using Json = nlohmann::ordered_json;
 
 // All of one image; saved activations are what the backward pass reads of the forward pass.
 struct Summary {
@@ -108,7 +107,7 @@ int run(const std::string& name, bool json) {
   if (!name.empty()) {
     const Summary summary = summarise(networks::find_network(name));
     if (json)
-      fmt::print("{}\n", to_json(summary).dump(2));
+      fmt::print("{}\n", json_text(to_json(summary), 2));
     else
       print_details(summary);
     return 0;
@@ -121,7 +120,7 @@ int run(const std::string& name, bool json) {
   }
   Json rows = Json::array();
   for (const Summary& summary : all) rows.push_back(to_json(summary));
-  fmt::print("{}\n", Json{{"networks", rows}}.dump(2));
+  fmt::print("{}\n", json_text(Json{{"networks", rows}}, 2));
   return 0;
 }
 
@@ -182,8 +181,7 @@ int run_stats(const StatsOptions& options) {
     table.add({type, fmt::format("{}", corpus.count(type)), fmt::format("{:.6f}", corpus.frequency(type))});
   }
   if (options.json)
-    fmt::print("{}\n", Json{{"total", corpus.total()}, {"ops", ops}}.dump(2, ' ', false,
-                                                                          Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(Json{{"total", corpus.total()}, {"ops", ops}}, 2));
   else
     fmt::print("{}\n{} ops of {} types\n", table.text(), corpus.total(), corpus.size() - 1);
   return 0;

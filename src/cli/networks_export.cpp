@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/networks.h"
 
 #include <charconv>
@@ -7,7 +8,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -145,13 +145,13 @@ int run_export(const ExportOptions& options) {
     write_onnx(options);
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(options.to));
   if (options.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"network", options.name},
-                                              {"file", options.to.string()},
-                                              {"format", interchange::name(*format)},
-                                              {"batch", options.graph.batch},
-                                              {"weights", options.weights},
-                                              {"bytes", bytes}}
-                           .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(Json{{"network", options.name},
+                                      {"file", options.to.string()},
+                                      {"format", interchange::name(*format)},
+                                      {"batch", options.graph.batch},
+                                      {"weights", options.weights},
+                                      {"bytes", bytes}},
+                                 2));
   else
     fmt::print("{}: {} as {}, {}\n", options.to.string(), options.name, interchange::name(*format),
                format_bytes(bytes));

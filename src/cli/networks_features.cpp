@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -19,8 +19,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct FeatureOptions {
   GraphOptions graph;
   std::string source, devices = "all";
@@ -30,9 +28,7 @@ struct FeatureOptions {
   bool legacy = false, json = false;
 };
 
-void print_features_json(const Json& json) {
-  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
+void print_features_json(const Json& json) { fmt::print("{}\n", json_text(json)); }
 
 int run_legacy(const FeatureOptions& options, const interchange::ExchangeGraph& graph,
                const predict::OpVocabulary& vocabulary) {

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/networks.h"
 
 #include <filesystem>
@@ -6,7 +7,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/nearest_name.h"
 #include "base/units.h"
@@ -55,8 +55,6 @@ interchange::ExchangeGraph graph_of(const std::string& source, const GraphOption
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ImportOptions {
   std::filesystem::path file;
@@ -110,7 +108,7 @@ void print_import_json(const ImportOptions& options, const Imported& imported) {
     json["training_flops"] = imported.training.flops;
     json["saved_bytes"] = imported.training.saved_bytes;
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(json, 2));
 }
 
 void print_import(const ImportOptions& options, const Imported& imported) {

@@ -11,10 +11,10 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "comm/collective/mpi_job.h"
 #include "report/export_charts.h"
@@ -122,8 +122,7 @@ WrittenFiles write_page(const PageFiles& files, std::vector<report::Chart> chart
   return written;
 }
 
-void describe_written(const WrittenFiles& written, nlohmann::ordered_json& result) {
-  using Json = nlohmann::ordered_json;
+void describe_written(const WrittenFiles& written, Json& result) {
   if (written.charts.empty()) return;
   result["charts"] = result["left_out"] = result["files"] = Json::array();
   for (const report::Chart& chart : written.charts) {

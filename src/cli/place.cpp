@@ -6,9 +6,9 @@
 #include <optional>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -62,7 +62,6 @@ WrittenFiles write_place_page(const PageFiles& files, const PlacePageInput& inpu
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using place::Outcome;
 using place::Policy;
 using place::Problem;
@@ -239,7 +238,7 @@ int run_place(const PlaceOptions& options) {
     report["policies"].push_back(json_of_result(problem, result, decisions));
   for (const study::RunState& state : submitted.states) report["submitted"].push_back(json_of_run(state));
   describe_written(written, report);
-  fmt::print("{}\n", report.dump());
+  fmt::print("{}\n", json_text(report));
   return code;
 }
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/networks.h"
 #include "cli/outputs.h"
 #include "cli/text_table.h"
@@ -16,7 +16,7 @@
 
 namespace trainyard::cli {
 
-nlohmann::ordered_json json_of_score(const predict::Score& score) {
+Json json_of_score(const predict::Score& score) {
   return {{"runs", score.runs},
           {"mape", score.mape},
           {"median", score.median},
@@ -57,8 +57,8 @@ void print_scores(const std::string& what, const NamedScores& scores) {
   fmt::print("{}", table.text());
 }
 
-nlohmann::ordered_json json_of_use_scores(const std::vector<predict::UseScore>& scores) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+Json json_of_use_scores(const std::vector<predict::UseScore>& scores) {
+  Json json = Json::object();
   for (const predict::UseScore& one : scores)
     json[one.resource][one.share] = {{"runs", one.runs},
                                      {"error_points", 100 * one.error},
@@ -137,11 +137,10 @@ int import_model(const PredictImportOptions& options) {
       predict::import_driple(predict::read_state_dict(options.file), options.file.string());
   predict::save_model(options.output, model);
   if (options.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"model", options.output.string()},
-                                              {"kind", "driple"},
-                                              {"tensors", model.parameters.size()},
-                                              {"parameters", model.parameter_count()}}
-                           .dump());
+    fmt::print("{}\n", json_text(Json{{"model", options.output.string()},
+                                      {"kind", "driple"},
+                                      {"tensors", model.parameters.size()},
+                                      {"parameters", model.parameter_count()}}));
   else
     fmt::print("{} tensors, {} parameters of Driple's network: {}\n", model.parameters.size(),
                model.parameter_count(), options.output.string());
@@ -160,16 +159,15 @@ int run_imported(const predict::ModelContainer& container, const ImportedRun& ru
   const bool learned = std::all_of(made.use.begin(), made.use.end(),
                                    [](const predict::DripleUse& one) { return one.within_learned(); });
   if (run.json) {
-    nlohmann::ordered_json use = nlohmann::ordered_json::object();
+    Json use = Json::object();
     for (const predict::DripleUse& one : made.use)
       use[one.resource] = {{"burst", one.burst}, {"idle", one.idle}, {"consumption", one.consumption}};
-    fmt::print("{}\n", nlohmann::ordered_json{{"network", run.network},
-                                              {"batch", run.batch},
-                                              {"groups", made.groups},
-                                              {"unknown_ops", made.unknown_ops},
-                                              {"within_learned", learned},
-                                              {"shares_of_largest", std::move(use)}}
-                           .dump());
+    fmt::print("{}\n", json_text(Json{{"network", run.network},
+                                      {"batch", run.batch},
+                                      {"groups", made.groups},
+                                      {"unknown_ops", made.unknown_ops},
+                                      {"within_learned", learned},
+                                      {"shares_of_largest", std::move(use)}}));
     return 0;
   }
   TextTable table({"share of the largest", "burst", "idle", "consumption"});

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/predict.h"
 
 #include <algorithm>
@@ -6,8 +7,6 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -62,7 +61,6 @@ WrittenFiles write_eval_page(const PageFiles& files, EvalPageInput input, bool q
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using predict::Judged;
 using predict::RunSet;
 using predict::SplitKind;
@@ -289,7 +287,7 @@ int eval(const EvalOptions& options) {
     if (!options.json) fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
   if (!options.json) print_written(written, fmt::format("{} runs", set.rows.size()));
   describe_written(written, report);
-  if (options.json) fmt::print("{}\n", report.dump());
+  if (options.json) fmt::print("{}\n", json_text(report));
   return 0;
 }
 

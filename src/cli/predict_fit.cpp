@@ -3,9 +3,9 @@
 #include <optional>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
@@ -60,11 +60,10 @@ predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<p
 int report_partial(const FitCommandOptions& options, const predict::RunSet& set, bool written,
                    const std::string& what) {
   if (options.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"model", written ? options.output.string() : ""},
-                                              {"kind", options.graph.kind},
-                                              {"runs", set.rows.size()},
-                                              {"interrupted", true}}
-                           .dump());
+    fmt::print("{}\n", json_text(Json{{"model", written ? options.output.string() : ""},
+                                      {"kind", options.graph.kind},
+                                      {"runs", set.rows.size()},
+                                      {"interrupted", true}}));
   return report_interrupted("predict fit: interrupted" + what);
 }
 
@@ -94,16 +93,16 @@ int fit_graph(const FitCommandOptions& options) {
                fitted.epochs, std::exp(fitted.model.half_interval));
     return 0;
   }
-  const nlohmann::ordered_json report{{"model", options.output.string()},
-                                      {"kind", options.graph.kind},
-                                      {"runs", set.rows.size()},
-                                      {"networks", fitted.model.networks},
-                                      {"epochs", fitted.epochs},
-                                      {"best_epoch", fitted.best_epoch},
-                                      {"fitted", json_of_score(predict::score(judged))},
-                                      {"utilisation", json_of_use_scores(predict::score_use(set, judged))},
-                                      {"skipped", set.skipped}};
-  fmt::print("{}\n", report.dump());
+  const Json report{{"model", options.output.string()},
+                    {"kind", options.graph.kind},
+                    {"runs", set.rows.size()},
+                    {"networks", fitted.model.networks},
+                    {"epochs", fitted.epochs},
+                    {"best_epoch", fitted.best_epoch},
+                    {"fitted", json_of_score(predict::score(judged))},
+                    {"utilisation", json_of_use_scores(predict::score_use(set, judged))},
+                    {"skipped", set.skipped}};
+  fmt::print("{}\n", json_text(report));
   return 0;
 }
 
@@ -130,14 +129,14 @@ int fit_kernels(const FitCommandOptions& options) {
                    std::exp(model.intervals.halves[kind]), name(static_cast<predict::StepKind>(kind)));
     return 0;
   }
-  const nlohmann::ordered_json report{{"model", options.output.string()},
-                                      {"kind", options.graph.kind},
-                                      {"runs", set.rows.size()},
-                                      {"networks", model.networks},
-                                      {"kernels", model.kernels().size()},
-                                      {"fitted", json_of_score(predict::score(judged))},
-                                      {"skipped", set.skipped}};
-  fmt::print("{}\n", report.dump());
+  const Json report{{"model", options.output.string()},
+                    {"kind", options.graph.kind},
+                    {"runs", set.rows.size()},
+                    {"networks", model.networks},
+                    {"kernels", model.kernels().size()},
+                    {"fitted", json_of_score(predict::score(judged))},
+                    {"skipped", set.skipped}};
+  fmt::print("{}\n", json_text(report));
   return 0;
 }
 
@@ -168,14 +167,14 @@ int fit(const FitCommandOptions& options) {
           std::exp(model.calibration.known), std::exp(model.calibration.fresh));
     return 0;
   }
-  nlohmann::ordered_json report{{"model", options.output.string()},
-                                {"kind", options.graph.kind},
-                                {"runs", set.rows.size()},
-                                {"networks", model.networks},
-                                {"fitted", json_of_score(predict::score(judged))},
-                                {"utilisation", json_of_use_scores(predict::score_use(set, judged))},
-                                {"skipped", set.skipped}};
-  fmt::print("{}\n", report.dump());
+  Json report{{"model", options.output.string()},
+              {"kind", options.graph.kind},
+              {"runs", set.rows.size()},
+              {"networks", model.networks},
+              {"fitted", json_of_score(predict::score(judged))},
+              {"utilisation", json_of_use_scores(predict::score_use(set, judged))},
+              {"skipped", set.skipped}};
+  fmt::print("{}\n", json_text(report));
   return 0;
 }
 

@@ -1,10 +1,10 @@
+#include "base/json.h"
 #include "cli/predict.h"
 
 #include <cmath>
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -55,8 +55,6 @@ predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::ve
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct PredictRunOptions {
   std::filesystem::path model, devices, ops;
@@ -174,7 +172,7 @@ int predict_run(const PredictRunOptions& options, const CLI::App& command) {
                       .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
                       .precision = predict::precision_named(options.precision)});
   if (options.json)
-    fmt::print("{}\n", json_of_prediction(options, made, device).dump());
+    fmt::print("{}\n", json_text(json_of_prediction(options, made, device)));
   else
     print_prediction(made, device);
   return 0;

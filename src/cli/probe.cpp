@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/commands.h"
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "base/units.h"
@@ -24,8 +24,6 @@
 namespace trainyard::cli {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ProbeOptions {
   std::string device = "cpu", name;
@@ -57,7 +55,7 @@ int show_machine(bool json) {
   backend::make_backend("auto");  // finds out what its kernels can use
   const record::Provenance facts = run::machine_facts();
   if (json)
-    fmt::print("{}\n", Json{{"provenance", json_of(facts)}}.dump());
+    fmt::print("{}\n", json_text(Json{{"provenance", json_of(facts)}}));
   else
     print_facts(facts);
   return 0;
@@ -238,7 +236,7 @@ int probe(const ProbeOptions& options) {
   if (device.name.empty()) device.name = options.device;
   report["devices"] = json_of(device);
   report["provenance"] = json_of(facts);
-  fmt::print("{}\n", report.dump());
+  fmt::print("{}\n", json_text(report));
   return 0;
 }
 

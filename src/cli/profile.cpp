@@ -8,11 +8,11 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -25,8 +25,6 @@
 namespace trainyard::cli {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ProfileCommandOptions {
   std::vector<std::string> command;
@@ -59,7 +57,7 @@ int reduce_file(const ProfileCommandOptions& options) {
                     {"seconds", trace.seconds.back()},
                     {"samples", trace.seconds.size()},
                     {"profile", json_of(reduced)}};
-    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(json));
     return 0;
   }
   fmt::print("{:<20} {} samples in {}\n", options.from.filename().string(), trace.seconds.size(),
@@ -134,7 +132,7 @@ void judge_end(const meter::CommandProfile& profile, record::RunRecord& run) {
 record::RunRecord record_of_profile(const ProfileCommandOptions& options, const run::RunStart& start,
                                     const meter::CommandProfile& profile) {
   record::RunRecord run = run::new_record("profile", start);
-  run.asked = {{"program", fmt::format("{}", fmt::join(options.command, " "))}, {"hz", options.hz}};
+  run.asked = {{"program", joined(options.command, " ")}, {"hz", options.hz}};
   judge_end(profile, run);
   const double cpu_seconds = profile.user_seconds + profile.system_seconds;
   run.figures = {{"seconds", profile.wall_seconds},
@@ -159,7 +157,7 @@ int profile_this(const ProfileCommandOptions& options) {
   const meter::CommandProfile profile = measure(options);
   record::RunRecord run = record_of_profile(options, start, profile);
   const ReducedTrace reduced = reduce(profile.trace, options);
-  run.details["profile"] = json_of(reduced).dump();
+  run.details["profile"] = json_text(json_of(reduced));
   if (const std::filesystem::path path = trace_path(options); !path.empty()) {
     record::write_resource_trace(profile.trace, path);
     run.words["trace"] = path.filename().string();

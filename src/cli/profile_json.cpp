@@ -2,14 +2,12 @@
 #include <cmath>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/profile.h"
 
 namespace trainyard::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kTimelineParts = 300, kMostBurstTimes = 500;
 

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/commands.h"
 
 #include <ctime>
@@ -7,7 +8,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -27,8 +27,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct ReportOptions {
   std::filesystem::path study;
   std::string build;
@@ -39,9 +37,7 @@ struct ReportOptions {
   report::LibraryOptions libraries() const { return {.cache = cache, .progress = terminal_progress(quiet)}; }
 };
 
-void print_line(const Json& json) {
-  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
+void print_line(const Json& json) { fmt::print("{}\n", json_text(json)); }
 
 int get_libraries(const ReportOptions& options) {
   Json list = Json::array();

@@ -5,13 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -214,7 +215,7 @@ std::string device_to_ask(const CostOptions& options, const std::vector<predict:
   std::vector<std::string> names;
   for (const predict::DeviceSheet& device : seen) names.push_back(device.name);
   fail(ErrorKind::usage, "--device: has to be given, '{}' is a model of {}", options.model.string(),
-       names.empty() ? "no device in particular" : fmt::format("{}", fmt::join(names, ", ")));
+       names.empty() ? "no device in particular" : joined(names, ", "));
 }
 
 }  // namespace

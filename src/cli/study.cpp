@@ -4,11 +4,12 @@
 #include <map>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/predict.h"
 #include "predict/read_predictor.h"
@@ -76,7 +77,7 @@ int status(const StudyStatusOptions& options) {
   const std::string silent = study::slurm::note_in_flight(folder, progress);
   if (!silent.empty()) fmt::print(stderr, "trainyard: {}; runs in its queue count as missing\n", silent);
   if (options.json)
-    fmt::print("{}\n", progress_json(progress).dump());
+    fmt::print("{}\n", json_text(progress_json(progress)));
   else
     print_progress(progress);
   return 0;
@@ -149,7 +150,7 @@ int collect(const StudyCollectOptions& options) {
     auto json = progress_json(progress);
     json["taken_in"] = taken_in;
     json["made_from_states"] = made;
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
   } else {
     fmt::print("{} runs taken in, {} of them known only from Slurm's states\n", taken_in, made);
     print_progress(progress);
@@ -293,7 +294,7 @@ std::string RunLabels::of(const record::Settings& settings) const {
   for (const std::string& name : names_)
     if (const std::string value = study::setting_text(settings, name); !value.empty())
       parts.push_back(fmt::format("{}={}", name, value));
-  return fmt::format("{}", fmt::join(parts, " "));
+  return joined(parts, " ");
 }
 
 std::string RunLabels::of(const record::Settings& settings, int replicate) const {

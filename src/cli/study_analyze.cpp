@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/study.h"
 
 #include <algorithm>
@@ -6,9 +7,8 @@
 #include <memory>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
@@ -245,8 +245,8 @@ record::NodeEffects node_effects_of(const Runs& runs) {
   return record::find_node_effects(runs_of_cells);
 }
 
-nlohmann::ordered_json nodes_json(const record::NodeEffects& effects) {
-  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+Json nodes_json(const record::NodeEffects& effects) {
+  Json nodes = Json::array();
   for (const auto& node : effects.nodes)
     nodes.push_back({{"node", node.name}, {"runs", node.runs}, {"ratio", node.ratio}});
   return {{"differ", effects.differ},
@@ -272,7 +272,7 @@ int analyze_study(const StudyAnalyzeOptions& options) {
   const analyze::Analysis analysis = analyze::analyse(analyze::make_points(runs), options.analysis);
   if (analysis.points.empty())
     fail(ErrorKind::config, "analyze: the study in '{}' has no run", options.study.string());
-  nlohmann::ordered_json json = options.json ? analysis_json(analysis) : nlohmann::ordered_json();
+  Json json = options.json ? analysis_json(analysis) : Json();
   const record::NodeEffects nodes = node_effects_of(runs);
   if (options.json)
     json["nodes"] = nodes_json(nodes);
@@ -290,7 +290,7 @@ int analyze_study(const StudyAnalyzeOptions& options) {
     else
       print_comparison(comparison, verdicts);
   }
-  if (options.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (options.json) fmt::print("{}\n", json_text(json));
   return 0;
 }
 

@@ -4,12 +4,12 @@
 #include <optional>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
@@ -35,9 +35,9 @@ std::string number_text(const std::optional<double>& value) { return value ? fmt
 std::string cells_text(const study::StudyProgress& progress, bool csv) {
   const std::vector<CellProgress> cells = summarize_cells(progress);
   if (!csv) {
-    const nlohmann::ordered_json json = progress_json(progress);
+    const Json json = progress_json(progress);
     std::string lines;
-    for (const auto& cell : json["cells"]) lines += cell.dump() + "\n";
+    for (const auto& cell : json["cells"]) lines += json_text(cell) + "\n";
     return lines;
   }
   std::set<std::string> names;

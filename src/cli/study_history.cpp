@@ -3,11 +3,11 @@
 #include <optional>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/study.h"
@@ -60,7 +60,7 @@ int show_history(const StudyHistoryOptions& options) {
                              options.bisect_build};
   if (report.cells.empty()) fail(ErrorKind::config, "study history: no run has {}", metric.name);
   if (options.json)
-    fmt::print("{}\n", history_json(report).dump());
+    fmt::print("{}\n", json_text(history_json(report)));
   else
     print_history(report);
   return count_regressions(report) > 0 ? 3 : 0;

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/run_options.h"
@@ -16,8 +17,6 @@
 
 namespace trainyard::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct StudyPlanOptions {
   std::filesystem::path file, out;
@@ -57,8 +56,7 @@ void print_summary(const study::Spec& spec, const study::Plan& plan, const study
   if (cost.at_most_seconds > 0)
     texts.push_back(fmt::format("at most {} by the time limit", format_seconds(cost.at_most_seconds)));
   if (std::string left = left_text(cost.left); !left.empty()) texts.push_back(std::move(left));
-  row("cost", texts.empty() ? "unknown: neither steps nor a time limit are given"
-                            : fmt::format("{}", fmt::join(texts, "; ")));
+  row("cost", texts.empty() ? "unknown: neither steps nor a time limit are given" : joined(texts, "; "));
 }
 
 // "?": not known; "-": it can never run.
@@ -117,7 +115,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const study::S
     const auto found = estimates.find(cell.hash);
     const bool known = found != estimates.end() && found->second.known();
     cells.push_back({{"cell", cell.hash},
-                     {"settings", Json::parse(record::to_json(cell.settings))},
+                     {"settings", parse_json(record::to_json(cell.settings))},
                      {"refused", cell.refused.empty() ? Json(nullptr) : Json(cell.refused)},
                      {"estimated_seconds", known ? Json(found->second.seconds) : Json(nullptr)},
                      {"estimated_by", known ? Json(name(found->second.by)) : Json(nullptr)}});
@@ -135,7 +133,7 @@ void print_json(const study::Spec& spec, const study::Plan& plan, const study::S
       {"estimate", json_of_left(cost.left)},
       {"remarks", plan.remarks},
       {"cells", cells}};
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", json_text(json));
 }
 
 int plan_study(const StudyPlanOptions& options) {

@@ -1,11 +1,12 @@
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/study.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/units.h"
 #include "cli/text_table.h"
@@ -16,7 +17,6 @@
 namespace trainyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Flight = study::RunState::Flight;
 
 struct CellResult {
@@ -176,7 +176,7 @@ std::string node_effects_text(const record::NodeEffects& effects) {
   return fmt::format(
       "{} nodes differ: runs of a cell spread by {:.1f} %, on one node by {:.1f} %; speed over that of a "
       "typical node: {}",
-      count, 100 * effects.run_spread, 100 * effects.node_spread, fmt::join(nodes, ", "));
+      count, 100 * effects.run_spread, 100 * effects.node_spread, joined(nodes, ", "));
 }
 
 void print_progress(const study::StudyProgress& progress) {
@@ -209,7 +209,7 @@ Json progress_json(const study::StudyProgress& progress) {
   for (const CellProgress& cell : summarize_cells(progress))
     cells.push_back({{"cell", cell.cell},
                      {"label", cell.label},
-                     {"settings", Json::parse(record::to_json(cell.settings))},
+                     {"settings", parse_json(record::to_json(cell.settings))},
                      {"expected", cell.expected},
                      {"done", cell.done},
                      {"warnings", cell.warnings},
@@ -219,7 +219,7 @@ Json progress_json(const study::StudyProgress& progress) {
     Json row = {{"cell", state.planned.cell},
                 {"replicate", state.planned.replicate},
                 {"label", labels.of(state.planned.settings, state.planned.replicate)},
-                {"settings", Json::parse(record::to_json(state.planned.settings))},
+                {"settings", parse_json(record::to_json(state.planned.settings))},
                 {"attempts", state.attempts},
                 {"status", state.status_name()}};
     if (state.result) {

@@ -4,12 +4,12 @@
 #include <span>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
@@ -125,7 +125,7 @@ int run_study_command(const StudyRunOptions& options) {
   study::StudyProgress progress = run(options, spec, plan, folder, model.get());
   if (process::StopRequest::asked()) study::slurm::note_in_flight(folder, progress);  // they go on
   if (options.json)
-    fmt::print("{}\n", progress_json(progress).dump());
+    fmt::print("{}\n", json_text(progress_json(progress)));
   else
     print_progress(progress);
   if (process::StopRequest::asked()) {

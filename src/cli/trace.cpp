@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/commands.h"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "cli/option_checks.h"
@@ -52,8 +52,6 @@ std::function<int()> declare_trace(CLI::App& command) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TraceDiffOptions {
   std::filesystem::path a, b;
@@ -127,7 +125,7 @@ int diff(const TraceDiffOptions& options) {
   if (options.json) {
     const Json json{
         {"seconds", json_of(whole)}, {"by_category", json_of(categories)}, {"by_op", json_of(ops)}};
-    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(json));
     return 0;
   }
   print("", {whole}, 1);

@@ -6,8 +6,8 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
@@ -16,8 +16,6 @@
 
 namespace trainyard::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TraceSummarizeOptions {
   std::filesystem::path file;
@@ -113,7 +111,7 @@ int summarize(const TraceSummarizeOptions& options) {
   const trace::Trace trace = trace::read_chrome_file(options.file);
   const trace::Summary summary = trace::summarise(trace, options.file.string());
   if (options.json) {
-    fmt::print("{}\n", to_json(trace, summary).dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(trace, summary)));
     return 0;
   }
   print_people(trace, summary);

@@ -1,14 +1,11 @@
+#include "base/json.h"
 #include "engine/checkpoint.h"
-
-#include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
 #include "base/error.h"
 
 namespace trainyard::engine {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "trainyard checkpoint";
 constexpr int kVersion = 1;
@@ -34,7 +31,7 @@ bool limit_depth(int depth, Json::parse_event_t, Json&) {
 }
 
 std::uint32_t sum_of(const Json& json) {
-  const std::string text = json.dump();
+  const std::string text = json_text(json);
   return crc32c(text.data(), text.size());
 }
 
@@ -89,17 +86,17 @@ std::string manifest_to_text(const CheckpointManifest& manifest) {
             {"tensors", tensors}};
   if (!reached.empty()) json["reached"] = reached;
   json[kSum] = sum_of(json);
-  return json.dump(1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 CheckpointManifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
   try {
-    Json json = Json::parse(text, limit_depth);
+    Json json = parse_json<Json>(text, limit_depth);
     if (!json.is_object() || json.value("format", "") != kFormat)
       throw std::invalid_argument("not a checkpoint's manifest");
     if (json.at("version") != kVersion)
-      fail(ErrorKind::config, "'{}': unknown version {}, {} expected", path.string(), json["version"].dump(),
-           kVersion);
+      fail(ErrorKind::config, "'{}': unknown version {}, {} expected", path.string(),
+           json_text(json["version"]), kVersion);
     const auto sum = json.at(kSum).get<std::uint32_t>();
     json.erase(kSum);
     if (sum_of(json) != sum) throw std::invalid_argument("checksum mismatch");

@@ -7,12 +7,12 @@
 #include <numeric>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "data/source/record_set.h"
 #include "engine/checkpoint.h"
 #include "ensemble/member_stream.h"

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "data/recipe/recipe.h"
 #include "ensemble/stream_batches.h"
 #include "record/settings.h"
@@ -37,7 +38,7 @@ void read_keys(const YamlReader& mapping, const Readers& readers) {
       std::vector<std::string> keys;
       for (const auto& [key, reader] : readers) keys.push_back(key);
       entry.at_key.complain(fmt::format("unknown key '{}'{}; there are {}", entry.key,
-                                        did_you_mean(entry.key, keys), fmt::join(keys, ", ")));
+                                        did_you_mean(entry.key, keys), joined(keys, ", ")));
     }
     found->second(entry.value);
   }

@@ -4,10 +4,11 @@
 #include <sstream>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "base/text.h"
 
 namespace trainyard::ensemble {
 
@@ -54,7 +55,7 @@ StreamPlace StreamPlace::cut_into(int shares) const {
 }
 
 std::string StreamPlace::text() const {
-  return fmt::format("{}{}", fmt::join(next_, " "), earlier_ ? " | " + earlier_->text() : "");
+  return fmt::format("{}{}", joined(next_, " "), earlier_ ? " | " + earlier_->text() : "");
 }
 
 bool StreamPlace::is_past(const StreamPlace& other) const {

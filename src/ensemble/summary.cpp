@@ -4,16 +4,14 @@
 #include <cmath>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
+#include "base/json.h"
 #include "train/loop/run_folder.h"
 
 namespace trainyard::ensemble {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json to_row(const record::RunRecord& run) {
   Json row{{"member", run.words.at("member")},
@@ -32,7 +30,7 @@ Json to_row(const record::RunRecord& run) {
     row["gpu_copy"] = found->second;
   for (const record::DetailName detail : kShownDetails)
     if (const auto found = run.details.find(detail); found != run.details.end())
-      row[detail.text()] = Json::parse(found->second);
+      row[detail.text()] = parse_json(found->second);
   return row;
 }
 
@@ -146,7 +144,7 @@ record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec
   run.figures["cores_allowed"] = static_cast<double>(process_cores().size());
   if (use.energy.known()) add_energy(run, use, consumed);
   if (use.gpu_busy_fraction) run.figures["gpu_busy_fraction"] = *use.gpu_busy_fraction;
-  run.details["members"] = rows.dump();
+  run.details["members"] = json_text(rows);
   run::add_hosts(run, nodes_of(parts));
   run::warn_of_refused_isa(run);
   return run;

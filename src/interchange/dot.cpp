@@ -4,7 +4,7 @@
 #include <charconv>
 #include <unordered_map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "interchange/text_format.h"

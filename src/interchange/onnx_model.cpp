@@ -1,9 +1,11 @@
 #include "interchange/onnx_model.h"
 
 #include <iterator>
+#include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "base/text.h"
 #include "interchange/text_format.h"
 
 namespace trainyard::interchange::onnx {
@@ -14,7 +16,8 @@ constexpr std::size_t kShownItems = 16;
 template <typename T>
 std::string list_text(const std::vector<T>& items) {
   const auto shown = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), kShownItems));
-  return fmt::format("{}{}", fmt::join(items.begin(), shown, ","), items.size() > kShownItems ? ",..." : "");
+  return fmt::format("{}{}", joined(std::span(items.begin(), shown), ","),
+                     items.size() > kShownItems ? ",..." : "");
 }
 
 // TensorProto.DataType of onnx.proto, by number; no name where Trainyard has no use for it.

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "launch/train_job.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <span>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -242,8 +243,7 @@ class MpiEnsemble {
   MpiJobEnd run_once() {
     const std::vector<int> numbers = spec_.taking_part();
     std::vector<std::string> words = words_of("member", options_, results_);
-    if (!spec_.left_out.empty())
-      words.insert(words.end(), {"--left-out", fmt::format("{}", fmt::join(spec_.left_out, ","))});
+    if (!spec_.left_out.empty()) words.insert(words.end(), {"--left-out", joined(spec_.left_out, ",")});
     MpiJob job{static_cast<int>(numbers.size()), words, logs_, options_.quiet ? nullptr : notes_,
                [this](int rank) { return name_of(rank); }};
     place_ranks(job, options_.hosts, options_.remote_shell);
@@ -281,8 +281,7 @@ class MpiEnsemble {
     const bool is_named = end.reason.starts_with(names.front());
     if (notes_ != nullptr)
       notes_->warn(fmt::format(
-          "{}{}; going on without it{}", is_named ? "" : fmt::format("{}: ", fmt::join(names, ", ")),
-          end.reason,
+          "{}{}; going on without it{}", is_named ? "" : fmt::format("{}: ", joined(names, ", ")), end.reason,
           options_.out.empty() ? ", from the beginning: no folder for checkpoints was given" : ""));
     spec_.left_out.insert(spec_.left_out.end(), numbers.begin(), numbers.end());
     options_.resume.value = options_.out.empty() ? "" : "auto";

@@ -12,13 +12,13 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "process/child.h"
 #include "process/family.h"
 #include "process/stop_request.h"
@@ -40,7 +40,7 @@ std::vector<std::string> command_of(const MpiJob& job) {
     for (const Host& host : job.hosts)
       if (host.workers > 0)
         slots.push_back(fmt::format("{}:{}", host.is_here() ? "localhost" : host.name, host.workers));
-    command.insert(command.end(), {"--host", fmt::format("{}", fmt::join(slots, ","))});
+    command.insert(command.end(), {"--host", joined(slots, ",")});
   }
   if (!job.remote_shell.empty())
     command.insert(command.end(), {"--mca", "plm", "rsh", "--mca", "plm_rsh_agent", job.remote_shell});
@@ -67,26 +67,27 @@ class Output {
 
  private:
   void add_line(const std::string& line) {
-    static const std::regex tag("^\\[[^\\]]*,(\\d+)\\]<(stdout|stderr)>: ?"),
+    static const Pattern tag("^\\[[^\\]]*,(\\d+)\\]<(stdout|stderr)>: ?"),
         library("^\\[[^\\]]*:\\d+\\] "),  // Open MPI inside a rank
         killed("process rank (\\d+) .*exited on (signal \\d+ \\([^)]*\\))");
-    std::smatch found;
-    if (!std::regex_search(line, found, tag)) {
+    const std::vector<std::string> found = tag.find(line);
+    if (found.empty()) {
       keep("mpirun.log", line);
-      if (killed_.empty() && std::regex_search(line, found, killed)) {
+      const std::vector<std::string> ended = killed_.empty() ? killed.find(line) : std::vector<std::string>();
+      if (!ended.empty()) {
         // Those who missed it may have complained before.
-        lost_ = {std::stoi(found[1].str())};
-        killed_ = fmt::format("{} was ended by {}", name_of(lost_.front()), found[2].str());
+        lost_ = {std::stoi(ended[1])};
+        killed_ = fmt::format("{} was ended by {}", name_of(lost_.front()), ended[2]);
       }
       return;
     }
-    const std::string text = found.suffix();
-    keep(fmt::format("rank-{}.log", found[1].str()), text);
+    const std::string text = line.substr(found[0].size());
+    keep(fmt::format("rank-{}.log", found[1]), text);
     constexpr std::string_view kOurs = "trainyard: ";
     if (text.starts_with(kOurs)) {
       if (complaint_.empty()) complain(text.substr(kOurs.size()));
     } else if (found[1] == "0" && found[2] == "stderr" && job_.notes != nullptr &&
-               !std::regex_search(text, library)) {
+               library.find(text).empty()) {
       job_.notes->note(text);
     }
   }
@@ -96,10 +97,9 @@ class Output {
   }
 
   void complain(const std::string& text) {
-    static const std::regex missing("^rank ([\\d, ]+) did not come");
-    std::smatch found;
-    if (std::regex_search(text, found, missing)) {
-      std::istringstream ranks(found[1].str());
+    static const Pattern missing("^rank ([\\d, ]+) did not come");
+    if (const std::vector<std::string> found = missing.find(text); !found.empty()) {
+      std::istringstream ranks(found[1]);
       for (std::string rank; std::getline(ranks, rank, ',');) lost_.push_back(std::stoi(rank));
     }
     complaint_ = text;

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "data/get/scratch_folder.h"
 #include "launch/mpi_job.h"
 #include "launch/ps_job.h"
@@ -77,8 +77,6 @@ std::optional<std::string> train_in_processes(const run::TrainCommand& options, 
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Returns the machines on which the job's processes run. A server on a machine of its own serves more than it
 // costs; a job on one machine has no such server.
@@ -175,7 +173,7 @@ void add_exchange(record::RunRecord& run, const run::TrainCommand& options, cons
   std::uint64_t bytes = 0;
   for (const ps::ServerCounts& counts : exchange.servers) bytes += counts.bytes_received + counts.bytes_sent;
   run.figures["exchanged_bytes"] = static_cast<double>(bytes);
-  run.details["exchange"] = exchange_json(options, exchange, job).dump();
+  run.details["exchange"] = json_text(exchange_json(options, exchange, job));
   std::vector<std::string> nodes;
   for (const auto& [worker, gradients] : exchange.gradients)
     if (gradients > 0) nodes.push_back(job.node_of_worker(worker));

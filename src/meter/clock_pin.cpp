@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <memory>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "meter/gpu_watch.h"
 #include "process/family.h"
 
@@ -20,7 +21,6 @@ namespace trainyard::meter {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kNoteEnding = ".clocks.json";
 constexpr const char* kCpuFolder = "/sys/devices/system/cpu/";
@@ -50,8 +50,8 @@ std::string boot_of(const SystemFiles& files) {
 
 std::optional<ClockNote> read_note(const fs::path& file, const SystemFiles& files) {
   const std::vector<std::byte> bytes = read_file(file);
-  const Json json = Json::parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-                                nullptr, false);
+  const Json json =
+      parse_json_or_discard(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   if (!json.is_object() || json.value("node", "") != node_name()) return std::nullopt;
   ClockNote note{file, process::is_alive(json.value("process", pid_t{0})), {}};
   if (json.value("boot", "") != boot_of(files)) return ClockNote{file, false, {}};
@@ -168,8 +168,8 @@ ClockPin::~ClockPin() {
 
 std::string ClockPin::pinned() const {
   std::vector<std::string> parts = gpu_;
-  if (!cpu_.empty()) parts.insert(parts.begin(), fmt::format("cpu: {}", fmt::join(cpu_, ", ")));
-  return fmt::format("{}", fmt::join(parts, "; "));
+  if (!cpu_.empty()) parts.insert(parts.begin(), fmt::format("cpu: {}", joined(cpu_, ", ")));
+  return joined(parts, "; ");
 }
 
 void ClockPin::find_cpu_files() {
@@ -186,12 +186,11 @@ void ClockPin::find_cpu_files() {
 
 void ClockPin::write_note() const {
   AtomicFile file(note_);
-  file.write(Json{{"node", node_name()},
-                  {"boot", boot_of(files_)},
-                  {"process", ::getpid()},
-                  {"files", before_.files},
-                  {"gpus", before_.gpus}}
-                 .dump() +
+  file.write(json_text(Json{{"node", node_name()},
+                            {"boot", boot_of(files_)},
+                            {"process", ::getpid()},
+                            {"files", before_.files},
+                            {"gpus", before_.gpus}}) +
              "\n");
   file.commit();
 }

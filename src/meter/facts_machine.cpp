@@ -4,8 +4,8 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "meter/cgroup.h"
 #include "meter/cpu.h"
 #include "meter/provenance.h"
@@ -141,7 +141,7 @@ record::Provenance device_facts(const Nvml& nvml, int device) {
   section.add("memory_mhz", wide(now.memory_mhz));
   section.add("power_watts", now.power_watts);
   section.add("temperature_celsius", wide(now.temperature_celsius));
-  section.add("throttle_reasons", fmt::format("{}", fmt::join(now.throttle_reasons, ", ")));
+  section.add("throttle_reasons", joined(now.throttle_reasons, ", "));
   return section.take();
 }
 

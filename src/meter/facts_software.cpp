@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
 #include "base/philox.h"
 #include "meter/provenance.h"

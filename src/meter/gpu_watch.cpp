@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace trainyard::meter {
 

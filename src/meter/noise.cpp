@@ -6,10 +6,10 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "meter/cpu.h"
 #include "meter/gpu_watch.h"
@@ -74,7 +74,7 @@ void check_throttle(const NoiseReading& before, const NoiseReading& after, Warni
     if (const auto& reasons = after.gpus[gpu].throttle_reasons; !reasons.empty())
       warnings.push_back(
           {"throttle", fmt::format("GPU {} ran below its clocks at the end ({} MHz): {}", gpu,
-                                   after.gpus[gpu].sm_mhz.value_or(0), fmt::join(reasons, ", "))});
+                                   after.gpus[gpu].sm_mhz.value_or(0), joined(reasons, ", "))});
 }
 
 void check_memory(std::int64_t swapped_bytes, const CpuUse& use, Warnings& warnings) {

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <tuple>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/device_spec.h"
 #include "base/error.h"

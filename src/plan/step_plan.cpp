@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "ops/update.h"
 

@@ -9,9 +9,10 @@
 #include <tuple>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trainyard::record {
 
@@ -74,7 +75,7 @@ std::string machine_of(const RunRecord& run) {
   if (const double cores = cores_of(run); cores > 0)
     parts.push_back(fmt::format("{:g} core{}", cores, cores == 1 ? "" : "s"));
   parts.insert(parts.end(), gpus.begin(), gpus.end());
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 namespace {
@@ -145,7 +146,7 @@ std::string find_build(const std::string& name, const std::vector<std::string>& 
                [&](const std::string& build) { return !name.empty() && build.starts_with(name); });
   if (alike.size() == 1) return alike.front();
   fail(ErrorKind::usage, "build '{}': {}; there are {}", name,
-       alike.empty() ? "no run is of it" : "several begin so", fmt::join(builds, ", "));
+       alike.empty() ? "no run is of it" : "several begin so", joined(builds, ", "));
 }
 
 std::vector<std::string> short_names(const std::vector<std::string>& builds) {

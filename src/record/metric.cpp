@@ -6,11 +6,12 @@
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "record/steady_state.h"
 #include "stats/statistics.h"
 
@@ -102,7 +103,7 @@ Metric find_metric(const std::string& name, std::optional<double> accuracy, std:
   const std::set<std::string> names = names_in(runs);
   if (!names.contains(name))
     fail(ErrorKind::usage, "metric '{}': no run has it{}; there are {}", name,
-         did_you_mean(name, {names.begin(), names.end()}), fmt::join(names, ", "));
+         did_you_mean(name, {names.begin(), names.end()}), joined(names, ", "));
   if (accuracy && !(*accuracy > 0 && *accuracy <= 1))
     fail(ErrorKind::usage, "accuracy {}: a share above 0 and up to 1 is expected, such as 0.97", *accuracy);
   if (name == kToAccuracy && !accuracy)
@@ -120,7 +121,7 @@ std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy) {
   const auto found = run.details.find("accuracy_curve");
   if (found == run.details.end()) return std::nullopt;
-  for (const auto& point : nlohmann::json::parse(found->second))
+  for (const auto& point : parse_json<SortedJson>(found->second))
     if (point.at(2).get<double>() >= accuracy) return point.at(0).get<double>();
   return std::nullopt;
 }

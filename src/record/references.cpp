@@ -7,11 +7,12 @@
 #include <limits>
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "record/build.h"
 #include "record/run_record.h"
 #include "record/value.h"
@@ -180,7 +181,6 @@ std::vector<RunRecord> reference_runs(const MachineReferences& references, const
 namespace {
 
 // This is not the ordered type, whose linear search for keys takes hours on a hostile object.
-using ReferenceJson = nlohmann::json;
 
 constexpr int kReferencesSchema = 1;
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;
@@ -193,30 +193,29 @@ constexpr std::size_t kMostMachines = 1000, kMostCells = 20'000, kMostSettings =
   fail(ErrorKind::config, "references: {}: {} expected", where, wanted);
 }
 
-const ReferenceJson& member_of(const ReferenceJson& object, const char* key, const std::string& where) {
+const SortedJson& member_of(const SortedJson& object, const char* key, const std::string& where) {
   if (!object.is_object()) refuse_references(where, "an object");
   const auto found = object.find(key);
   if (found == object.end()) fail(ErrorKind::config, "references: {}: '{}' is missing", where, key);
   return *found;
 }
 
-std::string text_of(const ReferenceJson& object, const char* key, const std::string& where) {
-  const ReferenceJson& text = member_of(object, key, where);
+std::string text_of(const SortedJson& object, const char* key, const std::string& where) {
+  const SortedJson& text = member_of(object, key, where);
   if (!text.is_string()) refuse_references(where + "." + key, "a text");
   return text.get<std::string>();
 }
 
 // Checks the size of an array or an object.
-const ReferenceJson& limited(const ReferenceJson& json, bool array, std::size_t most,
-                             const std::string& where) {
+const SortedJson& limited(const SortedJson& json, bool array, std::size_t most, const std::string& where) {
   if ((array ? !json.is_array() : !json.is_object()) || json.size() > most)
     refuse_references(where, fmt::format("{} of at most {}", array ? "an array" : "an object", most));
   return json;
 }
 
-std::vector<double> read_values(const ReferenceJson& json, const std::string& where) {
+std::vector<double> read_values(const SortedJson& json, const std::string& where) {
   std::vector<double> values;
-  for (const ReferenceJson& one : limited(json, true, kMostRunsOfCell, where)) {
+  for (const SortedJson& one : limited(json, true, kMostRunsOfCell, where)) {
     const double value = one.is_null()     ? std::numeric_limits<double>::quiet_NaN()
                          : one.is_number() ? one.get<double>()
                                            : -1;
@@ -227,15 +226,15 @@ std::vector<double> read_values(const ReferenceJson& json, const std::string& wh
   return values;
 }
 
-ReferenceCell read_cell(const ReferenceJson& json, const std::string& where) {
+ReferenceCell read_cell(const SortedJson& json, const std::string& where) {
   ReferenceCell cell;
-  const ReferenceJson& settings = member_of(json, "settings", where);
+  const SortedJson& settings = member_of(json, "settings", where);
   for (const auto& [name, value] : limited(settings, false, kMostSettings, where + ".settings").items()) {
     if (!value.is_primitive() || value.is_null())
       refuse_references(fmt::format("{}.settings.{}", where, name), "a number, a word or true/false");
     cell.settings[name] = value_of(value);
   }
-  const ReferenceJson& values = member_of(json, "values", where);
+  const SortedJson& values = member_of(json, "values", where);
   for (const auto& [name, list] : limited(values, false, kMostMetrics, where + ".values").items())
     cell.values[name] = read_values(list, fmt::format("{}.values.{}", where, name));
   for (const auto& [name, list] : cell.values)
@@ -244,31 +243,29 @@ ReferenceCell read_cell(const ReferenceJson& json, const std::string& where) {
   return cell;
 }
 
-MachineReferences read_machine(const ReferenceJson& json, const std::string& where) {
+MachineReferences read_machine(const SortedJson& json, const std::string& where) {
   MachineReferences machine{
       text_of(json, "machine", where), text_of(json, "build", where), text_of(json, "measured", where), {}};
   if (machine.machine.empty()) refuse_references(where + ".machine", "a text that is not empty");
-  const ReferenceJson& cells = member_of(json, "cells", where);
-  for (const ReferenceJson& cell : limited(cells, true, kMostCells, where + ".cells"))
+  const SortedJson& cells = member_of(json, "cells", where);
+  for (const SortedJson& cell : limited(cells, true, kMostCells, where + ".cells"))
     machine.cells.push_back(read_cell(cell, fmt::format("{}.cells[{}]", where, machine.cells.size())));
   return machine;
 }
 
 // Names and paths are not always UTF-8.
-std::string one_line(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string one_line(const Json& json) { return json_text(json); }
 
 std::string cell_lines(const ReferenceCell& cell) {
   std::vector<std::string> metrics;
   for (const auto& [name, values] : cell.values) {
     std::vector<std::string> numbers;
     for (const double value : values) numbers.push_back(one_line(json_of(value)));
-    metrics.push_back(fmt::format("            {}: [{}]", one_line(name), fmt::join(numbers, ", ")));
+    metrics.push_back(fmt::format("            {}: [{}]", one_line(name), joined(numbers, ", ")));
   }
   return fmt::format(
       "        {{\n          \"settings\": {},\n          \"values\": {{\n{}\n          }}\n        }}",
-      one_line(json_of(cell.settings)), fmt::join(metrics, ",\n"));
+      one_line(json_of(cell.settings)), joined(metrics, ",\n"));
 }
 
 std::string machine_lines(const MachineReferences& machine) {
@@ -277,8 +274,7 @@ std::string machine_lines(const MachineReferences& machine) {
   return fmt::format(
       "    {{\n      \"machine\": {},\n      \"build\": {},\n      \"measured\": {},\n"
       "      \"cells\": [\n{}\n      ]\n    }}",
-      one_line(machine.machine), one_line(machine.build), one_line(machine.measured),
-      fmt::join(cells, ",\n"));
+      one_line(machine.machine), one_line(machine.build), one_line(machine.measured), joined(cells, ",\n"));
 }
 
 }  // namespace
@@ -287,31 +283,31 @@ std::string to_json(const References& references) {
   std::vector<std::string> machines;
   for (const MachineReferences& machine : references.machines) machines.push_back(machine_lines(machine));
   return fmt::format("{{\n  \"schema\": {},\n  \"machines\": [\n{}\n  ]\n}}\n", kReferencesSchema,
-                     fmt::join(machines, ",\n"));
+                     joined(machines, ",\n"));
 }
 
 References references_from_json(std::string_view text) {
   if (text.size() > kMostFileBytes)
     refuse_references("the file", fmt::format("at most {} bytes", kMostFileBytes));
-  const auto not_too_deep = [](int depth, ReferenceJson::parse_event_t, const ReferenceJson&) {
+  const auto not_too_deep = [](int depth, SortedJson::parse_event_t, const SortedJson&) {
     if (depth > kDeepest) refuse_references("the file", fmt::format("at most {} levels", kDeepest));
     return true;
   };
   References references;
   try {
-    const ReferenceJson json = ReferenceJson::parse(text, not_too_deep);
-    const ReferenceJson& schema = member_of(json, "schema", "the file");
+    const SortedJson json = parse_json<SortedJson>(text, not_too_deep);
+    const SortedJson& schema = member_of(json, "schema", "the file");
     if (!schema.is_number_integer() || schema.get<std::int64_t>() != kReferencesSchema)
       fail(ErrorKind::config, "references: schema {}, this trainyard reads {}", one_line(schema),
            kReferencesSchema);
-    const ReferenceJson& machines = member_of(json, "machines", "the file");
-    for (const ReferenceJson& machine : limited(machines, true, kMostMachines, "machines")) {
+    const SortedJson& machines = member_of(json, "machines", "the file");
+    for (const SortedJson& machine : limited(machines, true, kMostMachines, "machines")) {
       MachineReferences row = read_machine(machine, fmt::format("machines[{}]", references.machines.size()));
       if (references.find(row.machine) != nullptr)
         fail(ErrorKind::config, "references: machine '{}' is there twice", row.machine);
       references.machines.push_back(std::move(row));
     }
-  } catch (const ReferenceJson::exception& error) {
+  } catch (const SortedJson::exception& error) {
     fail(ErrorKind::config, "references: not JSON: {}", error.what());
   }
   return references;

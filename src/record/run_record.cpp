@@ -7,8 +7,8 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "record/build.h"
 #include "record/settings.h"
@@ -90,7 +90,7 @@ std::string fact_values(std::span<const RunRecord> runs, const FactName& name) {
   for (const RunRecord& run : runs)
     if (const Value* value = find_fact(run.provenance, name.section, name.key))
       values.insert(to_text(*value));
-  return fmt::format("{}", fmt::join(values, ", "));
+  return joined(values, ", ");
 }
 
 }  // namespace

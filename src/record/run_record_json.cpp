@@ -1,17 +1,15 @@
 #include <limits>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "record/run_record.h"
 #include "record/value.h"
 
 namespace trainyard::record {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using record::json_of;
 
 constexpr int kSchema = 2;
@@ -208,7 +206,7 @@ RunRecord record_of(const Json& json) {
     if (kFields.contains(key)) continue;
     if (value.is_number()) run.figures.any()[key] = value.get<double>();
     if (value.is_string()) run.words.any()[key] = value.get<std::string>();
-    if (value.is_structured()) run.details.any()[key] = value.dump();
+    if (value.is_structured()) run.details.any()[key] = json_text(value);
   }
   if (schema < 2 && (run.command == "bench" || run.command == "train")) take_mean_speed(run);
   if (json.contains("provenance")) run.provenance = provenance_of(json["provenance"]);
@@ -231,7 +229,7 @@ std::string to_json(const RunRecord& run) {
   json["wall_seconds"] = json_of(run.wall_seconds);
   for (const auto& [key, word] : run.words) json[key] = word.empty() ? Json(nullptr) : Json(word);
   for (const auto& [key, figure] : run.figures) json[key] = json_of(figure);
-  for (const auto& [key, text] : run.details) json[key] = Json::parse(text);
+  for (const auto& [key, text] : run.details) json[key] = parse_json(text);
   json["steps"] = run.statistics.steps;
   json["images_per_step"] = json_of(run.images_per_step);
   json["images_per_second"] = run.images_per_second ? json_of(*run.images_per_second) : Json(nullptr);
@@ -242,11 +240,11 @@ std::string to_json(const RunRecord& run) {
   json["warnings"] = json_of(run.warnings);
   json["provenance"] = json_of(run.provenance);
   // Names and paths are not always UTF-8.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 RunRecord run_record_from_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json_or_discard(text);
   if (!json.is_object()) fail(ErrorKind::config, "run record: not a JSON object");
   try {
     return record_of(json);

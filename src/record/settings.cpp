@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cctype>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 
 namespace trainyard::record {
 namespace {
@@ -145,7 +146,7 @@ std::string complaint_about(const SettingInfo& setting, const Value& value,
     expected = expected_form(setting);
   else if (setting.form == Form::choice && !words.empty() && !is_choice(given, words))
     return fmt::format("{} '{}'{}: one of {} expected", setting.name, given, did_you_mean(given, words),
-                       fmt::join(words, ", "));
+                       joined(words, ", "));
   if (expected.empty()) return "";
   return given.empty() ? fmt::format("{}: {} expected", setting.name, expected)
                        : fmt::format("{} '{}': {} expected", setting.name, given, expected);

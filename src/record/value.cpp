@@ -4,10 +4,10 @@
 #include <cmath>
 #include <system_error>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace trainyard::record {
 
@@ -54,8 +54,6 @@ std::string to_text(const Settings& settings) {
   return text;
 }
 
-using Json = nlohmann::ordered_json;
-
 Json json_of(double number) {
   constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
   if (!std::isfinite(number)) return nullptr;
@@ -79,20 +77,20 @@ Value value_of(const Json& json) {
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
-  fail(ErrorKind::config, "settings: {} given, a number, a word or true/false expected", json.dump());
+  fail(ErrorKind::config, "settings: {} given, a number, a word or true/false expected", json_text(json));
 }
 
 Settings settings_of(const Json& json) {
-  if (!json.is_object()) fail(ErrorKind::config, "settings: {} given, an object expected", json.dump());
+  if (!json.is_object()) fail(ErrorKind::config, "settings: {} given, an object expected", json_text(json));
   Settings settings;
   for (const auto& [name, value] : json.items()) settings[name] = value_of(value);
   return settings;
 }
 
-std::string to_json(const Settings& settings) { return json_of(settings).dump(); }
+std::string to_json(const Settings& settings) { return json_text(json_of(settings)); }
 
 Settings settings_from_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json_or_discard(text);
   if (json.is_discarded()) fail(ErrorKind::config, "settings: '{}' is not JSON", text);
   return settings_of(json);
 }

@@ -4,10 +4,10 @@
 #include <map>
 #include <utility>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "analyze/ensemble.h"
+#include "base/json.h"
 #include "report/chart.h"
 #include "report/spec.h"
 
@@ -100,8 +100,6 @@ Chart make_ensemble_power_chart(const StudyView& view) {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kMostQueuePanels = 8;
 
 constexpr const char* kEnsembleQueuesView = R"json({
@@ -122,10 +120,10 @@ void add_queues(const record::RunRecord& run, const std::string& panel, std::vec
   if (found == run.details.end()) return;
   std::map<std::pair<std::string, std::int64_t>, std::pair<double, int>>
       sums;  // by name and tenth of a second
-  for (const Json& member : Json::parse(found->second)) {
-    const Json queues = member.value("queues", Json::object());
-    const Json names = queues.value("names", Json::array());
-    for (const Json& sample : queues.value("samples", Json::array()))
+  for (const SortedJson& member : parse_json<SortedJson>(found->second)) {
+    const SortedJson queues = member.value("queues", SortedJson::object());
+    const SortedJson names = queues.value("names", SortedJson::array());
+    for (const SortedJson& sample : queues.value("samples", SortedJson::array()))
       for (std::size_t i = 0; i < names.size() && i + 2 < sample.size(); ++i) {
         auto& [sum, count] = sums[{names[i].get<std::string>(), std::llround(sample[0].get<double>() * 10)}];
         sum += sample[i + 2].get<double>();

@@ -3,8 +3,9 @@
 #include <map>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "base/text.h"
 #include "report/chart.h"
 #include "report/series.h"
 #include "report/spec.h"
@@ -116,7 +117,7 @@ Chart make_heat_map(const analyze::Analysis& analysis, const analyze::Part& part
   if (shown == 1) chart.left_out = "one point only has a result";
   if (!chart.left_out.empty()) return chart;
   chart.explanation = "A cell a point; words where every run ended badly, gaps where none was planned.";
-  if (!map.merged.empty()) chart.explanation += fmt::format(" Medians over {}.", fmt::join(map.merged, ", "));
+  if (!map.merged.empty()) chart.explanation += fmt::format(" Medians over {}.", joined(map.merged, ", "));
   Panels panels;
   if (!map.panel.empty()) {
     // If the third setting has many values, an evenly spaced selection is shown.

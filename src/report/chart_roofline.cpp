@@ -3,8 +3,9 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "base/text.h"
 #include "report/chart.h"
 #include "report/spec.h"
 
@@ -226,7 +227,7 @@ Chart make_ops_chart(const analyze::Analysis& analysis) {
   chart.spec = finish_spec(
       fill_spec(kOpsView, {{"categories", to_json(categories)},
                            {"tones", to_json(tones)},
-                           {"title", to_json(fmt::format("points, by {}", fmt::join(names.numbers, ", ")))}}),
+                           {"title", to_json(fmt::format("points, by {}", joined(names.numbers, ", ")))}}),
       rows, panels, {3, 300, 70});
   return chart;
 }

@@ -6,8 +6,8 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/chart.h"
 #include "report/series.h"
 #include "report/spec.h"
@@ -90,7 +90,7 @@ std::string kinds_of_scaling(const Series& series, const std::string& axis) {
   if (panels.size() == 1) return fmt::format("This is {}.", panels.begin()->first);
   std::string text;
   for (const auto& [kind, names] : panels)
-    text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", fmt::join(names, ", "), kind);
+    text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", joined(names, ", "), kind);
   return text;
 }
 

@@ -2,8 +2,9 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "base/text.h"
 #include "report/chart.h"
 #include "report/series.h"
 #include "report/spec.h"
@@ -221,8 +222,7 @@ Chart make_weights_chart(const analyze::Analysis& analysis) {
       "settings.",
       analysis.metric);
   if (!laws.empty())
-    chart.explanation +=
-        fmt::format(" A power law explains of held-out logarithms {}.", fmt::join(laws, ", "));
+    chart.explanation += fmt::format(" A power law explains of held-out logarithms {}.", joined(laws, ", "));
   chart.spec = finish_spec(fill_spec(kWeightsView, {{"colour", to_json(std::string(kPlainColour))},
                                                     {"features", to_json(features)}}),
                            rows, {"panel", panels, {"y"}}, {2, 360, 0, "feature"});

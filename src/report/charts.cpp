@@ -1,11 +1,10 @@
+#include "base/json.h"
 #include "report/chart.h"
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace trainyard::report {
 
@@ -49,7 +48,7 @@ std::vector<Chart> make_study_charts(const StudyView& view) {
 
 std::size_t count_panels(const Chart& chart) {
   if (chart.spec.empty()) return 0;
-  const nlohmann::json spec = nlohmann::json::parse(chart.spec);
+  const SortedJson spec = parse_json<SortedJson>(chart.spec);
   return spec.contains("facet") ? spec["facet"]["sort"].size() : 1;
 }
 

@@ -1,7 +1,7 @@
+#include "base/json.h"
 #include "report/chart.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "report/series.h"
 #include "report/test_study.h"
@@ -9,7 +9,7 @@
 namespace trainyard::report {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 using record::Value;
 
 std::vector<Value> numbers(std::initializer_list<std::int64_t> values) {
@@ -19,7 +19,7 @@ std::vector<Value> numbers(std::initializer_list<std::int64_t> values) {
 // Returns the chart's data rows of a kind.
 std::vector<json> rows(const Chart& chart, const std::string& kind) {
   std::vector<json> found;
-  const json spec = json::parse(chart.spec);
+  const json spec = parse_json<json>(chart.spec);
   for (const json& row : spec.at("data").at("values"))
     if (row.at("kind") == kind) found.push_back(row);
   return found;
@@ -143,7 +143,7 @@ TEST(Charts, ManyCellsShowTheStepsOfThoseThatAgreeLeast) {
       make_test_study("s", {{"batch", numbers({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14})}}, 2);
   *study.run(13, 1).images_per_second *= 3;
   const Chart chart = make_steps_chart(view_of(study));
-  const json panels = json::parse(chart.spec)["facet"]["sort"];
+  const json panels = parse_json<json>(chart.spec)["facet"]["sort"];
   EXPECT_EQ(panels.size(), 6u);
   EXPECT_EQ(panels[0], "batch 14");
   EXPECT_NE(chart.explanation.find("6 of 14 cells"), std::string::npos);
@@ -176,8 +176,8 @@ TEST(Charts, ExplainASweep) {
   EXPECT_EQ(charts["heat-map-2"].title, "Utilisation of the arithmetic: old");
   EXPECT_EQ(rows(charts["heat-map"], "value").size() + rows(charts["heat-map-2"], "value").size(), 35u);
   EXPECT_EQ(rows(charts["heat-map"], "failed").size() + rows(charts["heat-map-2"], "failed").size(), 1u);
-  EXPECT_EQ(json::parse(charts["heat-map"].spec)["facet"]["sort"], json({"layers 2", "layers 8"}));
-  EXPECT_EQ(json::parse(charts["heat-map"].spec)["spec"]["encoding"]["x"]["title"], "batch");
+  EXPECT_EQ(parse_json<json>(charts["heat-map"].spec)["facet"]["sort"], json({"layers 2", "layers 8"}));
+  EXPECT_EQ(parse_json<json>(charts["heat-map"].spec)["spec"]["encoding"]["x"]["title"], "batch");
   EXPECT_EQ(rows(charts["roofline"], "point").size(), 35u);
   EXPECT_EQ(rows(charts["roofline"], "roof").size(), 3u);
   for (const json& row : rows(charts["roofline"], "point")) EXPECT_LE(row["used"].get<double>(), 1);
@@ -239,7 +239,7 @@ TEST(Charts, TheOpsOfEveryPointAddUpToOne) {
     sums[{row["panel"], row["place"]}] += row["share"].get<double>();
   EXPECT_EQ(sums.size(), 16u);
   for (const auto& [bar, sum] : sums) EXPECT_NEAR(sum, 1, 1e-9) << bar.first << bar.second;
-  EXPECT_EQ(json::parse(chart.spec)["facet"]["sort"], json({"fc", "rnn"}));
+  EXPECT_EQ(parse_json<json>(chart.spec)["facet"]["sort"], json({"fc", "rnn"}));
 }
 
 TEST(Charts, ManyCellsAreATableWithTheirGaps) {
@@ -270,7 +270,7 @@ TEST(Charts, CellsOfDifferentScaleShareNoAxis) {
       make_test_study("s", {{"device", {word("cpu"), word("gpu")}}, {"batch", numbers({16, 32})}}, 1);
   for (record::RunRecord& run : study.runs)
     if (record::to_text(run.asked["device"]) == "gpu") *run.images_per_second *= 100;
-  const json spec = json::parse(make_throughput_charts(view_of(study)).front().spec);
+  const json spec = parse_json<json>(make_throughput_charts(view_of(study)).front().spec);
   EXPECT_EQ(spec["facet"]["sort"], json({"gpu", "cpu"}));
   EXPECT_EQ(spec["resolve"]["scale"]["x"], "independent");
 }
@@ -295,7 +295,7 @@ TEST(Charts, WhatIsBeyondThePanelsOfAPageIsFolded) {
   std::size_t open = 0, folded = 0;
   for (const Chart& chart : make_charts(view)) {
     if (chart.spec.empty()) continue;
-    const json spec = json::parse(chart.spec);
+    const json spec = parse_json<json>(chart.spec);
     const std::size_t panels = spec.contains("facet") ? spec["facet"]["sort"].size() : 1;
     (chart.folded ? folded : open) += panels;
   }

@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "report/chart.h"
 #include "report/test_study.h"
 
 namespace trainyard::report {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 
 // Makes a run one of an ensemble of its cell: an image costs 10 ms to make and each member 0.5 ms.
 void make_ensemble(record::RunRecord& run, const record::Settings& settings) {
@@ -38,7 +38,7 @@ TEST(EnsembleCharts, ShowPeakReductionCoresQueuesAndEnergy) {
     charts[chart.id] = std::move(chart);
   }
   EXPECT_EQ(charts.size(), 6u);
-  const json reduction = json::parse(charts.at("ensemble-reduction").spec);
+  const json reduction = parse_json<json>(charts.at("ensemble-reduction").spec);
   double measured = 0, model = 0;
   for (const json& row : reduction.at("data").at("values"))
     if (row.at("members") == 8) (row.at("kind") == "run" ? measured : model) = row.at("times");
@@ -46,7 +46,7 @@ TEST(EnsembleCharts, ShowPeakReductionCoresQueuesAndEnergy) {
   EXPECT_NEAR(model, measured, 1e-9);
   EXPECT_NE(charts.at("ensemble-reduction").explanation.find("t = 0.050 for shared-memory"),
             std::string::npos);
-  EXPECT_EQ(json::parse(charts.at("ensemble-queues").spec).at("data").at("values").size(), 8u);
+  EXPECT_EQ(parse_json<json>(charts.at("ensemble-queues").spec).at("data").at("values").size(), 8u);
 }
 
 TEST(EnsembleCharts, AreNoneOfOtherStudies) {

@@ -1,10 +1,10 @@
 #include "report/naming.h"
+#include "base/json.h"
 
 #include <cmath>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "report/series.h"
 #include "report/spec.h"
@@ -142,9 +142,9 @@ double contrast(const std::string& a, const std::string& b) {
 }
 
 TEST(Theme, ColoursCanBeReadInBothModes) {
-  const nlohmann::json palettes = nlohmann::json::parse(palettes_json());
+  const SortedJson palettes = parse_json<SortedJson>(palettes_json());
   for (const char* mode : {"light", "dark"}) {
-    const nlohmann::json& colours = palettes.at(mode);
+    const SortedJson& colours = palettes.at(mode);
     const auto of = [&](const std::string& a, const std::string& b) {
       return contrast(colours.at(a), colours.at(b));
     };
@@ -167,7 +167,7 @@ TEST(Theme, ColoursCanBeReadInBothModes) {
 
 // A name without a colour would be drawn black.
 TEST(Theme, KnowsEveryColourThatItNames) {
-  const nlohmann::json light = nlohmann::json::parse(palettes_json()).at("light");
+  const SortedJson light = parse_json<SortedJson>(palettes_json()).at("light");
   const std::string text = theme();
   for (std::size_t at = 0; (at = text.find("\"@", at)) != std::string::npos; ++at) {
     const std::string name = text.substr(at + 2, text.find('"', at + 1) - at - 2);

@@ -1,17 +1,17 @@
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "report/chart.h"
 #include "report/test_study.h"
 
 namespace trainyard::report {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 
 std::vector<json> rows_of_kind(const Chart& chart, const std::string& kind) {
   std::vector<json> found;
-  const json spec = json::parse(chart.spec);
+  const json spec = parse_json<json>(chart.spec);
   for (const json& row : spec.at("data").at("values"))
     if (row.at("kind") == kind) found.push_back(row);
   return found;
@@ -23,7 +23,7 @@ TEST(ProfileChart, ShowsSignalsWithTheirBursts) {
   add_profile(study.run(1, 1));
   const Chart chart = make_profile_chart(view_of(study));
   ASSERT_NE(chart.spec, "") << chart.left_out;
-  EXPECT_EQ(json::parse(chart.spec)["facet"]["sort"],
+  EXPECT_EQ(parse_json<json>(chart.spec)["facet"]["sort"],
             json({"batch 16: gpu0 busy, %", "batch 16: cpu, cores", "batch 64: gpu0 busy, %",
                   "batch 64: cpu, cores"}));
   const std::vector<json> bursts = rows_of_kind(chart, "burst"), values = rows_of_kind(chart, "value");

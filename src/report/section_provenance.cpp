@@ -6,8 +6,8 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "report/page.h"
 #include "report/sections.h"
@@ -172,7 +172,7 @@ std::vector<std::pair<std::string, Section>> collect(const StudyView& view) {
 std::string some_of(const std::set<std::string>& names) {
   constexpr std::ptrdiff_t kMostNames = 4;
   const auto shown = std::min(kMostNames, std::ssize(names));
-  std::string text = fmt::format("{}", fmt::join(names.begin(), std::next(names.begin(), shown), ", "));
+  std::string text = joined(std::vector<std::string>(names.begin(), std::next(names.begin(), shown)), ", ");
   return std::ssize(names) > shown ? fmt::format("{} and {} more", text, std::ssize(names) - shown) : text;
 }
 

@@ -7,26 +7,22 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace trainyard::report {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
-std::string text_of(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string text_of(const Json& json) { return json_text(json); }
 
 // As JSON keeps it: bytes that are not UTF-8 replaced.
-std::string clean(const std::string& text) { return OrderedJson::parse(to_json(text)).get<std::string>(); }
+std::string clean(const std::string& text) { return parse_json(to_json(text)).get<std::string>(); }
 
-std::set<std::string> values_of(const OrderedJson& rows, const std::string& field) {
+std::set<std::string> values_of(const Json& rows, const std::string& field) {
   std::set<std::string> found;
-  for (const OrderedJson& row : rows)
+  for (const Json& row : rows)
     if (const auto value = row.find(field); value != row.end() && value->is_string())
       found.insert(value->get<std::string>());
   return found;
@@ -37,9 +33,9 @@ bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 }  // namespace
 
 std::string to_json(const std::vector<Row>& rows) {
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::array();
   for (const Row& row : rows) {
-    OrderedJson object = OrderedJson::object();
+    Json object = Json::object();
     for (const auto& [name, value] : row)
       std::visit([&, key = name](const auto& held) { object[key] = held; }, value);
     list.push_back(std::move(object));
@@ -47,10 +43,10 @@ std::string to_json(const std::vector<Row>& rows) {
   return text_of(list);
 }
 
-std::string to_json(const std::vector<std::string>& words) { return text_of(OrderedJson(words)); }
-std::string to_json(const std::vector<double>& numbers) { return text_of(OrderedJson(numbers)); }
-std::string to_json(const std::string& word) { return text_of(OrderedJson(word)); }
-std::string to_json(double number) { return text_of(OrderedJson(number)); }
+std::string to_json(const std::vector<std::string>& words) { return text_of(Json(words)); }
+std::string to_json(const std::vector<double>& numbers) { return text_of(Json(numbers)); }
+std::string to_json(const std::string& word) { return text_of(Json(word)); }
+std::string to_json(double number) { return text_of(Json(number)); }
 
 std::string fill_spec(std::string_view text, const std::map<std::string, std::string>& values) {
   std::string result;
@@ -68,7 +64,7 @@ std::string fill_spec(std::string_view text, const std::map<std::string, std::st
     result += found->second;
     at = end - 1;
   }
-  if (!OrderedJson::accept(result)) fail(ErrorKind::internal, "chart spec is not JSON: {}", result);
+  if (!Json::accept(result)) fail(ErrorKind::internal, "chart spec is not JSON: {}", result);
   return result;
 }
 
@@ -83,8 +79,8 @@ std::vector<double> log_ticks(double from, double to, double decades) {
 
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit) {
-  OrderedJson spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"}};
-  const OrderedJson values = OrderedJson::parse(to_json(rows));
+  Json spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"}};
+  const Json values = parse_json(to_json(rows));
   std::vector<std::string> shown;
   std::copy_if(panels.values.begin(), panels.values.end(), std::back_inserter(shown),
                [&, used = values_of(values, panels.field)](const std::string& value) {
@@ -95,15 +91,15 @@ std::string finish_spec(const std::string& view, const std::vector<Row>& rows, c
                       {"margin", fit.margin},
                       {"labels", fit.labels},
                       {"table_columns", fit.table_columns}};
-  spec["config"] = OrderedJson::parse(theme());
+  spec["config"] = parse_json(theme());
   spec["data"] = {{"values", values}};
   if (panels.field.empty()) {
-    spec.update(OrderedJson::parse(view));
+    spec.update(parse_json(view));
     return text_of(spec);
   }
   spec["facet"] = {{"field", panels.field}, {"type", "nominal"}, {"title", nullptr}, {"sort", shown}};
   spec["columns"] = fit.most_columns;
-  spec["spec"] = OrderedJson::parse(view);
+  spec["spec"] = parse_json(view);
   for (const std::string& channel : panels.own_scales) spec["resolve"]["scale"][channel] = "independent";
   // With scales of their own, or a last row that is not full, every panel needs its axes.
   spec["resolve"]["axis"] = {{"x", "independent"}, {"y", "independent"}};

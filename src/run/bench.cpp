@@ -5,10 +5,10 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "data/source/dataset.h"
 #include "data/view/batch_maker.h"
@@ -232,8 +232,6 @@ double share_of_time(const engine::OpShare& share, const engine::OpBreakdown& op
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdown& ops, bool with_op) {
   Json rows = Json::array();
   for (const engine::OpShare& share : shares) {
@@ -267,11 +265,10 @@ void add_ops(record::RunRecord& run, const engine::OpBreakdown& ops) {
   run.figures["op_seconds"] = ops.seconds;
   run.figures["op_coverage"] = run.statistics.steps > 0 ? ops.seconds / run.statistics.median
                                                         : std::numeric_limits<double>::quiet_NaN();
-  run.details["ops"] = Json{{"rounds", ops.rounds},
-                            {"by_category", json_of(ops.by_category, ops, false)},
-                            {"by_op", json_of(ops.by_op, ops, true)},
-                            {"kernels", json_of(ops.kernels)}}
-                           .dump();
+  run.details["ops"] = json_text(Json{{"rounds", ops.rounds},
+                                      {"by_category", json_of(ops.by_category, ops, false)},
+                                      {"by_op", json_of(ops.by_op, ops, true)},
+                                      {"kernels", json_of(ops.kernels)}});
 }
 
 }  // namespace trainyard::run

@@ -1,8 +1,9 @@
 #include "run/deployment_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "comm/collective/collective.h"
 #include "ps/mode/mode.h"
 #include "run/run_options.h"
@@ -43,7 +44,7 @@ train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t b
 
 namespace {
 
-std::string server_modes() { return fmt::format("{}", fmt::join(ps::mode_words(), ", ")); }
+std::string server_modes() { return joined(ps::mode_words(), ", "); }
 
 // A user who asks for servers gets them, or an error that says why not.
 void settle_mode(WorkersOptions& workers, const DeploymentOptions& deployment, PsOptions& ps) {

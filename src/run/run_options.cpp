@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "data/recipe/recipe.h"
 #include "data/source/dataset.h"
 #include "networks/zoo/zoo.h"
@@ -70,15 +72,16 @@ std::string about(const SettingInfo& setting) {
   if (place == std::string::npos) return text;
   const Words words = choices_of(setting);
   TRAINYARD_CHECK(words.size() > 1);
-  return text.replace(place, kPlace.size(),
-                      fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back()));
+  return text.replace(
+      place, kPlace.size(),
+      fmt::format("{} or {}", joined(std::span(words.begin(), words.end() - 1), ", "), words.back()));
 }
 
 void want_choice(const char* command, const char* setting, const std::string& given) {
   const Words words = choices_of(record::setting_of(setting, command));
   if (record::is_choice(given, words)) return;
   fail(ErrorKind::usage, "{} '{}'{}: one of {}", Setting{setting}, given, did_you_mean(given, words),
-       fmt::join(words, ", "));
+       joined(words, ", "));
 }
 
 namespace {
@@ -176,8 +179,6 @@ train::SessionOptions to_session(const RunOptions& options) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <typename Mode>
 struct Choice {
   const char* name;
@@ -251,7 +252,7 @@ void add_input(record::RunRecord& run, const InputOptions& options, const Input&
   Json files = Json::array();
   for (const data::CachedFile& file : staged.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
-  run.details["staging_files"] = files.dump();
+  run.details["staging_files"] = json_text(files);
 }
 
 }  // namespace trainyard::run

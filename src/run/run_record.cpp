@@ -8,10 +8,10 @@
 #include <optional>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "base/cores.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "meter/cgroup.h"
 #include "meter/process_stat.h"
@@ -161,12 +161,12 @@ void add_hosts(record::RunRecord& run, const std::vector<std::string>& nodes) {
   std::vector<std::string> names;  // in the order of workers
   for (const std::string& node : nodes)
     if (std::find(names.begin(), names.end(), node) == names.end()) names.push_back(node);
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const std::string& name : names)
     list.push_back({{"name", name}, {"workers", std::count(nodes.begin(), nodes.end(), name)}});
   run.figures["nodes_used"] = static_cast<double>(names.size());
   run.figures["devices_used"] = static_cast<double>(nodes.size());
-  run.details["hosts"] = list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  run.details["hosts"] = json_text(list);
 }
 
 record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,

@@ -8,10 +8,10 @@
 #include <span>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "networks/zoo/zoo.h"
 #include "process/child.h"
 #include "process/stop_request.h"
@@ -86,22 +86,20 @@ void tell_note(const TrainingSetup& setup) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string text_of(const std::optional<std::filesystem::path>& path) { return path ? path->string() : ""; }
 
 std::string to_json_text(const train::LossCurve& curve) {
   Json points = Json::array();
   for (const train::LossCurve::Point& point : curve.points())
     points.push_back({point.seconds, point.gradients, point.loss});
-  return points.dump();
+  return json_text(points);
 }
 
 std::string to_json_text(const std::vector<train::AccuracyPoint>& curve) {
   Json points = Json::array();
   for (const train::AccuracyPoint& point : curve)
     points.push_back({point.seconds, point.step, point.accuracy});
-  return points.dump();
+  return json_text(points);
 }
 
 }  // namespace
@@ -258,7 +256,7 @@ TrainingOutcome train_network(const TrainCommand& options, comm::collective::Col
     for (int device = 0; device < deployment.devices; ++device)
       devices.push_back(to_json(part.results[static_cast<std::size_t>(device)],
                                 train::device_seed(options.run.seed, device)));
-    run.details["replicas"] = devices.dump(-1, ' ', false, Json::error_handler_t::replace);
+    run.details["replicas"] = json_text(devices);
   }
   if (tracer != nullptr && !result.interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
   if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);

@@ -9,14 +9,11 @@
 #include <fstream>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "store/store.h"
 
 namespace trainyard::store {
-
-using Json = nlohmann::ordered_json;
 
 struct Store::Content {
   std::filesystem::path file;
@@ -28,7 +25,7 @@ struct Store::Content {
     std::vector<Json> found;
     std::uintmax_t bytes = 0;
     for (std::string line; std::getline(input, line) && !input.eof();) {
-      Json json = Json::parse(line, nullptr, false);
+      Json json = parse_json_or_discard(line);
       if (!json.is_object() || (!json.contains("run") && !json.contains("study")))
         fail(ErrorKind::config, "store '{}': line {} is damaged", file.string(), found.size() + 1);
       found.push_back(std::move(json));
@@ -48,7 +45,7 @@ struct Store::Content {
       const std::vector<Json> before = lines(&whole);
       const std::vector<Json> made = make(before);
       std::string text;
-      for (const Json& json : made) text += json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      for (const Json& json : made) text += json_text(json) + "\n";
       const auto end = static_cast<off_t>(whole);
       if (!text.empty() &&
           (::ftruncate(descriptor, end) != 0 ||
@@ -91,7 +88,7 @@ void Store::plan(const std::string& study, const std::vector<PlannedRun>& expect
     rows.push_back({{"position", run.position},
                     {"cell", run.cell},
                     {"replicate", run.replicate},
-                    {"settings", Json::parse(record::to_json(run.settings))}});
+                    {"settings", parse_json(record::to_json(run.settings))}});
   content_->append([&](const std::vector<Json>& before) {
     for (const Json& line : before)
       if (line.contains("study") && line["study"] != study)
@@ -114,7 +111,8 @@ std::vector<PlannedRun> Store::planned() const {
     planned.clear();
     for (const Json& row : line["planned"])
       planned.push_back({row["position"].get<std::int64_t>(), row["cell"].get<std::string>(),
-                         row["replicate"].get<int>(), record::settings_from_json(row["settings"].dump())});
+                         row["replicate"].get<int>(),
+                         record::settings_from_json(json_text(row["settings"]))});
   }
   return planned;
 }
@@ -128,7 +126,7 @@ int Store::add(std::span<const record::RunRecord> runs) {
       if (line.contains("run")) known.insert(line["run"]["id"].get<std::string>());
     std::vector<Json> lines;
     for (const record::RunRecord& run : runs)
-      if (known.insert(run.id).second) lines.push_back({{"run", Json::parse(record::to_json(run))}});
+      if (known.insert(run.id).second) lines.push_back({{"run", parse_json(record::to_json(run))}});
     return lines;
   });
 }
@@ -142,7 +140,7 @@ bool Store::contains(const std::string& run_id) const {
 std::vector<record::RunRecord> Store::runs() const {
   std::vector<record::RunRecord> runs;
   for (const Json& line : content_->lines())
-    if (line.contains("run")) runs.push_back(record::run_record_from_json(line["run"].dump()));
+    if (line.contains("run")) runs.push_back(record::run_record_from_json(json_text(line["run"])));
   return runs;
 }
 

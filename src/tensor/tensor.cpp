@@ -5,9 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trainyard {
 
@@ -75,9 +76,7 @@ std::int64_t Shape::elements_from(int axis) const {
   return count;
 }
 
-std::string Shape::to_string() const {
-  return rank_ == 0 ? "scalar" : fmt::format("{}", fmt::join(begin(), end(), "x"));
-}
+std::string Shape::to_string() const { return rank_ == 0 ? "scalar" : joined(*this, "x"); }
 
 bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 

@@ -9,16 +9,14 @@
 #include <numeric>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 
 namespace trainyard::trace {
 
 namespace {
-
-using Json = nlohmann::json;
 
 // The arguments that somebody asks for; a trace may carry megabytes of others.
 constexpr std::array kKept = {"op", "kernel", "phase", "step", "flops", "elementwise_flops", "bytes"};
@@ -28,7 +26,7 @@ class Reader {
  public:
   explicit Reader(const ReadLimits& limits) : limits_(limits) {}
 
-  void take(const Json& event) {
+  void take(const SortedJson& event) {
     ++events_;
     if (!event.is_object()) refuse("is not an object");
     const std::string kind = text_at(event, "ph");
@@ -39,7 +37,7 @@ class Reader {
     if (kind == "C") take_counter(event);
   }
 
-  void take_fact(const std::string& name, const Json& value) {
+  void take_fact(const std::string& name, const SortedJson& value) {
     if (value.is_string()) trace_.facts.emplace_back(name, cut(value.get<std::string>()));
   }
 
@@ -72,13 +70,13 @@ class Reader {
     return text;
   }
 
-  std::string text_at(const Json& event, const char* key) const {
+  std::string text_at(const SortedJson& event, const char* key) const {
     const auto found = event.find(key);
     if (found == event.end()) return "";
-    return cut(found->is_string() ? found->get<std::string>() : found->dump());
+    return cut(found->is_string() ? found->get<std::string>() : json_text(*found));
   }
 
-  double microseconds_at(const Json& event, const char* key) const {
+  double microseconds_at(const SortedJson& event, const char* key) const {
     constexpr double kMost = 1e18;  // thirty thousand years
     const auto found = event.find(key);
     if (found == event.end() || !found->is_number())
@@ -89,7 +87,7 @@ class Reader {
     return number;
   }
 
-  int track_of(const Json& event) {
+  int track_of(const SortedJson& event) {
     const std::pair<std::string, std::string> key{text_at(event, "pid"), text_at(event, "tid")};
     const auto [place, is_new] = tracks_.try_emplace(key, static_cast<int>(trace_.tracks.size()));
     if (is_new) {
@@ -99,7 +97,7 @@ class Reader {
     return place->second;
   }
 
-  Span& add(const Json& event) {
+  Span& add(const SortedJson& event) {
     if (static_cast<std::int64_t>(trace_.spans.size()) >= limits_.spans)
       fail(ErrorKind::config, "more than {} spans", limits_.spans);
     Span& span = trace_.spans.emplace_back();
@@ -111,7 +109,7 @@ class Reader {
     return span;
   }
 
-  static void add_arguments(const Json& event, Span& span) {
+  static void add_arguments(const SortedJson& event, Span& span) {
     const auto found = event.find("args");
     if (found == event.end() || !found->is_object()) return;
     for (const char* name : kKept) {
@@ -123,19 +121,19 @@ class Reader {
     }
   }
 
-  void take_span(const Json& event) {
+  void take_span(const SortedJson& event) {
     Span& span = add(event);
     span.seconds = event.contains("dur") ? microseconds_at(event, "dur") : 0;
     if (span.seconds < 0)
       refuse(fmt::format("'{}': \"dur\" is {}, must not be negative", span.name, span.seconds));
   }
 
-  void take_begin(const Json& event) {
+  void take_begin(const SortedJson& event) {
     const Span& span = add(event);
     open_[span.track].push_back(trace_.spans.size() - 1);
   }
 
-  void take_end(const Json& event) {
+  void take_end(const SortedJson& event) {
     std::vector<std::size_t>& open = open_[track_of(event)];
     if (open.empty()) refuse("ends (E) a span that has not begun (B)");
     Span& span = trace_.spans[open.back()];
@@ -144,7 +142,7 @@ class Reader {
     if (span.seconds < 0) refuse(fmt::format("ends '{}' before it began", span.name));
   }
 
-  void take_name(const Json& event) {
+  void take_name(const SortedJson& event) {
     const std::string kind = text_at(event, "name");
     const auto arguments = event.find("args");
     if (arguments == event.end() || !arguments->is_object()) return;
@@ -153,7 +151,7 @@ class Reader {
     if (kind == "thread_name") thread_names_[{text_at(event, "pid"), text_at(event, "tid")}] = name;
   }
 
-  void take_counter(const Json& event) {
+  void take_counter(const SortedJson& event) {
     const auto arguments = event.find("args");
     if (arguments == event.end() || !arguments->is_object()) return;
     if (static_cast<std::int64_t>(trace_.counters.size()) >= limits_.spans) return;
@@ -190,29 +188,31 @@ Trace read_chrome_json(std::istream& file, const ReadLimits& limits) {
   bool is_array = false, in_events = false, in_facts = false, had_events = false;
   std::string fact;
   // Values at depth 1 are the file's; its events lie below "traceEvents", or below the array that it is.
-  const auto see = [&](int depth, Json::parse_event_t seen, Json& value) {
+  const auto see = [&](int depth, SortedJson::parse_event_t seen, SortedJson& value) {
     if (depth > limits.depth) fail(ErrorKind::config, "nested deeper than {}", limits.depth);
-    if (depth == 0 && seen == Json::parse_event_t::array_start) is_array = in_events = had_events = true;
-    if (depth == 1 && !is_array && seen == Json::parse_event_t::key) {
+    if (depth == 0 && seen == SortedJson::parse_event_t::array_start)
+      is_array = in_events = had_events = true;
+    if (depth == 1 && !is_array && seen == SortedJson::parse_event_t::key) {
       in_events = value == "traceEvents";
       in_facts = value == "otherData";
       had_events = had_events || in_events;
     }
-    const bool whole = seen == Json::parse_event_t::object_end || seen == Json::parse_event_t::value ||
-                       seen == Json::parse_event_t::array_end;
-    if (depth == 2 && in_facts && seen == Json::parse_event_t::key) fact = value.get<std::string>();
+    const bool whole = seen == SortedJson::parse_event_t::object_end ||
+                       seen == SortedJson::parse_event_t::value ||
+                       seen == SortedJson::parse_event_t::array_end;
+    if (depth == 2 && in_facts && seen == SortedJson::parse_event_t::key) fact = value.get<std::string>();
     if (depth == 2 && in_facts && whole) reader.take_fact(fact, value);
     if (!in_events || !whole || depth != (is_array ? 1 : 2)) return true;
     reader.take(value);
     return false;  // seen, and not kept
   };
   try {
-    const Json whole = Json::parse(file, see);
+    const SortedJson whole = SortedJson::parse(file, see);
     if (!had_events) fail(ErrorKind::config, "no trace: \"traceEvents\" or an array of events is expected");
     return reader.finish();
-  } catch (const Json::parse_error& error) {
+  } catch (const SortedJson::parse_error& error) {
     fail(ErrorKind::config, "damaged JSON at byte {}, after {} whole events", error.byte, reader.events());
-  } catch (const Json::exception& error) {
+  } catch (const SortedJson::exception& error) {
     fail(ErrorKind::config, "damaged JSON: {}", error.what());
   }
 }
@@ -235,11 +235,7 @@ Trace read_chrome_file(const std::filesystem::path& path, const ReadLimits& limi
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
-std::string text_of(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string text_of(const Json& json) { return json_text(json); }
 
 class Writer {
  public:
@@ -252,7 +248,7 @@ class Writer {
     name_tracks();
     for (const std::size_t i : in_order(trace_.spans, outer_first)) add(trace_.spans[i]);
     for (const std::size_t i : in_order(trace_.counters, earlier)) add(trace_.counters[i]);
-    OrderedJson facts = OrderedJson::object();
+    Json facts = Json::object();
     for (const auto& [name, value] : trace_.facts) facts[name] = value;
     return fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\"traceEvents\":[\n{}\n]}}\n",
                        text_of(facts), events_);
@@ -289,7 +285,7 @@ class Writer {
     }
   }
 
-  void add_metadata(const Track& track, std::size_t thread, const char* name, const OrderedJson& arguments) {
+  void add_metadata(const Track& track, std::size_t thread, const char* name, const Json& arguments) {
     add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{}}})", track.process_number, thread,
                     name, text_of(arguments)));
   }
@@ -297,7 +293,7 @@ class Writer {
   // Both ends are rounded, not the length: what nests goes on nesting.
   void add(const Span& span) {
     const double began = rounded(microseconds(span.began)), ended = rounded(microseconds(span.ended()));
-    OrderedJson arguments = OrderedJson::object();
+    Json arguments = Json::object();
     for (const auto& [name, value] : span.arguments)
       std::visit([&, &key = name](const auto& argument) { arguments[key] = argument; }, value);
     const Track& track = trace_.tracks[static_cast<std::size_t>(span.track)];

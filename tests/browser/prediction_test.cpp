@@ -2,8 +2,7 @@
 
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "browser/report_fixture.h"
 #include "cli/made_up_runs.h"
 
@@ -12,10 +11,10 @@ namespace {
 
 class PredictionPageTest : public ReportTest {
  protected:
-  nlohmann::json made(const std::string& arguments) const {
+  SortedJson made(const std::string& arguments) const {
     const cli_test::CommandResult result = trainyard(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? nlohmann::json::parse(result.out) : nlohmann::json();
+    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson();
   }
 
   // The drawn page, after what every page must keep to.
@@ -38,8 +37,8 @@ class PredictionPageTest : public ReportTest {
               ground: getComputedStyle(document.body).backgroundColor};
     )js");
     ASSERT_NE(answer, "") << page;
-    const nlohmann::json seen = nlohmann::json::parse(answer);
-    EXPECT_EQ(seen["outside"], nlohmann::json::array()) << page;
+    const SortedJson seen = parse_json<SortedJson>(answer);
+    EXPECT_EQ(seen["outside"], SortedJson::array()) << page;
     EXPECT_EQ(seen["cut"], 0) << page;
     EXPECT_EQ(seen["ground"], "rgb(15, 20, 26)") << page;
   }

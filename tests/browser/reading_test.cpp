@@ -4,15 +4,15 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "browser/published_outputs.h"
 #include "browser/report_fixture.h"
 
 namespace trainyard::browser_test {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 
 // The script returns the elements that are wider than the page (except tables in a box that scrolls), the
 // number of panels, and the texts that were cut.
@@ -42,7 +42,7 @@ class ReadingTest : public ReportTest {
   json ask(const Reader& reader, const std::string& function) const {
     const std::string answer =
         ask_page(path() / "study" / "report.html", path() / "chromium", reader, function);
-    return answer.empty() ? json() : json::parse(answer);
+    return answer.empty() ? json() : parse_json<json>(answer);
   }
 
   void import_published() const {
@@ -51,7 +51,7 @@ class ReadingTest : public ReportTest {
     ASSERT_EQ(imported.exit_code, 0) << imported.err;
     const cli_test::CommandResult made = trainyard("report study --json");
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    EXPECT_EQ(json::parse(made.out)["runs_done"], 170);
+    EXPECT_EQ(parse_json<json>(made.out)["runs_done"], 170);
   }
 
   // 240 cells of four networks, of which two are ten times as fast as the others.
@@ -117,7 +117,7 @@ TEST_F(ReadingTest, TheMeasureTellsWhatIsWideOrCut) {
   )js") + kMeasure);
   ASSERT_TRUE(seen.is_object()) << seen;
   EXPECT_EQ(seen["cut"], json::array({"cut\u2026"}));
-  EXPECT_NE(seen["outside"].dump().find("P "), std::string::npos) << seen;
+  EXPECT_NE(json_text(seen["outside"]).find("P "), std::string::npos) << seen;
   EXPECT_GT(seen["scroll_width"], 400);
 }
 
@@ -229,7 +229,7 @@ TEST_F(ReadingTest, LinksLeadToTheFilesOfTheStudy) {
     )js");
     ASSERT_NE(answer, "");
     std::set<std::string> files;  // warnings link to logs once more
-    for (const std::string file : json::parse(answer)) files.insert(file);
+    for (const std::string file : parse_json<json>(answer)) files.insert(file);
     EXPECT_EQ(files.size(), 3u + 2 * 2) << answer;  // study.yaml, store, records; a log and a record a run
     for (const std::string& file : files) EXPECT_TRUE(std::filesystem::exists(file)) << page << " " << file;
   }

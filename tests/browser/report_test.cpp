@@ -4,8 +4,7 @@
 #include <numeric>
 #include <regex>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "browser/report_fixture.h"
 #include "record/cell_summary.h"
 
@@ -67,7 +66,7 @@ TEST_F(ReportTest, DrawsEveryChartWithoutComplaintOrNetwork) {
   write(gappy_study());
   const cli_test::CommandResult made = trainyard("report study --json");
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const nlohmann::json summary = nlohmann::json::parse(made.out);
+  const SortedJson summary = parse_json<SortedJson>(made.out);
   EXPECT_EQ(summary["runs_expected"], 54);
   EXPECT_EQ(summary["runs_done"], 49);
   EXPECT_EQ(summary["charts"].size(), 6u) << made.out;
@@ -222,7 +221,7 @@ TEST_F(ReportTest, ChartsAsSvgAreWellFormedAndComplete) {
   const cli_test::CommandResult made = trainyard("report study --out page.html --charts figures --json");
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_FALSE(std::filesystem::exists(path() / "study" / "report.html"));
-  const nlohmann::json files = nlohmann::json::parse(made.out)["files"];
+  const SortedJson files = parse_json<SortedJson>(made.out)["files"];
   EXPECT_EQ(files.size(), 6u);
   for (const std::string file : files) {
     EXPECT_EQ(count(content(file), "<svg "), 1u) << file;

@@ -6,17 +6,15 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "engine/checkpoint.h"
 
 namespace trainyard::cli_test {
 namespace {
-
-using Json = nlohmann::json;
 
 class DeploymentsTest : public CliTest {
  protected:
@@ -24,10 +22,10 @@ class DeploymentsTest : public CliTest {
     if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
   }
 
-  Json object_from(const std::string& arguments) const {
+  SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return Json::parse(result.out);
+    return parse_json<SortedJson>(result.out);
   }
 };
 
@@ -53,12 +51,12 @@ TEST_F(DeploymentsTest, WhatCannotBeIsRefused) {
 
 TEST_F(DeploymentsTest, RecordsSayHowFarApartTheCoresAre) {
   const std::string bench = "bench --network lenet --batch 4 --steps 2 --no-peak --json --threads ";
-  EXPECT_FALSE(
-      Json::parse(cli_test::run(trainyard(bench + "1"), options()).out).contains("handoff_before_seconds"));
-  Json json;
+  EXPECT_FALSE(parse_json<SortedJson>(cli_test::run(trainyard(bench + "1"), options()).out)
+                   .contains("handoff_before_seconds"));
+  SortedJson json;
   for (int attempt = 0; attempt < 10 && !json.contains("handoff_before_seconds"); ++attempt)
-    json =
-        Json::parse(cli_test::run(trainyard(bench + "2"), options()).out);  // others may hold its threads up
+    json = parse_json<SortedJson>(
+        cli_test::run(trainyard(bench + "2"), options()).out);  // others may hold its threads up
   ASSERT_TRUE(json.contains("handoff_before_seconds"));
   for (const char* figure : {"handoff_before_seconds", "handoff_after_seconds"}) {
     EXPECT_GT(json[figure], 1e-9);
@@ -70,14 +68,14 @@ TEST_F(DeploymentsTest, EnvironmentDoesNotChangeTheThreads) {
   CommandOptions narrow = options();
   narrow.environment["OMP_NUM_THREADS"] = "1";
   const std::string two = "bench --network lenet --batch 4 --steps 2 --threads 2 --no-peak --json";
-  const Json json = Json::parse(cli_test::run(trainyard(two), narrow).out);
+  const SortedJson json = parse_json<SortedJson>(cli_test::run(trainyard(two), narrow).out);
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["cores_allowed"], 2);
   narrow.environment = options().environment;
   narrow.environment["OMP_PROC_BIND"] = "true";
   narrow.environment["GOMP_CPU_AFFINITY"] = "0";
   const std::string one = "bench --network lenet --batch 4 --steps 2 --threads 1 --no-peak --json";
-  EXPECT_EQ(Json::parse(cli_test::run(trainyard(one), narrow).out)["cores_allowed"], 1);
+  EXPECT_EQ(parse_json<SortedJson>(cli_test::run(trainyard(one), narrow).out)["cores_allowed"], 1);
   narrow.environment = options().environment;
   narrow.environment["OMP_THREAD_LIMIT"] = "1";
   expect_failed(cli_test::run(trainyard(two), narrow), 1, "OMP_THREAD_LIMIT");
@@ -88,7 +86,7 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
       {"towers-device", "weak"}, {"towers-host", "strong"}, {"allreduce", "weak"}, {"independent", "strong"}};
   for (const auto& [strategy, scaling] : deployments) {
     SCOPED_TRACE(strategy);
-    const Json json = object_from(fmt::format(
+    const SortedJson json = object_from(fmt::format(
         "bench --network lenet --batch 8 --steps 3 --warmup 1 --devices 2 --no-peak --json --strategy {} "
         "--scaling {}",
         strategy, scaling));
@@ -107,7 +105,7 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
     EXPECT_EQ(json["cores_allowed"], json["threads"]);
     EXPECT_GT(json["cpu_seconds"].get<double>(), 0);
     EXPECT_LE(json["cores_used"].get<double>(), 1.05 * json["threads"].get<double>() + 0.05);
-    for (const Json& warning : json["warnings"]) EXPECT_NE(warning["kind"], "cores") << warning;
+    for (const SortedJson& warning : json["warnings"]) EXPECT_NE(warning["kind"], "cores") << warning;
   }
 }
 
@@ -115,14 +113,14 @@ TEST_F(DeploymentsTest, IndependentDevicesKeepFoldersOfTheirOwn) {
   const std::string train =
       "train --network lenet --batch 4 --devices 2 --strategy independent --scaling weak --no-eval --json "
       "--out run ";
-  const Json json = object_from(train + "--steps 3");
+  const SortedJson json = object_from(train + "--steps 3");
   ASSERT_EQ(json["replicas"].size(), 2u);
   EXPECT_EQ(json["replicas"][1]["checkpoint"], "run/device-1/step-00000003");
   EXPECT_NE(json["replicas"][0]["first_loss"], json["replicas"][1]["first_loss"]);
   EXPECT_TRUE(std::filesystem::exists(work() / "run" / "record.json"));
   expect_failure(train + "--steps 4", 1, "give --resume");
   std::filesystem::remove_all(work() / "run" / "device-0");  // as if killed before its first checkpoint
-  const Json rest = object_from(train + "--steps 5 --resume");
+  const SortedJson rest = object_from(train + "--steps 5 --resume");
   EXPECT_TRUE(rest["replicas"][0]["resumed_from"].is_null());
   EXPECT_EQ(rest["replicas"][1]["resumed_from"], "run/device-1/step-00000003");
   EXPECT_EQ(rest["replicas"][0]["first_loss"], json["replicas"][0]["first_loss"]);
@@ -144,13 +142,13 @@ TEST_F(DeploymentsTest, InterruptedReplicasSaveAndGoOn) {
     command.signal(SIGINT);
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const Json report = Json::parse(result.out);
+    const SortedJson report = parse_json<SortedJson>(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     auto step = report["final_step"].get<std::int64_t>();
     if (report.contains("replicas"))
-      for (const Json& each : report["replicas"])
+      for (const SortedJson& each : report["replicas"])
         step = std::max(step, each["final_step"].get<std::int64_t>());
-    const Json rest = object_from(fmt::format("{} --steps {} --resume", arguments, step + 2));
+    const SortedJson rest = object_from(fmt::format("{} --steps {} --resume", arguments, step + 2));
     EXPECT_EQ(rest["final_step"], step + 2);
   }
 }

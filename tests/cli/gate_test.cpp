@@ -3,8 +3,7 @@
 #include <fstream>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "record/run_record.h"
 #include "study/spec/yaml_reader.h"
@@ -13,13 +12,14 @@ namespace trainyard::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 class GateTest : public CliTest {
  protected:
   static constexpr const char* kReferences = "references.json";
 
-  Json read_json(const std::string& name) const { return Json::parse(std::ifstream(work() / name)); }
+  SortedJson read_json(const std::string& name) const {
+    return parse_json<SortedJson>(std::ifstream(work() / name));
+  }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(work() / name, std::ios::binary) << text;
   }
@@ -39,11 +39,11 @@ class GateTest : public CliTest {
   }
 
   // The same references, as if runs had been so much faster.
-  static Json scaled(Json references, double factor) {
-    for (Json& machine : references["machines"])
-      for (Json& cell : machine["cells"])
+  static SortedJson scaled(SortedJson references, double factor) {
+    for (SortedJson& machine : references["machines"])
+      for (SortedJson& cell : machine["cells"])
         for (auto& [name, values] : cell["values"].items())
-          for (Json& value : values)
+          for (SortedJson& value : values)
             if (name.find("_per_second") != std::string::npos) value = value.get<double>() * factor;
     return references;
   }
@@ -56,7 +56,7 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
   EXPECT_EQ(updated.exit_code, 0) << updated.err;
   EXPECT_NE(updated.out.find("2 cells added, 0 replaced, of 10 runs"), std::string::npos) << updated.out;
   EXPECT_EQ(std::count(updated.out.begin(), updated.out.end(), '\n'), 1) << updated.out;
-  const Json references = read_json(kReferences);
+  const SortedJson references = read_json(kReferences);
   ASSERT_EQ(references["machines"].size(), 1u);
   ASSERT_EQ(references["machines"][0]["cells"].size(), 2u);
   EXPECT_EQ(references["machines"][0]["cells"][0]["values"]["quiet_images_per_second"].size(), 5u);
@@ -64,7 +64,7 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
 
   const CommandResult passed = gate("--json");
   EXPECT_EQ(passed.exit_code, 0) << passed.err << passed.out;
-  const Json json = Json::parse(passed.out);
+  const SortedJson json = parse_json<SortedJson>(passed.out);
   EXPECT_EQ(json["cells"].size(), 2u);
   EXPECT_EQ(json["cells"][0]["ratio"], 1);
   EXPECT_EQ(json["cells"][0]["paired_by"], "runs");
@@ -72,13 +72,13 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
   EXPECT_EQ(json["facts_that_differ"].size(), 0u);
   EXPECT_EQ(json["machines"][0], references["machines"][0]["machine"]);
 
-  write("faster.json", scaled(references, 4).dump());
+  write("faster.json", json_text(scaled(references, 4)));
   const CommandResult slower = gate("", "faster.json");
   EXPECT_EQ(slower.exit_code, 3) << slower.out << slower.err;
   EXPECT_NE(slower.out.find("2 slower"), std::string::npos) << slower.out;
   EXPECT_EQ(gate("--minimum-effect 5", "faster.json").exit_code, 0);
   EXPECT_EQ(gate("--metric peak_memory_bytes", "faster.json").exit_code, 0);
-  write("slower.json", scaled(references, 0.25).dump());
+  write("slower.json", json_text(scaled(references, 0.25)));
   EXPECT_EQ(gate("", "slower.json").exit_code, 0);
 
   EXPECT_EQ(gate("--update", "faster.json").exit_code, 0);
@@ -88,29 +88,29 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
 TEST_F(GateTest, WhatIsMissingOrBrokenDoesNotPass) {
   measure();
   ASSERT_EQ(gate("--update").exit_code, 0);
-  const Json references = read_json(kReferences);
+  const SortedJson references = read_json(kReferences);
 
-  Json another_cell = references;
-  Json& cells = another_cell["machines"][0]["cells"];
+  SortedJson another_cell = references;
+  SortedJson& cells = another_cell["machines"][0]["cells"];
   cells.push_back(cells[0]);
   cells[2]["settings"]["batch"] = 32;
-  write("more.json", another_cell.dump());
+  write("more.json", json_text(another_cell));
   const CommandResult missing = gate("", "more.json");
   EXPECT_EQ(missing.exit_code, 2) << missing.out;
   EXPECT_NE(missing.err.find("a reference and no good run"), std::string::npos) << missing.err;
   EXPECT_NE(missing.err.find("batch 32"), std::string::npos) << missing.err;
-  EXPECT_EQ(Json::parse(gate("--json", "more.json").out)["without_good_run"][0]["batch"], 32);
+  EXPECT_EQ(parse_json<SortedJson>(gate("--json", "more.json").out)["without_good_run"][0]["batch"], 32);
 
-  Json one_cell = references;
+  SortedJson one_cell = references;
   one_cell["machines"][0]["cells"].erase(0);
-  write("less.json", one_cell.dump());
+  write("less.json", json_text(one_cell));
   const CommandResult without_reference = gate("", "less.json");
   EXPECT_EQ(without_reference.exit_code, 0) << without_reference.err;
   EXPECT_NE(without_reference.out.find("only in B"), std::string::npos) << without_reference.out;
 
-  Json other_machine = references;
+  SortedJson other_machine = references;
   other_machine["machines"][0]["machine"] = "Abacus, 7 cores";
-  write("elsewhere.json", other_machine.dump());
+  write("elsewhere.json", json_text(other_machine));
   const std::string machine = references["machines"][0]["machine"];
   expect_failed(gate("", "elsewhere.json"), 1,
                 "no references for '" + machine + "', it has some for 'Abacus, 7 cores'; --update adds it");
@@ -118,7 +118,7 @@ TEST_F(GateTest, WhatIsMissingOrBrokenDoesNotPass) {
   EXPECT_EQ(read_json("elsewhere.json")["machines"].size(), 2u);
   EXPECT_EQ(gate("", "elsewhere.json").exit_code, 0);
 
-  write("broken.json", references.dump().substr(0, 200));
+  write("broken.json", json_text(references).substr(0, 200));
   expect_failed(gate("", "broken.json"), 1, "'broken.json': references: not JSON");
   expect_failed(gate("--update", "broken.json"), 1, "'broken.json': references: not JSON");
   expect_failed(gate("--metric median_images_per_second"), 1, "the references do not have it");

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/small_disk.h"
 
@@ -17,7 +17,6 @@ namespace trainyard::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr int kImages = 120;
 
@@ -48,15 +47,15 @@ class InputTest : public CliTest {
         more);
   }
 
-  Json object_from(const std::string& arguments) const {
+  SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? Json::parse(result.out) : Json::object();
+    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson::object();
   }
 };
 
 TEST_F(InputTest, EveryWayGivesTheSameLosses) {
-  const Json plain = object_from(command(""));
+  const SortedJson plain = object_from(command(""));
   EXPECT_EQ(plain["read"], "memory");
   EXPECT_EQ(plain["staging"], "in-place");
   EXPECT_FALSE(plain.contains("staging_bytes"));
@@ -66,7 +65,7 @@ TEST_F(InputTest, EveryWayGivesTheSameLosses) {
         local + " --read stream", std::string("--staging memory --read stream")}) {
     SCOPED_TRACE(more);
     if (more.find("memory") != std::string::npos && !fs::is_directory("/dev/shm")) continue;
-    const Json other = object_from(command(more));
+    const SortedJson other = object_from(command(more));
     for (const char* key : {"first_loss", "final_loss", "test_accuracy"})
       EXPECT_EQ(other[key], plain[key]) << key;
     EXPECT_GT(other["load_seconds"].get<double>(), 0);
@@ -96,7 +95,7 @@ TEST_F(InputTest, TheLocalDiskIsFoundByTheEnvironment) {
   cluster.environment["SLURM_TMPDIR"] = target();
   const CommandResult result = cli_test::run(trainyard(command("--staging local")), cluster);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["staging_folder"], target().string());
+  EXPECT_EQ(parse_json<SortedJson>(result.out)["staging_folder"], target().string());
 }
 
 TEST_F(InputTest, Mistakes) {

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/made_up_runs.h"
 
@@ -17,7 +17,6 @@ namespace trainyard::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 class InterruptTest : public CliTest {
  protected:
@@ -55,16 +54,16 @@ TEST_F(InterruptTest, BenchRecordsTheStepsThatItTimed) {
         "bench --network lenet --batch 4 --steps 100000000 --no-peak --ops --json --trace t.json --record "
         "r.json",
         signal, [](const CommandResult& ended) {
-          const Json json = Json::parse(ended.out, nullptr, false);
+          const SortedJson json = parse_json_or_discard<SortedJson>(ended.out);
           return json.is_object() && !json["raw_step_seconds"].empty();
         });
-    const Json json = Json::parse(result.out);
+    const SortedJson json = parse_json<SortedJson>(result.out);
     EXPECT_EQ(json["status"], "interrupted");
     EXPECT_EQ(json["stopped_by"], "signal");
     EXPECT_GT(json["images_per_second"], 0);
     EXPECT_EQ(json["reason"],
               fmt::format("interrupted after {} of 100000000 timed steps", json["raw_step_seconds"].size()));
-    EXPECT_EQ(Json::parse(std::ifstream(work() / "r.json")), json) << "the record says the same";
+    EXPECT_EQ(parse_json<SortedJson>(std::ifstream(work() / "r.json")), json) << "the record says the same";
     EXPECT_FALSE(fs::exists(work() / "t.json"));
     fs::remove(work() / "r.json");
   }
@@ -72,17 +71,17 @@ TEST_F(InterruptTest, BenchRecordsTheStepsThatItTimed) {
 
 TEST_F(InterruptTest, ExplainShowsTheKernelsThatItTimed) {
   const auto timed = [](const CommandResult& ended) {
-    Json json = Json::parse(ended.out, nullptr, false);
+    SortedJson json = parse_json_or_discard<SortedJson>(ended.out);
     int count = 0;
     if (!json.is_object()) return count;
-    for (const Json& step : json["steps"]) count += step["seconds"].is_number() ? 1 : 0;
+    for (const SortedJson& step : json["steps"]) count += step["seconds"].is_number() ? 1 : 0;
     return count;
   };
   // A step of seconds on any core: neither one kernel nor all are timed soon.
   const CommandResult result =
       interrupt_when("explain fc --layers 24 --width 512 --batch 2048 --threads 1 --time --json", SIGINT,
                      [&](const CommandResult& ended) { return timed(ended) > 0; });
-  EXPECT_TRUE(Json::parse(result.out)["interrupted"]);
+  EXPECT_TRUE(parse_json<SortedJson>(result.out)["interrupted"]);
   EXPECT_NE(result.err.find(fmt::format("{} of", timed(result))), std::string::npos) << result.err;
 }
 
@@ -133,10 +132,10 @@ TEST_F(InterruptTest, DemandShowsTheRowsThatItHas) {
   const CommandResult result = interrupt_when(
       "ensemble demand two.yaml --seconds 1.5 --supply-cores 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 --json", SIGINT,
       [](const CommandResult& ended) {
-        const Json json = Json::parse(ended.out, nullptr, false);
+        const SortedJson json = parse_json_or_discard<SortedJson>(ended.out);
         return json.is_object() && !json["supply"].empty();
       });
-  const Json json = Json::parse(result.out);
+  const SortedJson json = parse_json<SortedJson>(result.out);
   EXPECT_TRUE(json["interrupted"]);
   EXPECT_LT(json["supply"].size(), 15u);
   EXPECT_TRUE(json["demand"].empty());

@@ -2,15 +2,12 @@
 
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "record/run_record.h"
 
 namespace trainyard::cli_test {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr const char* kShared[] = {"network",
                                    "batch",
@@ -33,10 +30,10 @@ constexpr const char* kTraining[] = {"first_loss", "final_loss",  "test_accuracy
 
 class JsonTest : public CliTest {
  protected:
-  Json object_from(const std::string& arguments) const {
+  SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    const Json json = Json::parse(result.out);  // throws when anything else is there
+    const SortedJson json = parse_json<SortedJson>(result.out);  // throws when anything else is there
     EXPECT_TRUE(json.is_object());
     for (const char* key : kShared) EXPECT_TRUE(json.contains(key)) << key;
     for (const char* key : {"mean", "median", "min", "p95"})
@@ -59,7 +56,7 @@ class JsonTest : public CliTest {
 };
 
 TEST_F(JsonTest, Bench) {
-  const Json json = object_from("bench --network lenet --batch 4 --steps 3 --warmup 2 --json");
+  const SortedJson json = object_from("bench --network lenet --batch 4 --steps 3 --warmup 2 --json");
   EXPECT_EQ(json["steps"], 3);
   EXPECT_EQ(json["warmup_steps"], 2);
   EXPECT_EQ(json["batch"], 4);
@@ -69,9 +66,10 @@ TEST_F(JsonTest, Bench) {
 TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
   const std::string fc =
       "bench --network fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --steps 3 --no-peak";
-  const Json training = object_from(fc + " --json"), inference = object_from(fc + " --mode infer --json");
-  for (const Json* run : {&training, &inference}) {
-    const Json& asked = (*run)["asked"];
+  const SortedJson training = object_from(fc + " --json"),
+                   inference = object_from(fc + " --mode infer --json");
+  for (const SortedJson* run : {&training, &inference}) {
+    const SortedJson& asked = (*run)["asked"];
     EXPECT_EQ(asked["layers"], 3);
     EXPECT_EQ(asked["width"], 40);
     EXPECT_EQ(asked["inputs"], 30);
@@ -88,7 +86,7 @@ TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
 }
 
 TEST_F(JsonTest, BenchFedByTheHost) {
-  const Json json = object_from(
+  const SortedJson json = object_from(
       "bench --network cnn --filters 2 --image 33 --pool adaptive --classes 5 --batch 4 --steps 8 --feed "
       "host "
       "--no-peak --json");
@@ -118,7 +116,7 @@ TEST_F(JsonTest, RefusedForWantOfMemory) {
   const CommandResult result =
       run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");
   EXPECT_EQ(result.exit_code, 1);
-  const Json json = Json::parse(std::ifstream(work() / "refused.json"));
+  const SortedJson json = parse_json<SortedJson>(std::ifstream(work() / "refused.json"));
   EXPECT_EQ(json["status"], "refused");
   EXPECT_EQ(json["asked"]["width"], 10'000'000);
   EXPECT_NE(json["reason"].get<std::string>().find(" of memory, this machine has "), std::string::npos)
@@ -129,7 +127,7 @@ TEST_F(JsonTest, CountsByFormulaGraphAndKernels) {
   const CommandResult result = run(
       "explain fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --optimizer adam --counts --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json json = Json::parse(result.out);
+  const SortedJson json = parse_json<SortedJson>(result.out);
   EXPECT_EQ(json["formula"], json["graph"]);
   const int weights = 2 * 40 * 40 + 40 * (30 + 7);
   EXPECT_EQ(json["published"]["parameters"], weights);
@@ -139,7 +137,7 @@ TEST_F(JsonTest, CountsByFormulaGraphAndKernels) {
 }
 
 TEST_F(JsonTest, TrainAndItsRecord) {
-  const Json json = object_from(
+  const SortedJson json = object_from(
       "train --network lenet --batch 16 --steps 6 --eval-every 3 --seed 5 --optimizer adam --json --out run");
   for (const char* key : kTraining) EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["steps"], 5);
@@ -153,10 +151,11 @@ TEST_F(JsonTest, TrainAndItsRecord) {
   EXPECT_GE(json["test_accuracy"].get<double>(), 0.05);
   EXPECT_EQ(json["checkpoint"], "run/step-00000006");
   EXPECT_TRUE(json["resumed_from"].is_null());
-  EXPECT_EQ(Json::parse(std::ifstream(work() / "run" / "record.json")), json);
-  const Json again = Json::parse(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
-                                     "--json --out run --resume")
-                                     .out);
+  EXPECT_EQ(parse_json<SortedJson>(std::ifstream(work() / "run" / "record.json")), json);
+  const SortedJson again =
+      parse_json<SortedJson>(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
+                                 "--json --out run --resume")
+                                 .out);
   EXPECT_EQ(again["steps"], 0);
   EXPECT_EQ(again["resumed_from"], "run/step-00000006");
   EXPECT_EQ(again["first_loss"], json["first_loss"]);
@@ -170,7 +169,7 @@ TEST_F(JsonTest, ProbeTellsWhatItKnowsOfTheMachine) {
   secretive.environment["SECRET_TOKEN"] = "correct-horse";
   const CommandResult result = cli_test::run(trainyard("probe --machine --json"), secretive);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json facts = Json::parse(result.out)["provenance"];
+  const SortedJson facts = parse_json<SortedJson>(result.out)["provenance"];
   EXPECT_GE(facts["cpu"]["logical_cores"].get<int>(), 1);
   EXPECT_GT(facts["memory"]["total_bytes"].get<double>(), 1e6);
   EXPECT_EQ(facts["environment"]["OMP_NUM_THREADS"], "1");

@@ -2,23 +2,21 @@
 
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "interchange/test_models.h"
 
 namespace trainyard::cli_test {
 namespace {
 
-using Json = nlohmann::json;
 namespace onnx = interchange::onnx;
 
 class NetworksTest : public CliTest {
  protected:
-  Json json_of(const std::string& arguments) const {
+  SortedJson json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return Json::parse(result.out);
+    return parse_json<SortedJson>(result.out);
   }
   void write(const char* name, const std::string& content) const {
     std::ofstream(work() / name, std::ios::binary) << content;
@@ -26,11 +24,11 @@ class NetworksTest : public CliTest {
 };
 
 TEST_F(NetworksTest, AnExportedNetworkIsImportedWithItsCosts) {
-  const Json network = json_of("networks resnet20");
-  const Json exported = json_of("networks export resnet20 --to resnet20.onnx --weights initial");
+  const SortedJson network = json_of("networks resnet20");
+  const SortedJson exported = json_of("networks export resnet20 --to resnet20.onnx --weights initial");
   EXPECT_EQ(exported["weights"], "initial");
   EXPECT_GT(exported["bytes"], 4 * network["parameters"].get<std::int64_t>());
-  const Json imported = json_of("networks import resnet20.onnx");
+  const SortedJson imported = json_of("networks import resnet20.onnx");
   EXPECT_EQ(imported["parameters"], network["parameters"]);
   EXPECT_EQ(imported["flops"], network["forward_flops_per_image"]);
   EXPECT_EQ(imported["training_flops"], network["training_flops_per_image"]);
@@ -71,7 +69,7 @@ TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("not possible"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("HardSwish"), std::string::npos) << text.out;
-  const Json json = json_of("networks import swish.onnx");
+  const SortedJson json = json_of("networks import swish.onnx");
   EXPECT_FALSE(json["trainable"]);
   EXPECT_EQ(json["obstacles"][0]["op"], "HardSwish");
 }
@@ -79,7 +77,8 @@ TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
 TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
   write("graph.pbtxt", interchange::small_graph_def());
   write("ops.csv", "Operation,Frequency\nConv2D,0.75\nRelu,0.25\n");
-  const Json json = json_of("networks features graph.pbtxt --legacy --devices gpu --groups 2 --ops ops.csv");
+  const SortedJson json =
+      json_of("networks features graph.pbtxt --legacy --devices gpu --groups 2 --ops ops.csv");
   EXPECT_EQ(json["kept_ops"], 6);
   EXPECT_EQ(json["unknown_ops"], 4);
   EXPECT_EQ(json["features"].size(), 2u);

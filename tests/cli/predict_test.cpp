@@ -2,8 +2,7 @@
 
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/made_up_runs.h"
 #include "predict/gnn/test_state_dict.h"
@@ -18,10 +17,10 @@ class PredictCliTest : public CliTest {
     std::ofstream(work() / "jobs.yaml") << "jobs:\n  - {network: lenet, epochs: 3, count: 2}\n";
     std::ofstream(work() / "cluster.yaml") << "slots:\n  - {device: GTX1080}\n  - {device: RTX2070}\n";
   }
-  nlohmann::json report_of(const std::string& arguments) {
+  SortedJson report_of(const std::string& arguments) {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return nlohmann::json::parse(result.out);
+    return parse_json<SortedJson>(result.out);
   }
 };
 

@@ -3,16 +3,13 @@
 #include <fstream>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
 #include "backend/backend.h"
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "predict/runs/device.h"
 
 namespace trainyard::cli_test {
 namespace {
-
-using Json = nlohmann::json;
 
 using ProbeTest = CliTest;
 
@@ -20,8 +17,8 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
   const CommandResult result = run("probe --threads 1 --seconds 0.001 --name corner --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::ofstream(work() / "corner.json") << result.out;
-  const Json report = Json::parse(result.out);
-  const Json& given = report["devices"]["corner"];
+  const SortedJson report = parse_json<SortedJson>(result.out);
+  const SortedJson& given = report["devices"]["corner"];
   const std::vector<predict::DeviceSheet> read = predict::read_devices(work() / "corner.json");
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0], (predict::DeviceSheet{.name = "corner",
@@ -80,12 +77,13 @@ TEST_F(FaultyMachineTest, ProbeSurvivesAndSaysSo) {
   EXPECT_NE(text.out.find("instructions                 SSE41; a process that tried "), std::string::npos)
       << text.out;
   EXPECT_NE(text.out.find(" died of signal 4 (Illegal instruction)"), std::string::npos) << text.out;
-  const Json report = Json::parse(run_faulty("probe --threads 1 --seconds 0.001 --json").out);
+  const SortedJson report =
+      parse_json<SortedJson>(run_faulty("probe --threads 1 --seconds 0.001 --json").out);
   EXPECT_EQ(report["kernel_isa"]["name"], "SSE41");
   EXPECT_EQ(report["kernel_isa"]["reason"], "died of signal 4 (Illegal instruction)");
   EXPECT_EQ(report["kernel_isa"]["refused"], report["provenance"]["cpu"]["refused_isa"]);
   EXPECT_EQ(report["provenance"]["cpu"]["kernel_isa"], "SSE41");
-  const Json machine = Json::parse(run_faulty("probe --machine --json").out);
+  const SortedJson machine = parse_json<SortedJson>(run_faulty("probe --machine --json").out);
   EXPECT_EQ(machine["provenance"]["cpu"]["kernel_isa"], "SSE41");
 }
 
@@ -93,15 +91,16 @@ TEST_F(FaultyMachineTest, RecordsSaySoInChildrenToo) {
   if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
   const CommandResult bench = run_faulty("bench --network lenet --batch 2 --steps 2 --no-peak --json");
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  const Json record = Json::parse(bench.out);
+  const SortedJson record = parse_json<SortedJson>(bench.out);
   EXPECT_EQ(record["provenance"]["cpu"]["kernel_isa"], "SSE41");
   bool warned = false;
-  for (const Json& warning : record["warnings"])
+  for (const SortedJson& warning : record["warnings"])
     warned = warned || warning["text"].get<std::string>().starts_with("oneDNN is kept to SSE41: ");
-  EXPECT_TRUE(warned) << record["warnings"].dump();
+  EXPECT_TRUE(warned) << json_text(record["warnings"]);
   EXPECT_EQ(record["provenance"]["environment"]["TRAINYARD_FAULTY_ISA"], "AVX");
   EXPECT_FALSE(record["provenance"]["environment"].contains("TRAINYARD_INTERNAL_ISA"));
-  const Json sound = Json::parse(run("bench --network lenet --batch 2 --steps 2 --no-peak --json").out);
+  const SortedJson sound =
+      parse_json<SortedJson>(run("bench --network lenet --batch 2 --steps 2 --no-peak --json").out);
   EXPECT_FALSE(sound["provenance"]["cpu"].contains("refused_isa"));
   EXPECT_TRUE(sound["provenance"]["cpu"].contains("kernel_isa"));
 }

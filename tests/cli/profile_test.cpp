@@ -7,8 +7,8 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/process_tree.h"
 #include "profile/fake_gpu.h"
@@ -16,7 +16,7 @@
 namespace trainyard::cli_test {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 
 const std::string kLoad = TRAINYARD_PROFILE_LOAD;
 
@@ -25,12 +25,12 @@ class ProfileTest : public CliTest {
   json profile(const std::string& load, const std::string& more = "--no-gpus") const {
     result_ = run("profile --json " + more + " -- " + kLoad + " " + load);
     EXPECT_EQ(result_.exit_code, 0) << result_.err;
-    return json::parse(result_.out);
+    return parse_json<json>(result_.out);
   }
   // The last line that the load printed.
   json truth() const {
     const std::size_t line = result_.err.rfind('{');
-    return json::parse(result_.err.substr(std::min(line, result_.err.size())));
+    return parse_json<json>(result_.err.substr(std::min(line, result_.err.size())));
   }
   static json signal(const json& record, const std::string& name) {
     for (const json& one : record["profile"]["signals"])
@@ -77,7 +77,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   const CommandResult result = cli_test::run(
       trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"), with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json record = json::parse(result.out);
+  const json record = parse_json<json>(result.out);
   const double asking = record["sampler_nvml_cores"];
   EXPECT_GT(asking, 0);
   EXPECT_LT(asking, 0.002);
@@ -118,7 +118,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   // The stored trace says the same.
   const CommandResult again = run("profile --json --legacy --from gpu.trace.csv");
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_EQ(json::parse(again.out)["profile"], record["profile"]);
+  EXPECT_EQ(parse_json<json>(again.out)["profile"], record["profile"]);
   EXPECT_EQ(record["trace"], "gpu.trace.csv");
 }
 
@@ -130,7 +130,7 @@ TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
                     options());
   if (result.exit_code == 77) GTEST_SKIP() << "no network of its own may be made here";
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json record = json::parse(result.out);
+  const json record = parse_json<json>(result.out);
   for (const char* name : {"loopback_bytes", "network_sent_bytes", "network_received_bytes"}) {
     EXPECT_NEAR(record[name].get<double>() / kBytes, 1, 0.01) << name;
     EXPECT_GT(record[name], kBytes) << name;  // headers
@@ -166,11 +166,11 @@ TEST_F(ProfileTest, AFailingCommandIsProfiledAndReported) {
   const CommandResult failed = run("profile --no-gpus --json --record r.json -- false");
   EXPECT_EQ(failed.exit_code, 2);
   EXPECT_EQ(failed.err, "trainyard: profile: 'false' ended with exit code 1\n");
-  const json record = json::parse(failed.out);
+  const json record = parse_json<json>(failed.out);
   EXPECT_EQ(record["status"], "failed");
   EXPECT_EQ(record["exit_code"], 1);
   EXPECT_TRUE(std::filesystem::exists(work() / "r.trace.csv"));
-  EXPECT_EQ(json::parse(std::ifstream(work() / "r.json")), record);
+  EXPECT_EQ(parse_json<json>(std::ifstream(work() / "r.json")), record);
   expect_failure("profile -- /nowhere/program", 1,
                  "cannot start '/nowhere/program': No such file or directory");
   expect_failure("profile", 1, "wants either a command after -- or a trace after --from");
@@ -202,7 +202,7 @@ TEST_F(ProfileTest, AnInterruptIsPassedOnAndWhatWasMeasuredIsKept) {
     }
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << load << result.err;
-    const json record = json::parse(std::ifstream(work() / "r.json"));
+    const json record = parse_json<json>(std::ifstream(work() / "r.json"));
     EXPECT_EQ(record["status"], "interrupted");
     EXPECT_EQ(record["exit_code"], std::string(load) == "wait" ? 0 : 137);
     EXPECT_GE(record["samples"], 2);
@@ -218,7 +218,7 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
   trace.close();
   const CommandResult result = run("profile --from old.csv --legacy --gpu-memory 12288 --seed-hz 2 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json reduced = json::parse(result.out);
+  const json reduced = parse_json<json>(result.out);
   EXPECT_EQ(reduced["seconds"], 50);
   const std::map<std::string, std::array<double, 3>> expected{{"gpu_util", {0.7, 0.3, 0.3}},
                                                               {"gpu_memory_util", {0.7, 0.3, 0}},
@@ -240,7 +240,7 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
 TEST_F(ProfileTest, ASmallCommandsMemoryIsSmall) {
   const CommandResult result = run("profile --json -- sleep 0.2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(json::parse(result.out)["peak_memory_bytes"], 30e6);
+  EXPECT_LT(parse_json<json>(result.out)["peak_memory_bytes"], 30e6);
 }
 
 TEST_F(ProfileTest, WhatItStartedEndsWithIt) {

@@ -1,11 +1,10 @@
 // Tests the estimated times of a study's runs, both from the estimator itself and as `study plan` and `study
 // run` print them.
 
+#include "base/json.h"
 #include "study/cell/cost.h"
 
 #include <fstream>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/cli_fixture.h"
 #include "cli/made_up_runs.h"
@@ -15,7 +14,6 @@ namespace {
 
 using study::EstimatedBy;
 using study::Where;
-using Json = nlohmann::json;
 
 // A second to start and a tenth for each step, between half of it and twice as much; knows no vgg16.
 class TenthsPredictor : public predict::Predictor {
@@ -177,10 +175,10 @@ class StudyEstimateTest : public CliTest {
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(work() / name, std::ios::binary) << content;
   }
-  Json report_of(const std::string& arguments) const {
+  SortedJson report_of(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return Json::parse(result.out);
+    return parse_json<SortedJson>(result.out);
   }
 };
 
@@ -196,13 +194,13 @@ TEST_F(StudyEstimateTest, ThePlanSaysWhatAModelPredictsAndLaterWhatWasMeasured) 
   EXPECT_TRUE(report_of("study plan small.yaml --json")["estimate"]["seconds"].is_null());
 
   const std::string with_model = " small.yaml --model model.json --device GTX1080";
-  const Json plan = report_of("study plan" + with_model + " --json");
+  const SortedJson plan = report_of("study plan" + with_model + " --json");
   // `predict run` adds ten steps of a warm-up.
-  const Json asked = report_of(
+  const SortedJson asked = report_of(
       "predict run --model model.json --network lenet --device GTX1080 --batch 2 --images 70 --json");
   EXPECT_NEAR(plan["cells"][0]["estimated_seconds"], asked["seconds"], 1e-9);
   EXPECT_EQ(plan["cells"][0]["estimated_by"], "predicted");
-  const Json& left = plan["estimate"];
+  const SortedJson& left = plan["estimate"];
   EXPECT_EQ(left["predicted"], 4);
   EXPECT_EQ(left["unknown"], 0);
   EXPECT_TRUE(left["low_seconds"].is_null());
@@ -223,11 +221,11 @@ TEST_F(StudyEstimateTest, ThePlanSaysWhatAModelPredictsAndLaterWhatWasMeasured) 
   EXPECT_NE(first.err.find(" for 4 runs (by the model model.json)\n"), std::string::npos) << first.err;
 
   write("small.yaml", before + "axes: {batch: [2, 4, 8]}\nreplicates: 3\norder: nested\n");
-  const Json later = report_of("study plan small.yaml --json");
+  const SortedJson later = report_of("study plan small.yaml --json");
   EXPECT_EQ(later["done"], 4);
   EXPECT_EQ(later["estimate"]["measured"], 2);
   EXPECT_EQ(later["estimate"]["similar"], 3);
-  const Json& cells = later["cells"];
+  const SortedJson& cells = later["cells"];
   EXPECT_EQ(cells[0]["estimated_by"], "measured");
   EXPECT_EQ(cells[2]["estimated_by"], "similar");
   EXPECT_NEAR(cells[2]["estimated_seconds"].get<double>(),
@@ -244,7 +242,7 @@ TEST_F(StudyEstimateTest, WhatTheModelCannotPredictIsSaidOnce) {
   const CommandResult result = run("study plan any.yaml --model model.json --device GTX1080 --json");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "trainyard: 2 of 2 runs have no estimate: run: program\n");
-  const Json plan = Json::parse(result.out);
+  const SortedJson plan = parse_json<SortedJson>(result.out);
   EXPECT_EQ(plan["estimate"]["unknown"], 2);
   EXPECT_TRUE(plan["estimate"]["seconds"].is_null());
   EXPECT_TRUE(plan["cells"][0]["estimated_by"].is_null());

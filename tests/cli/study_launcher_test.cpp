@@ -6,9 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
 #include "base/cores.h"
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "store/store.h"
 
@@ -16,7 +15,6 @@ namespace trainyard::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 class StudyLauncherTest : public CliTest {
  protected:
@@ -41,10 +39,10 @@ class StudyLauncherTest : public CliTest {
     write("cell.yaml", "study: cell\nrun: " + run_kind + "\nsettings: {" + settings + "}\n");
     const CommandResult plan = run("study plan cell.yaml --json");
     EXPECT_EQ(plan.exit_code, 1);
-    const Json planned = Json::parse(plan.out, nullptr, false);
+    const SortedJson planned = parse_json_or_discard<SortedJson>(plan.out);
     ASSERT_TRUE(planned.is_object());
     const std::string refused =
-        planned["cells"][0]["refused"].is_string() ? planned["cells"][0]["refused"] : Json("");
+        planned["cells"][0]["refused"].is_string() ? planned["cells"][0]["refused"] : SortedJson("");
     EXPECT_NE(refused.find(reason), std::string::npos) << refused;
     EXPECT_NE(plan.err.find("1 of 1 cells can never run"), std::string::npos) << plan.err;
     EXPECT_EQ(run("study run cell.yaml --quiet").exit_code, 1);
@@ -110,10 +108,10 @@ TEST_F(StudyLauncherTest, PlanListsRefusedCellsAmongTheOthers) {
 TEST_F(StudyLauncherTest, PlanJudgesForTheLauncherThatTheStudyIsFor) {
   write("far.yaml", "study: far\nsettings: {threads: 6400, partition: big}\n");
   EXPECT_EQ(run("study plan far.yaml").exit_code, 0) << "a cluster may have them";
-  EXPECT_EQ(Json::parse(run("study plan far.yaml --json").out)["launcher"], "slurm");
+  EXPECT_EQ(parse_json<SortedJson>(run("study plan far.yaml --json").out)["launcher"], "slurm");
   EXPECT_EQ(run("study plan far.yaml --launcher local").exit_code, 1);
   write("near.yaml", "study: near\nrun: program\nprogram: ['true']\n");
-  EXPECT_EQ(Json::parse(run("study plan near.yaml --json").out)["launcher"], "local");
+  EXPECT_EQ(parse_json<SortedJson>(run("study plan near.yaml --json").out)["launcher"], "local");
   expect_failure("study plan far.yaml --launcher pbs", 1, "--launcher 'pbs': local or slurm");
 }
 
@@ -126,7 +124,7 @@ TEST_F(StudyLauncherTest, RunsAreCalledByWhatTheyDifferIn) {
   EXPECT_NE(result.err.find("failed      code=3, run 2 ("), std::string::npos) << result.err;
   EXPECT_NE(result.out.find("code=3, run 2 ("), std::string::npos) << result.out;
   EXPECT_EQ(result.err.find("colour"), std::string::npos) << result.err;
-  const Json status = Json::parse(run("study status results/named --json").out);
+  const SortedJson status = parse_json<SortedJson>(run("study status results/named --json").out);
   EXPECT_EQ(status["runs"][3]["label"], "code=3, run 2");
   EXPECT_EQ(status["cells"][1]["label"], "code=3");
 }
@@ -137,10 +135,10 @@ TEST_F(StudyLauncherTest, IntervalsOfCellsAreInStatusAndExport) {
         "no_peak: true, "
         "threads: 1}\naxes: {batch: [2, 4]}\nreplicates: 3\n");
   ASSERT_EQ(run("study run speeds.yaml --quiet").exit_code, 0);
-  const Json status = Json::parse(run("study status results/speeds --json").out);
+  const SortedJson status = parse_json<SortedJson>(run("study status results/speeds --json").out);
   ASSERT_EQ(status["cells"].size(), 2u);
-  for (const Json& cell : status["cells"]) {
-    const Json& speed = cell["images_per_second"];
+  for (const SortedJson& cell : status["cells"]) {
+    const SortedJson& speed = cell["images_per_second"];
     EXPECT_EQ(speed["runs"], 3);
     EXPECT_LE(speed["low"], speed["median"]) << speed;
     EXPECT_GE(speed["high"], speed["median"]) << speed;
@@ -157,7 +155,7 @@ TEST_F(StudyLauncherTest, IntervalsOfCellsAreInStatusAndExport) {
   std::getline(csv, line);
   EXPECT_NE(line.find(",batch="), std::string::npos) << line;
   const std::string lines = run("study export results/speeds --cells --format jsonl").out;
-  const Json cell = Json::parse(lines.substr(0, lines.find('\n')));
+  const SortedJson cell = parse_json<SortedJson>(lines.substr(0, lines.find('\n')));
   EXPECT_EQ(cell["images_per_second"], status["cells"][0]["images_per_second"]);
 }
 
@@ -183,10 +181,10 @@ TEST_F(StudyLauncherTest, SetUpAndCleanUpOfEveryRun) {
 TEST_F(StudyLauncherTest, ALocalRunUnderWayIsNotMissing) {
   write("slow.yaml", "study: slow\nrun: program\nprogram: [sleep, '30']\naxes: {x: [1, 2]}\n");
   Command command(trainyard("study run slow.yaml --quiet"), options());
-  Json status;
+  SortedJson status;
   for (int i = 0; i < 200; ++i, ::usleep(50'000)) {
     if (!fs::exists(work() / "results/slow" / store::Store::file_name())) continue;
-    status = Json::parse(run("study status results/slow --json").out, nullptr, false);
+    status = parse_json_or_discard<SortedJson>(run("study status results/slow --json").out);
     if (status.is_object() && status["running"] == 1) break;
   }
   EXPECT_EQ(status["running"], 1) << status;
@@ -194,7 +192,7 @@ TEST_F(StudyLauncherTest, ALocalRunUnderWayIsNotMissing) {
   EXPECT_NE(run("study status results/slow").out.find("0 done, 1 running, 1 missing"), std::string::npos);
   command.signal(SIGINT);
   command.wait();
-  EXPECT_EQ(Json::parse(run("study status results/slow --json").out)["running"], 0);
+  EXPECT_EQ(parse_json<SortedJson>(run("study status results/slow --json").out)["running"], 0);
 }
 
 TEST_F(StudyLauncherTest, OutTraceAndEvaluationsAreSettings) {
@@ -207,7 +205,7 @@ TEST_F(StudyLauncherTest, OutTraceAndEvaluationsAreSettings) {
   ASSERT_EQ(left.size(), 2u);
   for (const record::RunRecord& record : left) {
     EXPECT_TRUE(fs::exists(work() / "results/kept/kept" / record.id / "step-00000004")) << record.id;
-    EXPECT_TRUE(Json::accept(content_of("results/kept/traces/" + record.id + ".json")));
+    EXPECT_TRUE(SortedJson::accept(content_of("results/kept/traces/" + record.id + ".json")));
   }
 }
 
@@ -264,9 +262,9 @@ TEST_F(StudyLauncherTest, AnOwnRunThatLeavesAllottedGpusIdleSaysSo) {
                                                        "--batch 2 --steps 2 --warmup 0 --no-peak --json"),
                                              in_job);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json record = Json::parse(result.out);
+  const SortedJson record = parse_json<SortedJson>(result.out);
   bool told = false;
-  for (const Json& warning : record["warnings"])
+  for (const SortedJson& warning : record["warnings"])
     told = told || warning["text"] == "2 GPUs were given (0,1), none is used";
   EXPECT_TRUE(told) << record["warnings"];
   EXPECT_EQ(record["nodes_used"], 1);

@@ -10,9 +10,8 @@
 #include <map>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "cli/cli_fixture.h"
 #include "cli/process_tree.h"
@@ -25,7 +24,6 @@ namespace trainyard::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 class StudyTest : public CliTest {
  protected:
@@ -33,10 +31,10 @@ class StudyTest : public CliTest {
     std::ofstream(work() / name, std::ios::binary) << content;
   }
 
-  Json status(const std::string& folder) const {
+  SortedJson status(const std::string& folder) const {
     const CommandResult result = run("study status " + folder + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return Json::parse(result.out);
+    return parse_json<SortedJson>(result.out);
   }
 };
 
@@ -48,7 +46,7 @@ TEST_F(StudyTest, WhatDoesNotFitIsRefusedAndTheRestRuns) {
         "axes: {width: [8, 10000000, 16]}\norder: nested\n");
   const CommandResult result = run("study run sizes.yaml");
   EXPECT_EQ(result.exit_code, 2);
-  const Json found = status("results/sizes");
+  const SortedJson found = status("results/sizes");
   EXPECT_EQ(found["expected"], 3);
   EXPECT_EQ(found["done"], 2);
   EXPECT_NE(result.err.find("refused"), std::string::npos) << result.err;
@@ -99,7 +97,7 @@ TEST_F(StudyTest, KilledFiveTimesAtRandomItEndsComplete) {
   EXPECT_EQ(killed, 5);
   const CommandResult last = run("study run killed.yaml");
   EXPECT_EQ(last.exit_code, 0) << last.out << last.err;
-  const Json found = status("results/killed");
+  const SortedJson found = status("results/killed");
   EXPECT_EQ(found["expected"], 24);
   EXPECT_EQ(found["done"], 24);
   EXPECT_EQ(found["missing"], 0);
@@ -140,7 +138,7 @@ TEST_F(StudyTest, CtrlCEndsItAndTheSameCommandGoesOn) {
   EXPECT_LT(now_seconds() - asked, 5);
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_NE(result.err.find("the same command goes on"), std::string::npos) << result.err;
-  const Json found = status("results/long");
+  const SortedJson found = status("results/long");
   EXPECT_EQ(found["done"], 1);
   EXPECT_EQ(found["failed"]["interrupted"], 1);
 }
@@ -154,7 +152,7 @@ TEST_F(StudyTest, PlanCountsCellsAndNamesTheBatchThatCannotBe) {
       " strategy: [asp, bsp]}\nexclude: [{gpu_type: p100, devices: 4}]\n");
   const CommandResult result = run("study plan sweep.yaml --json");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(Json::parse(result.out)["cells"].size(), 240u);
+  EXPECT_EQ(parse_json<SortedJson>(result.out)["cells"].size(), 240u);
   EXPECT_EQ(result.err,
             "trainyard: sweep.yaml: batch 327681 is larger than the training set of mnist (60000 images): 20 "
             "of 240 "
@@ -170,7 +168,7 @@ TEST_F(StudyTest, TheBoundOfSspIsAnyNumber) {
       "axes: {strategy: [ssp:5, ssp:17]}\n");
   const CommandResult result = run("study plan bounds.yaml --json");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["cells"].size(), 2u);
+  EXPECT_EQ(parse_json<SortedJson>(result.out)["cells"].size(), 2u);
   expect_failure("study plan bounds.yaml --set strategy=ssp:x", 1, "strategy 'ssp:x'");
   expect_failure("study plan bounds.yaml --set preprocess=cifar", 1, "did you mean");
 }
@@ -185,7 +183,7 @@ TEST_F(StudyTest, ModesOfParameterServersRunAndLeaveTheirLossOverTime) {
   const store::Store store(work() / "results/modes" / store::Store::file_name(), store::Store::Access::read);
   std::map<std::string, int> gradients;
   for (const record::RunRecord& run : store.runs()) {
-    const Json curve = Json::parse(run.details.at("loss_curve"));
+    const SortedJson curve = parse_json<SortedJson>(run.details.at("loss_curve"));
     gradients[run.words.at("strategy")] = curve.back()[1];
     EXPECT_EQ(curve.size(), 4u);
     EXPECT_GT(curve[0][0], 0);
@@ -302,7 +300,8 @@ TEST_F(StudyTest, ExportHasTheOldColumnsFirstAndEveryAttempt) {
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 3);
   std::istringstream lines(run("study export results/a --format jsonl").out);
   int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) EXPECT_EQ(Json::parse(line)["study"], "a");
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_EQ(parse_json<SortedJson>(line)["study"], "a");
   EXPECT_EQ(count, 2);
 }
 
@@ -324,7 +323,7 @@ TEST_F(StudyTest, PublishedOutputsAreImportedOnceWithTheirFailures) {
     EXPECT_EQ(imported.exit_code, 0) << imported.err;
     EXPECT_NE(imported.out.find(message), std::string::npos) << imported.out;
   }
-  const Json found = status("results/psc");
+  const SortedJson found = status("results/psc");
   EXPECT_EQ(found["expected"], 3);
   EXPECT_EQ(found["done"], 2);
   EXPECT_EQ(found["failed"]["failed"], 1);
@@ -368,7 +367,7 @@ TEST_F(StudyTest, ALimitOnMemoryBindsWhatARunHolds) {
   EXPECT_EQ(small.exit_code, 0) << small.err;
   write("large.yaml", "study: large\nmemory_limit: 512MiB\n" + before + "network: vgg16, batch: 4}\n");
   EXPECT_EQ(run("study run large.yaml").exit_code, 2);
-  EXPECT_EQ(status("results/large")["failed"].dump(), R"({"oom":1})");
+  EXPECT_EQ(json_text(status("results/large")["failed"]), R"({"oom":1})");
 }
 
 }  // namespace

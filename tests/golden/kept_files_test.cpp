@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "engine/checkpoint.h"
 #include "record/run_record.h"
 
@@ -28,16 +28,15 @@ void expect_listed(const record::RunRecord& run) {
 }
 
 TEST(KeptFiles, RecordsAreReadAndWrittenAgain) {
-  using Json = nlohmann::ordered_json;
   for (const char* file : {"bench.json", "servers.json", "run/record.json"}) {
     SCOPED_TRACE(file);
     const record::RunRecord run = record::run_record_from_json(text_of(file));
     expect_listed(run);
     Json kept = Json::object();  // null is not known, and not read
-    const Json read = Json::parse(text_of(file));
+    const Json read = parse_json(text_of(file));
     for (const auto& [key, value] : read.items())
       if (!value.is_null()) kept[key] = value;
-    EXPECT_EQ(record::to_json(run), kept.dump());
+    EXPECT_EQ(record::to_json(run), json_text(kept));
   }
   const record::RunRecord bench = record::run_record_from_json(text_of("bench.json"));
   EXPECT_EQ(bench.figures.at("parameters"), 172);

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "networks/generator/generator.h"
 #include "networks/generator/parameter.h"
 #include "networks/zoo/zoo.h"
@@ -186,8 +186,8 @@ TEST(ParaDnnCounts, MemoryRuleOfTheTpu) {
   const fs::path path = shared_data() / "paradnn" / "tpu_fc.json";
   std::ifstream file(path);
   if (!file) GTEST_SKIP() << path << " is not here";
-  const nlohmann::json data = nlohmann::json::parse(file);
-  const auto bytes = [](const nlohmann::json& label) {
+  const SortedJson data = parse_json<SortedJson>(file);
+  const auto bytes = [](const SortedJson& label) {
     return tpu_v2_core_bytes(sizes_of(label), batch_of(label));
   };
   double most_finished = 0, least_failed = 1e300;

@@ -1,9 +1,9 @@
 // Workers together compute the same result as one process.
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "data/view/batch_maker.h"
 #include "engine/checkpoint.h"
 #include "jobs/job_fixture.h"

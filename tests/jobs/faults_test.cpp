@@ -10,9 +10,9 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "jobs/job_fixture.h"
 
 namespace trainyard::jobs_test {
@@ -49,7 +49,7 @@ class JobFaultsTest : public JobTest {
     const cli_test::CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 0) << result.err;
     if (result.exit_code != 0) return Json::object();
-    const Json record = Json::parse(result.out);
+    const Json record = parse_json(result.out);
     EXPECT_EQ(record["status"], "ok");
     EXPECT_EQ(record["exchange"]["batches_used"], 2 * steps);
     // The last words of a server that is killed may be lost.
@@ -173,14 +173,14 @@ TEST_F(JobFaultsTest, CtrlCEndsAllSoon) {
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_LT(seconds, 4) << "two where nobody else computes";
   EXPECT_NE(result.err.find("--resume goes on"), std::string::npos) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["status"], "interrupted");
+  EXPECT_EQ(parse_json(result.out)["status"], "interrupted");
 }
 
 TEST_F(JobFaultsTest, ALossThatIsNoNumberEndsTheRunByName) {
   const cli_test::CommandResult result = run(train(job("--lr 1e30 --weight-decay 1 --record record.json")));
   expect_failed(result, 2, ": loss became ");
   EXPECT_TRUE(result.err.starts_with("trainyard: worker ")) << result.err;
-  const Json record = Json::parse(std::ifstream(work() / "record.json"));
+  const Json record = parse_json(std::ifstream(work() / "record.json"));
   EXPECT_EQ(record["status"], "nan");
   EXPECT_EQ(saved_step("run"), 0) << "what is no number is not worth keeping";
 }

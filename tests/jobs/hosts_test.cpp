@@ -1,9 +1,9 @@
 // Several machines, and workers that are not alike.
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
+#include "base/json.h"
 #include "jobs/job_fixture.h"
 
 namespace trainyard::jobs_test {

@@ -1,4 +1,5 @@
 #include "jobs/job_fixture.h"
+#include "base/json.h"
 
 #include <cmath>
 #include <cstring>
@@ -8,7 +9,6 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -34,7 +34,7 @@ std::string JobTest::train(const std::string& arguments) const {
 Json JobTest::record_of(const std::string& arguments) const {
   const cli_test::CommandResult result = run(train(arguments));
   EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-  return result.exit_code == 0 ? Json::parse(result.out) : Json::object();
+  return result.exit_code == 0 ? parse_json(result.out) : Json::object();
 }
 
 std::vector<float> JobTest::tensors(const std::string& folder) const {
@@ -48,7 +48,7 @@ std::vector<float> JobTest::tensors(const std::string& folder) const {
 
 Json JobTest::manifest(const std::string& folder) const {
   const auto latest = engine::latest_checkpoint(work() / folder);
-  return latest ? Json::parse(std::ifstream(*latest / "manifest.json")) : Json::object();
+  return latest ? parse_json(std::ifstream(*latest / "manifest.json")) : Json::object();
 }
 
 std::int64_t JobTest::saved_step(const std::string& folder) const {

@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
+#include "base/json.h"
 #include "jobs/job_fixture.h"
 
 namespace trainyard::jobs_test {
@@ -18,7 +18,7 @@ TEST_F(JobTest, RecordsSayWhatTheExchangeCameTo) {
   const Json run = record_of(fmt::format(
       "--network lenet --batch {} --steps {} --workers {} --servers 2 --mode asp --out run --eval-every 20",
       batch, steps, workers));
-  EXPECT_EQ(run, Json::parse(std::ifstream(work() / "run" / "record.json")));
+  EXPECT_EQ(run, parse_json(std::ifstream(work() / "run" / "record.json")));
   EXPECT_EQ(run["strategy"], "asp");
   EXPECT_EQ(run["servers"], 2);
   EXPECT_EQ(run["transport"], "shm");

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "engine/checkpoint.h"
 #include "jobs/job_fixture.h"
 
@@ -55,7 +55,7 @@ TEST_F(JobResumeTest, InterruptedAndKilled) {
     command.signal(SIGINT);
     const cli_test::CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const Json record = Json::parse(result.out);
+    const Json record = parse_json(result.out);
     EXPECT_EQ(record["status"], "interrupted");
     EXPECT_EQ(record["final_step"], saved_step("parts"));
     EXPECT_TRUE(gone(processes("parts"), 2));

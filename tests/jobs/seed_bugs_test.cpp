@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "jobs/job_fixture.h"
 
 namespace trainyard::jobs_test {

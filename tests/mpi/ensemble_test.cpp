@@ -9,18 +9,16 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/process_tree.h"
 #include "engine/checkpoint.h"
 
 namespace trainyard::cli_test {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr double kDeadlineSeconds = 20;  // an error must come within the patience, and some
 
@@ -44,10 +42,10 @@ class EnsembleTest : public CliTest {
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
 
-  Json ensemble(const std::string& arguments) const {
+  SortedJson ensemble(const std::string& arguments) const {
     const CommandResult result = run("ensemble run two.yaml --json " + arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return Json::parse(result.out, nullptr, false);
+    return parse_json_or_discard<SortedJson>(result.out);
   }
 
   std::vector<std::byte> weights(const std::string& folder, int member) const {
@@ -91,9 +89,9 @@ class EnsembleTest : public CliTest {
 };
 
 TEST_F(EnsembleTest, EveryDesignTrainsTheSameMembers) {
-  const Json alone = ensemble("--design baseline --steps 10 --out alone");
-  const Json shared = ensemble("--design shared-memory --steps 10 --out shared");
-  for (const Json& one : {alone, shared}) {
+  const SortedJson alone = ensemble("--design baseline --steps 10 --out alone");
+  const SortedJson shared = ensemble("--design shared-memory --steps 10 --out shared");
+  for (const SortedJson& one : {alone, shared}) {
     EXPECT_EQ(one["images_consumed"], 10 * (8 + 12));
     EXPECT_GE(one["vote_mean_probability"].get<double>(), 0.0);
     EXPECT_EQ(one["members_lost"], 0);
@@ -164,7 +162,7 @@ TEST_F(EnsembleTest, AKilledMemberEndsTheRunOrIsLeftOut) {
   EXPECT_NE(dropped.err.find("member 1 (lenet) was ended by signal 9 (Killed); going on without it"),
             std::string::npos)
       << dropped.err;
-  const Json record = Json::parse(dropped.out);
+  const SortedJson record = parse_json<SortedJson>(dropped.out);
   EXPECT_EQ(record["members_lost"], 1);
   EXPECT_EQ(record["images_consumed"], 150 * 8);
 }
@@ -220,7 +218,7 @@ TEST_F(EnsembleTest, ALostRankIsLeftOut) {
       EXPECT_EQ(result.exit_code, 0) << result.err;
       EXPECT_TRUE(std::regex_search(result.err, std::regex("member [01] \\(lenet\\).*; going on without it")))
           << result.err;
-      const Json record = Json::parse(result.out);
+      const SortedJson record = parse_json<SortedJson>(result.out);
       EXPECT_EQ(record["members_lost"], 1);
       ASSERT_EQ(record["members"].size(), 1u) << record;
       EXPECT_EQ(record["members"][0]["final_step"], 600);
@@ -235,7 +233,7 @@ TEST_F(EnsembleTest, DamagedImagesAreCountedOrRefused) {
     file.seekp(400);
     file.write("damage", 6);
   }
-  const Json skipped = ensemble("--steps 12 --no-eval");
+  const SortedJson skipped = ensemble("--steps 12 --no-eval");
   EXPECT_GT(skipped["images_skipped"].get<double>(), 0);
   EXPECT_EQ(skipped["images_consumed"], 12 * (8 + 12));
   std::ofstream(work() / "two.yaml", std::ios::app) << "damaged: refuse\n";
@@ -254,7 +252,7 @@ TEST_F(EnsembleTest, TakesPartWhereMpirunStartedIt) {
   told.environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1";
   const CommandResult result = cli_test::run(command, told);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["images_consumed"], 6 * (8 + 12));
+  EXPECT_EQ(parse_json<SortedJson>(result.out)["images_consumed"], 6 * (8 + 12));
 }
 
 TEST_F(EnsembleTest, MistakesAreNamed) {

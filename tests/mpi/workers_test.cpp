@@ -7,10 +7,10 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/cores.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/process_tree.h"
 #include "engine/checkpoint.h"
@@ -19,17 +19,16 @@ namespace trainyard::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 const std::string kTrain = "train --network lenet --batch 4 --no-eval --json ";
 const std::string kTwo = kTrain + "--workers 2 --collective mpi ";
 
 class WorkersTest : public CliTest {
  protected:
-  Json object_from(const std::string& arguments) const {
+  SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return Json::parse(result.out, nullptr, false);
+    return parse_json_or_discard<SortedJson>(result.out);
   }
 
   std::vector<std::byte> final_tensors(const std::string& folder) const {
@@ -47,12 +46,12 @@ class WorkersTest : public CliTest {
 
 TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
-  const Json threads = object_from(
+  const SortedJson threads = object_from(
       kTrain +
       "--steps 6 --devices 2 --strategy allreduce --scaling weak --checkpoint-every 3 --out threads");
-  const Json local =
+  const SortedJson local =
       object_from(kTrain + "--steps 6 --workers 2 --collective local --checkpoint-every 3 --out local");
-  const Json processes = object_from(kTwo + "--steps 6 --checkpoint-every 3 --out processes");
+  const SortedJson processes = object_from(kTwo + "--steps 6 --checkpoint-every 3 --out processes");
   EXPECT_EQ(final_tensors("threads"), final_tensors("processes"));
   EXPECT_EQ(final_tensors("threads"), final_tensors("local"));
   EXPECT_NEAR(processes["first_loss"].get<double>(), threads["first_loss"].get<double>(), 1e-6);
@@ -61,7 +60,7 @@ TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   EXPECT_EQ(processes["ranks"], 2);
   EXPECT_EQ(local["collective"], "local");
   EXPECT_EQ(local["ranks"], 1);
-  for (const Json& each : {threads, local, processes}) {
+  for (const SortedJson& each : {threads, local, processes}) {
     EXPECT_EQ(each["strategy"], "allreduce");
     EXPECT_EQ(each["devices"], 2);
     EXPECT_EQ(each["images_consumed"], 6 * 2 * 4);
@@ -80,12 +79,12 @@ TEST_F(WorkersTest, AreOnTheMachinesThatHostsNames) {
   const std::string on_machines =
       fmt::format("--steps 3 --hosts machines --remote-shell {} ", (work() / "shell").string());
   for (const char* two : {"--workers 2 ", "--devices 2 --strategy allreduce --scaling weak "}) {
-    const Json record = object_from(kTrain + two + on_machines);
+    const SortedJson record = object_from(kTrain + two + on_machines);
     EXPECT_EQ(record["collective"], "mpi");
     EXPECT_EQ(record["nodes_used"], 2) << record["hosts"];
     EXPECT_EQ(record["devices_used"], 2);
     ASSERT_EQ(record["hosts"].size(), 2u) << record["hosts"];
-    EXPECT_EQ(record["hosts"][1], (Json{{"name", "far"}, {"workers", 1}}));
+    EXPECT_EQ(record["hosts"][1], (SortedJson{{"name", "far"}, {"workers", 1}}));
   }
   EXPECT_EQ(object_from(kTwo + "--steps 3")["nodes_used"], 1);
   expect_failure(kTrain + "--hosts machines", 1, "--hosts: strategy single runs in one process");
@@ -110,8 +109,8 @@ TEST_F(WorkersTest, WhatWasNotEvaluatedIsNotPrinted) {
 }
 
 TEST_F(WorkersTest, ThreeEqualOneBigBatch) {
-  const Json big = object_from("train --network lenet --batch 12 --no-eval --json --steps 6");
-  const Json split = object_from(kTrain + "--workers 3 --collective mpi --steps 6");
+  const SortedJson big = object_from("train --network lenet --batch 12 --no-eval --json --steps 6");
+  const SortedJson split = object_from(kTrain + "--workers 3 --collective mpi --steps 6");
   EXPECT_EQ(split["images_consumed"], 6 * 12);
   EXPECT_NEAR(split["first_loss"].get<double>(), big["first_loss"].get<double>(), 1e-5);
   EXPECT_NEAR(split["final_loss"].get<double>(), big["final_loss"].get<double>(), 1e-5);
@@ -127,7 +126,7 @@ TEST_F(WorkersTest, TakePartWhereMpirunStartedThem) {
   told.environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1";
   const CommandResult result = cli_test::run(command, told);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["ranks"], 2);
+  EXPECT_EQ(parse_json<SortedJson>(result.out)["ranks"], 2);
   command[2] = "3";
   const CommandResult wrong = cli_test::run(command, told);
   EXPECT_EQ(wrong.exit_code, 1);
@@ -150,7 +149,7 @@ TEST_F(WorkersTest, InterruptedTogetherAndResumedBitIdentical) {
            SIGTERM);
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const Json report = Json::parse(result.out);
+    const SortedJson report = parse_json<SortedJson>(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     step = report["final_step"].get<std::int64_t>();
     EXPECT_TRUE(fs::exists(work() / folder / fmt::format("step-{:08}", step)));

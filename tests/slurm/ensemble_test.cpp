@@ -1,8 +1,8 @@
 // An ensemble as the job script that we print for it, on the nodes of an allocation.
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/run_command.h"
 #include "comm/collective/collective.h"
 #include "slurm/slurm_fixture.h"
@@ -30,7 +30,7 @@ TEST_F(SlurmTest, MembersOfAnEnsembleAreRanksOnBothNodes) {
   run_line({"sbatch", "--wait", "--nodes=2", "--ntasks-per-node=1", "--output=" + file("script.out").string(),
             write("job.sh", script.out).string()});
   ASSERT_TRUE(std::filesystem::exists(file("run/ensemble.json"))) << content_of("script.out");
-  const auto record = nlohmann::json::parse(content_of("run/ensemble.json"));
+  const auto record = parse_json<SortedJson>(content_of("run/ensemble.json"));
   EXPECT_EQ(record["status"], "ok");
   EXPECT_EQ(record["images_consumed"], 2 * 6 * 4);
   EXPECT_NE(content_of("script.out").find("2 members by all-shared"), std::string::npos)

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/run_command.h"
 #include "comm/collective/collective.h"
 #include "slurm/slurm_fixture.h"
@@ -17,8 +17,6 @@
 
 namespace trainyard::slurm_test {
 namespace {
-
-using Json = nlohmann::json;
 
 class NodesTest : public SlurmTest {
  protected:
@@ -36,7 +34,7 @@ class NodesTest : public SlurmTest {
   static std::set<std::string> nodes_of(const record::RunRecord& run) {
     std::set<std::string> nodes;
     if (const auto hosts = run.details.find("hosts"); hosts != run.details.end())
-      for (const Json& host : Json::parse(hosts->second)) nodes.insert(host["name"]);
+      for (const SortedJson& host : parse_json<SortedJson>(hosts->second)) nodes.insert(host["name"]);
     return nodes;
   }
   static bool warns_of(const record::RunRecord& run, const std::string& kind) {
@@ -126,15 +124,15 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
                                                            study, folder().path.string())),
                            here());
   const std::string ask = fmt::format("study status {} --json", folder().path.string());
-  Json status;
+  SortedJson status;
   EXPECT_TRUE(eventually(40, [&] {
     if (!std::filesystem::exists(folder().store())) return false;
-    status = Json::parse(trainyard(ask).out, nullptr, false);
+    status = parse_json_or_discard<SortedJson>(trainyard(ask).out);
     return status.is_object() && status["running"] == 1 && status["queued"] == 2;
   })) << status;
   EXPECT_EQ(status["missing"], 0) << status;
   std::multiset<std::string> words;
-  for (const Json& run : status["runs"]) words.insert(run["status"]);
+  for (const SortedJson& run : status["runs"]) words.insert(run["status"]);
   EXPECT_EQ(words, (std::multiset<std::string>{"queued", "queued", "running"}));
   EXPECT_NE(
       trainyard("study status " + folder().path.string()).out.find("0 done, 1 running, 2 queued, 0 missing"),
@@ -150,7 +148,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
   EXPECT_TRUE(has_limit);
   trainyard("study cancel " + folder().path.string());
   EXPECT_TRUE(eventually(20, [&] {
-    status = Json::parse(trainyard(ask).out, nullptr, false);
+    status = parse_json_or_discard<SortedJson>(trainyard(ask).out);
     return status.is_object() && status["running"] == 0 && status["queued"] == 0;
   })) << status;
   // The job that takes records in may have been faster: then they are known to be cancelled.

@@ -4,8 +4,8 @@
 #include <csignal>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/made_up_runs.h"
 #include "cli/run_command.h"
 #include "slurm/slurm_fixture.h"
@@ -58,7 +58,7 @@ TEST_F(PlaceOnSlurm, JobsRunWhereAndInTheOrderTheyWerePlacedAlsoAfterAKillAndFai
 
   const cli_test::CommandResult result = start(command).wait();
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto report = nlohmann::json::parse(result.out);
+  const auto report = parse_json<SortedJson>(result.out);
   ASSERT_EQ(report["submitted"].size(), 3u);
   EXPECT_EQ(accepted_arrays(), 2u) << "one for each device, and none twice";
   const std::vector<record::RunRecord> runs = study::runs_of(folder());
@@ -88,7 +88,7 @@ TEST_F(PlaceOnSlurm, JobsRunWhereAndInTheOrderTheyWerePlacedAlsoAfterAKillAndFai
       start("place one.yaml --cluster no-gpu.yaml --model model.json --submit slurm --out failed --json")
           .wait();
   EXPECT_EQ(failed.exit_code, 2);
-  const auto run = nlohmann::json::parse(failed.out)["submitted"][0];
+  const auto run = parse_json<SortedJson>(failed.out)["submitted"][0];
   EXPECT_NE(run["status"], "ok");
   EXPECT_NE(run["reason"], "");
   EXPECT_EQ(run["slot"], "GTX1080");

@@ -3,8 +3,8 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "slurm/slurm_fixture.h"
 
 namespace trainyard::slurm_test {
@@ -27,11 +27,11 @@ TEST_F(SlurmTest, ServersAndWorkersOnBothNodes) {
             "--output=" + file("script.out").string(), write("job.sh", script).string()});
   const std::string record = content_of("record.json");
   ASSERT_FALSE(record.empty()) << content_of("errors") << content_of("script.out");
-  const auto run = nlohmann::json::parse(record);
+  const auto run = parse_json<SortedJson>(record);
   EXPECT_EQ(run["status"], "ok");
   EXPECT_EQ(run["final_step"], 6);
   EXPECT_EQ(run["transport"], "tcp");
-  EXPECT_EQ(run["exchange"]["gradients_by_worker"], (nlohmann::json{{"0", 6}, {"1", 6}}));
+  EXPECT_EQ(run["exchange"]["gradients_by_worker"], (SortedJson{{"0", 6}, {"1", 6}}));
   const std::set<std::string> both{"n1", "n2"};
   for (const char* part : {"worker", "server"}) {
     std::set<std::string> nodes;

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/run_command.h"
 #include "slurm/slurm_fixture.h"
 #include "store/store.h"
@@ -20,12 +20,12 @@ class StudyOnSlurm : public SlurmTest {
   cli_test::Command start(const std::string& arguments) const {
     return cli_test::Command(cli_test::trainyard(arguments), {work(), {}});
   }
-  nlohmann::json run_json(const std::string& arguments, int exit_code) const {
+  SortedJson run_json(const std::string& arguments, int exit_code) const {
     return parsed(start(arguments).wait(), exit_code);
   }
-  static nlohmann::json parsed(const cli_test::CommandResult& result, int exit_code) {
+  static SortedJson parsed(const cli_test::CommandResult& result, int exit_code) {
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    return nlohmann::json::parse(result.out, nullptr, false);
+    return parse_json_or_discard<SortedJson>(result.out);
   }
   std::filesystem::path work() const {
     std::filesystem::create_directories(file("work"));
@@ -97,11 +97,11 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
   ASSERT_TRUE(eventually(30, [&] { return (unlucky = slurm_id_of_run_saying("unlucky")).has_value(); }))
       << first.wait().err;
   run_line({"scancel", *unlucky});
-  nlohmann::json progress = parsed(first.wait(), 2);
+  SortedJson progress = parsed(first.wait(), 2);
   EXPECT_EQ(progress["expected"], 12);
   EXPECT_EQ(progress["done"], 8);
   EXPECT_EQ(progress["missing"], 0);
-  EXPECT_EQ(progress["failed"].dump(), R"({"cancelled":1,"failed":1,"refused":1,"timeout":1})");
+  EXPECT_EQ(json_text(progress["failed"]), R"({"cancelled":1,"failed":1,"refused":1,"timeout":1})");
   for (const auto& run : store::Store(folder().store(), store::Store::Access::read).runs()) {
     const std::string does = record::to_text(run.asked.at("does")),
                       gpu = record::to_text(run.asked.at("gpu_type"));
@@ -118,9 +118,9 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
 
   progress = run_json(command, 2);
   EXPECT_EQ(progress["done"], 9);
-  EXPECT_EQ(progress["failed"].dump(), R"({"failed":1,"refused":1,"timeout":1})");
+  EXPECT_EQ(json_text(progress["failed"]), R"({"failed":1,"refused":1,"timeout":1})");
   for (const auto& run : progress["runs"])
-    EXPECT_EQ(run["attempts"], run["settings"]["does"] == "unlucky" ? 2 : 1) << run.dump();
+    EXPECT_EQ(run["attempts"], run["settings"]["does"] == "unlucky" ? 2 : 1) << json_text(run);
 
   progress = run_json(command, 2);
   EXPECT_EQ(progress["done"], 9);
@@ -140,7 +140,7 @@ TEST_F(StudyOnSlurm, IsCompleteInTheStoreWhenItsParentWasKilled) {
   parent.wait();
   EXPECT_TRUE(eventually(
       30, [&] { return store::Store(folder().store(), store::Store::Access::read).runs().size() == 4; }));
-  const nlohmann::json status = run_json(fmt::format("study status {} --json", folder().path.string()), 0);
+  const SortedJson status = run_json(fmt::format("study status {} --json", folder().path.string()), 0);
   EXPECT_EQ(status["done"], 4);
   EXPECT_EQ(status["missing"], 0);
 }
@@ -150,9 +150,9 @@ TEST_F(StudyOnSlurm, BenchesOnItsNodesAndSaysWhatTheyAre) {
                                    "study: bench\nrun: bench\n"
                                    "settings: {network: lenet, steps: 3, warmup: 1, batch: 4, threads: 1}\n"
                                    "axes: {partition: [shared, exclusive]}\ntime_limit: 50s\n");
-  const nlohmann::json progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
-                                                       file_of_study.string(), folder().path.string()),
-                                           0);
+  const SortedJson progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
+                                                   file_of_study.string(), folder().path.string()),
+                                       0);
   EXPECT_EQ(progress["done"], 2);
   for (const auto& run : store::Store(folder().store(), store::Store::Access::read).runs()) {
     EXPECT_EQ(run.statistics.steps, 3);
@@ -171,10 +171,10 @@ TEST_F(StudyOnSlurm, AMemoryHogIsOutOfMemory) {
                                    "study: hog\nrun: bench\nmemory_limit: 512MiB\ntime_limit: 50s\n"
                                    "settings: {network: vgg16, steps: 1, threads: 1, no_peak: true}\n"
                                    "axes: {batch: [4]}\n");
-  const nlohmann::json progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
-                                                       file_of_study.string(), folder().path.string()),
-                                           2);
-  EXPECT_EQ(progress["failed"].dump(), R"({"oom":1})") << progress.dump();
+  const SortedJson progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
+                                                   file_of_study.string(), folder().path.string()),
+                                       2);
+  EXPECT_EQ(json_text(progress["failed"]), R"({"oom":1})") << json_text(progress);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <iterator>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "backend/cuda/dense/matmul.h"
@@ -12,6 +12,7 @@
 #include "backend/cuda/runtime/context.h"
 #include "backend/cuda/runtime/list.h"
 #include "backend/cuda/runtime/tuning.h"
+#include "base/text.h"
 
 namespace trainyard::backend::cuda {
 
@@ -48,8 +49,7 @@ class CudaBackend final : public Backend {
   }
   void keep_seconds(const std::string& what, const std::vector<double>& seconds) const override {
     const double best = *std::min_element(seconds.begin(), seconds.end());
-    context_->tuning().put(key_of(what),
-                           {"candidates", fmt::format("{}", fmt::join(seconds, " ")), best, {}});
+    context_->tuning().put(key_of(what), {"candidates", joined(seconds, " "), best, {}});
   }
   std::vector<GemmPeak> gemm_peaks(const std::vector<std::string>& precisions,
                                    double seconds) const override {

@@ -7,10 +7,11 @@
 #include <string>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "comm/collective/collective.h"
 #include "comm/collective/mpi_check.h"
 
@@ -41,7 +42,7 @@ class Messages {
     const double deadline = now_seconds() + patience_;
     for (double pause = kLeastPause; !done(); pause = std::min(2 * pause, kMostPause)) {
       if (now_seconds() > deadline)
-        fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", fmt::join(missing(), ", "), patience_);
+        fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", joined(missing(), ", "), patience_);
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     }
     requests_.clear();

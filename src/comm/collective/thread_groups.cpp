@@ -8,9 +8,10 @@
 #include <string>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "comm/collective/collective.h"
 
 namespace trainyard::comm::collective {
@@ -53,7 +54,7 @@ class Meeting {
     std::vector<int> missing;
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (!here_[i]) missing.push_back(ranks_[i]);
-    fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", fmt::join(missing, ", "), patience_);
+    fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", joined(missing, ", "), patience_);
   }
 
   const std::vector<int> ranks_;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/decode/image.h"
 #include "data/recipe/recipe.h"
 
@@ -48,7 +49,7 @@ std::unique_ptr<const Preprocessor> make_preprocessor(const PreprocessOptions& o
       return recipe.of_encoded(options);
     }
   fail(ErrorKind::config, "no preprocessing of images is called '{}'; there are: {}", options.name,
-       fmt::join(recipe_names(SampleKind::encoded), ", "));
+       joined(recipe_names(SampleKind::encoded), ", "));
 }
 
 }  // namespace trainyard::data

@@ -3,11 +3,11 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/philox.h"
+#include "base/text.h"
 #include "data/decode/decode.h"
 #include "data/recipe/augment.h"
 #include "data/recipe/preprocess.h"
@@ -230,10 +230,10 @@ const RecipeInfo& find_recipe(const std::string& name, SampleKind samples) {
     if (recipe.takes == samples || (samples == SampleKind::encoded && recipe.takes == SampleKind::pixels))
       return recipe;
     fail(ErrorKind::config, "preprocessing '{}' takes {}, and the data set has {}: one of {} expected", name,
-         data::name(recipe.takes), data::name(samples), fmt::join(names, ", "));
+         data::name(recipe.takes), data::name(samples), joined(names, ", "));
   }
   fail(ErrorKind::config, "unknown preprocessing '{}'{}, one of {} expected", name, did_you_mean(name, names),
-       fmt::join(names, ", "));
+       joined(names, ", "));
 }
 
 std::optional<std::string> renamed_recipe(const std::string& name) {

@@ -10,10 +10,10 @@
 #include <png.h>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "data/source/dataset.h"
 
 namespace trainyard::data {
@@ -133,7 +133,7 @@ void read_cifar_png(const std::filesystem::path& path, std::int64_t records, con
 void read_cifar_json_labels(const std::filesystem::path& path, const HostTensor& labels) {
   const std::vector<std::byte> content = read_file(path);
   const auto* text = reinterpret_cast<const char*>(content.data());
-  const nlohmann::json json = nlohmann::json::parse(text, text + content.size(), nullptr, false);
+  const SortedJson json = parse_json_or_discard<SortedJson>(std::string_view(text, content.size()));
   if (!json.is_array()) fail(ErrorKind::config, "'{}': not a JSON array of labels", path.string());
   if (static_cast<std::int64_t>(json.size()) != labels.elements())
     fail(ErrorKind::config, "'{}': {} labels found, {} expected", path.string(), json.size(),
@@ -142,7 +142,7 @@ void read_cifar_json_labels(const std::filesystem::path& path, const HostTensor&
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!json[i].is_number_integer())
       fail(ErrorKind::config, "'{}': label {} of image {} is not a whole number", path.string(),
-           json[i].dump(), i);
+           json_text(json[i]), i);
     values[i] = json[i].get<std::int32_t>();
   }
   check_labels(values, kCifarClasses, path);

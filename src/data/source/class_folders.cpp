@@ -7,9 +7,10 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trainyard::data {
 
@@ -116,7 +117,7 @@ Dataset load_class_folders(const std::filesystem::path& folder) {
     ClassFolders test = list_images(test_folder, left_out);
     if (test.classes != train.classes)
       fail(ErrorKind::config, "'{}' has classes {}; '{}' has {}", test_folder.string(),
-           fmt::join(test.classes, ", "), train_folder.string(), fmt::join(train.classes, ", "));
+           joined(test.classes, ", "), train_folder.string(), joined(train.classes, ", "));
     dataset.test.samples = std::make_shared<FolderSamples>(std::move(test.files));
   } else {
     HeldOut parts = hold_out(dataset.train.samples);

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "data/source/cifar10.h"
 #include "data/source/class_folders.h"
 #include "data/source/get_dataset.h"
@@ -105,7 +106,7 @@ void want_dataset_name(const std::string& given) {
     fail(ErrorKind::config, "data set '{}': {}:{} expected", given, source->form, source->path);
   if (source == nullptr && std::find(names.begin(), names.end(), given) == names.end())
     fail(ErrorKind::config, "unknown dataset '{}'{}, one of {} expected", given, did_you_mean(given, names),
-         fmt::join(names, ", "));
+         joined(names, ", "));
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 #include <map>
 #include <utility>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "data/get/gzip_file.h"
 #include "data/get/scratch_folder.h"
 #include "data/source/dataset.h"
@@ -38,7 +39,7 @@ std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, con
   try {
     const std::vector<std::byte> content = read_file(entry.folder / kManifest);
     const auto* text = reinterpret_cast<const char*>(content.data());
-    const nlohmann::json json = nlohmann::json::parse(text, text + content.size());
+    const SortedJson json = parse_json<SortedJson>(std::string_view(text, content.size()));
     if (json.at("schema") != kSchema || json.at("name") != name) return std::nullopt;
     entry.source = json.at("source");
     for (const auto& dim : json.at("image_shape")) {
@@ -50,7 +51,7 @@ std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, con
     entry.test_images = json.at("test_images");
     for (const auto& file : json.at("files"))
       entry.files.push_back({file.at("name"), file.at("bytes"), file.at("sha256")});
-  } catch (const nlohmann::json::exception&) {
+  } catch (const SortedJson::exception&) {
     return std::nullopt;
   }
   return entry;
@@ -81,15 +82,14 @@ CacheEntry write_manifest(const Dataset& dataset, const std::string& source,
   entry.classes = dataset.classes;
   entry.train_images = dataset.size(Split::train);
   entry.test_images = dataset.size(Split::test);
-  nlohmann::ordered_json json{
-      {"schema", kSchema},
-      {"name", entry.name},
-      {"source", source},
-      {"image_shape", std::vector(entry.image_shape.begin(), entry.image_shape.end())},
-      {"classes", entry.classes},
-      {"train_images", entry.train_images},
-      {"test_images", entry.test_images},
-      {"files", nlohmann::ordered_json::array()}};
+  Json json{{"schema", kSchema},
+            {"name", entry.name},
+            {"source", source},
+            {"image_shape", std::vector(entry.image_shape.begin(), entry.image_shape.end())},
+            {"classes", entry.classes},
+            {"train_images", entry.train_images},
+            {"test_images", entry.test_images},
+            {"files", Json::array()}};
   for (const std::string& name : files) {
     const std::filesystem::path path = folder / name;
     const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
@@ -98,7 +98,7 @@ CacheEntry write_manifest(const Dataset& dataset, const std::string& source,
   }
   AtomicFile file(folder / kManifest);
   // A folder's name may hold bytes that are not UTF-8.
-  file.write(json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  file.write(json_text(json, 1) + "\n");
   file.commit();
   return entry;
 }
@@ -143,7 +143,7 @@ GetResult get(const GetOptions& options) {
     fail(ErrorKind::config, "data get: 'synthetic' is made on the fly, nothing to get");
   if (std::find(names.begin(), names.end(), options.name) == names.end())
     fail(ErrorKind::config, "data get: unknown dataset '{}'{}, one of {} expected", options.name,
-         did_you_mean(options.name, names), fmt::join(names, ", "));
+         did_you_mean(options.name, names), joined(names, ", "));
   if (!options.from.empty() && !std::filesystem::is_directory(options.from))
     fail(ErrorKind::config, "data get {}: {} '{}' is not a folder", options.name, Setting{"from"},
          options.from.string());

@@ -12,11 +12,11 @@
 #include <fstream>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "data/get/gzip_file.h"
 #include "data/source/dataset.h"
@@ -135,14 +135,14 @@ void drop_from_page_cache(const std::filesystem::path& path) {
 
 void write_staging_manifest(const std::string& dataset, const std::filesystem::path& source,
                             const StagingReport& report) {
-  nlohmann::ordered_json json{{"schema", 1},
-                              {"name", dataset},
-                              {"source", "folder " + std::filesystem::absolute(source).string()},
-                              {"files", nlohmann::ordered_json::array()}};
+  Json json{{"schema", 1},
+            {"name", dataset},
+            {"source", "folder " + std::filesystem::absolute(source).string()},
+            {"files", Json::array()}};
   for (const CachedFile& file : report.files)
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   AtomicFile file(report.folder / "manifest.json");
-  file.write(json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  file.write(json_text(json, 1) + "\n");
   file.commit();
 }
 

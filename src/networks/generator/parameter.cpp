@@ -4,10 +4,11 @@
 #include <charconv>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 
 namespace trainyard::networks::generator {
 
@@ -47,7 +48,7 @@ std::vector<std::int64_t> checked_numbers(std::string_view network, const Parame
 }  // namespace
 
 std::string Parameter::allowed() const {
-  if (is_word()) return fmt::format("{}", fmt::join(choices, " or "));
+  if (is_word()) return joined(choices, " or ");
   if (numbers == 1) return fmt::format("a whole number from {} to {}", smallest, largest);
   return fmt::format("one whole number or {} with commas, each from {} to {}", numbers, smallest, largest);
 }

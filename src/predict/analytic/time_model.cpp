@@ -4,9 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "predict/analytic/use_model.h"
 #include "predict/runs/device.h"
 #include "stats/least_squares.h"
@@ -149,8 +148,6 @@ Prediction predict(const TimeModel& model, const NetworkWork& work, const Device
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000;
 constexpr std::int64_t kMostSamples = 4000;
 constexpr const char* kResidualTensor = "residual";
@@ -163,7 +160,7 @@ Json named(const std::array<ConstantRow, Count>& rows, const std::array<double, 
 }
 
 Json json_of_device(const DeviceModel& one) {
-  Json json = Json::parse(device_to_json(one.device));
+  Json json = parse_json(device_to_json(one.device));
   json["runs"] = one.runs;
   json["constants"] = named(kDeviceRows, one.constants);
   return json;
@@ -230,8 +227,9 @@ ModelContainer to_container(const TimeModel& model) {
       {"devices", std::move(devices)},
       {"calibration", {{"known", model.calibration.known}, {"fresh", model.calibration.fresh}}},
       {"memory", {{"usable_share", model.memory.usable_share}, {"deviation", model.memory.deviation}}},
-      {"use", Json::parse(use_to_json(model.use))}};
-  ModelContainer container{kTimeModelSchema, kTimeModelVersion, description.dump(), use_tensors(model.use)};
+      {"use", parse_json(use_to_json(model.use))}};
+  ModelContainer container{kTimeModelSchema, kTimeModelVersion, json_text(description),
+                           use_tensors(model.use)};
   container.tensors.push_back(tensor_of(model.residual.samples()));
   return container;
 }

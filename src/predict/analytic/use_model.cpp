@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 
 namespace trainyard::predict {
 
@@ -284,7 +283,7 @@ std::string use_to_json(const UseModel& use) {
     shares.push_back(output.peak ? "peak" : "burst");
   }
   for (std::size_t i = 1; i < use.means().size(); ++i) devices.push_back(use.means()[i].device);
-  return nlohmann::ordered_json{{"resources", resources}, {"shares", shares}, {"devices", devices}}.dump();
+  return json_text(Json{{"resources", resources}, {"shares", shares}, {"devices", devices}});
 }
 
 std::vector<ModelTensor> use_tensors(const UseModel& use) { return {means_tensor(use), weights_tensor(use)}; }

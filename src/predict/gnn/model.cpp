@@ -3,10 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "engine/executor.h"
 #include "plan/compile.h"
 #include "predict/gnn/batch.h"
@@ -67,9 +66,9 @@ GnnModel load_model(const std::filesystem::path& path) {
 }
 
 ModelContainer to_container(const ModelFile& model) {
-  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+  Json settings = Json::object();
   for (const auto& [key, value] : model.settings) settings[key] = value;
-  ModelContainer container{.schema = model.schema, .description = settings.dump(), .tensors = {}};
+  ModelContainer container{.schema = model.schema, .description = json_text(settings), .tensors = {}};
   for (const NamedTensor& tensor : model.tensors)
     container.tensors.push_back({tensor.name, tensor.shape, tensor.numbers});
   return container;

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
 #include "predict/analytic/use_model.h"
@@ -154,13 +153,13 @@ ModelFile network_in(const JsonMembers& members, const ModelContainer& container
 
 ModelContainer to_container(const GraphRunModel& model) {
   const ModelContainer network = to_container(to_file(model.network));
-  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  Json devices = Json::array();
   for (const GraphRunModel::SeenDevice& one : model.devices) {
-    devices.push_back(nlohmann::ordered_json::parse(device_to_json(one.device)));
+    devices.push_back(parse_json(device_to_json(one.device)));
     devices.back()["start_seconds"] = one.start_seconds;
     devices.back()["runs"] = one.runs;
   }
-  const nlohmann::ordered_json description{
+  const Json description{
       {"runs", model.runs},
       {"networks", model.networks},
       {"devices", std::move(devices)},
@@ -169,9 +168,9 @@ ModelContainer to_container(const GraphRunModel& model) {
       {"groups", model.form.groups},
       {"seed", model.form.seed},
       {"op_types", model.form.op_types},
-      {"use", nlohmann::ordered_json::parse(use_to_json(model.use))},
-      {"network", nlohmann::ordered_json::parse(network.description)}};
-  ModelContainer container{kGraphRunSchema, kGraphRunVersion, description.dump(), network.tensors};
+      {"use", parse_json(use_to_json(model.use))},
+      {"network", parse_json(network.description)}};
+  ModelContainer container{kGraphRunSchema, kGraphRunVersion, json_text(description), network.tensors};
   for (ModelTensor& tensor : use_tensors(model.use)) container.tensors.push_back(std::move(tensor));
   return container;
 }

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "engine/executor.h"
 
 namespace trainyard::predict {
@@ -59,8 +58,6 @@ MemoryNeed KernelMemory::need(const PlannedStep& step, std::size_t device, doubl
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostMemoryDevices = 1000, kMostHabitOps = 10000;
 constexpr std::int64_t kMostHabits = 2'000'000;
@@ -127,7 +124,7 @@ std::string memory_to_json(const KernelMemory& memory) {
                        {"runs", one.runs},
                        {"overhead_bytes", std::move(overhead)}});
   }
-  return Json{{"ops", ops_in(memory)}, {"devices", std::move(devices)}}.dump();
+  return json_text(Json{{"ops", ops_in(memory)}, {"devices", std::move(devices)}});
 }
 
 ModelTensor habits_tensor(const KernelMemory& memory) {

@@ -2,16 +2,13 @@
 #include <cmath>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "predict/kernels/kernel_model.h"
 #include "predict/runs/device.h"
 
 namespace trainyard::predict {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kKernelModelVersion = 2;
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000, kMostKinds = 10000;
@@ -37,7 +34,7 @@ constexpr RateMember kRates[] = {{"flops_per_second", &Rates::flops_per_second},
 Json json_of(const DeviceRates& one) {
   Json rates = Json::object();
   for (const RateMember& rate : kRates) rates[rate.name] = one.rates.*rate.member;
-  return {{"device", Json::parse(device_to_json(one.device))},
+  return {{"device", parse_json(device_to_json(one.device))},
           {"precision", backend::name(one.precision)},
           {"runs", one.runs},
           {"rates", std::move(rates)}};
@@ -139,11 +136,11 @@ ModelContainer to_container(const KernelModel& model) {
                    {"kinds", names},
                    {"devices", std::move(devices)},
                    {"intervals", json_of(model.intervals)}};
-  if (!model.memory.empty()) description["memory"] = Json::parse(memory_to_json(model.memory));
+  if (!model.memory.empty()) description["memory"] = parse_json(memory_to_json(model.memory));
   const auto rows = [](std::size_t numbers, std::int64_t columns) {
     return static_cast<std::int64_t>(numbers) / columns;
   };
-  ModelContainer container{kKernelModelSchema, kKernelModelVersion, description.dump(), {}};
+  ModelContainer container{kKernelModelSchema, kKernelModelVersion, json_text(description), {}};
   const Shape kernel_shape{rows(kernels.size(), kKernelColumns), kKernelColumns},
       step_shape{rows(steps.size(), kStepColumns), kStepColumns};
   container.tensors.push_back({"kernels", kernel_shape, std::move(kernels)});

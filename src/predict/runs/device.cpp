@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "study/spec/yaml_reader.h"
 
 namespace trainyard::predict {
@@ -133,15 +133,14 @@ std::vector<DeviceSheet> read_devices(const std::filesystem::path& path) {
 }
 
 std::string device_to_json(const DeviceSheet& device) {
-  return nlohmann::ordered_json{{"name", device.name},
-                                {"flops_per_second", device.flops_per_second},
-                                {"bytes_per_second", device.bytes_per_second},
-                                {"launch_seconds", device.launch_seconds},
-                                {"memory_bytes", device.memory_bytes},
-                                {"multiprocessors", device.multiprocessors},
-                                {"watts", device.watts},
-                                {"price_per_hour", device.price_per_hour}}
-      .dump();
+  return json_text(Json{{"name", device.name},
+                        {"flops_per_second", device.flops_per_second},
+                        {"bytes_per_second", device.bytes_per_second},
+                        {"launch_seconds", device.launch_seconds},
+                        {"memory_bytes", device.memory_bytes},
+                        {"multiprocessors", device.multiprocessors},
+                        {"watts", device.watts},
+                        {"price_per_hour", device.price_per_hour}});
 }
 
 DeviceSheet parse_device(const JsonMembers& members) {

@@ -8,17 +8,16 @@
 #include <set>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "tensor/tensor.h"
 
 namespace trainyard::predict {
 
 JsonMembers::JsonMembers(std::string_view text, std::string where)
-    : JsonMembers(std::make_shared<const nlohmann::json>(nlohmann::json::parse(text, nullptr, false)),
+    : JsonMembers(std::make_shared<const SortedJson>(parse_json_or_discard<SortedJson>(text)),
                   std::move(where)) {}
 
 JsonMembers::JsonMembers(Json json, std::string where) : json_(std::move(json)), where_(std::move(where)) {
@@ -43,7 +42,7 @@ std::string JsonMembers::text(const char* key) const {
   return at->get<std::string>();
 }
 
-const nlohmann::json& JsonMembers::array(const char* key, std::size_t most) const {
+const SortedJson& JsonMembers::array(const char* key, std::size_t most) const {
   const auto at = json_->find(key);
   if (at == json_->end() || !at->is_array() || at->size() > most)
     refuse(key, fmt::format("an array of at most {}", most));
@@ -52,7 +51,7 @@ const nlohmann::json& JsonMembers::array(const char* key, std::size_t most) cons
 
 std::vector<std::string> JsonMembers::texts(const char* key, std::size_t most) const {
   std::vector<std::string> texts;
-  for (const nlohmann::json& one : array(key, most)) {
+  for (const SortedJson& one : array(key, most)) {
     if (!one.is_string()) refuse(key, "texts");
     texts.push_back(one.get<std::string>());
   }
@@ -67,7 +66,7 @@ JsonMembers JsonMembers::object(const char* key) const {
 
 std::vector<JsonMembers> JsonMembers::objects(const char* key, std::size_t most) const {
   std::vector<JsonMembers> objects;
-  for (const nlohmann::json& one : array(key, most))
+  for (const SortedJson& one : array(key, most))
     objects.push_back(JsonMembers(Json(json_, &one), where_ + "." + key));
   return objects;
 }
@@ -81,7 +80,6 @@ std::vector<std::pair<std::string, std::string>> JsonMembers::all_texts() const 
 namespace {
 
 // The type is sorted, because a reader must not be slow on a header of very many names.
-using ContainerJson = nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
 
@@ -114,21 +112,21 @@ RawTensor raw(const ModelTensor& tensor) {
 }
 
 // The depth is limited, because values are destroyed and written by one call a level.
-bool limit_depth(int depth, ContainerJson::parse_event_t, ContainerJson&) {
+bool limit_depth(int depth, SortedJson::parse_event_t, SortedJson&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest) throw std::invalid_argument("nested too deeply");
   return true;
 }
 
 // Accepts whole, non-negative numbers. Numbers with a point could be out of range of the cast.
-std::int64_t whole(const ContainerJson& json, std::int64_t most) {
+std::int64_t whole(const SortedJson& json, std::int64_t most) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
     throw std::invalid_argument(fmt::format("a number is not whole, from 0 to {}", most));
   return json.get<std::int64_t>();
 }
 
 struct Header {
-  ContainerJson json;
+  SortedJson json;
   std::size_t end = 0;  // where tensors begin
 };
 
@@ -147,7 +145,7 @@ Header read_header(std::span<const std::byte> file, const std::string& who) {
                               static_cast<std::size_t>(bytes));
   if (crc32c(text.data(), text.size()) != number_at<std::uint32_t>(file, 20))
     fail(ErrorKind::config, "'{}': is damaged: checksum mismatch in its header", who);
-  return {ContainerJson::parse(text, limit_depth), kPrefixBytes + text.size()};
+  return {parse_json<SortedJson>(text, limit_depth), kPrefixBytes + text.size()};
 }
 
 // TensorReader takes tensors one after the other from the bytes behind the header.
@@ -155,15 +153,15 @@ class TensorReader {
  public:
   explicit TensorReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  ModelTensor next(const ContainerJson& json) {
+  ModelTensor next(const SortedJson& json) {
     ModelTensor tensor;
     tensor.name = json.at("name");
     if (!names_.insert(tensor.name).second) throw std::invalid_argument("two tensors '" + tensor.name + "'");
-    const ContainerJson& shape = json.at("shape");
+    const SortedJson& shape = json.at("shape");
     if (!shape.is_array() || shape.size() > Shape::kMaxRank)
       throw std::invalid_argument("a tensor of too many dimensions");
     std::int64_t most = 1;  // elements, were no dimension zero
-    for (const ContainerJson& dim : shape) {
+    for (const SortedJson& dim : shape) {
       const std::int64_t size = whole(dim, kMostElements);
       if (size > 0 && most > kMostElements / size) throw std::invalid_argument("an impossible shape");
       tensor.shape.append(size);
@@ -233,7 +231,7 @@ void want_schema(const ModelContainer& model, const char* schema, int version, c
 }
 
 void write_model_container(const std::filesystem::path& path, const ModelContainer& model) {
-  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+  Json tensors = Json::array();
   for (const ModelTensor& tensor : model.tensors) {
     const RawTensor bytes = raw(tensor);
     TRAINYARD_CHECK(bytes.bytes == static_cast<std::size_t>(tensor.shape.elements()) * size_of(bytes.dtype));
@@ -242,13 +240,11 @@ void write_model_container(const std::filesystem::path& path, const ModelContain
                        {"shape", std::vector(tensor.shape.begin(), tensor.shape.end())},
                        {"crc32c", crc32c(bytes.data, bytes.bytes)}});
   }
-  const std::string header =
-      nlohmann::ordered_json{{"schema", model.schema},
-                             {"version", model.version},
-                             {"model", nlohmann::ordered_json::parse(model.description)},
-                             {"tensors", tensors}}
-          .dump() +
-      "\n";
+  const std::string header = json_text(Json{{"schema", model.schema},
+                                            {"version", model.version},
+                                            {"model", parse_json(model.description)},
+                                            {"tensors", tensors}}) +
+                             "\n";
   TRAINYARD_CHECK(header.size() <= kMostHeaderBytes);
   const std::uint32_t version[] = {kContainerVersion, crc32c(header.data(), header.size())};
   const std::uint64_t header_bytes = header.size();
@@ -267,18 +263,17 @@ ModelContainer parse_model_container(std::span<const std::byte> file, const std:
     ModelContainer model;
     model.schema = header.json.at("schema");
     model.version = static_cast<int>(whole(header.json.at("version"), std::numeric_limits<int>::max()));
-    const ContainerJson& description = header.json.at("model");
+    const SortedJson& description = header.json.at("model");
     if (!description.is_object()) throw std::invalid_argument("its model is no object");
-    model.description = description.dump();
+    model.description = json_text(description);
     TensorReader reader(file.subspan(header.end));
-    for (const ContainerJson& tensor : header.json.at("tensors"))
-      model.tensors.push_back(reader.next(tensor));
+    for (const SortedJson& tensor : header.json.at("tensors")) model.tensors.push_back(reader.next(tensor));
     if (reader.left() > 0)
       throw std::invalid_argument(fmt::format("too long: {} bytes behind its tensors", reader.left()));
     return model;
-  } catch (const ContainerJson::parse_error&) {
+  } catch (const SortedJson::parse_error&) {
     fail(ErrorKind::config, "'{}': is damaged: its header is no whole JSON", who);
-  } catch (const ContainerJson::exception& error) {
+  } catch (const SortedJson::exception& error) {
     fail(ErrorKind::config, "'{}': is damaged: {}", who, error.what());
   } catch (const std::invalid_argument& error) {
     fail(ErrorKind::config, "'{}': is damaged: {}", who, error.what());

@@ -6,10 +6,10 @@
 #include <sstream>
 #include <tuple>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/get/gzip_file.h"
 #include "networks/zoo/zoo.h"
 #include "predict/runs/network_work.h"
@@ -40,10 +40,10 @@ double whole_option(const std::string& program, const std::string& option, doubl
 }
 
 std::vector<ResourceUse> profiled_use(const std::string& profile) {
-  const nlohmann::json json = nlohmann::json::parse(profile, nullptr, false);
+  const SortedJson json = parse_json_or_discard<SortedJson>(profile);
   std::vector<ResourceUse> use;
   if (!json.is_object() || !json.contains("signals") || !json["signals"].is_array()) return use;
-  for (const nlohmann::json& signal : json["signals"]) {
+  for (const SortedJson& signal : json["signals"]) {
     const auto share = [&](const char* key) {
       const auto at = signal.find(key);
       const double value = at != signal.end() && at->is_number() ? at->get<double>() : std::nan("");

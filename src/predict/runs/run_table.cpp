@@ -7,12 +7,12 @@
 #include <optional>
 #include <tuple>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/device_spec.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "networks/zoo/zoo.h"
 #include "ops/update.h"
 #include "predict/runs/run_set.h"
@@ -214,13 +214,13 @@ std::vector<TimedNode> kernels_in(const record::RunRecord& record) {
   std::vector<TimedNode> kernels;
   const auto ops = record.details.find("ops");
   if (ops == record.details.end()) return kernels;
-  const nlohmann::json json = nlohmann::json::parse(ops->second, nullptr, false);
+  const SortedJson json = parse_json_or_discard<SortedJson>(ops->second);
   if (!json.is_object() || !json.contains("kernels")) return kernels;
   try {
-    for (const nlohmann::json& row : json.at("kernels"))
+    for (const SortedJson& row : json.at("kernels"))
       kernels.push_back({row.at("name").get<std::string>(), row.at("op").get<std::string>(),
                          row.at("seconds").get<double>(), row.value("workspace_bytes", -1.0)});
-  } catch (const nlohmann::json::exception&) {
+  } catch (const SortedJson::exception&) {
     fail(ErrorKind::config, "record '{}': its kernels want name, op and seconds each", record.id);
   }
   return kernels;

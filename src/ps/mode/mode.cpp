@@ -3,9 +3,10 @@
 #include <charconv>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "ps/mode/modes.h"
 
 namespace trainyard::ps {
@@ -47,7 +48,7 @@ ModeName ModeName::parse(const std::string& text) {
   if (const std::optional<ModeName> found = find_mode(text)) return *found;
   std::vector<std::string> words;
   for (const ModeRow& row : kModes) words.push_back(word_of(row) + (row.takes_number ? " with N >= 0" : ""));
-  fail(ErrorKind::usage, "mode '{}' is not known; allowed are {}", text, fmt::join(words, ", "));
+  fail(ErrorKind::usage, "mode '{}' is not known; allowed are {}", text, joined(words, ", "));
 }
 
 std::string ModeName::to_string() const {

@@ -1,17 +1,17 @@
 #include "report/placement/placement_page.h"
+#include "base/json.h"
 
 #include <map>
 #include <set>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "report/placement/placement_charts.h"
 
 namespace trainyard::report {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 
 // Jobs of two families, one an hour after the others, on a slow device and one twice as fast; the last fits
 // nowhere.
@@ -45,7 +45,7 @@ bool placement_page_has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-json spec_of(const Chart& chart) { return chart.spec.empty() ? json() : json::parse(chart.spec); }
+json spec_of(const Chart& chart) { return chart.spec.empty() ? json() : parse_json<json>(chart.spec); }
 
 TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
   const PlacementView view = test_placement();

@@ -1,15 +1,15 @@
 #include "report/prediction/eval_page.h"
+#include "base/json.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "report/prediction/eval_charts.h"
 
 namespace trainyard::report {
 namespace {
 
-using nlohmann::json;
+using SortedJson;
 using predict::Judged;
 
 // Two networks on two devices, twice as large batches each time; one run in four out of memory.
@@ -50,7 +50,7 @@ const Chart& chart_named(const std::vector<Chart>& charts, const std::string& id
 
 std::vector<json> rows_of(const Chart& chart, const std::string& kind = "") {
   std::vector<json> rows;
-  const json spec = json::parse(chart.spec);
+  const json spec = parse_json<json>(chart.spec);
   for (const json& row : spec["data"]["values"])
     if (kind.empty() || row["kind"] == kind) rows.push_back(row);
   return rows;
@@ -73,7 +73,7 @@ TEST(EvalCharts, EveryRunThatEndedWellIsAPointWithItsInterval) {
   // Three lines a panel, whose ends lie within the square.
   const std::vector<json> ends = rows_of(chart, "line");
   EXPECT_EQ(ends.size(), 2u * 3 * 2);
-  const json spec = json::parse(chart.spec);
+  const json spec = parse_json<json>(chart.spec);
   const json domain = spec["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"];
   for (const json& end : ends)
     for (const char* field : {"measured", "predicted"}) {
@@ -115,7 +115,7 @@ TEST(EvalCharts, WhatIsAbsentIsLeftOut) {
   for (PredictedRun& run : view.runs) run.family = "";
   std::vector<Chart> charts = make_eval_charts(view);
   EXPECT_EQ(chart_named(charts, "errors-family").left_out, "no run says its family");
-  const json spec = json::parse(charts[0].spec);
+  const json spec = parse_json<json>(charts[0].spec);
   EXPECT_TRUE(spec["spec"]["layer"][2]["encoding"]["color"].at("legend").is_null());
   EXPECT_FALSE(eval_page_has(page_of(view), "data-scores=\"family\""));
   EXPECT_FALSE(eval_page_has(page_of(view), "within 90 % intervals"));

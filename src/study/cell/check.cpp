@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "base/cores.h"

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "study/cell/settings.h"
 #include "study/run/progress.h"
 #include "study/run/run_study.h"
@@ -152,7 +153,7 @@ std::string RunsCost::sources() const {
        {std::pair(measured, EstimatedBy::measured), std::pair(predicted, EstimatedBy::predicted),
         std::pair(similar, EstimatedBy::similar)})
     if (runs > 0) parts.push_back(fmt::format("{} {}", runs, name(by)));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 RunsCost cost_of_runs(const Estimates& estimates, std::span<const Job> jobs, Where where) {

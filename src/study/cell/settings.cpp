@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "networks/zoo/zoo.h"
 #include "run/train_options.h"

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace trainyard::study {
 
@@ -81,7 +81,6 @@ std::optional<FcLabel> parse_fc_label(std::string_view label) {
 
 namespace {
 
-using Json = nlohmann::json;
 using record::RunRecord;
 
 // Python writes non-numbers as NaN, which JSON does not have.
@@ -106,11 +105,11 @@ Readable without_nan(std::string_view text) {
   return result;
 }
 
-Json parse(const std::string& file, std::string_view text) {
+SortedJson parse(const std::string& file, std::string_view text) {
   const Readable readable = without_nan(text);
   try {
-    return Json::parse(readable.text);
-  } catch (const Json::parse_error& error) {
+    return parse_json<SortedJson>(readable.text);
+  } catch (const SortedJson::parse_error& error) {
     std::size_t byte = error.byte;
     for (const std::size_t after : readable.longer) byte -= after < error.byte ? 1 : 0;
     fail(ErrorKind::config, "'{}': not JSON at byte {} of {}", file, byte, text.size());
@@ -120,25 +119,25 @@ Json parse(const std::string& file, std::string_view text) {
 // Columns holds arrays of equal length, with one entry for each label.
 class Columns {
  public:
-  Columns(const std::string& file, const Json& json, const char* labels)
+  Columns(const std::string& file, const SortedJson& json, const char* labels)
       : file_(file), json_(json), labels_(column(labels)), rows_(labels_.size()) {}
 
   std::size_t rows() const { return rows_; }
 
   std::string text(const char* name, std::size_t row) const {
-    const Json& value = at(name, row);
+    const SortedJson& value = at(name, row);
     if (!value.is_string()) fail(ErrorKind::config, "'{}': {}[{}] is no text", file_, name, row);
     return value.get<std::string>();
   }
 
   double number(const char* name, std::size_t row) const {
-    const Json& value = at(name, row);
+    const SortedJson& value = at(name, row);
     if (value.is_null()) return std::nan("");
     if (!value.is_number()) fail(ErrorKind::config, "'{}': {}[{}] is no number", file_, name, row);
     return value.get<double>();
   }
 
-  const Json& list(const char* name, std::size_t row) const { return at(name, row); }
+  const SortedJson& list(const char* name, std::size_t row) const { return at(name, row); }
 
   FcLabel label(const char* name, std::size_t row) const {
     const std::string label = text(name, row);
@@ -150,14 +149,14 @@ class Columns {
   }
 
  private:
-  const Json& column(const char* name) const {
+  const SortedJson& column(const char* name) const {
     const auto found = json_.find(name);
     if (found == json_.end() || !found->is_array())
       fail(ErrorKind::config, "'{}': no array '{}'", file_, name);
     return *found;
   }
-  const Json& at(const char* name, std::size_t row) const {
-    const Json& values = column(name);
+  const SortedJson& at(const char* name, std::size_t row) const {
+    const SortedJson& values = column(name);
     if (values.size() != rows_)
       fail(ErrorKind::config, "'{}': '{}' has {} entries, the labels are {}", file_, name, values.size(),
            rows_);
@@ -165,8 +164,8 @@ class Columns {
   }
 
   std::string file_;
-  const Json& json_;
-  const Json& labels_;
+  const SortedJson& json_;
+  const SortedJson& labels_;
   std::size_t rows_;
 };
 
@@ -227,7 +226,7 @@ void add_speed(const Columns& columns, std::size_t row, double shards, RunRecord
   run.figures["flops_per_second"] = run.figures["flops_per_step"] / run.images_per_step * images_per_second;
 }
 
-std::vector<RunRecord> import_sweep(const std::string& file, const Json& json) {
+std::vector<RunRecord> import_sweep(const std::string& file, const SortedJson& json) {
   const Columns done(file, json, "labels"), failed(file, json, "err_jobs");
   std::vector<RunRecord> runs;
   double shards = 1;
@@ -245,7 +244,7 @@ std::vector<RunRecord> import_sweep(const std::string& file, const Json& json) {
   return runs;
 }
 
-std::vector<RunRecord> import_trace(const std::string& file, const Json& json) {
+std::vector<RunRecord> import_trace(const std::string& file, const SortedJson& json) {
   const Columns columns(file, json, "labels");
   std::vector<RunRecord> runs;
   for (std::size_t row = 0; row < columns.rows(); ++row) {
@@ -258,26 +257,28 @@ std::vector<RunRecord> import_trace(const std::string& file, const Json& json) {
     figures["flops_per_byte"] = columns.number("intensity", row);
     figures["input_wait_fraction"] = columns.number("infeed", row) / 100;
     figures["traced_bytes"] = columns.number("rawMB", row) * 1e6;
-    runs.back().details["captured_peak_percent"] = columns.list("flops_trace", row).dump();
-    runs.back().details["captured_input_wait_percent"] = columns.list("infeed_trace", row).dump();
+    runs.back().details["captured_peak_percent"] = json_text(columns.list("flops_trace", row));
+    runs.back().details["captured_input_wait_percent"] = json_text(columns.list("infeed_trace", row));
   }
   return runs;
 }
 
-Json number_or_null(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
+SortedJson number_or_null(double number) {
+  return std::isfinite(number) ? SortedJson(number) : SortedJson(nullptr);
+}
 
-std::vector<RunRecord> import_breakdown(const std::string& file, const Json& json) {
+std::vector<RunRecord> import_breakdown(const std::string& file, const SortedJson& json) {
   const Columns columns(file, json, "labels");
   std::vector<RunRecord> runs;
   std::map<std::string, std::size_t> places;
-  std::vector<Json> categories;
+  std::vector<SortedJson> categories;
   for (std::size_t row = 0; row < columns.rows(); ++row) {
     const FcLabel label = columns.label("labels", row);
     RunRecord run = make_run(file, label.point, "tpu", "ops");
     const auto [place, is_new] = places.emplace(run.id, runs.size());
     if (is_new) {
       runs.push_back(std::move(run));
-      categories.push_back(Json::array());
+      categories.push_back(SortedJson::array());
     }
     const double bytes = columns.number("rawMB", row) * 1e6, intensity = columns.number("intensity", row);
     categories[place->second].push_back(
@@ -289,7 +290,7 @@ std::vector<RunRecord> import_breakdown(const std::string& file, const Json& jso
          {"bandwidth_fraction", number_or_null(columns.number("memory_bandwidth", row) / 100)}});
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
-    runs[i].details["ops"] = Json{{"by_category", categories[i]}}.dump();
+    runs[i].details["ops"] = json_text(SortedJson{{"by_category", categories[i]}});
   return runs;
 }
 
@@ -304,7 +305,7 @@ bool is_paradnn(std::string_view text) {
 }
 
 std::vector<RunRecord> import_paradnn(const std::string& file, std::string_view text) {
-  const Json json = parse(file, text);
+  const SortedJson json = parse(file, text);
   if (json.contains("example_per_sec")) return import_sweep(file, json);
   if (json.contains("infeed")) return import_trace(file, json);
   if (json.contains("time_perc")) return import_breakdown(file, json);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"

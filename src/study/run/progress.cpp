@@ -5,11 +5,12 @@
 #include <functional>
 #include <iterator>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "record/build.h"
 #include "study/run/folder.h"
 
@@ -24,9 +25,9 @@ std::string hosts_in(const record::RunRecord& run) {
   const auto found = run.details.find("hosts");
   if (found == run.details.end()) return run.node;
   std::vector<std::string> names;
-  for (const auto& host : nlohmann::json::parse(found->second, nullptr, false))
+  for (const auto& host : parse_json_or_discard<SortedJson>(found->second))
     if (host.is_object()) names.push_back(host.value("name", ""));
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names, ", ");
 }
 
 bool starts_itself_everywhere(const Job& job) {
@@ -90,7 +91,7 @@ void check_gpus(const Job& job, const std::vector<meter::GpuActivity::Gpu>& seen
   run.figures["gpus_used"] = busy;
   if (seen.empty() || busy >= asked) return;
   run.warnings.push_back({"gpus", fmt::format("{} GPUs asked for, {} did work; idle all the time: {}", asked,
-                                              busy, fmt::join(idle, ", "))});
+                                              busy, joined(idle, ", "))});
 }
 
 namespace {

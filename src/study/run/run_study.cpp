@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/error.h"

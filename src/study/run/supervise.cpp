@@ -8,13 +8,14 @@
 #include <memory>
 #include <optional>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "meter/clock_pin.h"
 #include "meter/gpu_watch.h"
@@ -31,7 +32,6 @@ namespace trainyard::study {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kNoteEnding = ".cleanup.json";
 
@@ -42,7 +42,7 @@ fs::path log_of(const Job& job, const Folder& folder, const char* what) {
 // Formats the command as a person would write it: the shell's text, or the words.
 std::string text_of(const Command& command) {
   const bool of_shell = command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
-  return of_shell ? command[2] : fmt::format("{}", fmt::join(command, " "));
+  return of_shell ? command[2] : joined(command, " ");
 }
 
 std::string how_it_ended(const process::ChildEnd& end, const std::string& last_line) {
@@ -77,7 +77,7 @@ SideEnd run_command(const Job& job, const Command& command, const fs::path& log,
 }
 
 void keep(record::DetailName what, const Json& ends, record::RunRecord& run) {
-  if (!ends.empty()) run.details[what] = ends.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!ends.empty()) run.details[what] = json_text(ends);
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ CleanupNote::CleanupNote(const Job& job, const Folder& folder) {
   if (job.cleanup.empty()) return;
   file_ = folder.logs() / (job.run_id + kNoteEnding);
   AtomicFile file(file_);
-  file.write(Json{{"node", node_name()}, {"process", ::getpid()}, {"job", to_json(job)}}.dump() + "\n");
+  file.write(json_text(Json{{"node", node_name()}, {"process", ::getpid()}, {"job", to_json(job)}}) + "\n");
   file.commit();
 }
 
@@ -131,8 +131,8 @@ int run_owed_cleanups(const Folder& folder) {
   int done = 0;
   for (const fs::path& file : notes) {
     const std::vector<std::byte> bytes = read_file(file);
-    const auto note = Json::parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-                                  nullptr, false);
+    const auto note =
+        parse_json_or_discard(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     if (!note.is_object() || !note.contains("job") || note.value("node", "") != node_name()) continue;
     if (process::is_alive(note.value("process", pid_t{0}))) continue;
     record::RunRecord of_nobody;  // the run was lost; what failed stands in the log
@@ -224,7 +224,7 @@ void note_clocks(const meter::ClockPin& pin, record::RunRecord& run) {
   if (pin.refused().empty()) return;
   run.warnings.push_back(
       {"clocks", fmt::format("{}: {}", pinned.empty() ? "no clock was pinned" : "not all clocks were pinned",
-                             fmt::join(pin.refused(), "; "))});
+                             joined(pin.refused(), "; "))});
 }
 
 // Runs the job itself, after its set-up.

@@ -1,4 +1,5 @@
 #include "study/run/supervise.h"
+#include "base/json.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/test_folder.h"
@@ -61,8 +61,8 @@ TEST_F(SideCommands, ComeBeforeAndAfterTheRunAndAreRecorded) {
   const record::RunRecord record = run(quiet);
   EXPECT_EQ(record.status, record::Status::ok) << record.reason;
   EXPECT_EQ(notes(), "setup\nrun\ncleanup\n");
-  const auto setup = nlohmann::json::parse(record.details.at("setup")),
-             cleanup = nlohmann::json::parse(record.details.at("cleanup"));
+  const auto setup = parse_json<SortedJson>(record.details.at("setup")),
+             cleanup = parse_json<SortedJson>(record.details.at("cleanup"));
   ASSERT_EQ(setup.size(), 2u);
   EXPECT_EQ(setup[1]["command"], "echo ready " + folder().path.string());
   EXPECT_EQ(setup[1]["last_line"], "ready " + folder().path.string());

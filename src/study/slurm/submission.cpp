@@ -13,11 +13,11 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "study/slurm/cluster.h"
 #include "study/slurm/state.h"
 
@@ -103,7 +103,7 @@ std::string to_text(const Script& script) {
                                         script.at_once > 0 ? fmt::format("%{}", script.at_once) : ""));
   }
   if (!script.after.empty())
-    directives.add("dependency", fmt::format("afterany:{}", fmt::join(script.after, ":")));
+    directives.add("dependency", fmt::format("afterany:{}", joined(script.after, ":")));
   directives.add("partition", resources.partition);
   directives.add("account", resources.account);
   directives.add("constraint", resources.constraint);
@@ -226,7 +226,7 @@ Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, c
   script.command = {options.trainyard.string(), "study", "exec",
                     std::filesystem::absolute(folder.path).string(), submission.name};
   write_text(submission.folder / kScript, to_text(script));
-  write_text(submission.folder / kPrepared, nlohmann::json{{"runs", submission.run_ids}}.dump() + '\n');
+  write_text(submission.folder / kPrepared, json_text(SortedJson{{"runs", submission.run_ids}}) + '\n');
   return submission;
 }
 
@@ -259,7 +259,7 @@ std::vector<Submission> read_submissions(const Folder& folder) {
     Submission submission;
     submission.folder = std::filesystem::absolute(entry.path());
     submission.name = entry.path().filename().string();
-    const auto json = nlohmann::json::parse(read_text(entry.path() / kPrepared), nullptr, false);
+    const auto json = parse_json_or_discard<SortedJson>(read_text(entry.path() / kPrepared));
     if (!json.is_object() || !json.contains("runs"))
       fail(ErrorKind::config, "'{}' is no submission", (entry.path() / kPrepared).string());
     submission.run_ids = json["runs"].get<std::vector<std::string>>();

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/device_spec.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/nearest_name.h"
 #include "meter/provenance.h"
 #include "record/build.h"
@@ -201,58 +201,54 @@ void identify(record::RunRecord& run, const Job& job) {
     run.words["build"] = meter::build_id();
 }
 
-namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string to_json(const Job& job) {
   const Resources& resources = job.resources;
-  const OrderedJson json = {{"run_id", job.run_id},
-                            {"study", job.study},
-                            {"cell", job.cell},
-                            {"build", job.build},
-                            {"replicate", job.replicate},
-                            {"attempt", job.attempt},
-                            {"settings", OrderedJson::parse(record::to_json(job.settings))},
-                            {"lane", job.lane},
-                            {"kind", job.kind},
-                            {"command", job.command},
-                            {"setup", job.setup},
-                            {"cleanup", job.cleanup},
-                            {"setup_limit_seconds", job.setup_limit_seconds},
-                            {"cleanup_limit_seconds", job.cleanup_limit_seconds},
-                            {"outputs", job.outputs},
-                            {"environment", job.environment},
-                            {"time_limit_seconds", job.time_limit_seconds},
-                            {"memory_limit_bytes", job.memory_limit_bytes},
-                            {"wait_for_quiet_seconds", job.wait_for_quiet_seconds},
-                            {"pin_clocks", job.pin_clocks},
-                            {"resources",
-                             {{"partition", resources.partition},
-                              {"account", resources.account},
-                              {"constraint", resources.constraint},
-                              {"nodes", resources.nodes},
-                              {"tasks_per_node", resources.tasks_per_node},
-                              {"cpus_per_task", resources.cpus_per_task},
-                              {"gpu_type", resources.gpu_type},
-                              {"gpus_per_node", resources.gpus_per_node},
-                              {"memory_bytes", resources.memory_bytes},
-                              {"extra", resources.extra}}}};
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+  const Json json = {{"run_id", job.run_id},
+                     {"study", job.study},
+                     {"cell", job.cell},
+                     {"build", job.build},
+                     {"replicate", job.replicate},
+                     {"attempt", job.attempt},
+                     {"settings", parse_json(record::to_json(job.settings))},
+                     {"lane", job.lane},
+                     {"kind", job.kind},
+                     {"command", job.command},
+                     {"setup", job.setup},
+                     {"cleanup", job.cleanup},
+                     {"setup_limit_seconds", job.setup_limit_seconds},
+                     {"cleanup_limit_seconds", job.cleanup_limit_seconds},
+                     {"outputs", job.outputs},
+                     {"environment", job.environment},
+                     {"time_limit_seconds", job.time_limit_seconds},
+                     {"memory_limit_bytes", job.memory_limit_bytes},
+                     {"wait_for_quiet_seconds", job.wait_for_quiet_seconds},
+                     {"pin_clocks", job.pin_clocks},
+                     {"resources",
+                      {{"partition", resources.partition},
+                       {"account", resources.account},
+                       {"constraint", resources.constraint},
+                       {"nodes", resources.nodes},
+                       {"tasks_per_node", resources.tasks_per_node},
+                       {"cpus_per_task", resources.cpus_per_task},
+                       {"gpu_type", resources.gpu_type},
+                       {"gpus_per_node", resources.gpus_per_node},
+                       {"memory_bytes", resources.memory_bytes},
+                       {"extra", resources.extra}}}};
+  return json_text(json, 2);
 }
 
 Job job_from_json(const std::string& text) {
   try {
-    const OrderedJson json = OrderedJson::parse(text);
+    const Json json = parse_json(text);
     Job job;
     json.at("run_id").get_to(job.run_id);
     json.at("study").get_to(job.study);
     json.at("cell").get_to(job.cell);
     json.at("replicate").get_to(job.replicate);
     json.at("attempt").get_to(job.attempt);
-    job.settings = record::settings_from_json(json.at("settings").dump());
+    job.settings = record::settings_from_json(json_text(json.at("settings")));
     // Older files have none of these.
     job.build = json.value("build", "");
     job.lane = json.value("lane", "");
@@ -268,7 +264,7 @@ Job job_from_json(const std::string& text) {
     json.at("environment").get_to(job.environment);
     json.at("time_limit_seconds").get_to(job.time_limit_seconds);
     json.at("memory_limit_bytes").get_to(job.memory_limit_bytes);
-    const OrderedJson& resources = json.at("resources");
+    const Json& resources = json.at("resources");
     resources.at("partition").get_to(job.resources.partition);
     resources.at("account").get_to(job.resources.account);
     resources.at("constraint").get_to(job.resources.constraint);
@@ -280,7 +276,7 @@ Job job_from_json(const std::string& text) {
     resources.at("memory_bytes").get_to(job.resources.memory_bytes);
     resources.at("extra").get_to(job.resources.extra);
     return job;
-  } catch (const OrderedJson::exception& error) {
+  } catch (const Json::exception& error) {
     fail(ErrorKind::config, "job file: {}", error.what());
   }
 }

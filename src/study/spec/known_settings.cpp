@@ -1,9 +1,9 @@
 #include "study/spec/known_settings.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "networks/zoo/zoo.h"
 
 namespace trainyard::study {
@@ -15,11 +15,10 @@ constexpr std::size_t kMostValues = 10'000;
 }  // namespace
 
 std::optional<std::vector<record::Value>> expand_range(const std::string& text) {
-  static const std::regex kForm(R"(\s*(-?\d{1,18})\s*\.\.\s*(-?\d{1,18})\s+([x+])\s*(\d{1,18})\s*)");
+  static const Pattern kForm(R"(\s*(-?\d{1,18})\s*\.\.\s*(-?\d{1,18})\s+([x+])\s*(\d{1,18})\s*)");
   if (text.find("..") == std::string::npos) return std::nullopt;
-  std::smatch parts;
-  if (!std::regex_match(text, parts, kForm))
-    fail(ErrorKind::config, "'{}': a range is written 16..16384 x2 or 1..9 +2", text);
+  const std::vector<std::string> parts = kForm.match(text);
+  if (parts.empty()) fail(ErrorKind::config, "'{}': a range is written 16..16384 x2 or 1..9 +2", text);
   const std::int64_t first = std::stoll(parts[1]), last = std::stoll(parts[2]), by = std::stoll(parts[4]);
   const bool times = parts[3] == "x";
   if (times ? by < 2 || first < 1 : by < 1) fail(ErrorKind::config, "'{}': never gets to its end", text);

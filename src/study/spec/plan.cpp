@@ -6,10 +6,11 @@
 #include <numeric>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "base/text.h"
 #include "study/spec/job.h"
 
 namespace trainyard::study {
@@ -110,7 +111,7 @@ std::string hash_of(const Spec& spec, const record::Settings& settings) {
   std::string text = spec.run + "\n" + record::to_json(settings);
   for (const std::string& word : spec.program) text += "\n" + word;
   for (const auto& [name, value] : spec.environment) text += "\n" + name + "=" + value;
-  for (const Command& command : spec.setup) text += fmt::format("\nsetup {}", fmt::join(command, "\n"));
+  for (const Command& command : spec.setup) text += fmt::format("\nsetup {}", joined(command, "\n"));
   return content_hash(text);
 }
 

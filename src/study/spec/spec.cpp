@@ -4,11 +4,12 @@
 #include <functional>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/yaml_reader.h"
 
@@ -28,7 +29,7 @@ bool is_plain_name(const std::string& name) {
 
 [[noreturn]] void refuse_key(const Entry& entry, const char* what, const std::vector<std::string>& allowed) {
   entry.at_key.complain(fmt::format("unknown {} '{}'{}: one of {} expected", what, entry.key,
-                                    did_you_mean(entry.key, allowed), fmt::join(allowed, ", ")));
+                                    did_you_mean(entry.key, allowed), joined(allowed, ", ")));
 }
 
 std::vector<std::string> words(const YamlReader& list) {

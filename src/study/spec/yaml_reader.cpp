@@ -7,12 +7,13 @@
 #include <sstream>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "base/text.h"
 
 namespace trainyard::study {
 
@@ -235,7 +236,7 @@ std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {
   const auto found = std::find(allowed.begin(), allowed.end(), given);
   if (found == allowed.end())
     complain(fmt::format("'{}'{}: one of {} expected", given, did_you_mean(given, allowed),
-                         fmt::join(allowed, ", ")));
+                         joined(allowed, ", ")));
   return *found;
 }
 

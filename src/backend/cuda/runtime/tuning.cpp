@@ -12,39 +12,36 @@
 #include <fstream>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/units.h"
 
 namespace trainyard::backend::cuda {
 namespace {
 
-using Json = nlohmann::json;
-
 std::string to_line(const std::string& key, const Tuned& tuned) {
-  Json slower = Json::array();
+  SortedJson slower = SortedJson::array();
   for (const Alternative& other : tuned.slower)
     slower.push_back({{"name", other.name}, {"reason", other.reason}});
-  return Json{{"key", key},
-              {"name", tuned.name},
-              {"choice", tuned.choice},
-              {"seconds", tuned.seconds},
-              {"slower", slower}}
-             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+  return json_text(SortedJson{{"key", key},
+                              {"name", tuned.name},
+                              {"choice", tuned.choice},
+                              {"seconds", tuned.seconds},
+                              {"slower", slower}}) +
          "\n";
 }
 
 std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line) {
   try {
-    const Json json = Json::parse(line);
+    const SortedJson json = parse_json<SortedJson>(line);
     Tuned tuned{json.at("name"), json.at("choice"), json.at("seconds"), {}};
-    for (const Json& other : json.at("slower"))
+    for (const SortedJson& other : json.at("slower"))
       tuned.slower.push_back({other.at("name"), other.at("reason")});
     return std::pair{json.at("key").get<std::string>(), std::move(tuned)};
-  } catch (const Json::exception&) {
+  } catch (const SortedJson::exception&) {
     return std::nullopt;
   }
 }
