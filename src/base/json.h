@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ AnyJson parse_json(std::string_view text,
 template <typename AnyJson = Json>
 AnyJson parse_json_or_discard(std::string_view text);
 
+// Returns the content of a file. Throws Error (config), or AnyJson::parse_error.
+template <typename AnyJson = Json>
+AnyJson read_json(const std::filesystem::path& file);
+
 // Returns one line, or lines that are indented by so many spaces a level. Bytes that are no UTF-8 become
 // U+FFFD.
 template <typename AnyJson>
@@ -37,6 +42,8 @@ extern template Json parse_json(std::string_view text, const JsonListener<Json>&
 extern template SortedJson parse_json(std::string_view text, const JsonListener<SortedJson>& listener);
 extern template Json parse_json_or_discard(std::string_view text);
 extern template SortedJson parse_json_or_discard(std::string_view text);
+extern template Json read_json(const std::filesystem::path& file);
+extern template SortedJson read_json(const std::filesystem::path& file);
 extern template std::string json_text(const Json& json, int indent);
 extern template std::string json_text(const SortedJson& json, int indent);
 

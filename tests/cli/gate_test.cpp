@@ -18,7 +18,7 @@ class GateTest : public CliTest {
   static constexpr const char* kReferences = "references.json";
 
   SortedJson read_json(const std::string& name) const {
-    return parse_json<SortedJson>(std::ifstream(work() / name));
+    return trainyard::read_json<SortedJson>(work() / name);
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(work() / name, std::ios::binary) << text;

@@ -63,7 +63,7 @@ TEST_F(InterruptTest, BenchRecordsTheStepsThatItTimed) {
     EXPECT_GT(json["images_per_second"], 0);
     EXPECT_EQ(json["reason"],
               fmt::format("interrupted after {} of 100000000 timed steps", json["raw_step_seconds"].size()));
-    EXPECT_EQ(parse_json<SortedJson>(std::ifstream(work() / "r.json")), json) << "the record says the same";
+    EXPECT_EQ(read_json<SortedJson>(work() / "r.json"), json) << "the record says the same";
     EXPECT_FALSE(fs::exists(work() / "t.json"));
     fs::remove(work() / "r.json");
   }

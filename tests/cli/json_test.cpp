@@ -116,7 +116,7 @@ TEST_F(JsonTest, RefusedForWantOfMemory) {
   const CommandResult result =
       run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");
   EXPECT_EQ(result.exit_code, 1);
-  const SortedJson json = parse_json<SortedJson>(std::ifstream(work() / "refused.json"));
+  const SortedJson json = read_json<SortedJson>(work() / "refused.json");
   EXPECT_EQ(json["status"], "refused");
   EXPECT_EQ(json["asked"]["width"], 10'000'000);
   EXPECT_NE(json["reason"].get<std::string>().find(" of memory, this machine has "), std::string::npos)
@@ -151,7 +151,7 @@ TEST_F(JsonTest, TrainAndItsRecord) {
   EXPECT_GE(json["test_accuracy"].get<double>(), 0.05);
   EXPECT_EQ(json["checkpoint"], "run/step-00000006");
   EXPECT_TRUE(json["resumed_from"].is_null());
-  EXPECT_EQ(parse_json<SortedJson>(std::ifstream(work() / "run" / "record.json")), json);
+  EXPECT_EQ(read_json<SortedJson>(work() / "run" / "record.json"), json);
   const SortedJson again =
       parse_json<SortedJson>(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
                                  "--json --out run --resume")

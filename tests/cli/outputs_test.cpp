@@ -102,7 +102,7 @@ TEST_F(OutputsTest, AFullStandardOutputIsAnError) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.err, "trainyard: cannot write standard output: No space left on device\n");
   }
-  EXPECT_TRUE(parse_json<SortedJson>(std::ifstream(work() / "kept.json")).contains("step_seconds"))
+  EXPECT_TRUE(read_json<SortedJson>(work() / "kept.json").contains("step_seconds"))
       << "what else was asked for is there";
   EXPECT_EQ(run_by_shell("networks export lenet --to x.dot", "> /dev/full 2> /dev/full").exit_code, 2);
   EXPECT_EQ(run_by_shell("nonsense", "2> /dev/full").exit_code, 1) << "and no crash where nobody can be told";

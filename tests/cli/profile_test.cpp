@@ -16,29 +16,27 @@
 namespace trainyard::cli_test {
 namespace {
 
-using SortedJson;
-
 const std::string kLoad = TRAINYARD_PROFILE_LOAD;
 
 class ProfileTest : public CliTest {
  protected:
-  json profile(const std::string& load, const std::string& more = "--no-gpus") const {
-    result_ = run("profile --json " + more + " -- " + kLoad + " " + load);
+  SortedJson profile(const std::string& load, const std::string& more = "--no-gpus") const {
+    result_ = run("profile --SortedJson " + more + " -- " + kLoad + " " + load);
     EXPECT_EQ(result_.exit_code, 0) << result_.err;
-    return parse_json<json>(result_.out);
+    return parse_json<SortedJson>(result_.out);
   }
   // The last line that the load printed.
-  json truth() const {
+  SortedJson truth() const {
     const std::size_t line = result_.err.rfind('{');
-    return parse_json<json>(result_.err.substr(std::min(line, result_.err.size())));
+    return parse_json<SortedJson>(result_.err.substr(std::min(line, result_.err.size())));
   }
-  static json signal(const json& record, const std::string& name) {
-    for (const json& one : record["profile"]["signals"])
+  static SortedJson signal(const SortedJson& record, const std::string& name) {
+    for (const SortedJson& one : record["profile"]["signals"])
       if (one["signal"] == name) return one;
     ADD_FAILURE() << "no signal " << name;
     return {};
   }
-  static double missed_share(const json& record) {
+  static double missed_share(const SortedJson& record) {
     const double missed = record["missed_samples"], taken = record["samples"];
     return missed / (missed + taken);
   }
@@ -47,8 +45,8 @@ class ProfileTest : public CliTest {
 };
 
 TEST_F(ProfileTest, CpuBurstsAreThoseOfTheCommand) {
-  const json record = profile("duty 5 0.3");
-  const json cpu = signal(record, "cpu_cores"), busy = truth();
+  const SortedJson record = profile("duty 5 0.3");
+  const SortedJson cpu = signal(record, "cpu_cores"), busy = truth();
   const double used = busy["cpu_seconds"], seconds = busy["seconds"];
   EXPECT_NEAR(record["cpu_seconds"].get<double>() / used, 1,
               0.02);  // starting it is no part of its own count
@@ -75,9 +73,10 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   with_gpu.environment["FAKE_NVML_DUTY"] = "0.3";
   with_gpu.environment["FAKE_NVML_CALL_MICROSECONDS"] = "15";
   const CommandResult result = cli_test::run(
-      trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"), with_gpu);
+      trainyard("profile --SortedJson --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"),
+      with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json record = parse_json<json>(result.out);
+  const SortedJson record = parse_json<SortedJson>(result.out);
   const double asking = record["sampler_nvml_cores"];
   EXPECT_GT(asking, 0);
   EXPECT_LT(asking, 0.002);
@@ -89,11 +88,12 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   const double tolerance = 0.02 + missed_share(record);
   for (const char* name :
        {"gpu0_busy_fraction", "gpu0_memory_busy_fraction", "gpu0_memory_used_bytes", "gpu0_power_watts"}) {
-    const json wave = signal(record, name);
+    const SortedJson wave = signal(record, name);
     EXPECT_NEAR(wave["burst_share"].get<double>(), busy_share, tolerance) << name;
     EXPECT_NEAR(wave["period_seconds"].get<double>(), 0.77, 0.02) << name;
   }
-  const json busy = signal(record, "gpu0_busy_fraction"), memory = signal(record, "gpu0_memory_used_bytes");
+  const SortedJson busy = signal(record, "gpu0_busy_fraction"),
+                   memory = signal(record, "gpu0_memory_used_bytes");
   EXPECT_NEAR(busy["burst"]["mean"].get<double>(), 0.95, 0.01);
   EXPECT_NEAR(busy["idle"]["mean"].get<double>(), 0.04, 0.01);
   EXPECT_NEAR(busy["peak_share"].get<double>(), busy_share, tolerance);
@@ -107,7 +107,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   EXPECT_NEAR(record["gpu_energy_joules"].get<double>() / (mean_watts * seconds), 1,
               0.05 + missed_share(record));
   EXPECT_EQ(record["provenance"]["gpu0"]["name"], "Fake GPU");
-  for (const json& shares : record["profile"]["legacy"]) {
+  for (const SortedJson& shares : record["profile"]["legacy"]) {
     if (shares["column"] == "cpu_util") continue;
     EXPECT_NEAR(shares["burst"].get<double>(), 1 - busy_share, tolerance) << shares;  // the larger cluster
     EXPECT_NEAR(shares["idle"].get<double>(), busy_share, tolerance) << shares;
@@ -116,21 +116,21 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
         << shares;
   }
   // The stored trace says the same.
-  const CommandResult again = run("profile --json --legacy --from gpu.trace.csv");
+  const CommandResult again = run("profile --SortedJson --legacy --from gpu.trace.csv");
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_EQ(parse_json<json>(again.out)["profile"], record["profile"]);
+  EXPECT_EQ(parse_json<SortedJson>(again.out)["profile"], record["profile"]);
   EXPECT_EQ(record["trace"], "gpu.trace.csv");
 }
 
 TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
   constexpr double kBytes = 200e6;
   const CommandResult result =
-      cli_test::run(words_of(fmt::format("{} alone {} profile --no-gpus --json -- {} loopback {}", kLoad,
-                                         TRAINYARD_BINARY, kLoad, kBytes)),
+      cli_test::run(words_of(fmt::format("{} alone {} profile --no-gpus --SortedJson -- {} loopback {}",
+                                         kLoad, TRAINYARD_BINARY, kLoad, kBytes)),
                     options());
   if (result.exit_code == 77) GTEST_SKIP() << "no network of its own may be made here";
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json record = parse_json<json>(result.out);
+  const SortedJson record = parse_json<SortedJson>(result.out);
   for (const char* name : {"loopback_bytes", "network_sent_bytes", "network_received_bytes"}) {
     EXPECT_NEAR(record[name].get<double>() / kBytes, 1, 0.01) << name;
     EXPECT_GT(record[name], kBytes) << name;  // headers
@@ -138,10 +138,10 @@ TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
 }
 
 TEST_F(ProfileTest, ProcessesThatLiveShortlyOrAreOrphansCount) {
-  const json children = profile("children 40 0.01");
+  const SortedJson children = profile("children 40 0.01");
   EXPECT_GE(children["cpu_seconds"], 0.4);
   EXPECT_LT(children["cpu_seconds"], 0.8);
-  const json orphan = profile("orphan 0.5");
+  const SortedJson orphan = profile("orphan 0.5");
   EXPECT_GE(orphan["cpu_seconds"], 0.5);
   EXPECT_LT(orphan["cpu_seconds"], 0.6);
   EXPECT_GE(orphan["seconds"], 0.6);
@@ -150,12 +150,12 @@ TEST_F(ProfileTest, ProcessesThatLiveShortlyOrAreOrphansCount) {
 }
 
 TEST_F(ProfileTest, MemoryAndDiskAreThoseOfTheCommand) {
-  const json memory = profile("memory 100000000 0.5");
+  const SortedJson memory = profile("memory 100000000 0.5");
   EXPECT_GT(memory["peak_memory_bytes"], 100e6);
   EXPECT_LT(memory["peak_memory_bytes"], 120e6);
   EXPECT_GT(signal(memory, "resident_bytes")["max"], 100e6);
   EXPECT_EQ(memory["peak_processes"], 1);
-  const json written = profile("write big 20971520");
+  const SortedJson written = profile("write big 20971520");
   if (written.contains("disk_written_bytes") &&
       written["disk_written_bytes"] > 0) {  // tmpfs writes to no disk
     EXPECT_NEAR(written["disk_written_bytes"].get<double>() / 20971520, 1, 0.02);
@@ -163,14 +163,14 @@ TEST_F(ProfileTest, MemoryAndDiskAreThoseOfTheCommand) {
 }
 
 TEST_F(ProfileTest, AFailingCommandIsProfiledAndReported) {
-  const CommandResult failed = run("profile --no-gpus --json --record r.json -- false");
+  const CommandResult failed = run("profile --no-gpus --SortedJson --record r.json -- false");
   EXPECT_EQ(failed.exit_code, 2);
   EXPECT_EQ(failed.err, "trainyard: profile: 'false' ended with exit code 1\n");
-  const json record = parse_json<json>(failed.out);
+  const SortedJson record = parse_json<SortedJson>(failed.out);
   EXPECT_EQ(record["status"], "failed");
   EXPECT_EQ(record["exit_code"], 1);
   EXPECT_TRUE(std::filesystem::exists(work() / "r.trace.csv"));
-  EXPECT_EQ(parse_json<json>(std::ifstream(work() / "r.json")), record);
+  EXPECT_EQ(read_json<SortedJson>(work() / "r.json"), record);
   expect_failure("profile -- /nowhere/program", 1,
                  "cannot start '/nowhere/program': No such file or directory");
   expect_failure("profile", 1, "wants either a command after -- or a trace after --from");
@@ -202,7 +202,7 @@ TEST_F(ProfileTest, AnInterruptIsPassedOnAndWhatWasMeasuredIsKept) {
     }
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << load << result.err;
-    const json record = parse_json<json>(std::ifstream(work() / "r.json"));
+    const SortedJson record = read_json<SortedJson>(work() / "r.json");
     EXPECT_EQ(record["status"], "interrupted");
     EXPECT_EQ(record["exit_code"], std::string(load) == "wait" ? 0 : 137);
     EXPECT_GE(record["samples"], 2);
@@ -218,29 +218,29 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
   trace.close();
   const CommandResult result = run("profile --from old.csv --legacy --gpu-memory 12288 --seed-hz 2 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json reduced = parse_json<json>(result.out);
+  const SortedJson reduced = parse_json<SortedJson>(result.out);
   EXPECT_EQ(reduced["seconds"], 50);
   const std::map<std::string, std::array<double, 3>> expected{{"gpu_util", {0.7, 0.3, 0.3}},
                                                               {"gpu_memory_util", {0.7, 0.3, 0}},
                                                               {"gpu_memory", {0.7, 0.3, 0.3}},
                                                               {"cpu_util", {1, 0, 0}}};
   ASSERT_EQ(reduced["profile"]["legacy"].size(), expected.size());
-  for (const json& shares : reduced["profile"]["legacy"]) {
+  for (const SortedJson& shares : reduced["profile"]["legacy"]) {
     const auto& [burst, idle, peak] = expected.at(shares["column"]);
     EXPECT_NEAR(shares["burst"].get<double>(), burst, 1e-12) << shares;
     EXPECT_NEAR(shares["idle"].get<double>(), idle, 1e-12) << shares;
     EXPECT_NEAR(shares["peak"].get<double>(), peak, 1e-12) << shares;
   }
-  const json busy = signal(reduced, "gpu0_busy_fraction");  // ordered: what is busy is the burst
+  const SortedJson busy = signal(reduced, "gpu0_busy_fraction");  // ordered: what is busy is the burst
   EXPECT_NEAR(busy["burst_share"].get<double>(), 0.3, 1e-9);
   EXPECT_NEAR(busy["burst"]["mean_seconds"].get<double>(), 1.5, 1e-9);
   EXPECT_NEAR(busy["period_seconds"].get<double>(), 5, 0.1);
 }
 
 TEST_F(ProfileTest, ASmallCommandsMemoryIsSmall) {
-  const CommandResult result = run("profile --json -- sleep 0.2");
+  const CommandResult result = run("profile --SortedJson -- sleep 0.2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(parse_json<json>(result.out)["peak_memory_bytes"], 30e6);
+  EXPECT_LT(parse_json<SortedJson>(result.out)["peak_memory_bytes"], 30e6);
 }
 
 TEST_F(ProfileTest, WhatItStartedEndsWithIt) {

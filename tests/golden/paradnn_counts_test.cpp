@@ -184,9 +184,8 @@ constexpr double kTpuV2CoreBytes = 8e9;
 // All 1944 points of the published sweep: those above 8 GB a core are those that ran out of memory.
 TEST(ParaDnnCounts, MemoryRuleOfTheTpu) {
   const fs::path path = shared_data() / "paradnn" / "tpu_fc.json";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << path << " is not here";
-  const SortedJson data = parse_json<SortedJson>(file);
+  if (!fs::exists(path)) GTEST_SKIP() << path << " is not here";
+  const SortedJson data = read_json<SortedJson>(path);
   const auto bytes = [](const SortedJson& label) {
     return tpu_v2_core_bytes(sizes_of(label), batch_of(label));
   };

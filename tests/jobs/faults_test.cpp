@@ -180,7 +180,7 @@ TEST_F(JobFaultsTest, ALossThatIsNoNumberEndsTheRunByName) {
   const cli_test::CommandResult result = run(train(job("--lr 1e30 --weight-decay 1 --record record.json")));
   expect_failed(result, 2, ": loss became ");
   EXPECT_TRUE(result.err.starts_with("trainyard: worker ")) << result.err;
-  const Json record = parse_json(std::ifstream(work() / "record.json"));
+  const Json record = read_json(work() / "record.json");
   EXPECT_EQ(record["status"], "nan");
   EXPECT_EQ(saved_step("run"), 0) << "what is no number is not worth keeping";
 }

@@ -48,7 +48,7 @@ std::vector<float> JobTest::tensors(const std::string& folder) const {
 
 Json JobTest::manifest(const std::string& folder) const {
   const auto latest = engine::latest_checkpoint(work() / folder);
-  return latest ? parse_json(std::ifstream(*latest / "manifest.json")) : Json::object();
+  return latest ? read_json(*latest / "manifest.json") : Json::object();
 }
 
 std::int64_t JobTest::saved_step(const std::string& folder) const {

@@ -2,14 +2,11 @@
 
 #include <csignal>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "data/source/dataset.h"
 
 namespace trainyard::jobs_test {
-
-using Json = nlohmann::json;
 
 // Runs of several processes, by the command that a user types, on a small set of digits.
 class JobTest : public cli_test::CliTest {

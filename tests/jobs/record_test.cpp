@@ -18,7 +18,7 @@ TEST_F(JobTest, RecordsSayWhatTheExchangeCameTo) {
   const Json run = record_of(fmt::format(
       "--network lenet --batch {} --steps {} --workers {} --servers 2 --mode asp --out run --eval-every 20",
       batch, steps, workers));
-  EXPECT_EQ(run, parse_json(std::ifstream(work() / "run" / "record.json")));
+  EXPECT_EQ(run, read_json(work() / "run" / "record.json"));
   EXPECT_EQ(run["strategy"], "asp");
   EXPECT_EQ(run["servers"], 2);
   EXPECT_EQ(run["transport"], "shm");

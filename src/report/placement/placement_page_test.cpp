@@ -11,8 +11,6 @@
 namespace trainyard::report {
 namespace {
 
-using SortedJson;
-
 // Jobs of two families, one an hour after the others, on a slow device and one twice as fast; the last fits
 // nowhere.
 PlacementView test_placement(int jobs = 5) {
@@ -45,14 +43,16 @@ bool placement_page_has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-json spec_of(const Chart& chart) { return chart.spec.empty() ? json() : parse_json<json>(chart.spec); }
+SortedJson spec_of(const Chart& chart) {
+  return chart.spec.empty() ? SortedJson() : parse_json<SortedJson>(chart.spec);
+}
 
 TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
   const PlacementView view = test_placement();
-  const json spec = spec_of(make_gantt_chart(view));
-  const json& bars = spec["data"]["values"];
+  const SortedJson spec = spec_of(make_gantt_chart(view));
+  const SortedJson& bars = spec["data"]["values"];
   ASSERT_EQ(bars.size(), 4u);
-  EXPECT_EQ(spec["encoding"]["y"]["scale"]["domain"], (json{"slow", "fast", "idle"}));
+  EXPECT_EQ(spec["encoding"]["y"]["scale"]["domain"], (SortedJson{"slow", "fast", "idle"}));
   std::map<std::string, double> until;
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const place::Placement& decision = view.outcome->decisions[i];
@@ -64,29 +64,29 @@ TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
     until[bars[i]["slot"]] = bars[i]["end"];
   }
   EXPECT_EQ(spec["layer"][0]["encoding"]["x"]["title"], "hours from the start");
-  EXPECT_EQ(spec["layer"][0]["encoding"]["color"]["scale"]["domain"], (json{"lenet", "vgg"}));
+  EXPECT_EQ(spec["layer"][0]["encoding"]["color"]["scale"]["domain"], (SortedJson{"lenet", "vgg"}));
 }
 
 TEST(PlacementCharts, JobsHaveTheirNamesWhereThereIsRoom) {
-  const json few = spec_of(make_jobs_chart(test_placement()));
+  const SortedJson few = spec_of(make_jobs_chart(test_placement()));
   EXPECT_EQ(few["encoding"]["y"]["axis"]["labels"], true);
   EXPECT_EQ(few["data"]["values"].size(), 4u);
-  const json many = spec_of(make_jobs_chart(test_placement(385)));
+  const SortedJson many = spec_of(make_jobs_chart(test_placement(385)));
   EXPECT_EQ(many["encoding"]["y"]["axis"]["labels"], false);
   EXPECT_EQ(many["data"]["values"].size(), 384u);
   EXPECT_LE(many["height"]["step"].get<double>() * 384, 900);
   PlacementView twins = test_placement();
   for (place::Job& job : twins.problem.jobs) job.name = "twin";
   std::set<std::string> rows;
-  const json drawn = spec_of(make_jobs_chart(twins));
-  for (const json& row : drawn["data"]["values"]) rows.insert(row["row"]);
+  const SortedJson drawn = spec_of(make_jobs_chart(twins));
+  for (const SortedJson& row : drawn["data"]["values"]) rows.insert(row["row"]);
   EXPECT_EQ(rows.size(), 4u);
 }
 
 TEST(PlacementCharts, WhatIsAbsentIsLeftOut) {
   PlacementView view = test_placement();
   view.families.clear();
-  const json spec = spec_of(make_gantt_chart(view));
+  const SortedJson spec = spec_of(make_gantt_chart(view));
   EXPECT_TRUE(spec["layer"][0]["encoding"]["color"].at("legend").is_null());
   view.outcome->decisions.clear();
   EXPECT_EQ(make_gantt_chart(view).left_out, "no job was placed");
@@ -105,7 +105,7 @@ TEST(PlacementCharts, PoliciesAreComparedWhereThereAreSeveral) {
   view.policies.push_back({"careless", "anywhere", "", 1, 2, 0.5, 3});
   const Chart chart = make_placement_charts(view).front();
   EXPECT_EQ(chart.id, "policies");
-  const json rows = spec_of(chart)["data"]["values"];
+  const SortedJson rows = spec_of(chart)["data"]["values"];
   EXPECT_EQ(rows.size(), 2u * 2 + 1);
   EXPECT_EQ(rows[0]["policy"], "careless");
   // Jobs that are lost are no way to be fast.
