@@ -36,7 +36,7 @@ class Backend {
   virtual std::string name() const = 0;
   // The device on which the kernels run and that holds their memory.
   virtual std::shared_ptr<Device> device() const { return host_device(); }
-  // Best first. Candidates of several ops may be mixed; the order counts within one op.
+  // Lists the best candidate first. Candidates of several ops may be mixed; the order counts within one op.
   virtual const std::vector<Candidate>& candidates() const = 0;
   // A copy into another layout. Never declines.
   virtual std::unique_ptr<Kernel> make_reorder(const graph::TensorType& type, const Layout& from,

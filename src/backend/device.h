@@ -109,10 +109,10 @@ class Device {
   virtual double time(const std::function<void()>& enqueue) = 0;
 };
 
-// The CPU with this process's memory; always the same object.
+// Returns the CPU with this process's memory; always the same object.
 std::shared_ptr<Device> host_device();
 
-// Zeroed memory of a device. Movable, gives back on destruction; keeps the device.
+// Owns zeroed memory of a device, frees it on destruction, and keeps the device alive. Movable.
 class DeviceMemory {
  public:
   DeviceMemory() = default;

@@ -66,8 +66,8 @@ class CopyQueue {
   virtual std::byte* host() const = 0;
   // Starts a copy to a place, behind all that the device had been given to do before give_back(place).
   virtual void send(int place, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
-  // take(): work that the device is given from now on runs after the last send(place). give_back(): ends the
-  // use of the place by the work given so far.
+  // take(): work that the device is given from now on runs after the last send(place). give_back(): the place
+  // is free again when all work that the device was given so far is done.
   virtual void take(int place) = 0;
   virtual void give_back(int place) = 0;
   // Waits for the last send(place); what it copied from may be changed then.

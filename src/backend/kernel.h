@@ -53,7 +53,8 @@ struct Alternative {
   std::string name, reason;
 };
 
-// One node's computation with everything decided. Made while planning, bound once, then run in every step.
+// A kernel is one node's computation with everything decided. It is made while planning, bound once, then run
+// in every step.
 class Kernel {
  public:
   explicit Kernel(KernelIo io) : io_(std::move(io)) {}
@@ -64,7 +65,7 @@ class Kernel {
   const KernelIo& io() const { return io_; }
   // Called once, before the first run; the memory outlives the kernel.
   virtual void bind(const Binding& binding) = 0;
-  // Runs the kernel, or puts it into the queue of the device. Allocates nothing. Queued work must read its
+  // Runs the kernel, or puts it into the queue of the device. It allocates nothing. Queued work must read its
   // step from Binding::context, because it may be recorded and run again.
   virtual void run(const StepContext& context) = 0;
   // Returns what a kernel of a library chose by measuring: "engine 52, 12.3 us"; empty where there was
@@ -144,7 +145,7 @@ class FunctionKernel final : public Kernel {
   Binding binding_;
 };
 
-// Every input and output in plain layout.
+// Gives every input and output the plain layout.
 KernelIo plain_io(const graph::NodeView& node);
 
 // KernelIo::in_place as the row of the op allows it, for the layouts of `io`.

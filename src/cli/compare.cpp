@@ -120,7 +120,7 @@ Runs with_values(const Runs& runs, const Across& across, std::size_t first, std:
   return chosen;
 }
 
-// Inside one study: the first values of the settings against all others.
+// Compares inside one study: the first values of the settings against all others.
 ComparedSides sides_in_one(const CompareOptions& options) {
   if (options.across.empty())
     fail(ErrorKind::usage, "compare: with one study, --across KEY says what to compare in it");

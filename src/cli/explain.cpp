@@ -215,7 +215,7 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
   return json;
 }
 
-// How far the timing came.
+// Says how far the timing came.
 std::string how_far(const Explained& explained) {
   const auto timed = std::count_if(explained.kernel_seconds.begin(), explained.kernel_seconds.end(),
                                    [](double seconds) { return !std::isnan(seconds); });

@@ -76,7 +76,7 @@ const char* verdict_of(const Change& change, const record::Metric& metric) {
   return (change.ratio() > 1) == metric.more_is_better ? metric.better() : metric.worse();
 }
 
-// The levels in eight heights, the lowest and the highest apart by at least a tenth.
+// Draws the levels in eight heights; the lowest and the highest are apart by at least a tenth.
 std::string spark_line(const CellHistory& cell) {
   constexpr const char* kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::size_t kMostBuilds = 60;
@@ -155,7 +155,7 @@ struct Regression {
   const Change* change;
 };
 
-// The newest first.
+// Lists the newest first.
 std::vector<Regression> regressions_of(const HistoryReport& report) {
   std::vector<Regression> found;
   for (const CellHistory& cell : report.cells)

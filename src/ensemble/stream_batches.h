@@ -18,8 +18,8 @@
 
 namespace trainyard::ensemble {
 
-// How far a member got in the common order: of each share, the first position that it has not seen. Shares
-// come in unlike order in some designs, so that one number would not do.
+// Says how far a member got in the common order: for each share, the first position that it has not seen.
+// Shares come in unlike order in some designs, so that one number would not do.
 class StreamPlace {
  public:
   explicit StreamPlace(int shares);

@@ -79,8 +79,8 @@ class GradientContext {
   std::vector<bool> needed_;
 };
 
-// A small problem of an op. It serves conformance against the reference, the numeric gradient check, timing,
-// and the support table. Inputs and parameters carry initializers that say how to fill them.
+// A case is a small problem of an op. It serves conformance against the reference, the numeric gradient
+// check, timing, and the support table. Inputs and parameters carry initializers that say how to fill them.
 struct Case {
   std::string name;
   // Builds the problem in f32 or f64 and marks its outputs.

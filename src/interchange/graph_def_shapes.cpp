@@ -72,7 +72,7 @@ TensorSpec broadcast(const Inference& at) {
   return a;
 }
 
-// Output size along one axis of a window.
+// Returns the output size along one axis of a window.
 std::int64_t windowed(std::int64_t size, std::int64_t kernel, std::int64_t stride, bool same) {
   if (size < 0 || kernel < 1 || stride < 1) return kUnknown;
   if (same) return (size + stride - 1) / stride;

@@ -75,7 +75,7 @@ ExchangeGraph from_graph(const graph::Graph& graph, const std::string& name);
 
 TensorSpec spec_of(const graph::TensorType& type);
 
-// Appends nodes of a graph of ours one by one.
+// Appends the nodes of one of our graphs one by one.
 class NodeConverter {
  public:
   NodeConverter(const graph::Graph& graph, ExchangeGraph& out) : graph_(graph), out_(out) {}

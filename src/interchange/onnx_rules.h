@@ -36,7 +36,7 @@ class ImportContext {
                        graph::Role role = graph::Role::parameter);
   // Does the same as state() for a tensor that holds twice as many numbers.
   graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape);
-  // Shape of an initializer, or of any other input.
+  // Returns the shape of an initializer, or of any other input.
   Shape shape(const onnx::Node& node, std::size_t input);
   bool is_state(const onnx::Node& node, std::size_t input) const;
   // Returns numbers that the file itself holds; declines where it does not, or where a number is no small

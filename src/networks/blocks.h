@@ -31,11 +31,11 @@ graph::ValueId basic_block(Builder& builder, const std::string& name, graph::Val
 graph::ValueId bottleneck_block(Builder& builder, const std::string& name, graph::ValueId x,
                                 const ResidualBlock& block);
 
-// A convolution with the norm of residual networks.
+// Adds a convolution with the norm of residual networks.
 graph::ValueId residual_conv(Builder& builder, const std::string& name, graph::ValueId x, ConvSpec spec,
                              double gamma = 1);
 
-// A layer of one column of an inception module.
+// Describes a layer of one column of an inception module.
 struct ColumnLayer {
   enum class Kind : std::uint8_t { conv, max_pool, average_pool, shared };
   Kind kind;

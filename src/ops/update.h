@@ -31,7 +31,7 @@ std::vector<graph::ValueId> update(graph::Graph& graph, const std::string& name,
                                    const std::vector<graph::ValueId>& parameters,
                                    const std::vector<graph::ValueId>& gradients, const UpdateAttrs& attrs);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> update_ops();
 
 }  // namespace trainyard::ops

@@ -54,7 +54,7 @@ std::size_t least_slot(const ScheduleState& state, const Job& job, const Value& 
   return *best;
 }
 
-// The choices of policies.
+// These functions make the choices of the policies.
 Choice choose_first_free(const ScheduleState& state, const Job& job);
 Choice choose_earliest_finish(const ScheduleState& state, const Job& job);
 Choice choose_fastest(const ScheduleState& state, const Job& job);

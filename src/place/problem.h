@@ -11,7 +11,7 @@
 
 namespace trainyard::place {
 
-// A job on one kind of device.
+// An option is a job on one kind of device.
 struct Option {
   double seconds = 0;       // as predicted: what policies go by
   double true_seconds = 0;  // as it will turn out: what the simulator goes by

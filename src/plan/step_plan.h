@@ -30,7 +30,7 @@ inline constexpr std::size_t kRegions = 8;
 
 const char* name(Region region);
 
-// A value in one layout. A value that some kernel wants in another layout has a second buffer.
+// A buffer holds a value in one layout. A value that some kernel wants in another layout has a second buffer.
 struct Buffer {
   std::string name;
   graph::ValueId value = graph::kNone;

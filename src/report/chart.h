@@ -25,10 +25,10 @@ inline constexpr std::size_t kMostCells = 400;
 // Throughput of every cell, cells of one scale together: bars with intervals between runs and runs as dots,
 // or where they are many a table of numbers a setting. One chart that is left out where none says anything.
 std::vector<Chart> make_throughput_charts(const StudyView& view);
-// Throughput against the number of threads, devices and the like, with the ideal line; total and per one. A
-// chart for every such axis, or one that is left out.
+// Draws throughput against the number of threads, devices and the like, with the ideal line; total and per
+// one. Makes a chart for every such axis, or one that is left out.
 std::vector<Chart> make_scaling_charts(const StudyView& view);
-// Throughput against the batch.
+// Draws throughput against the batch.
 Chart make_batch_chart(const StudyView& view);
 // Step times in order, a panel a cell: warm-up shaded, outliers marked.
 Chart make_steps_chart(const StudyView& view);
@@ -61,9 +61,9 @@ std::vector<Chart> make_speedup_charts(const StudyView& view);
 // members.
 Chart make_ensemble_peak_chart(const std::vector<analyze::EnsembleRun>& runs);
 Chart make_ensemble_reduction_chart(const std::vector<analyze::EnsembleRun>& runs);
-// How much faster members are that share, against cores.
+// Draws how much faster members are that share, against cores.
 Chart make_ensemble_cores_chart(const std::vector<analyze::EnsembleRun>& runs);
-// How full the queues of each process were, over time.
+// Draws how full the queues of each process were, over time.
 Chart make_ensemble_queues_chart(const StudyView& view);
 Chart make_ensemble_power_chart(const StudyView& view);
 

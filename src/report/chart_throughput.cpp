@@ -205,7 +205,7 @@ std::size_t count_measured(const Cells& cells) {
       cells.begin(), cells.end(), [](const CellView* cell) { return cell->throughput.runs > 0; }));
 }
 
-// Bars, or else the setting of the columns of its table.
+// Returns whether a part is drawn as bars, and not only as its table.
 bool has_bars(const ScalePart& part) {
   const bool tabular = part.axes.size() > 1 && column_axis(part) != nullptr;
   return count_measured(part.cells) <= (tabular ? kMostBars : kMostBarsWithoutTable);

@@ -34,9 +34,9 @@ struct ScalePart {
 // Medians that differ by less can be read on one scale.
 inline constexpr double kOneScale = 4;
 
-// How many times the fastest value of this axis is faster than the slowest: between cells that agree in all
-// other `axes` where there are such, else between the medians of all; 1 where fewer than two values have a
-// result.
+// Returns how many times the fastest value of this axis is faster than the slowest: between cells that agree
+// in all other `axes` where there are such, else between the medians of all; 1 where fewer than two values
+// have a result.
 double scale_spread(const Cells& cells, const Axis& axis, const std::vector<Axis>& axes);
 
 // Splits by words (the device, the network) while their values differ in scale.

@@ -45,8 +45,8 @@ std::map<std::vector<Value>, Cells> grouped(const Cells& cells, const std::vecto
   return groups;
 }
 
-// Whether these axes suffice: no line has two cells at one place, or cells that differ in any other axis,
-// except that some may lack it ("scaling" on one device).
+// Returns whether these axes suffice: no line has two cells at one place, or cells that differ in any other
+// axis, except that some may lack it ("scaling" on one device).
 bool suffice(const std::vector<Axis>& kept, const Cells& cells, const std::vector<Axis>& all,
              const std::string& on_x) {
   for (const auto& [key, group] : grouped(cells, kept)) {

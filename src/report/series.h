@@ -19,9 +19,10 @@ bool sweep_networks(const std::vector<std::string>& settings);
 
 inline constexpr const char* kNoSweep = "no setting of the network's shape varies in this study";
 
-// How a chart of lines tells cells apart by what is not on its x axis: by panel where scales differ or one
-// panel would get more lines than there are colours, by colour, and where both do not suffice by tooltip
-// alone. A line has two points or more: cells that stand alone at their place are not drawn.
+// A series says how a chart of lines tells cells apart by the settings that are not on its x axis: by panel
+// where scales differ or one panel would get more lines than there are colours, by colour, and where both do
+// not suffice by tooltip alone. A line has two points or more: cells that stand alone at their place are not
+// drawn.
 class Series {
  public:
   // `on_x`: the axis that the chart's x shows.

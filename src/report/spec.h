@@ -14,7 +14,8 @@ namespace trainyard::report {
 
 using Row = std::vector<std::pair<std::string, record::Value>>;
 
-// JSON texts. Numbers that are not finite become null, bytes that are not UTF-8 the replacement character.
+// These functions make JSON texts. Numbers that are not finite become null, bytes that are not UTF-8 the
+// replacement character.
 std::string to_json(const std::vector<Row>& rows);
 std::string to_json(const std::vector<std::string>& words);
 std::string to_json(const std::vector<double>& numbers);
@@ -29,7 +30,7 @@ std::string fill_spec(std::string_view text, const std::map<std::string, std::st
 // alone.
 std::vector<double> log_ticks(double from, double to, double decades = 2);
 
-// How a chart takes the width it is given. Panels lie side by side while each keeps `least_width`.
+// Says how a chart takes the width it is given. Panels lie side by side while each keeps `least_width`.
 struct Fit {
   int most_columns = 1;
   int least_width = 320;  // of a panel with its labels, in pixels

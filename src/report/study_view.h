@@ -18,7 +18,7 @@ struct Axis {
   bool numeric = false;               // every value is a number, or absent
 };
 
-// The value of a setting that a cell lacks: text "-".
+// Returns whether the value stands for a setting that a cell lacks: text "-".
 bool is_absent(const record::Value& value);
 
 // Images per second of one cell, over its runs. A run counts once, whatever its number of steps.

@@ -8,7 +8,7 @@
 
 namespace trainyard::stats {
 
-// A dense matrix with one observation per row.
+// A dense matrix has one observation per row.
 class Matrix {
  public:
   Matrix(std::size_t rows, std::size_t columns) : rows_(rows), columns_(columns), cells_(rows * columns) {}

@@ -35,7 +35,7 @@ struct DTypeOf<std::uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-// The upper half of an f32. Rounds to nearest, ties to even, as devices do.
+// A BFloat16 is the upper half of an f32. Conversion rounds to nearest, ties to even, as devices do.
 struct BFloat16 {
   std::uint16_t bits = 0;
 

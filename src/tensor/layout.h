@@ -56,7 +56,7 @@ class LayoutIndex {
  public:
   LayoutIndex(const Layout& layout, const Shape& shape);
 
-  // Physical offset, in elements, of a logical row-major index.
+  // Returns the physical offset, in elements, of a logical row-major index.
   std::int64_t offset_of(std::int64_t logical) const;
   std::int64_t offset_of(const std::int64_t* coordinates) const;
   std::int64_t outer_stride(int axis) const { return outer_stride_[static_cast<std::size_t>(axis)]; }

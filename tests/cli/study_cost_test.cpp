@@ -42,7 +42,7 @@ class TenthsPredictor : public predict::Predictor {
   std::vector<predict::JobDescription>& asked_;
 };
 
-// A study's text, estimated.
+// Estimates a study that is given as text.
 struct Estimated {
   explicit Estimated(const std::string& text)
       : spec(study::parse_spec(text, "some.yaml")),

@@ -145,7 +145,7 @@ using Place = DnnlKernel::Place;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-// How images lie: in blocks as oneDNN chooses, or with channels last.
+// The order of an image in memory: in blocks as oneDNN chooses, or with channels last.
 enum class Images { free, channels_last };
 
 memory::desc image_desc(const Shape& shape, Images images) {

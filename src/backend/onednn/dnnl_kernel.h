@@ -42,7 +42,7 @@ Layout to_layout(const dnnl::memory::desc& desc);
 
 // Scratchpads are booked by the planner instead of being allocated in every call.
 dnnl::primitive_attr planned_attr();
-// The same with an activation applied to the result.
+// Does the same with an activation applied to the result.
 dnnl::primitive_attr planned_attr(const ops::ActivationAttrs& activation);
 
 dnnl::memory::dims window_strides(const ops::Window2d& window);

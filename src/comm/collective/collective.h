@@ -50,8 +50,8 @@ class Job {
 // Runs `work` in a thread for each rank of a job in this process; throws what the first of them threw.
 void run_thread_job(int size, const std::function<void(Job&)>& work);
 
-// This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
-// Without MPI: Error (unsupported).
+// Makes this process a rank of the job that mpirun or srun started; alone, it is a job of one. A process
+// calls this once. Without MPI: Error (unsupported).
 std::unique_ptr<Job> join_mpi_job();
 
 // One rank's part in what all ranks of a group do together. Every rank calls the same operations in the same
@@ -81,8 +81,8 @@ class Collective {
   // For a rank that cannot go on: ends the others, too. Where ranks are processes it does not return.
   virtual void abort(int exit_code) = 0;
 
-  // Whether start() returns before the ranks have exchanged the values. Threads of one process would only
-  // wait for each other more often.
+  // Returns whether start() returns before the ranks have exchanged the values. Threads of one process would
+  // only wait for each other more often.
   virtual bool overlaps() const { return false; }
 
   void broadcast(int root, std::span<float> values) { broadcast(root, std::as_writable_bytes(values)); }
@@ -97,8 +97,8 @@ std::vector<T> gather(Collective& ranks, const T& own) {
   return all;
 }
 
-// This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
-// Without MPI, mpi_absent.cpp: Error (unsupported).
+// Makes this process a rank of the job that mpirun or srun started; alone, it is a job of one. A process
+// calls this once. Without MPI, mpi_absent.cpp: Error (unsupported).
 std::unique_ptr<Collective> join_mpi();
 bool mpi_is_built();
 

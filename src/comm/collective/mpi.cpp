@@ -42,7 +42,7 @@ class Piece {
     gathers_ = false;
   }
 
-  // Advances as far as possible without waiting; true: done.
+  // Advances as far as possible without waiting; returns true when all is done.
   bool advance() {
     if (!arrived()) return false;
     if (!gathers_) gather();

@@ -55,7 +55,7 @@ class Preprocessor {
 
   // For training: random by `seed` alone. Error (config) when the image is damaged.
   virtual void train(std::span<const std::byte> encoded, std::uint64_t seed, std::uint8_t* out) const = 0;
-  // For evaluation: nothing random.
+  // Prepares an image for evaluation, without anything random.
   virtual void evaluate(std::span<const std::byte> encoded, std::uint8_t* out) const = 0;
   // Returns the map from these bytes to floats, applied where they are used.
   virtual PixelMap pixel_map() const = 0;

@@ -24,7 +24,8 @@ struct Sizes {
 struct Recipe {
   Shape (*default_output)(const Shape& input);
   Shape (*wanted_input)(const Shape& output);  // the size to which encoded images are resized
-  // Why `output` cannot be reached, as the end of a sentence; "" when it can. Channels already agree.
+  // Returns the reason why `output` cannot be reached, as the end of a sentence; "" when it can. Channels
+  // already agree.
   std::string (*decline)(const Sizes& sizes);
   ImageRecipe how;
 };

@@ -50,8 +50,8 @@ struct Record {
   std::span<const std::byte> encoded;  // of the image; lives as long as the set
 };
 
-// The images in a set of shards, in the order of the files' names. Mapped, not read: the index of their
-// places is made when the set is opened. Thread-safe, shared by readers.
+// Holds the images of a set of shards, in the order of the files' names. It maps the files and does not read
+// them: it indexes their places when it is opened. Thread-safe, shared by readers.
 class RecordSet {
  public:
   // `path` is a folder of shards, or one file; `split` is "train", "test" or "validation" where the names say

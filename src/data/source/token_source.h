@@ -12,7 +12,7 @@ struct SequenceOptions {
   std::int64_t vocabulary = 1024;
 };
 
-// The different tokens of a text: its bytes.
+// The vocabulary of a text is its bytes.
 inline constexpr std::int64_t kByteVocabulary = 256;
 
 // The bytes of a file as tokens: sequences one behind the other, the last token of one is the first of the

@@ -34,7 +34,7 @@ std::vector<NetworkInfo> lenet_networks() {
 
 namespace {
 
-// The network of TensorFlow's "Deep MNIST for experts" tutorial.
+// Builds the network of TensorFlow's "Deep MNIST for experts" tutorial.
 ValueId deepmnist(Builder& b, ValueId images, int classes) {
   const WeightInit init = WeightInit::truncated_normal(0.1);
   ValueId x = images;

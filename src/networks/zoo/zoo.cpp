@@ -118,7 +118,7 @@ std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own
   return terms;
 }
 
-// Inputs and layers, up to the logits.
+// Adds inputs and layers, up to the logits.
 void add_images(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
   Graph& graph = model.graph;
   const int classes = options.classes == 0 ? info.classes : options.classes;

@@ -15,7 +15,7 @@ namespace trainyard::ps {
 
 // All numbers of a run at one moment, and what counts by then: what a run begins with, what a checkpoint has.
 struct State {
-  // The parameters, then the slots of the optimizer, each as long as the parameters.
+  // Holds the parameters, then the slots of the optimizer, each as long as the parameters.
   std::vector<std::vector<float>> arrays;
   LedgerStart start;
 };

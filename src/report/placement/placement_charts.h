@@ -47,7 +47,7 @@ struct TimeUnit {
 };
 TimeUnit unit_for(double longest_seconds);
 
-// A row a device, a bar a job.
+// Draws a row for each device and a bar for each job.
 Chart make_gantt_chart(const PlacementView& view);
 // A row a job: it waits, then it runs.
 Chart make_jobs_chart(const PlacementView& view);
@@ -59,7 +59,7 @@ std::vector<Chart> make_placement_charts(const PlacementView& view);
 
 // Shared by charts of jobs: what a decision is, with times in that unit and as text for tooltips.
 Row decision_row(const PlacementView& view, const place::Placement& decision, const TimeUnit& unit);
-// JSON of the tooltip for such rows.
+// This text is JSON of the tooltip for such rows.
 extern const char* const kDecisionTooltip;
 
 }  // namespace trainyard::report

@@ -32,7 +32,7 @@ struct EvalView {
   const PredictedRun& run(const predict::Judged& one) const { return runs[one.row]; }
 };
 
-// Whether a prediction came with an interval: models that were not calibrated have none.
+// Returns whether a prediction came with an interval: models that were not calibrated have none.
 bool has_interval(const predict::Judged& one);
 bool has_intervals(const EvalView& view);
 
@@ -58,7 +58,7 @@ DrawnRuns drawn_runs(const EvalView& view);
 // kind "run", what the run is ("series" is its family), measured, predicted, error, and low and high where
 // there is an interval.
 Row run_row(const PredictedRun& run, const predict::Judged& one);
-// JSON of the tooltip for such rows, and of their colours.
+// These texts are JSON of the tooltip for such rows, and of their colours.
 extern const char* const kRunTooltip;
 std::string run_colours(const EvalView& view);
 

@@ -250,7 +250,7 @@ class CellReader {
   const Where where_;
 };
 
-// Whether a matrix has a setting or axis that only a batch system understands.
+// Returns whether a matrix has a setting or axis that only a batch system understands.
 bool asks_cluster(const Matrix& matrix, const std::string& run) {
   const auto is_resource = [&](const std::string& name) {
     const record::SettingInfo* known = find_known_setting(name, run);

@@ -10,8 +10,9 @@
 
 namespace trainyard::train {
 
-// How devices that train one network exchange gradients and parameters. The thread of each device calls
-// fetch, gradients and update in this order, once a step; devices of one process call each at the same time.
+// An exchange brings gradients and parameters of devices together that train one network. The thread of each
+// device calls fetch, gradients and update in this order, once a step; devices of one process call each at
+// the same time.
 //
 // A strategy is one implementation: towers.cpp (parameters on device 0, or in host memory), all_reduce.cpp
 // (parameters on every device; threads, MPI or NCCL), servers.h (parameters on servers).

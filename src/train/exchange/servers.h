@@ -37,8 +37,9 @@ struct ServersOptions {
   double give_up_seconds = 30;
 };
 
-// A worker's exchange with parameter servers: weights come before a step, parts of the gradient leave while
-// others are computed, and the servers update. Each gradient carries a StepNote. One device, one thread.
+// This is a worker's exchange with parameter servers: weights come before a step, parts of the gradient leave
+// while others are computed, and the servers update. Each gradient carries a StepNote. One device, one
+// thread.
 class ServersExchange final : public Exchange {
  public:
   // Hears, between kernels, of the batch that will probably be the next.

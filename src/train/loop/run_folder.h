@@ -21,7 +21,7 @@ namespace trainyard::train {
 engine::CheckpointHeader run_identity(const SessionOptions& options, const data::Dataset& dataset,
                                       const data::Preprocess& preprocess, int devices);
 
-// How a run treats what is already in its folder.
+// Says how a run treats the former content of its folder.
 enum class Existing { refuse, resume, resume_or_begin, overwrite };
 
 // The folder in which one run keeps its checkpoints, event files and record. Locked against other processes

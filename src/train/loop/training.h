@@ -26,8 +26,8 @@ std::vector<TrainResult> run_independent(const SessionOptions& options, const De
 // Combines the results into one: losses and accuracy are means, images are counted together.
 TrainResult combine(const std::vector<TrainResult>& devices);
 
-// Step i of replicas that ran on their own, as if of one run: images over it give the sum of the devices'
-// speeds in their step i. As long as the shortest.
+// Returns step i of replicas that ran on their own, as if of one run: images over it give the sum of the
+// devices' speeds in their step i. The result is as long as the shortest list.
 std::vector<double> combine_steps(const std::vector<std::vector<double>>& step_seconds);
 
 }  // namespace trainyard::train

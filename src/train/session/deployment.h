@@ -11,7 +11,7 @@
 
 namespace trainyard::train {
 
-// How the devices of a run share the work. docs/formats/run-record.md lists the names.
+// Says how the devices of a run share the work. docs/formats/run-record.md lists the names.
 enum class Strategy {
   single,         // one device
   towers_device,  // synchronous; parameters and optimizer on device 0

@@ -31,8 +31,8 @@ class DeviceThreads {
 
   int size() const { return static_cast<int>(errors_.size()); }
 
-  // Runs body(device) on all of them at once and returns when all have ended. Allocates nothing itself.
-  // Rethrows an Error of the lowest device, but one of kind peer only if there is no other; it is named
+  // Runs body(device) on all of them at once and returns when all have ended. It allocates nothing itself. It
+  // rethrows an Error of the lowest device, but one of kind peer only if there is no other; it is named
   // unless all devices failed.
   void run(const std::function<void(int device)>& body);
 

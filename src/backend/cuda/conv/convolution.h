@@ -24,7 +24,7 @@ struct ConvolutionProblem {
   std::string to_string() const;
 };
 
-// The fastest engine of cuDNN for a problem.
+// Holds the fastest engine of cuDNN for a problem.
 struct PlannedConvolution {
   ExecutionPlan plan;
   Tuned tuned;

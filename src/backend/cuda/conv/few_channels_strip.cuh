@@ -97,7 +97,7 @@ struct StripTile {
   }
 };
 
-// The row of a pixel of a tile, without a division; right for rows of up to 500 pixels.
+// Finds the row of a pixel of a tile without a division; right for rows of up to 500 pixels.
 class RowOf {
  public:
   __device__ explicit RowOf(int width) : inverse_(((1 << kShift) + width - 1) / width) {}

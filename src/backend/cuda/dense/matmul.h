@@ -28,7 +28,7 @@ struct MatmulProblem {
   std::string to_string() const;
 };
 
-// The fastest algorithm of cuBLASLt for a problem.
+// Holds the fastest algorithm of cuBLASLt for a problem.
 struct PlannedMatmul {
   MatmulProblem problem;
   cublasLtMatmulAlgo_t algorithm;
@@ -46,7 +46,7 @@ class Matmuls {
   std::map<std::string, std::shared_ptr<const PlannedMatmul>> planned_;
 };
 
-// cuBLASLt's description of a problem.
+// Owns cuBLASLt's description of a problem.
 class MatmulDescription {
  public:
   explicit MatmulDescription(const MatmulProblem& problem);
@@ -80,7 +80,7 @@ class Matmul {
   std::byte *dst_ = nullptr, *workspace_ = nullptr;
 };
 
-// See Backend::gemm_peaks; knows "f32", "tf32" and "bf16". Defined in cuda/peaks.cpp.
+// Does the work of Backend::gemm_peaks; it knows "f32", "tf32" and "bf16". cuda/peaks.cpp defines it.
 std::vector<GemmPeak> measure_gemm_peaks(Context& context, const std::vector<std::string>& precisions,
                                          double seconds);
 

@@ -8,7 +8,7 @@
 
 namespace trainyard::backend::cuda {
 
-// The axes of a tensor, outermost first.
+// Returns the axes of a tensor, outermost first.
 std::vector<int> axis_order(const Layout& layout, int rank);
 
 // Goes through a box in the order of `order`; strides are those of `whole` lying in `lies`.

@@ -13,7 +13,7 @@ namespace trainyard::backend::cuda::device {
 struct PoolPlace {
   int image, row, column, channel;
 
-  // First element in images of h x w pixels.
+  // Returns the offset of a pixel's first element in images of h x w pixels.
   __device__ std::int64_t offset(int h, int w, int y, int x, int channels) const {
     return ((static_cast<std::int64_t>(image) * h + y) * w + x) * channels + channel;
   }

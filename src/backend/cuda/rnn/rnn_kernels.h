@@ -66,7 +66,7 @@ struct ResidentBackward {
   std::uint32_t* counters;
 };
 
-// Whether all blocks can be on the GPU at once, which they wait for.
+// Returns whether all blocks can be on the GPU at once; they wait for each other.
 bool resident_fits(const ResidentSizes& sizes, bool backward, int multiprocessors);
 void recurrent_resident(cudaStream_t stream, const ResidentSizes& sizes, const ResidentForward& tensors);
 void recurrent_resident_grad(cudaStream_t stream, const ResidentSizes& sizes,

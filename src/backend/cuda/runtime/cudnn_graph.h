@@ -12,7 +12,7 @@
 #include "backend/cuda/runtime/context.h"
 #include "tensor/layout.h"
 
-// A thin layer over cuDNN's graph interface.
+// These classes are a thin layer over cuDNN's graph interface.
 namespace trainyard::backend::cuda {
 
 // Attributes are set, then it is finalized and can be used in others, which keep what they need of it.

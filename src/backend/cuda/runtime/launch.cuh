@@ -97,7 +97,8 @@ __device__ inline std::int64_t global_nanoseconds() {
   return static_cast<std::int64_t>(now);
 }
 
-// The largest word, of at most 16 bytes, that all these multiples of a power of two consist of.
+// Returns the size of the largest word, of at most 16 bytes, that divides all these multiples of a power of
+// two.
 template <typename... Bytes>
 std::int64_t word_bytes(Bytes... bytes) {
   std::int64_t word = 16;

@@ -5,7 +5,7 @@
 #include "backend/cuda/runtime/chunks.cuh"
 #include "backend/cuda/update/update_kernels.h"
 
-// How each rule moves four neighbouring parameters and their state.
+// These functions move four neighbouring parameters and their state by each rule.
 namespace trainyard::backend::cuda::device {
 
 using ops::Rule;
