@@ -24,8 +24,8 @@ struct InputBatch {
   std::int64_t output_floats() const { return channels * output.height * output.width; }
 };
 
-// A ring of batches in a device's memory, sent by the host: that of step i lies at place i % places, its
-// labels behind its images.
+// An InputRing is a ring of batches in a device's memory, sent by the host: that of step i lies at place i %
+// places, its labels behind its images.
 struct InputRing {
   int places = 1;
   std::size_t image_bytes = 0, label_bytes = 0;  // of a batch
@@ -62,7 +62,7 @@ class CopyQueue {
  public:
   virtual ~CopyQueue() = default;  // waits for the copies
 
-  // The host memory that the queue copies from: zeroed, as much as was asked for.
+  // Returns the host memory that the queue copies from: zeroed, as much as was asked for.
   virtual std::byte* host() const = 0;
   // Starts a copy to a place, behind all that the device had been given to do before give_back(place).
   virtual void send(int place, std::byte* to, const std::byte* from, std::size_t bytes) = 0;

@@ -30,7 +30,7 @@ constexpr const char* name(Precision precision) {
   return precision == Precision::f32 ? "f32" : precision == Precision::tf32 ? "tf32" : "bf16";
 }
 
-// The layouts and memory that a kernel needs from the planner; fixed when the kernel is made.
+// KernelIo holds the layouts and memory that a kernel needs from the planner; fixed when the kernel is made.
 struct KernelIo {
   std::vector<Layout> inputs, outputs;
   std::size_t workspace_bytes = 0;
@@ -77,7 +77,7 @@ class Kernel {
   KernelIo io_;
 };
 
-// The information that the planner has when it asks for a kernel.
+// KernelRequest is the information that the planner has when it asks for a kernel.
 struct KernelRequest {
   graph::NodeView node;
   Device* device = nullptr;  // where it will run
@@ -108,7 +108,7 @@ struct Candidate {
   std::unique_ptr<Kernel> (*make)(const KernelRequest&);
 };
 
-// The arguments of a kernel that is written as a plain function.
+// Arguments holds the arguments of a kernel that is written as a plain function.
 struct Arguments {
   const graph::NodeView& node;
   const KernelIo& io;

@@ -46,7 +46,7 @@ constexpr std::uint64_t mix_streams(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31);
 }
 
-// Stream number of a name (FNV-1a), for parameters.
+// Returns the stream number of a name (FNV-1a), for parameters.
 constexpr std::uint64_t stream_of(const char* name) {
   std::uint64_t hash = 0xCBF29CE484222325ull;
   for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001B3ull;

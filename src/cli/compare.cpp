@@ -71,7 +71,8 @@ Runs read_runs(const std::filesystem::path& path) {
 
 bool is_across_builds(const std::string& across) { return across == "build" || across.starts_with("build="); }
 
-// Those of one build, which the name of the side then says where there are others: builds are never pooled.
+// Returns those of one build, which the name of the side then says where there are others: builds are never
+// pooled.
 Runs of_one_build(const Runs& runs, const std::string& wanted, std::string& side) {
   const std::vector<std::string> builds = record::builds_of(runs);
   const std::string build = wanted.empty() ? record::newest_build(runs) : record::find_build(wanted, builds);

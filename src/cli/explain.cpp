@@ -47,7 +47,7 @@ struct Explained {
   std::size_t peak_bytes = 0;
 };
 
-// Bytes of each buffer class before sharing, and what the plan really takes.
+// Prints the bytes of each buffer class before sharing, and what the plan really takes.
 std::map<std::string, std::size_t> bytes_by_class(const plan::StepPlan& plan) {
   std::map<std::string, std::size_t> bytes;
   for (const plan::Buffer& buffer : plan.buffers) {

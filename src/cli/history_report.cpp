@@ -107,9 +107,9 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// The commands that find the commit between the two builds, or one line that says why there are none. Every
-// commit is measured in a folder of its own and compared with the last good build by today's program, because
-// older ones may judge otherwise.
+// Returns the commands that find the commit between the two builds, or one line that says why there are none.
+// Every commit is measured in a folder of its own and compared with the last good build by today's program,
+// because older ones may judge otherwise.
 std::vector<std::string> bisect_commands(const CellHistory& cell, const Change& change,
                                          const HistoryReport& report, const Names& names) {
   const HistoryPoint &good = cell.points[change.last_before], &bad = cell.points[change.first_after];

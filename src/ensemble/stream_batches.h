@@ -37,7 +37,7 @@ class StreamPlace {
   std::size_t share_of(std::int64_t position) const {
     return static_cast<std::size_t>(position) % next_.size();
   }
-  // The same place in an order that is cut into so many shares.
+  // Returns the same place in an order that is cut into so many shares.
   StreamPlace cut_into(int shares) const;
   bool is_past(const StreamPlace& other) const;  // has seen all that the other has
 

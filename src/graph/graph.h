@@ -93,8 +93,8 @@ struct Node {
   }
 };
 
-// A network for one batch size, in an order in which it can run: every node stands after the nodes it reads
-// from, and a node that changes a value stands after all other readers of it.
+// A Graph is a network for one batch size, in an order in which it can run: every node stands after the nodes
+// it reads from, and a node that changes a value stands after all other readers of it.
 class Graph {
  public:
   ValueId add_input(const std::string& name, TensorType type, Initializer initializer = {});

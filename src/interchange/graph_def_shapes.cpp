@@ -29,7 +29,7 @@ struct Inference {
                ? outputs[static_cast<std::size_t>(from.output)]
                : TensorSpec{};
   }
-  // The integers that a constant input holds; empty where it is none.
+  // Returns the integers that a constant input holds; empty where it is none.
   Dims constant(std::size_t i) const {
     if (i >= inputs()) return {};
     const Node& from = nodes[static_cast<std::size_t>(node.op->inputs[i].node)];

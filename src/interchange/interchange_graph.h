@@ -49,8 +49,8 @@ struct OpNode {
   std::int64_t parameters = 0;  // trained numbers that this op is the first to read
 };
 
-// A graph of ops of any origin: enough to count, draw and describe it for prediction. The order is that of
-// the origin; edges may go either way, and in a circle.
+// An ExchangeGraph is a graph of ops of any origin: enough to count, draw and describe it for prediction. The
+// order is that of the origin; edges may go either way, and in a circle.
 struct ExchangeGraph {
   std::string name;
   std::vector<OpNode> nodes;

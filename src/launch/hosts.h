@@ -6,7 +6,7 @@
 
 namespace trainyard::launch {
 
-// A machine of a job, and what runs on it.
+// A Host is a machine of a job, and what runs on it.
 struct Host {
   std::string name;     // as the remote shell takes it; empty: this machine
   std::string address;  // under which the others reach it

@@ -60,11 +60,12 @@ inline ColumnLayer average_pool() { return {ColumnLayer::Kind::average_pool, 0, 
 // Stands for the layer at the same place of the column before: two columns with a common beginning.
 inline ColumnLayer shared() { return {ColumnLayer::Kind::shared}; }
 
-// The columns side by side on x, joined over channels. `style` gives norm, activation and initialisation.
+// Adds the columns side by side on x, joined over channels. `style` gives norm, activation and
+// initialisation.
 graph::ValueId inception_module(Builder& builder, const std::string& name, graph::ValueId x,
                                 const ConvSpec& style, const std::vector<Column>& columns);
 
-// The plain layers that Inception v3 and Inception-ResNet v2 begin with: an eighth of the image, 192
+// Adds the plain layers that Inception v3 and Inception-ResNet v2 begin with: an eighth of the image, 192
 // channels.
 graph::ValueId inception_stem(Builder& builder, graph::ValueId x, const ConvSpec& style);
 

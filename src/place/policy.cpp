@@ -135,7 +135,7 @@ Choice choose_first_free(const ScheduleState& state, const Job& job) {
 
 namespace {
 
-// The first slot of a kind that is free: GPUAlloc has one of each.
+// Returns the first slot of a kind that is free: GPUAlloc has one of each.
 Choice on_kind(const ScheduleState& state, std::size_t kind, std::string reason) {
   std::size_t best = state.problem.slots.size();
   for (std::size_t s = 0; s < state.problem.slots.size(); ++s)

@@ -13,7 +13,7 @@ namespace trainyard::place {
 // The order in which jobs that have arrived are placed.
 enum class Order { arrival, shortest, longest };
 
-// The information that a choice may use: when each slot is expected to be free.
+// ScheduleState is the information that a choice may use: when each slot is expected to be free.
 struct ScheduleState {
   const Problem& problem;
   double now = 0;

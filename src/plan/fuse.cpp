@@ -188,7 +188,7 @@ class Fuser {
     if (mask != nullptr) *mask = {};
   }
 
-  // The gradient of a ReLU that alone reads `gradient` and whose output is `dst`.
+  // Returns the gradient of a ReLU that alone reads `gradient` and whose output is `dst`.
   Node* mask_behind(ValueId gradient, ValueId dst) {
     if (!read_once(gradient) || read_by_[index(gradient)].front() == graph::kNone) return nullptr;
     Node& reader = nodes_[index(read_by_[index(gradient)].front())];

@@ -23,7 +23,8 @@ namespace {
 using graph::Graph;
 using graph::ValueId;
 
-// The null backend's candidates, which the passes take for fast kernels of every op, also of fused ones.
+// Returns the null backend's candidates, which the passes take for fast kernels of every op, also of fused
+// ones.
 const backend::Backend& willing_backend() {
   static const std::unique_ptr<backend::Backend> backend = backend::make_null_backend();
   return *backend;

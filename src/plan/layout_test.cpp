@@ -23,7 +23,7 @@ using graph::ValueId;
 
 void compute_nothing(const backend::Arguments&) {}
 
-// A kernel that wants all its inputs and outputs in one layout.
+// Returns a kernel that wants all its inputs and outputs in one layout.
 std::unique_ptr<Kernel> kernel_in(const KernelRequest& request, const Layout& layout) {
   backend::KernelIo io;
   io.inputs.assign(static_cast<std::size_t>(request.node.inputs()), layout);

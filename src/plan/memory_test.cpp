@@ -12,7 +12,7 @@
 namespace trainyard::plan {
 namespace {
 
-// A kernel that only says what it may do in place.
+// An IdleKernel is a kernel that only says what it may do in place.
 class IdleKernel final : public backend::Kernel {
  public:
   explicit IdleKernel(std::vector<std::pair<int, int>> in_place)

@@ -13,11 +13,11 @@ using Cells = std::vector<const CellView*>;
 
 Cells all_cells(const StudyView& view);
 
-// Those of `axes` that differ among these cells, with the values they have there.
+// Returns those of `axes` that differ among these cells, with the values they have there.
 std::vector<Axis> varying_axes(const Cells& cells, const std::vector<Axis>& axes);
 
-// Those of `axes` that a name of these cells needs, in their order: they differ among the cells, no other
-// word implies them ("cuda" beside "k80"), and without them two cells would have one name.
+// Returns those of `axes` that a name of these cells needs, in their order: they differ among the cells, no
+// other word implies them ("cuda" beside "k80"), and without them two cells would have one name.
 std::vector<Axis> naming_axes(const Cells& cells, const std::vector<Axis>& axes);
 
 // Returns the label of the settings in which all of these cells agree: "cpu, RM, batch 50".

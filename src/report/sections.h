@@ -14,9 +14,9 @@ namespace trainyard::report {
 std::string header_section(const StudyView& view, double made_seconds);
 // Expected, done, failed by class and missing runs of every cell, with reasons.
 std::string completeness_section(const StudyView& view);
-// The figures of every cell; td elements carry the exact number in data-value.
+// Returns the figures of every cell; td elements carry the exact number in data-value.
 std::string results_section(const StudyView& view);
-// A place for every chart and its spec, and the charts left out.
+// Returns a place for every chart and its spec, and the charts left out.
 std::string charts_section(const std::vector<Chart>& charts);
 // Facts about machines and software; those that differ between nodes stand out.
 std::string provenance_section(const StudyView& view);
@@ -33,7 +33,7 @@ std::string number_cell(const char* figure, double exact, const std::string& tex
 std::string empty_cell(const char* figure);
 // Links to what these runs left, or their ids where nothing lies beside the page; of many the first few.
 std::string run_links(const std::vector<const record::RunRecord*>& runs, const FileLinks& links);
-// Text that is escaped.
+// Returns text that is escaped.
 std::string text_cell(const std::string& text);
 
 }  // namespace trainyard::report

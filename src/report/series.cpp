@@ -69,7 +69,7 @@ std::vector<Axis> axes_without(const std::vector<Axis>& axes, std::size_t at) {
   return rest;
 }
 
-// The axes that make lines: numbers go first, as words say more.
+// Returns the axes that make lines: numbers go first, as words say more.
 std::vector<Axis> line_axes(const Cells& cells, const std::vector<Axis>& all, const std::string& on_x) {
   std::vector<Axis> axes = all;
   for (const bool numeric : {true, false})

@@ -13,8 +13,8 @@
 
 namespace trainyard::report {
 
-// True when one of these settings is of the network's shape, and not only of how it was run: then the study
-// is a sweep over networks, and the charts that explain such sweeps are of use.
+// Returns true when one of these settings is of the network's shape, and not only of how it was run: then the
+// study is a sweep over networks, and the charts that explain such sweeps are of use.
 bool sweep_networks(const std::vector<std::string>& settings);
 
 inline constexpr const char* kNoSweep = "no setting of the network's shape varies in this study";
@@ -47,7 +47,7 @@ class Series {
   // JSON of a Vega-Lite colour channel over the field "series"; without a legend when there is one series
   // only. Numbers go from light to dark.
   std::string colour_channel() const;
-  // The same as shapes, for readers who see colours alike; null where shapes run out.
+  // Returns the same as shapes, for readers who see colours alike; null where shapes run out.
   std::string shape_channel() const;
 
  private:

@@ -55,16 +55,16 @@ struct Panels {
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit);
 
-// The house style as a Vega-Lite config object: fonts, greys, and a palette whose hues colour-blind people
-// can tell apart (after Okabe and Ito, 2008). Its colours are names, "@ink": a chart is drawn in light and in
-// dark, and fit_spec puts in the colours of the mode (page.h).
+// Returns the house style as a Vega-Lite config object: fonts, greys, and a palette whose hues colour-blind
+// people can tell apart (after Okabe and Ito, 2008). Its colours are names, "@ink": a chart is drawn in light
+// and in dark, and fit_spec puts in the colours of the mode (page.h).
 std::string theme();
 
 // {"light": {"ink": "#1c2430", ...}, "dark": {...}}: the only place that knows colours. Text has a contrast
 // of 4.5 or more on the ground of its mode, marks of 3 or more.
 std::string palettes_json();
-// The same as CSS variables, --ink and so on: by what the reader's system prefers, and by data-theme of the
-// root element where the reader chose.
+// Returns the same as CSS variables, --ink and so on: by what the reader's system prefers, and by data-theme
+// of the root element where the reader chose.
 std::string palettes_css();
 
 // Names of colours for what is not a series.
@@ -79,7 +79,7 @@ inline constexpr int kPaletteTones = 16;
 // fewer than two, or where the chart names them already.
 std::string family_colours(const std::vector<std::string>& families, bool legend = true);
 
-// The name of a colour that can be read on that family's.
+// Returns the name of a colour that can be read on that family's.
 std::string family_ink(const std::vector<std::string>& families, const std::string& family);
 
 }  // namespace trainyard::report

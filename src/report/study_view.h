@@ -11,7 +11,7 @@
 
 namespace trainyard::report {
 
-// A setting that differs between the cells of a study.
+// An Axis is a setting that differs between the cells of a study.
 struct Axis {
   std::string name;
   std::vector<record::Value> values;  // numbers ascending, words in the order of the plan

@@ -241,7 +241,7 @@ double studentised_reach(std::span<const double> centred, std::span<const double
   return ratios[static_cast<std::size_t>(rank)];
 }
 
-// A series ready to be resampled.
+// A Whitened is a series ready to be resampled.
 struct Whitened {
   std::size_t group;  // samples averaged into one value: it bounds the work and leaves the mean's error alone
   std::vector<double> centred, innovations;

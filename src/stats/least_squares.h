@@ -28,7 +28,7 @@ class Matrix {
 // column that depends on others, or is zero, gets 0. REQUIRES: b has as many entries as a has rows.
 std::vector<double> solve_least_squares(Matrix a, std::vector<double> b);
 
-// Row times coefficients.
+// Returns row times coefficients.
 double dot(std::span<const double> row, std::span<const double> coefficients);
 
 // Parameters that make the residuals small, by Levenberg and Marquardt's method with numeric derivatives. A

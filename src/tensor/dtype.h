@@ -13,7 +13,7 @@ enum class DType : std::uint8_t { f32, f64, i32, u8, bf16 };
 std::size_t size_of(DType dtype);
 const char* name(DType dtype);
 
-// The type in which sums over tensors of this type are kept.
+// Returns the type in which sums over tensors of this type are kept.
 constexpr DType sum_type(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 template <typename T>

@@ -44,7 +44,7 @@ struct Summary {
   std::vector<OpTime> ops;                 // the longest first; sum over steps and devices
   std::vector<double> plain_step_seconds;  // of steps that were not traced, in our files
 
-  // Median traced step over median plain one, less 1. 0: nothing to compare with.
+  // Returns the median traced step over median plain one, less 1. 0: nothing to compare with.
   double overhead() const;
 };
 

@@ -7,7 +7,7 @@
 
 namespace trainyard::backend::reference {
 
-// The numbers that all elements of one step share.
+// UpdateStep holds the numbers that all elements of one step share.
 struct UpdateStep {
   UpdateStep(const ops::UpdateAttrs& attrs, std::int64_t step)
       : rate(attrs.schedule.at(step)),

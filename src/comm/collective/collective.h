@@ -8,10 +8,10 @@
 
 namespace trainyard::comm::collective {
 
-// Some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in several of
-// the same ranks, and use each from another thread: operations of one group do not wait for the others. In
-// one group every rank calls the same operations in the same order. A waiting rank sleeps. Error (peer) when
-// others do not come for as long as `patience_seconds`; it names them.
+// A Group is some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in
+// several of the same ranks, and use each from another thread: operations of one group do not wait for the
+// others. In one group every rank calls the same operations in the same order. A waiting rank sleeps. Error
+// (peer) when others do not come for as long as `patience_seconds`; it names them.
 class Group {
  public:
   virtual ~Group() = default;
@@ -35,7 +35,7 @@ std::vector<T> gather(Group& group, const T& own) {
   return all;
 }
 
-// The ranks of a job, of which groups are made.
+// Job holds the ranks of a job, of which groups are made.
 class Job {
  public:
   virtual ~Job() = default;
@@ -54,8 +54,9 @@ void run_thread_job(int size, const std::function<void(Job&)>& work);
 // calls this once. Without MPI: Error (unsupported).
 std::unique_ptr<Job> join_mpi_job();
 
-// One rank's part in what all ranks of a group do together. Every rank calls the same operations in the same
-// order, with spans of one length, always from one thread. Error (peer) when another rank is lost.
+// A Collective is one rank's part in what all ranks of a group do together. Every rank calls the same
+// operations in the same order, with spans of one length, always from one thread. Error (peer) when another
+// rank is lost.
 //
 // Spans are in the memory that the group works on: the host's, or with NCCL a GPU's.
 class Collective {
@@ -102,9 +103,10 @@ std::vector<T> gather(Collective& ranks, const T& own) {
 std::unique_ptr<Collective> join_mpi();
 bool mpi_is_built();
 
-// The same ranks, each with a GPU of its own, number `gpu` of its machine. `ranks` introduces them to each
-// other and must outlive this. Work goes to `stream`, a cudaStream_t or null for one of its own; operations
-// return when it is done. Error (unsupported) without NCCL, Error (usage) when two ranks have the same GPU.
+// Returns the same ranks, each with a GPU of its own, number `gpu` of its machine. `ranks` introduces them to
+// each other and must outlive this. Work goes to `stream`, a cudaStream_t or null for one of its own;
+// operations return when it is done. Error (unsupported) without NCCL, Error (usage) when two ranks have the
+// same GPU.
 std::unique_ptr<Collective> join_nccl(Collective& ranks, int gpu, void* stream = nullptr);
 bool nccl_is_built();
 

@@ -39,7 +39,7 @@ class LocalGroup {
   std::atomic<bool> aborted_{false};
 };
 
-// One rank of such a group, for what does not care where ranks live.
+// A LocalRank is one rank of such a group, for what does not care where ranks live.
 class LocalRank final : public Collective {
  public:
   // The group must outlive it.

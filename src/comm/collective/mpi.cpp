@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kShare = std::size_t{1} << 16;
 constexpr int kTags = 1 << 14;  // MPI promises 32768 of them
 
-// An all-reduce of a span that fits into the caches. Every rank has a share of it: it gets the others' values
-// of its share, adds them in the order of ranks, and gives the mean to all. Nothing moves twice, and nothing
-// depends on which message is first.
+// A Piece is an all-reduce of a span that fits into the caches. Every rank has a share of it: it gets the
+// others' values of its share, adds them in the order of ranks, and gives the mean to all. Nothing moves
+// twice, and nothing depends on which message is first.
 class Piece {
  public:
   Piece(int rank, int size) : rank_(rank), size_(size), sources_(static_cast<std::size_t>(size)) {}

@@ -94,7 +94,7 @@ class ThreadGroup final : public Group {
   int rank_;
 };
 
-// The meetings of a job, by the number of the group: all ranks make groups in one order.
+// Meetings holds the meetings of a job, by the number of the group: all ranks make groups in one order.
 struct Meetings {
   std::mutex mutex;
   std::vector<std::shared_ptr<Meeting>> made;

@@ -12,7 +12,7 @@ namespace trainyard::comm::transport {
 
 using Digest = std::array<std::byte, 32>;
 
-// The secret that the processes of one job share. Every process that has it may take part.
+// JobKey is the secret that the processes of one job share. Every process that has it may take part.
 class JobKey {
  public:
   static JobKey random();

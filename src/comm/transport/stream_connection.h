@@ -9,7 +9,7 @@ namespace trainyard::comm::transport {
 
 using Socket = boost::asio::generic::stream_protocol::socket;
 
-// A connection over a socket on which the handshake is done.
+// Returns a connection over a socket on which the handshake is done.
 std::unique_ptr<Connection> make_stream_connection(Socket socket, const Hello& peer, std::string address,
                                                    const ConnectionLimits& limits);
 

@@ -40,7 +40,7 @@ class Image {
   std::size_t capacity_ = 0;
 };
 
-// A part of an image in units of its pixels: pixel i covers [i, i + 1).
+// A Box is a part of an image in units of its pixels: pixel i covers [i, i + 1).
 struct Box {
   double left = 0, top = 0, width = 0, height = 0;
 };

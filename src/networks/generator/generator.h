@@ -16,7 +16,8 @@ struct SequenceSizes {
   std::int64_t length, vocabulary;
 };
 
-// A family of networks: its parameters, and the functions that turn a choice of them into a network.
+// A Generator is a family of networks: its parameters, and the functions that turn a choice of them into a
+// network.
 struct Generator {
   std::vector<Parameter> parameters;
   // Refuses combinations that no single range can express; null when there are none. Throws Error (usage).

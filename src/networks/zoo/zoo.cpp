@@ -102,7 +102,7 @@ Shape batch_of(std::int64_t batch, const Shape& one) {
   return shape;
 }
 
-// The network's own penalties and the weight decay, one node for each coefficient.
+// Adds the network's own penalties and the weight decay, one node for each coefficient.
 std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own, double weight_decay) {
   std::map<double, std::vector<ValueId>> by_coefficient;
   for (const Penalty& penalty : own) by_coefficient[penalty.coefficient].push_back(penalty.weight);

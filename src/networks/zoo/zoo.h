@@ -20,10 +20,10 @@ const NetworkInfo& find_network(std::string_view name);
 // Returns whether some generated network has a parameter of this name.
 bool is_parameter(std::string_view name);
 
-// All parameters of a network, given or its own. Error (usage) when one is not allowed.
+// Returns all parameters of a network, given or its own. Error (usage) when one is not allowed.
 generator::Parameters parameters_of(const NetworkInfo& info, const generator::Given& given);
 
-// The network with the input that these parameters give it.
+// Returns the network with the input that these parameters give it.
 NetworkInfo find_network(std::string_view name, const generator::Given& given);
 
 struct ModelOptions {

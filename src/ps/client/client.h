@@ -55,7 +55,7 @@ class Client final : private Link::Owner {
   // Waits until `parameters` holds the weights for the next gradient; the first call waits for the first
   // weights. Error (peer) that names who is missing.
   Weights wait_for_weights();
-  // The batch after that, if it is known yet; it may still come otherwise.
+  // Returns the batch after that, if it is known yet; it may still come otherwise.
   std::optional<std::int64_t> next_batch() const;
   // Sends further facts about the gradient to the leader's watcher. Call it before the last part of the
   // gradient is ready.

@@ -13,8 +13,8 @@
 
 namespace trainyard::ps {
 
-// The rule by which a server takes gradients and lets workers go on. One file a mode; all of them are called
-// on one thread, and know of no network: what they decide, their host does.
+// Mode is the rule by which a server takes gradients and lets workers go on. One file a mode; all of them are
+// called on one thread, and know of no network: what they decide, their host does.
 //
 // A worker joins, is released with the newest weights, commits the gradient that it made of them, is released
 // again, and so on until it leaves.
@@ -63,7 +63,7 @@ enum class Sharing : std::uint8_t {
 
 struct ModeName;
 
-// A row of the list of modes (modes.h): all that the rest of the program knows of a mode.
+// A ModeRow is a row of the list of modes (modes.h): all that the rest of the program knows of a mode.
 struct ModeRow {
   const char* word;            // as users write it; with a number "word:N"
   const char* help;            // one line

@@ -26,9 +26,9 @@ struct ServerParts {
   std::function<void(const std::string&)> log;  // gets one line for each event that a person may want to know
 };
 
-// One server: keeps its shard, takes gradients, and lets workers go on as the mode says. This class is what
-// all servers do alike; what they do with each other, Leader and Follower add. Lives on the thread of its
-// loop.
+// A Server is one server: keeps its shard, takes gradients, and lets workers go on as the mode says. This
+// class is what all servers do alike; what they do with each other, Leader and Follower add. Lives on the
+// thread of its loop.
 class Server : private Member::Owner {
  public:
   using Log = std::function<void(const std::string&)>;

@@ -50,7 +50,7 @@ class StateMemory {
 
   const Sizes& sizes() const { return sizes_; }
 
-  // False until the first version is there.
+  // Returns false until the first version is there.
   bool has_begun() const { return head_->begun.load(std::memory_order_acquire) != 0; }
   void mark_begun() { head_->begun.store(1, std::memory_order_release); }
 

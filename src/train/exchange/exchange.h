@@ -28,7 +28,7 @@ class Exchange {
   virtual void gradients(int device, const backend::StepContext& context) = 0;
   // The mean of all devices' gradients updates the parameters where they live.
   virtual void update(int device, const backend::StepContext& context) = 0;
-  // The session whose state is the run's: saved, loaded, evaluated. Between steps only.
+  // Returns the session whose state is the run's: saved, loaded, evaluated. Between steps only.
   virtual Session& keeper() = 0;
 };
 

@@ -70,11 +70,12 @@ struct TrainResult : StepsUse {
 // The name under which a checkpoint has the input's place.
 inline constexpr const char* kInputPlace = "input";
 
-// The frame of every training: resumes, lets the stepper go on, keeps losses and events, evaluates, saves
-// checkpoints, and ends when all is done or somebody asks to. `identity`: what a checkpoint to resume from
-// must agree with (run_folder.h). `batches`: of the test split, where the options say to evaluate. `folder`
-// may be null: then nothing is kept. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end it after the current step, with
-// a checkpoint. Errors of the stepper pass; only one that the stepper keeps for finish() leaves a checkpoint.
+// Runs the frame of every training: resumes, lets the stepper go on, keeps losses and events, evaluates,
+// saves checkpoints, and ends when all is done or somebody asks to. `identity`: what a checkpoint to resume
+// from must agree with (run_folder.h). `batches`: of the test split, where the options say to evaluate.
+// `folder` may be null: then nothing is kept. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end it after the current
+// step, with a checkpoint. Errors of the stepper pass; only one that the stepper keeps for finish() leaves a
+// checkpoint.
 TrainResult run_loop(Stepper& stepper, const engine::CheckpointHeader& identity,
                      const data::MakeBatches& batches, const TrainOptions& options, const RunFolder* folder);
 

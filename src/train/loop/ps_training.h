@@ -9,7 +9,7 @@
 
 namespace trainyard::train {
 
-// The connection data that processes started for a run must be given.
+// PsMeeting is the connection data that processes started for a run must be given.
 struct PsMeeting {
   comm::transport::Address coordinator;
   WireLayout layout = WireLayout::native;

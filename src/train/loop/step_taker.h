@@ -15,7 +15,7 @@
 
 namespace trainyard::train {
 
-// The resources that steps used, and what disturbed them.
+// StepsUse holds the resources that steps used, and what disturbed them.
 struct StepsUse {
   meter::GpuUse gpu;                   // before the first step, after the last
   meter::CpuUse cpu;                   // from the first step to the end of the last

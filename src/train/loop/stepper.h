@@ -14,9 +14,9 @@ namespace trainyard::train {
 
 struct TrainResult;
 
-// The part of a training that the loop (loop.h) drives: it makes updates of parameters, wherever they are.
-// training.cpp implements it for devices of this process or rank, ps_training.cpp for parameter servers. The
-// loop calls everything from one thread, in the order of this list, advance() until the end.
+// Stepper is the part of a training that the loop (loop.h) drives: it makes updates of parameters, wherever
+// they are. training.cpp implements it for devices of this process or rank, ps_training.cpp for parameter
+// servers. The loop calls everything from one thread, in the order of this list, advance() until the end.
 class Stepper {
  public:
   virtual ~Stepper() = default;

@@ -16,9 +16,9 @@ namespace trainyard::train {
 TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 
-// One network per device, each with its own seed, order of data and folder; nothing is exchanged, no step
-// waits for another device's. `folders` is empty or has one for each device. The first error ends the others
-// after their current step.
+// Trains one network per device, each with its own seed, order of data and folder; nothing is exchanged, no
+// step waits for another device's. `folders` is empty or has one for each device. The first error ends the
+// others after their current step.
 std::vector<TrainResult> run_independent(const SessionOptions& options, const Deployment& deployment,
                                          const data::Dataset& dataset, const TrainOptions& train,
                                          const std::vector<std::unique_ptr<RunFolder>>& folders);

@@ -68,7 +68,7 @@ class StepTracer {
   void note_batch(int device, std::int64_t step, double began, double ended);
 
   bool has_steps() const;
-  // All that was noted. Nothing may be noted meanwhile.
+  // Returns all that was noted. Nothing may be noted meanwhile.
   trace::Trace noted() const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 // A block makes kRows pooled rows, each shared by kParts warps.
 constexpr int kRows = 4, kParts = 2, kWarps = kRows * kParts;
 
-// The pixels of its row that are this warp's.
+// Part holds the pixels of its row that are this warp's.
 struct Part {
   int row, begin, end;
   __device__ explicit Part(const FewChannels& sizes) {

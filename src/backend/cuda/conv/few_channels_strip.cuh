@@ -83,7 +83,8 @@ class StripAhead {
   float numbers_[kLines][kSpan];
 };
 
-// The position of a tile of kStripRows pooled rows: tiles go through an image from above, then to the next.
+// StripTile is the position of a tile of kStripRows pooled rows: tiles go through an image from above, then
+// to the next.
 struct StripTile {
   int image, first_row, pixels;
   __device__ StripTile(const FewChannels& sizes, int tile) {

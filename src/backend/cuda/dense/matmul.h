@@ -12,8 +12,8 @@
 
 namespace trainyard::backend::cuda {
 
-// The work of a product besides multiplying: to each row of dst it adds `bias` (n), then applies ReLU; or it
-// also makes `bias` (m), the sums over k of a.
+// Epilogue is the work of a product besides multiplying: to each row of dst it adds `bias` (n), then applies
+// ReLU; or it also makes `bias` (m), the sums over k of a.
 enum class Epilogue : std::uint8_t { none, relu, bias, relu_bias, sum_of_a };
 
 // dst (m, n) = a (m, k) * b (k, n), all row by row. A transposed operand is stored as (k, m) or (n, k).
@@ -36,7 +36,7 @@ struct PlannedMatmul {
   Tuned tuned;
 };
 
-// The products planned so far; nodes of one shape share a plan.
+// Matmuls holds the products planned so far; nodes of one shape share a plan.
 class Matmuls {
  public:
   // Null when cuBLASLt has no algorithm for it.
@@ -61,7 +61,7 @@ class MatmulDescription {
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, dst = nullptr;
 };
 
-// A planned product that is bound to memory.
+// A Matmul is a planned product that is bound to memory.
 class Matmul {
  public:
   // REQUIRES: `planned` is not null.

@@ -12,7 +12,7 @@
 
 namespace trainyard::backend::cuda::device {
 
-// The op's attributes as kernels take them.
+// Activation holds the op's attributes as kernels take them.
 struct Activation {
   ops::Activation kind;
   float slope;
@@ -58,7 +58,8 @@ struct Dropout {
   float rate, factor;
 };
 
-// A tensor whose elements lie in logical order: one image, its pixels the elements, one channel.
+// A DropoutShape is a tensor whose elements lie in logical order: one image, its pixels the elements, one
+// channel.
 struct DropoutShape {
   std::int64_t images, pixels, channels;  // channels last
 };

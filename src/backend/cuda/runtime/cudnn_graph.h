@@ -37,7 +37,7 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   // Error (device) when cuDNN refuses.
   void finalize();
-  // False when cuDNN refuses, which is how it says "not supported".
+  // Returns false when cuDNN refuses, which is how it says "not supported".
   [[nodiscard]] bool try_finalize();
 
  private:
