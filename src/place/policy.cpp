@@ -54,7 +54,7 @@ Choice choose_by_chance(const ScheduleState& state, const Job& job) {
     if (job.options[state.problem.slots[s].kind].fits) fitting.push_back(s);
   const Philox random(state.draw, stream_of("random placement"));
   const std::size_t slot = fitting[random.word(0) % fitting.size()];
-  return {slot, fmt::format("by chance, one of {} that it fits on", fitting.size())};
+  return {slot, fmt::format("at random, one of {} that it fits on", fitting.size())};
 }
 
 namespace {

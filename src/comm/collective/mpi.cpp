@@ -115,7 +115,8 @@ class MpiCollective final : public Collective {
   MpiCollective() {
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-    if (provided < MPI_THREAD_FUNNELED) fail(ErrorKind::unsupported, "mpi: this one allows no threads");
+    if (provided < MPI_THREAD_FUNNELED)
+      fail(ErrorKind::unsupported, "mpi: this MPI library allows no threads (MPI_THREAD_FUNNELED is needed)");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");

@@ -53,7 +53,7 @@ class Meeting {
     std::vector<int> missing;
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (!here_[i]) missing.push_back(ranks_[i]);
-    fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", fmt::join(missing, ", "), patience_);
+    fail(ErrorKind::peer, "rank {} did not take part for {:.3g} s", fmt::join(missing, ", "), patience_);
   }
 
   const std::vector<int> ranks_;
