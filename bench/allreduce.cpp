@@ -1,5 +1,5 @@
-// How long an all-reduce takes: MPI's own, ours on MPI, ours among threads of one process. All three in turn,
-// and each time another first, so that what the machine does meanwhile meets them alike.
+// Measures how long an all-reduce takes: MPI's own, ours on MPI, ours among threads of one process. All three
+// in turn, and each time another first, so that what the machine does meanwhile meets them alike.
 //
 //   mpirun -n 2 --bind-to none build/release/bench/allreduce [--rounds N] [BYTES...]
 #define OMPI_SKIP_MPICXX

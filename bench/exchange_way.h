@@ -48,9 +48,9 @@ inline std::string path_of(const char* name) {
   return (std::filesystem::temp_directory_path() / fmt::format("exchange.{}.{}", ::getpid(), name)).string();
 }
 
-// A worker and a parameter server, in mode asp. All that an exchange of a training has is in it: the worker's
-// own thread for talking, keys, checks for numbers that are not finite, the ledger, a new version in mapped
-// memory. Only the update itself is missing: the new version is not computed.
+// Connects a worker and a parameter server, in mode asp. All that an exchange of a training has is in it: the
+// worker's own thread for talking, keys, checks for numbers that are not finite, the ledger, a new version in
+// mapped memory. Only the update itself is missing: the new version is not computed.
 std::unique_ptr<Way> make_parameter_server(const std::string& address, std::size_t bytes);
 
 }  // namespace trainyard

@@ -1,4 +1,5 @@
-# The CUDA toolkit with cuDNN and cuBLASLt. Sets TRAINYARD_HAS_CUDA and TRAINYARD_HAS_NCCL, and makes trainyard_cuda for linking.
+# Finds the CUDA toolkit with cuDNN and cuBLASLt. Sets TRAINYARD_HAS_CUDA and TRAINYARD_HAS_NCCL, and makes
+# trainyard_cuda for linking.
 #
 # AUTO takes them where there is also a GPU: compiling for one takes minutes that nobody without one should wait.
 # TOOLKIT takes them wherever they are, as ./check does; ON is an error where they are not.

@@ -9,7 +9,7 @@
 
 namespace trainyard {
 
-// One row of the table of networks that Trainyard knows by name.
+// A NetworkEntry is one row of the table of networks that Trainyard knows by name.
 struct NetworkEntry {
   std::string name, family, description;
   std::vector<std::string> parameters;  // that a generated network takes; empty: it takes none
@@ -23,19 +23,19 @@ struct StepCost {
   std::int64_t bytes_moved = 0;  // that the ops read and write
 };
 
-// A description of a network: a value that is cheap to copy, and immutable. It holds no weights:
+// A Network is a description of a network: a value that is cheap to copy, and immutable. It holds no weights:
 // train_network() and measure_network() start from random ones. All functions throw Error; they are safe to
 // call from several threads.
 class Network {
  public:
-  // A network of the zoo, or a generated one ("fc", "cnn", "rnn", "mix") with its parameters by name:
-  //   Network::named("rnn", {{"cell", "gru"}, {"hidden", "64"}})
-  // `classes` 0: as many as the network, or the data it is trained on, has.
+  // Returns a network of the zoo, or a generated one ("fc", "cnn", "rnn", "mix") with its parameters by name:
+  // Network::named("rnn", {{"cell", "gru"}, {"hidden", "64"}}) `classes` 0: as many as the network, or the
+  // data it is trained on, has.
   static Network named(const std::string& name, const std::map<std::string, std::string>& parameters = {},
                        int classes = 0);
 
-  // A network from an ONNX file, which must have one input of images (N, C, H, W) or (N, numbers) and one
-  // output of logits (N, classes). Error (unsupported) names the first op that cannot be trained.
+  // Returns a network from an ONNX file, which must have one input of images (N, C, H, W) or (N, numbers) and
+  // one output of logits (N, classes). Error (unsupported) names the first op that cannot be trained.
   static Network from_onnx(const std::filesystem::path& file);
 
   const std::string& name() const;
@@ -43,7 +43,7 @@ class Network {
   int classes() const;                            // of sequences, the vocabulary
   bool reads_sequences() const;
 
-  // The cost of a training step, or of the forward pass alone.
+  // Returns the cost of a training step, or of the forward pass alone.
   StepCost step_cost(std::int64_t batch, bool training = true) const;
 
   struct Parts;  // internal

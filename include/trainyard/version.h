@@ -9,7 +9,7 @@ struct LibraryVersion {
   std::string name, version;
 };
 
-// The library that a program is linked with.
+// Build is the library that a program is linked with.
 struct Build {
   std::string version;  // "0.3.0"
   std::string

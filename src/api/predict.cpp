@@ -27,8 +27,8 @@ std::vector<std::string> StepPredictor::devices() const {
 PredictedRun StepPredictor::predict(const Network& network, const PredictSettings& settings) const {
   const networks::ModelOptions& model = network.parts().model;
   if (model.imported)
-    fail(ErrorKind::unsupported, "network '{}': is of a file, and models know networks by their names",
-         network.name());
+    fail(ErrorKind::unsupported,
+         "network '{}': comes from a file, and models know networks only by their names", network.name());
   api::want_number("batch", static_cast<double>(settings.batch));
   if (!(settings.steps > 0))
     fail(ErrorKind::usage, "{} {}: a number above 0 expected", Setting{"steps"}, settings.steps);

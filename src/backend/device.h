@@ -20,13 +20,13 @@ struct DeviceModel {
   int multiprocessors = 0;
 };
 
-// The values that change from step to step and are not tensors.
+// StepContext holds the values that change from step to step and are not tensors.
 struct StepContext {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
 };
 
-// The record that a device writes at the end of a step that ran without the host.
+// StepMark is the record that a device writes at the end of a step that ran without the host.
 struct StepMark {
   std::int64_t nanoseconds = 0;  // of the device's clock
   float loss = 0;
@@ -105,14 +105,14 @@ class Device {
   virtual std::unique_ptr<Timeline> make_timeline(const Works& works);
   // Makes the device's clock agree with the host's; waits for all that was started.
   virtual void match_clocks() {}
-  // Seconds that what `enqueue` starts takes on the device, without the host's part.
+  // Returns the seconds that what `enqueue` starts takes on the device, without the host's part.
   virtual double time(const std::function<void()>& enqueue) = 0;
 };
 
-// The CPU with this process's memory; always the same object.
+// Returns the CPU with this process's memory; always the same object.
 std::shared_ptr<Device> host_device();
 
-// Zeroed memory of a device. Movable, gives back on destruction; keeps the device.
+// Owns zeroed memory of a device, frees it on destruction, and keeps the device alive. Movable.
 class DeviceMemory {
  public:
   DeviceMemory() = default;

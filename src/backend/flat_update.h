@@ -8,14 +8,14 @@
 
 namespace trainyard::backend {
 
-// The rule of an optimizer over flat arrays of f32, element by element: cut into any ranges, by any threads,
-// the bits are the same. Allocates nothing after it is made.
+// FlatUpdate is the rule of an optimizer over flat arrays of f32, element by element: cut into any ranges, by
+// any threads, the bits are the same. Allocates nothing after it is made.
 class FlatUpdate {
  public:
   static constexpr std::size_t kMaxSlots = 3;
 
-  // The arrays that an update reads and writes; the slots are in the order of ops::slot_names. A new array
-  // may be the old one itself, and may not overlap it otherwise.
+  // Arrays holds the arrays that an update reads and writes; the slots are in the order of ops::slot_names. A
+  // new array may be the old one itself, and may not overlap it otherwise.
   struct Arrays {
     const float *parameters = nullptr, *gradient = nullptr;
     std::array<const float*, kMaxSlots> slots{};
@@ -25,7 +25,7 @@ class FlatUpdate {
   static Arrays in_place(float* parameters, const float* gradient,
                          const std::array<float*, kMaxSlots>& slots = {});
 
-  // The numbers that all elements of one step share.
+  // Rates holds the numbers that all elements of one step share.
   struct Rates {
     float rate, momentum, decay, beta1, beta2, epsilon, weight_decay, shrink, correction1, correction2, ema;
   };
@@ -46,7 +46,7 @@ class FlatUpdate {
   Loop loop_;
 };
 
-// The loop of a rule, as this source file was compiled: each KernelLevel has its own.
+// Returns the loop of a rule, as this source file was compiled: each KernelLevel has its own.
 FlatUpdate::Loop flat_update_loop(const ops::UpdateAttrs& attrs);
 
 }  // namespace trainyard::backend

@@ -24,8 +24,8 @@ struct InputBatch {
   std::int64_t output_floats() const { return channels * output.height * output.width; }
 };
 
-// A ring of batches in a device's memory, sent by the host: that of step i lies at place i % places, its
-// labels behind its images.
+// An InputRing is a ring of batches in a device's memory, sent by the host: that of step i lies at place i %
+// places, its labels behind its images.
 struct InputRing {
   int places = 1;
   std::size_t image_bytes = 0, label_bytes = 0;  // of a batch
@@ -62,12 +62,12 @@ class CopyQueue {
  public:
   virtual ~CopyQueue() = default;  // waits for the copies
 
-  // The host memory that the queue copies from: zeroed, as much as was asked for.
+  // Returns the host memory that the queue copies from: zeroed, as much as was asked for.
   virtual std::byte* host() const = 0;
   // Starts a copy to a place, behind all that the device had been given to do before give_back(place).
   virtual void send(int place, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
-  // take(): work that the device is given from now on runs after the last send(place). give_back(): ends the
-  // use of the place by the work given so far.
+  // take(): work that the device is given from now on runs after the last send(place). give_back(): the place
+  // is free again when all work that the device was given so far is done.
   virtual void take(int place) = 0;
   virtual void give_back(int place) = 0;
   // Waits for the last send(place); what it copied from may be changed then.

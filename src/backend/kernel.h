@@ -30,7 +30,7 @@ constexpr const char* name(Precision precision) {
   return precision == Precision::f32 ? "f32" : precision == Precision::tf32 ? "tf32" : "bf16";
 }
 
-// The layouts and memory that a kernel needs from the planner; fixed when the kernel is made.
+// KernelIo holds the layouts and memory that a kernel needs from the planner; fixed when the kernel is made.
 struct KernelIo {
   std::vector<Layout> inputs, outputs;
   std::size_t workspace_bytes = 0;
@@ -53,7 +53,8 @@ struct Alternative {
   std::string name, reason;
 };
 
-// One node's computation with everything decided. Made while planning, bound once, then run in every step.
+// A kernel is one node's computation with everything decided. It is made while planning, bound once, then run
+// in every step.
 class Kernel {
  public:
   explicit Kernel(KernelIo io) : io_(std::move(io)) {}
@@ -64,7 +65,7 @@ class Kernel {
   const KernelIo& io() const { return io_; }
   // Called once, before the first run; the memory outlives the kernel.
   virtual void bind(const Binding& binding) = 0;
-  // Runs the kernel, or puts it into the queue of the device. Allocates nothing. Queued work must read its
+  // Runs the kernel, or puts it into the queue of the device. It allocates nothing. Queued work must read its
   // step from Binding::context, because it may be recorded and run again.
   virtual void run(const StepContext& context) = 0;
   // Returns what a kernel of a library chose by measuring: "engine 52, 12.3 us"; empty where there was
@@ -76,7 +77,7 @@ class Kernel {
   KernelIo io_;
 };
 
-// The information that the planner has when it asks for a kernel.
+// KernelRequest is the information that the planner has when it asks for a kernel.
 struct KernelRequest {
   graph::NodeView node;
   Device* device = nullptr;  // where it will run
@@ -107,7 +108,7 @@ struct Candidate {
   std::unique_ptr<Kernel> (*make)(const KernelRequest&);
 };
 
-// The arguments of a kernel that is written as a plain function.
+// Arguments holds the arguments of a kernel that is written as a plain function.
 struct Arguments {
   const graph::NodeView& node;
   const KernelIo& io;
@@ -144,7 +145,7 @@ class FunctionKernel final : public Kernel {
   Binding binding_;
 };
 
-// Every input and output in plain layout.
+// Gives every input and output the plain layout.
 KernelIo plain_io(const graph::NodeView& node);
 
 // KernelIo::in_place as the row of the op allows it, for the layouts of `io`.

@@ -4,7 +4,7 @@
 
 namespace trainyard {
 
-// Seconds on the monotonic clock; only differences mean anything.
+// Returns the seconds on the monotonic clock; only differences mean anything.
 inline double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

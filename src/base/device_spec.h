@@ -26,7 +26,7 @@ struct DeviceSpec {
   bool is_cpu() const { return kind == Kind::cpu; }
   bool is_gpu() const { return !is_cpu(); }
   int gpu() const { return number.value_or(0); }
-  // The device of the rank that is so many-th on its machine, from 0.
+  // Returns the device of the rank that is so many-th on its machine, from 0.
   DeviceSpec of_rank(int on_machine) const { return is_cpu() || number ? *this : cuda(on_machine); }
 
   std::string to_string() const;

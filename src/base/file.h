@@ -80,8 +80,9 @@ void sync_folder(const std::filesystem::path& folder);
 // Calls create_directories and throws an Error (io) that says what failed.
 void make_folders(const std::filesystem::path& folder);
 
-// A whole file mapped for reading: its pages come from the page cache or the disk when they are touched.
-// Error (config) when it cannot be read. A file that is cut short later ends the process (SIGBUS).
+// A MappedFile is a whole file mapped for reading: its pages come from the page cache or the disk when they
+// are touched. Error (config) when it cannot be read. A file that is cut short later ends the process
+// (SIGBUS).
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

@@ -6,7 +6,8 @@
 
 namespace trainyard {
 
-// The candidate with the smallest edit distance to `given`, or "" when none is close enough to suggest.
+// Returns the candidate with the smallest edit distance to `given`, or "" when none is close enough to
+// suggest.
 std::string nearest_name(std::string_view given, const std::vector<std::string>& candidates);
 
 // " (did you mean 'resnet50'?)" or "".

@@ -9,7 +9,8 @@
 
 namespace trainyard {
 
-// Threads that a parallel region started by this thread will have. oneDNN uses the same pool.
+// Returns the number of threads that a parallel region started by this thread will have. oneDNN uses the same
+// pool.
 inline int thread_count() {
 #ifdef _OPENMP
   return omp_get_max_threads();
@@ -24,7 +25,7 @@ inline void set_thread_count([[maybe_unused]] int threads) {
 #endif
 }
 
-// Threads that a pool can have at most on so many cores: one without OpenMP.
+// Returns the number of threads that a pool can have at most on so many cores: one without OpenMP.
 inline int pool_limit([[maybe_unused]] int cores) {
 #ifdef _OPENMP
   return cores;
@@ -40,7 +41,8 @@ inline void release_pool() {
 #endif
 }
 
-// Threads that a parallel region really gets: fewer than thread_count() when the environment forbids them.
+// Returns the number of threads that a parallel region really gets: fewer than thread_count() when the
+// environment forbids them.
 inline int team_size() {
   int size = 1;
 #ifdef _OPENMP

@@ -5,8 +5,9 @@
 
 namespace trainyard {
 
-// Philox4x32-10 (Salmon et al., SC'11): a counter-based generator. The same (key, counter) gives the same
-// four words on every backend, for any number of threads, after any resume. constexpr: devices call it, too.
+// Philox4x32-10 (Salmon et al., SC'11) is a counter-based generator. The same (key, counter) gives the same
+// four words on every backend, for any number of threads, after any resume. Its functions are constexpr
+// because devices call them, too.
 class Philox {
  public:
   using Block = std::array<std::uint32_t, 4>;
@@ -34,7 +35,7 @@ class Philox {
   std::uint64_t seed_, stream_;
 };
 
-// [0, 1) with 24 bits, exactly representable in f32.
+// Returns a number in [0, 1) with 24 bits, which f32 represents exactly.
 constexpr float to_unit_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 // Combines two stream numbers into one (splitmix64 finaliser), so that (step, node) pairs do not collide.
@@ -45,7 +46,7 @@ constexpr std::uint64_t mix_streams(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31);
 }
 
-// Stream number of a name (FNV-1a), for parameters.
+// Returns the stream number of a name (FNV-1a), for parameters.
 constexpr std::uint64_t stream_of(const char* name) {
   std::uint64_t hash = 0xCBF29CE484222325ull;
   for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001B3ull;

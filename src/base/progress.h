@@ -12,7 +12,7 @@ class ProgressListener {
   virtual ~ProgressListener() = default;
 
   virtual void begin(const std::string& label, std::int64_t total) = 0;
-  // True when the next update will be shown: build a costly note only then.
+  // Returns true when the next update will be shown: build a costly note only then.
   virtual bool due() const = 0;
   virtual void update(std::int64_t done, const std::string& note) = 0;
   virtual void end() = 0;
@@ -21,7 +21,7 @@ class ProgressListener {
   virtual void warn(const std::string& line) = 0;  // one that they do not expect
 };
 
-// A piece of work. The listener may be null: then nobody hears of it.
+// A Progress is a piece of work. The listener may be null: then nobody hears of it.
 class Progress {
  public:
   Progress(ProgressListener* listener, const std::string& label, std::int64_t total) : listener_(listener) {

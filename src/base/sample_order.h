@@ -6,7 +6,8 @@
 
 namespace trainyard {
 
-// The position of the first sample of a step: worker w of W takes every W-th batch of one common order.
+// Returns the position of the first sample of a step: worker w of W takes every W-th batch of one common
+// order.
 constexpr std::int64_t first_position(std::int64_t step, std::int64_t batch, std::int64_t worker,
                                       std::int64_t workers) {
   return (step * workers + worker) * batch;

@@ -73,7 +73,8 @@ Runs read_runs(const std::filesystem::path& path) {
 
 bool is_across_builds(const std::string& across) { return across == "build" || across.starts_with("build="); }
 
-// Those of one build, which the name of the side then says where there are others: builds are never pooled.
+// Returns those of one build, which the name of the side then says where there are others: builds are never
+// pooled.
 Runs of_one_build(const Runs& runs, const std::string& wanted, std::string& side) {
   const std::vector<std::string> builds = record::builds_of(runs);
   const std::string build = wanted.empty() ? record::newest_build(runs) : record::find_build(wanted, builds);
@@ -122,7 +123,7 @@ Runs with_values(const Runs& runs, const Across& across, std::size_t first, std:
   return chosen;
 }
 
-// Inside one study: the first values of the settings against all others.
+// Compares inside one study: the first values of the settings against all others.
 ComparedSides sides_in_one(const CompareOptions& options) {
   if (options.across.empty())
     fail(ErrorKind::usage, "compare: with one study, --across KEY says what to compare in it");

@@ -24,9 +24,9 @@ struct GateOptions {
   bool json = false;
 };
 
-// The exit code: 3 when a cell is worse, else 0. Error (peer) names the cells that have a reference and no
-// good run, after all was printed; Error (config) when there is no reference for a machine. REQUIRES: runs of
-// one build.
+// Returns the exit code: 3 when a cell is worse, else 0. Error (peer) names the cells that have a reference
+// and no good run, after all was printed; Error (config) when there is no reference for a machine. REQUIRES:
+// runs of one build.
 int pass_gate(const GateOptions& options, const std::vector<record::RunRecord>& runs);
 
 // `--update`: makes these runs the references of their machines, and says so in one line.

@@ -11,7 +11,7 @@
 namespace trainyard::cli {
 namespace {
 
-// Command and all below it, the program first.
+// Visits a command and all below it, the program first.
 void visit_commands(const CommandText& command, const std::function<void(const CommandText&)>& act) {
   act(command);
   for (const CommandText& below : command.commands) visit_commands(below, act);

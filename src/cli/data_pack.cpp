@@ -34,7 +34,7 @@ struct DataPackResult {
   std::vector<data::PackedSet> sets;
   std::vector<std::filesystem::path> left_out;
 
-  // The first set that is not whole; null when all are.
+  // Returns the first set that is not whole; null when all are.
   const data::PackedSet* cut_short() const {
     const auto found =
         std::find_if(sets.begin(), sets.end(), [](const data::PackedSet& set) { return !set.is_whole(); });
@@ -81,7 +81,7 @@ DataPackResult pack_known(const DataPackOptions& options) {
   return result;
 }
 
-// The last word of a path, also of one that ends with a slash.
+// Returns the last word of a path, also of one that ends with a slash.
 std::string last_part(const std::filesystem::path& path) {
   const std::filesystem::path normal = std::filesystem::absolute(path).lexically_normal();
   return (normal.has_filename() ? normal : normal.parent_path()).filename().string();

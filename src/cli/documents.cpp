@@ -85,7 +85,7 @@ std::function<int()> declare_documents(CLI::App& command) {
 
 namespace {
 
-// Text as roff shows it unchanged.
+// Returns text as roff shows it unchanged.
 std::string roff(const std::string& text) {
   std::string safe;
   bool line_begins = true;

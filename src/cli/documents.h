@@ -28,10 +28,10 @@ struct CommandText {
 // Leaves out what --help hides.
 CommandText describe_command(const CLI::App& command);
 
-// One manual page, for section 1.
+// Writes one manual page, for section 1.
 std::string manual_page(const CommandText& command);
 
-// One script for all commands below `program`.
+// Writes one script for all commands below `program`.
 std::string bash_completion(const CommandText& program);
 std::string zsh_completion(const CommandText& program);
 std::string fish_completion(const CommandText& program);

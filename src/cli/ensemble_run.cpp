@@ -188,7 +188,7 @@ std::function<int()> declare_ensemble_member(CLI::App& command) {
   leave_outputs_to_starter(command);
   add_ensemble_part(command, *part);
   return [options, part] {
-    if (part->results.empty()) fail(ErrorKind::usage, "--results: wanted");
+    if (part->results.empty()) fail(ErrorKind::usage, "--results is required");
     if (!part->stream.empty())
       return ensemble::run_member_in_place(*options, *part, terminal_progress(false));
     const auto job = comm::collective::join_mpi_job();
@@ -204,7 +204,7 @@ std::function<int()> declare_ensemble_preprocess(CLI::App& command) {
   add_ensemble_part(command, *part);
   return [options, part] {
     if (part->results.empty() || part->announce.empty())
-      fail(ErrorKind::usage, "--results and --announce: wanted");
+      fail(ErrorKind::usage, "--results and --announce are required");
     ensemble::run_preprocessor(*options, *part, *terminal_progress(false));
     return 0;
   };

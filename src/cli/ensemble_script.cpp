@@ -44,7 +44,7 @@ int print_script(const ScriptOptions& options) {
   asked.preprocessors = options.preprocessors;
   const ensemble::EnsembleSpec spec = to_ensemble(asked);
   if (spec.name.find('\n') != std::string::npos)
-    fail(ErrorKind::config, "the ensemble's name has a line's end");
+    fail(ErrorKind::config, "the ensemble's name has a line break; a batch script needs a name on one line");
   const bool here = spec.design == ensemble::Design::shared_memory;
   // Members that share memory are of one machine, and start each other.
   const std::size_t members = spec.members.size(), ranks = here ? 1 : members;

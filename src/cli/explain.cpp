@@ -45,7 +45,7 @@ struct Explained {
   std::size_t peak_bytes = 0;
 };
 
-// Bytes of each buffer class before sharing, and what the plan really takes.
+// Prints the bytes of each buffer class before sharing, and what the plan really takes.
 std::map<std::string, std::size_t> bytes_by_class(const plan::StepPlan& plan) {
   std::map<std::string, std::size_t> bytes;
   for (const plan::Buffer& buffer : plan.buffers) {
@@ -213,7 +213,7 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
   return json;
 }
 
-// How far the timing came.
+// Says how far the timing came.
 std::string how_far(const Explained& explained) {
   const auto timed = std::count_if(explained.kernel_seconds.begin(), explained.kernel_seconds.end(),
                                    [](double seconds) { return !std::isnan(seconds); });

@@ -76,7 +76,7 @@ const char* verdict_of(const Change& change, const record::Metric& metric) {
   return (change.ratio() > 1) == metric.more_is_better ? metric.better() : metric.worse();
 }
 
-// The levels in eight heights, the lowest and the highest apart by at least a tenth.
+// Draws the levels in eight heights; the lowest and the highest are apart by at least a tenth.
 std::string spark_line(const CellHistory& cell) {
   constexpr const char* kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::size_t kMostBuilds = 60;
@@ -107,9 +107,9 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// The commands that find the commit between the two builds, or one line that says why there are none. Every
-// commit is measured in a folder of its own and compared with the last good build by today's program, because
-// older ones may judge otherwise.
+// Returns the commands that find the commit between the two builds, or one line that says why there are none.
+// Every commit is measured in a folder of its own and compared with the last good build by today's program,
+// because older ones may judge otherwise.
 std::vector<std::string> bisect_commands(const CellHistory& cell, const Change& change,
                                          const HistoryReport& report, const Names& names) {
   const HistoryPoint &good = cell.points[change.last_before], &bad = cell.points[change.first_after];
@@ -155,7 +155,7 @@ struct Regression {
   const Change* change;
 };
 
-// The newest first.
+// Lists the newest first.
 std::vector<Regression> regressions_of(const HistoryReport& report) {
   std::vector<Regression> found;
   for (const CellHistory& cell : report.cells)

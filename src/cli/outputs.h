@@ -23,8 +23,8 @@ using process::kCallerCanMendIt;
 using process::kInterrupted;
 using process::kRunFailed;
 
-// An option that names a file, or a folder, which the command will write. main() looks at all that were given
-// before the command begins, so that nobody works for an hour and then cannot write.
+// Adds an option that names a file, or a folder, which the command will write. main() looks at all that were
+// given before the command begins, so that nobody works for an hour and then cannot write.
 CLI::Option* add_output_file(CLI::App& command, const std::string& names, std::filesystem::path& path,
                              const std::string& help);
 CLI::Option* add_output_folder(CLI::App& command, const std::string& names, std::filesystem::path& path,

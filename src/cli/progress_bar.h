@@ -48,7 +48,7 @@ class ProgressBar {
  public:
   ProgressBar(std::string label, std::int64_t total, bool quiet);
 
-  // True when the next update will be drawn: build a costly `note` only then.
+  // Returns true when the next update will be drawn: build a costly `note` only then.
   bool due() const { return line_.due(); }
   // Without `left_seconds` the time left is what the time so far and the share that is done make likely.
   void update(std::int64_t done, const std::string& note = "",

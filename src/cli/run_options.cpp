@@ -214,7 +214,7 @@ std::string device_to_ask(const CostOptions& options, const std::vector<predict:
   if (seen.size() == 1) return seen.front().name;
   std::vector<std::string> names;
   for (const predict::DeviceSheet& device : seen) names.push_back(device.name);
-  fail(ErrorKind::usage, "--device: has to be given, '{}' is a model of {}", options.model.string(),
+  fail(ErrorKind::usage, "--device is required: '{}' is a model of {}", options.model.string(),
        names.empty() ? "no device in particular" : joined(names, ", "));
 }
 

@@ -52,7 +52,7 @@ std::int64_t report_impossible(const study::Spec& spec, const study::Plan& plan)
 // Returns the folder in which a study keeps its runs: `out`, or results/NAME when `out` is empty.
 study::Folder folder_of(const study::Spec& spec, const std::filesystem::path& out);
 
-// A folder given on the command line; Error (usage) when it holds no study.
+// Returns a folder given on the command line; Error (usage) when it holds no study.
 study::Folder existing_folder(const std::filesystem::path& path);
 
 // Returns the names of the settings that differ between cells, in alphabetical order.

@@ -65,7 +65,7 @@ void print_regressions(const Analysis& analysis, const analyze::Part& part) {
              part.power_law->r2, part.power_law->cross_validated_r2);
 }
 
-// One table over all panels: the best of each cell's.
+// Prints one table over all panels: the best of each cell's.
 void print_heat_map(const Analysis& analysis, const analyze::HeatMap& map) {
   std::vector<std::string> head{fmt::format("{} \\ {}", map.row, map.column)};
   for (const double column : map.columns) head.push_back(fmt::format("{}", column));
@@ -179,7 +179,7 @@ struct StudyAnalyzeOptions {
   bool json = false;
 };
 
-// The folder itself, or the folder of a study's file.
+// Reads the folder itself, or the folder of a study's file.
 Runs runs_of_study(const std::filesystem::path& path, const std::string& build) {
   const bool is_file = path.extension() == ".yaml" || path.extension() == ".yml";
   const study::Folder folder = existing_folder(is_file ? folder_of(read_study(path, {}), {}).path : path);

@@ -31,7 +31,7 @@ struct StudyExportOptions {
 
 std::string number_text(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
-// One line a cell: its settings, and the median speed of its runs with its interval.
+// Writes one line a cell: its settings, and the median speed of its runs with its interval.
 std::string cells_text(const study::StudyProgress& progress, bool csv) {
   const std::vector<CellProgress> cells = summarize_cells(progress);
   if (!csv) {

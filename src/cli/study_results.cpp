@@ -25,7 +25,7 @@ struct CellResult {
   std::vector<record::MeasuredRun> speeds;  // images per second
 };
 
-// Cells in the order in which the plan names them first.
+// Orders cells in the order in which the plan names them first.
 std::vector<std::pair<std::string, CellResult>> cells_of(const study::StudyProgress& progress) {
   std::vector<std::pair<std::string, CellResult>> cells;
   std::map<std::string, std::size_t> places;
@@ -54,7 +54,7 @@ std::string spread_text(const record::CellSummary& speed) {
   return text;
 }
 
-// Numbers by size, everything else by its text.
+// Orders numbers by size, everything else by its text.
 bool in_order(const record::Settings& a, const record::Settings& b, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto of_a = a.find(name), of_b = b.find(name);

@@ -99,7 +99,7 @@ study::StudyProgress run(const StudyRunOptions& options, const study::Spec& spec
   return run_study({spec, plan, folder, retry, process::own_program()}, launcher, watcher);
 }
 
-// The file, with what the command line says instead of it.
+// Returns the file, with what the command line says instead of it.
 study::Spec read_spec_of(const StudyRunOptions& options) {
   study::Spec spec = read_study(options.file, options.overrides, options.build);
   if (!options.wait_for_quiet.empty()) study::override_wait_for_quiet(spec, options.wait_for_quiet);

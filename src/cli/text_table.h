@@ -18,7 +18,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A figure of whatever kind: speeds, seconds, bytes and accuracies alike.
+// Returns a figure of whatever kind: speeds, seconds, bytes and accuracies alike.
 std::string four_digits(double value);
 
 }  // namespace trainyard::cli

@@ -76,7 +76,7 @@ std::map<std::string, double> ops_of(const trace::Summary& summary) {
   return seconds;
 }
 
-// The largest difference first.
+// Puts the largest difference first.
 std::vector<Pair> pairs(const std::map<std::string, double>& a, std::size_t steps_a,
                         const std::map<std::string, double>& b, std::size_t steps_b) {
   std::map<std::string, Pair> found;

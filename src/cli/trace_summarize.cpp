@@ -63,7 +63,7 @@ Json to_json(const trace::Trace& trace, const trace::Summary& summary) {
   return whole;
 }
 
-// The longest first.
+// Puts the longest first.
 std::vector<std::pair<std::string, double>> sorted(const std::map<std::string, double>& times) {
   std::vector<std::pair<std::string, double>> rows(times.begin(), times.end());
   std::stable_sort(rows.begin(), rows.end(),

@@ -12,8 +12,8 @@
 
 namespace trainyard::engine {
 
-// The tensors that lie in a region, as they follow each other there: in the order of the graph's values, and
-// gradients in that of their parameters.
+// Returns the tensors that lie in a region, as they follow each other there: in the order of the graph's
+// values, and gradients in that of their parameters.
 std::vector<const plan::Buffer*> tensors_in(const plan::StepPlan& plan, plan::Region region);
 
 // Presents tensors of an executor as one array that workers with other kernels understand too: f32, in plain

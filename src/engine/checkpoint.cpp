@@ -74,7 +74,7 @@ class RemovedUnlessKept {
   fs::path path_;
 };
 
-// The buffers that outlive a run, in the order of the graph's values.
+// Returns the buffers that outlive a run, in the order of the graph's values.
 std::vector<const plan::Buffer*> state_buffers(const Executor& executor) {
   std::vector<const plan::Buffer*> buffers;
   for (const auto region :

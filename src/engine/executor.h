@@ -37,7 +37,7 @@ class Executor {
   using Ready = std::function<void(std::int64_t first, std::int64_t elements)>;
   void run_gradients(const backend::StepContext& context, const Ready& ready = nullptr);
   void run_update(const backend::StepContext& context);
-  // One step, adding each kernel's seconds to `kernel_seconds` (one entry per plan step). Ends before a
+  // Runs one step, adding each kernel's seconds to `kernel_seconds` (one entry per plan step). Ends before a
   // kernel at which `stop` returns true. Returns how many kernels were timed.
   std::size_t run_timed(const backend::StepContext& context, std::vector<double>& kernel_seconds,
                         const std::function<bool()>& stop = nullptr);
@@ -76,7 +76,8 @@ class Executor {
   const plan::StepPlan& plan() const { return step_.plan; }
   const graph::Graph& graph() const { return *step_.graph; }
   std::byte* region(plan::Region region) const { return regions_[static_cast<std::size_t>(region)]; }
-  // A region as numbers; those of a training plan that outlive a step are all f32. REQUIRES: on_host().
+  // Returns a region as numbers; those of a training plan that outlive a step are all f32. REQUIRES:
+  // on_host().
   std::span<float> floats(plan::Region region) const;
   std::byte* data(int buffer) const;
   std::byte* data(const plan::Buffer& buffer) const { return region(buffer.region) + buffer.offset; }

@@ -18,7 +18,7 @@ struct OpShare {
   std::int64_t count = 0;  // kernels
 };
 
-// One kernel of a step.
+// A KernelSeconds is one kernel of a step.
 struct KernelSeconds {
   std::string name, op, kernel;  // as the plan has them
   double seconds = 0;

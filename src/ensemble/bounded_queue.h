@@ -12,7 +12,7 @@
 
 namespace trainyard::ensemble {
 
-// How full a queue is, and what waiting for it cost so far.
+// Says how full a queue is, and how long its users waited for it so far.
 struct QueueFill {
   std::int64_t items = 0, bytes = 0;
   std::int64_t most_items = 0, most_bytes = 0;  // that fit; bytes 0: any number
@@ -20,8 +20,7 @@ struct QueueFill {
   double push_wait_seconds = 0, pop_wait_seconds = 0;  // of all threads together
 };
 
-// A queue between two stages of a pipeline, for any number of threads on either side. A waiting thread
-// sleeps.
+// Connects two stages of a pipeline, with any number of threads on either side. A waiting thread sleeps.
 template <typename Item>
 class BoundedQueue {
  public:

@@ -9,7 +9,7 @@
 
 namespace trainyard::ensemble {
 
-// How full queues were over time: a thread looks at them some times a second while this lives.
+// Records how full queues are: a thread looks at them some times a second while this lives.
 class FillLog {
  public:
   struct Queue {

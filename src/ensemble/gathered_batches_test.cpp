@@ -11,7 +11,7 @@
 namespace trainyard::ensemble {
 namespace {
 
-// A GPU in this process's memory.
+// Plays a GPU in this process's memory.
 class ProcessGpu final : public backend::Device {
  public:
   std::string name() const override { return "gpu"; }

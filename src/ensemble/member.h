@@ -29,8 +29,8 @@ StreamPlace place_of(const EnsembleSpec& spec, const std::filesystem::path& fold
 // Returns the exit code. `notes` hears of what is unexpected; it may be null.
 int run_member_in_place(const EnsembleOptions& options, const EnsemblePart& part, ProgressListener* notes);
 
-// The same as a rank of an MPI job. A member that fails tells `complain` why and ends the process, and thus
-// the job, without its destructors: these would go on to pass samples to the others.
+// Does the same as a rank of an MPI job. A member that fails tells `complain` why and ends the process, and
+// thus the job, without its destructors: these would go on to pass samples to the others.
 int run_member_as_rank(const EnsembleOptions& options, const EnsemblePart& part, comm::collective::Job& job,
                        ProgressListener& complain);
 

@@ -17,7 +17,7 @@ namespace trainyard::ensemble {
 
 namespace {
 
-// Those on which members train, each once.
+// Returns those on which members train, each once.
 std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
   std::vector<std::shared_ptr<backend::Device>> gpus;
   std::set<std::string> names, addresses;

@@ -70,7 +70,7 @@ class SampleBlock {
 
 class BlockPool;
 
-// A block with memory that goes back to its pool when it goes.
+// An OwnedBlock is a block with memory that goes back to its pool when it goes.
 class OwnedBlock {
  public:
   SampleBlock& operator*() { return block_; }

@@ -73,8 +73,8 @@ class SharedReader {
   SharedReader(const SharedReader&) = delete;
   SharedReader& operator=(const SharedReader&) = delete;
 
-  // The next block, which stays as it is until release(). None: the stream ended. Error (peer) when the
-  // writer is gone, or after so many seconds without a block, or when this reader was dropped.
+  // Returns the next block, which stays as it is until release(). None: the stream ended. Error (peer) when
+  // the writer is gone, or after so many seconds without a block, or when this reader was dropped.
   std::optional<SampleBlock> next(double patience_seconds);
   void release();  // the first of those that it has; by any thread
 

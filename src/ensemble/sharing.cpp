@@ -133,7 +133,7 @@ namespace {
 
 using comm::collective::Group;
 
-// The message that the merger sends to the ranks behind it before its blocks.
+// Round is the message that the merger sends to the ranks behind it before its blocks.
 struct Round {
   std::int64_t blocks = 0;  // kEnd: that was all
 };

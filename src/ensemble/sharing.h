@@ -11,7 +11,7 @@
 
 namespace trainyard::ensemble {
 
-// The ways in which preprocessed samples reach every member; n members, of which p preprocess.
+// Design lists the ways in which preprocessed samples reach every member; n members, of which p preprocess.
 enum class Design : std::uint8_t {
   baseline,                  // nothing is shared: every member preprocesses all for itself
   all_shared,                // p = n: each gathers what all have

@@ -30,7 +30,7 @@ using Readers = std::map<std::string, std::function<void(const YamlReader&)>>;
 
 constexpr std::uint64_t kLargestSide = 16'384;  // rows and columns of an image
 
-// Each key of a mapping by its reader.
+// Reads each key of a mapping by its reader.
 void read_keys(const YamlReader& mapping, const Readers& readers) {
   for (const YamlReader::Entry& entry : mapping.entries()) {
     const auto found = readers.find(entry.key);

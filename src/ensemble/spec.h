@@ -15,7 +15,7 @@
 
 namespace trainyard::ensemble {
 
-// One network of an ensemble, or one that is only timed.
+// A MemberSpec is one network of an ensemble, or one that is only timed.
 struct MemberSpec {
   run::RunOptions run;  // as `train` takes them
   // It trains nothing, and takes as long as such a device would; 0: no time at all.
@@ -60,7 +60,8 @@ EnsembleSpec read_ensemble(const std::filesystem::path& file);
 
 EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_name);
 
-// The options of the commands of `ensemble`; the processes that they start get the same options.
+// EnsembleOptions holds the options of the commands of `ensemble`; the processes that they start get the same
+// options.
 struct EnsembleOptions {
   std::filesystem::path file;
   // Instead of what the file says; empty, 0 or below: as there.
@@ -79,14 +80,15 @@ struct EnsembleOptions {
   bool overwrite = false, no_eval = false, json = false, quiet = false;
 };
 
-// The file as the options change it. Error (config, usage) when design, members and preprocessors do not go
-// together.
+// Returns the file as the options change it. Error (config, usage) when design, members and preprocessors do
+// not go together.
 EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>& left_out = {});
 
 // Opens the records.
 StreamOptions to_stream(const EnsembleSpec& spec);
 
-// The role of one process of the ensemble, in addition to the options that all processes share.
+// EnsemblePart is the role of one process of the ensemble, in addition to the options that all processes
+// share.
 struct EnsemblePart {
   int member = 0;                   // of those that read in place; else its rank
   std::string stream;               // where it reads in place; empty: it takes part in passing

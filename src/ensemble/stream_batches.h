@@ -18,8 +18,8 @@
 
 namespace trainyard::ensemble {
 
-// How far a member got in the common order: of each share, the first position that it has not seen. Shares
-// come in unlike order in some designs, so that one number would not do.
+// Says how far a member got in the common order: for each share, the first position that it has not seen.
+// Shares come in unlike order in some designs, so that one number would not do.
 class StreamPlace {
  public:
   explicit StreamPlace(int shares);
@@ -37,7 +37,7 @@ class StreamPlace {
   std::size_t share_of(std::int64_t position) const {
     return static_cast<std::size_t>(position) % next_.size();
   }
-  // The same place in an order that is cut into so many shares.
+  // Returns the same place in an order that is cut into so many shares.
   StreamPlace cut_into(int shares) const;
   bool is_past(const StreamPlace& other) const;  // has seen all that the other has
 

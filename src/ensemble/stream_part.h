@@ -32,10 +32,11 @@ inline bool goes_on(std::span<const Word> words) {
 
 std::vector<int> ranks_between(int first, int end);
 
-// The next block that this rank makes; `more` becomes false with the last.
+// Makes the next block of this rank, which is empty once `more` is false; `more` becomes false with the last
+// block.
 OwnedBlock make_block(const Sharing& sharing, bool& more);
 
-// Blocks of all ranks of the group, in their order, its own among them; those without are left out.
+// Returns the blocks of all ranks of the group that have one, in the order of the ranks; `own` is among them.
 std::vector<OwnedBlock> gather_blocks(const Sharing& sharing, comm::collective::Group& group,
                                       std::span<const Word> words, OwnedBlock own);
 
@@ -43,7 +44,7 @@ std::vector<OwnedBlock> gather_blocks(const Sharing& sharing, comm::collective::
 // are no block.
 void broadcast_block(comm::collective::Group& group, int root, OwnedBlock& block, std::int64_t bytes);
 
-// How samples are made and passed on; the same in all processes of an ensemble.
+// Says how samples are made and passed on; all processes of an ensemble have the same options.
 struct StreamOptions {
   Design design = Design::shared_memory;
   int members = 1, preprocessors = 1;
@@ -54,15 +55,16 @@ struct StreamOptions {
   Patience patience;
 
   SampleBlock::Sizes sizes() const { return {block, source.preprocessor->sample_bytes()}; }
-  // Into how many the common order is shared; a member's place has as many numbers.
+  // Returns the number of shares of the common order; a member's place has as many numbers.
   int shares() const { return design == Design::baseline ? 1 : preprocessors; }
 };
 
-// A member's part in a stream that processes of a job pass on, with what it makes for the others.
+// Does a member's part in a stream that processes of a job pass on; it also makes what this rank makes for
+// the others.
 class StreamPart {
  public:
-  // Called by all ranks of the job, each a member. `place`: where this one stands; what is made begins where
-  // the first of them stands.
+  // All ranks of the job call this, each a member. `place` says where this member stands; blocks are made
+  // from the place of the member that is least advanced.
   StreamPart(const StreamOptions& options, comm::collective::Job& job, const StreamPlace& place);
   ~StreamPart();
 

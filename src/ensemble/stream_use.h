@@ -8,7 +8,7 @@
 
 namespace trainyard::ensemble {
 
-// The resources that a process used while it took part in the stream.
+// StreamUse holds the resources that a process used while it took part in the stream.
 struct StreamUse {
   meter::CpuUse cpu;
   std::vector<meter::ThreadTimes> threads;  // since they began

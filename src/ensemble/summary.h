@@ -20,7 +20,7 @@ struct EnsembleParts {
 
 EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpec& spec);
 
-// The energy and time of the whole ensemble, for its one record and its table.
+// EnsembleUse is the energy and time of the whole ensemble, for its one record and its table.
 struct EnsembleUse {
   meter::Energy energy;
   double seconds = 0;                                      // to which it belongs

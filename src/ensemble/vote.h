@@ -7,7 +7,7 @@
 
 namespace trainyard::ensemble {
 
-// The predictions of one member for the test images.
+// Votes holds the predictions of one member for the test images.
 struct Votes {
   std::int32_t classes = 0;
   std::vector<std::int32_t> labels;  // one an image; below 0: it counts for nothing
@@ -26,7 +26,7 @@ struct Votes {
 void write_votes(const Votes& votes, const std::filesystem::path& file);
 Votes read_votes(const std::filesystem::path& file);
 
-// The accuracy of what members say together. REQUIRES: of the same images.
+// VoteResult is the accuracy of what members say together. REQUIRES: of the same images.
 struct VoteResult {
   double mean_probability = 0;  // the class with the largest sum of probabilities
   double majority = 0;          // the class that most name; among equals, that with the larger sum

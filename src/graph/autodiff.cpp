@@ -49,7 +49,7 @@ std::int64_t parameter_count(const Graph& graph) {
 
 namespace {
 
-// Values through which a wanted value reaches the outputs of some node.
+// Marks the wanted values and those that depend on one of them.
 std::vector<bool> values_needing_gradient(const Graph& graph, const std::vector<ValueId>& wanted) {
   std::vector<bool> needed(graph.values().size(), false);
   for (const ValueId value : wanted) needed[static_cast<std::size_t>(value)] = true;
@@ -57,7 +57,8 @@ std::vector<bool> values_needing_gradient(const Graph& graph, const std::vector<
     if (node.op->gradient == nullptr) continue;
     bool depends = false;
     for (const ValueId input : node.inputs) depends = depends || needed[static_cast<std::size_t>(input)];
-    for (const ValueId output : node.outputs) needed[static_cast<std::size_t>(output)] = depends;
+    if (!depends) continue;  // an output may be wanted itself
+    for (const ValueId output : node.outputs) needed[static_cast<std::size_t>(output)] = true;
   }
   return needed;
 }

@@ -11,7 +11,7 @@ namespace trainyard::graph {
 
 Cost cost_of(const Graph& graph, NodeId node);
 
-// Sum over the nodes of one phase, or of all.
+// Returns the sum over the nodes of one phase, or of all.
 Cost total_cost(const Graph& graph);
 Cost total_cost(const Graph& graph, Phase phase);
 

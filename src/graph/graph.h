@@ -93,8 +93,8 @@ struct Node {
   }
 };
 
-// A network for one batch size, in an order in which it can run: every node stands after the nodes it reads
-// from, and a node that changes a value stands after all other readers of it.
+// A Graph is a network for one batch size, in an order in which it can run: every node stands after the nodes
+// it reads from, and a node that changes a value stands after all other readers of it.
 class Graph {
  public:
   ValueId add_input(const std::string& name, TensorType type, Initializer initializer = {});
@@ -104,7 +104,7 @@ class Graph {
   // Appends a node; its output types come from the op's shape rule, which names the node when it refuses.
   std::vector<ValueId> add_node(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
                                 std::any attributes = {});
-  // The same for ops with a single output.
+  // Does the same for ops with a single output.
   ValueId add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
               std::any attributes = {});
 
@@ -142,7 +142,8 @@ class Graph {
   Phase phase_ = Phase::forward;
 };
 
-// One line a node: "conv1 = conv2d(image, conv1/weight, conv1/bias) {5x5 ...} -> f32 50x32x28x28".
+// Writes one line for each node: "conv1 = conv2d(image, conv1/weight, conv1/bias) {5x5 ...} -> f32
+// 50x32x28x28".
 std::string to_text(const Graph& graph);
 std::string to_text(const Graph& graph, NodeId node);
 

@@ -12,7 +12,7 @@
 
 namespace trainyard::graph {
 
-// A node together with the graph that knows the types of its values.
+// A NodeView is a node together with the graph that knows the types of its values.
 class NodeView {
  public:
   NodeView(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
@@ -65,7 +65,7 @@ class GradientContext {
   const Node& node() const { return node_; }
   ValueId input(int i) const { return node_.inputs[static_cast<std::size_t>(i)]; }
   ValueId output(int i) const { return node_.outputs[static_cast<std::size_t>(i)]; }
-  // Gradient of output i; kNone when the loss does not depend on it.
+  // Returns the gradient of output i; kNone when the loss does not depend on it.
   ValueId d_output(int i) const { return d_outputs_[static_cast<std::size_t>(i)]; }
   bool needs(int input) const { return needed_[static_cast<std::size_t>(input)]; }
   void set(int input, ValueId gradient) { d_inputs_[static_cast<std::size_t>(input)] = gradient; }
@@ -79,8 +79,8 @@ class GradientContext {
   std::vector<bool> needed_;
 };
 
-// A small problem of an op. It serves conformance against the reference, the numeric gradient check, timing,
-// and the support table. Inputs and parameters carry initializers that say how to fill them.
+// A case is a small problem of an op. It serves conformance against the reference, the numeric gradient
+// check, timing, and the support table. Inputs and parameters carry initializers that say how to fill them.
 struct Case {
   std::string name;
   // Builds the problem in f32 or f64 and marks its outputs.
@@ -112,8 +112,8 @@ inline constexpr std::size_t kCategories = 9;
 
 const char* name(Category category);
 
-// The inputs in whose memory a GPU kernel of the op may put output 0, where they have its type and lie as it
-// does.
+// InPlace lists the inputs in whose memory a GPU kernel of the op may put output 0, where they have its type
+// and lie as it does.
 enum class InPlace : std::uint8_t { none, first, second, any };
 
 // This row ties an op together. Everything else about the op is found through it.
@@ -137,7 +137,7 @@ struct OpDef {
 
 std::vector<int> mutated_inputs(const NodeView& node);
 
-// Bytes of all inputs and outputs, each once.
+// Returns the bytes of all inputs and outputs, each once.
 std::int64_t bytes_touched(const NodeView& node);
 
 // Cost of ops that do `per_element` operations for each element of their first output.

@@ -13,7 +13,7 @@
 
 namespace trainyard::interchange::tensorflow {
 
-// An attribute; which field is set depends on its kind.
+// A Value is an attribute; which field is set depends on its kind.
 struct Value {
   std::string text;                    // bytes, the name of a type, a number, a truth
   std::vector<std::int64_t> integers;  // a number, a list of them, or what a small constant holds
@@ -41,8 +41,8 @@ void count_costs(const std::vector<Node>& nodes, ExchangeGraph& graph);
 
 namespace trainyard::interchange {
 
-// A TensorFlow graph in protobuf's text form (.pbtxt), as Driple reads it. Shapes are those the file says, of
-// constants and variables, or follow from them by the rules of common ops; flops follow from shapes.
+// Returns a TensorFlow graph in protobuf's text form (.pbtxt), as Driple reads it. Shapes are those the file
+// says, of constants and variables, or follow from them by the rules of common ops; flops follow from shapes.
 // Functions of the graph's library are not looked into. A variable counts as parameters when an optimizer's
 // op applies to it, or when there is no such op at all. Error (config) begins with `who`.
 ExchangeGraph read_graph_def(std::string_view text, const std::string& who);

@@ -29,7 +29,7 @@ struct Inference {
                ? outputs[static_cast<std::size_t>(from.output)]
                : TensorSpec{};
   }
-  // The integers that a constant input holds; empty where it is none.
+  // Returns the integers that a constant input holds; empty where it is none.
   Dims constant(std::size_t i) const {
     if (i >= inputs()) return {};
     const Node& from = nodes[static_cast<std::size_t>(node.op->inputs[i].node)];
@@ -72,7 +72,7 @@ TensorSpec broadcast(const Inference& at) {
   return a;
 }
 
-// Output size along one axis of a window.
+// Returns the output size along one axis of a window.
 std::int64_t windowed(std::int64_t size, std::int64_t kernel, std::int64_t stride, bool same) {
   if (size < 0 || kernel < 1 || stride < 1) return kUnknown;
   if (same) return (size + stride - 1) / stride;

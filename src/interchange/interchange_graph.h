@@ -49,8 +49,8 @@ struct OpNode {
   std::int64_t parameters = 0;  // trained numbers that this op is the first to read
 };
 
-// A graph of ops of any origin: enough to count, draw and describe it for prediction. The order is that of
-// the origin; edges may go either way, and in a circle.
+// An ExchangeGraph is a graph of ops of any origin: enough to count, draw and describe it for prediction. The
+// order is that of the origin; edges may go either way, and in a circle.
 struct ExchangeGraph {
   std::string name;
   std::vector<OpNode> nodes;
@@ -75,7 +75,7 @@ ExchangeGraph from_graph(const graph::Graph& graph, const std::string& name);
 
 TensorSpec spec_of(const graph::TensorType& type);
 
-// Appends nodes of a graph of ours one by one.
+// Appends the nodes of one of our graphs one by one.
 class NodeConverter {
  public:
   NodeConverter(const graph::Graph& graph, ExchangeGraph& out) : graph_(graph), out_(out) {}

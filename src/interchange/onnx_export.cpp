@@ -27,7 +27,7 @@ const std::map<const graph::OpDef*, ExportRule>& export_rules() {
   return rules;
 }
 
-// The nodes on which the value depends.
+// Returns the nodes on which the value depends.
 std::vector<bool> needed_nodes(const graph::Graph& graph, ValueId output) {
   std::vector<bool> needed(graph.nodes().size(), false);
   const auto need = [&](ValueId value) {

@@ -23,7 +23,7 @@ OnnxNetwork read_back(const std::string& file, bool training = true) {
   return import_onnx(onnx::read_model(file, "test"), {.batch = 2, .training = training}, "test");
 }
 
-// A line for each node that the logits depend on.
+// Returns a line for each node that the logits depend on.
 std::vector<std::string> lines_of(const graph::Graph& graph, graph::ValueId logits) {
   std::set<graph::NodeId> needed;
   std::vector<graph::NodeId> todo{graph.value(logits).producer};

@@ -29,14 +29,15 @@ class ImportContext {
   static bool has(const onnx::Node& node, std::size_t input) {
     return input < node.inputs.size() && !node.inputs[input].empty();
   }
-  // The input as a value of our graph; an initializer becomes a parameter.
+  // Returns the input as a value of our graph; an initializer becomes a parameter.
   graph::ValueId tensor(const onnx::Node& node, std::size_t input);
-  // The input, which the file must hold or leave to its caller, as a parameter or statistic of this shape.
+  // Returns the input, which the file must hold or leave to its caller, as a parameter or statistic of this
+  // shape.
   graph::ValueId state(const onnx::Node& node, std::size_t input, const Shape& shape,
                        graph::Role role = graph::Role::parameter);
   // Does the same as state() for a tensor that holds twice as many numbers.
   graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape);
-  // Shape of an initializer, or of any other input.
+  // Returns the shape of an initializer, or of any other input.
   Shape shape(const onnx::Node& node, std::size_t input);
   bool is_state(const onnx::Node& node, std::size_t input) const;
   // Returns numbers that the file itself holds; declines where it does not, or where a number is no small
@@ -46,7 +47,7 @@ class ImportContext {
   // Returns the axes of Squeeze and Unsqueeze: an attribute until set 12 of operators, then an input.
   std::vector<std::int64_t> squeezed_axes(const onnx::Node& node);
 
-  // The only node that reads the value, unless the value also leaves the graph.
+  // Returns the only node that reads the value, unless the value also leaves the graph.
   const onnx::Node* sole_reader(const std::string& value) const;
   bool is_read(const std::string& value) const {
     return readers_.contains(value) || outputs_.contains(value);
@@ -103,12 +104,12 @@ class ExportContext {
 
   const graph::Graph& graph() const { return graph_; }
   const std::string& name(graph::ValueId value) const { return graph_.value(value).name; }
-  // The name of an input of the node; parameters and statistics come along.
+  // Returns the name of an input of the node; parameters and statistics come along.
   std::string input(const graph::Node& node, std::size_t i);
   // A parameter or statistic in another shape and order: `arrange` moves its content.
   using Arrange = std::function<std::vector<std::byte>(std::vector<std::byte>)>;
   std::string state(graph::ValueId value, std::vector<std::int64_t> dims, const Arrange& arrange = nullptr);
-  // A small constant of its own for this node.
+  // Returns a small constant of its own for this node.
   std::string constant(const graph::Node& node, const char* what, const std::vector<std::int64_t>& values);
   std::string constant(const graph::Node& node, const char* what, double value);
   // A node that makes the first output of ours.

@@ -20,7 +20,7 @@ void put_integers(std::string& out, unsigned number, const std::vector<std::int6
   for (const std::int64_t value : values) put_integer(out, number, value);  // as proto2 writes them
 }
 
-// All of a tensor but its content.
+// Writes all of a tensor but its content.
 std::string tensor_head(const Tensor& tensor) {
   std::string out;
   put_integers(out, field::tensor::dims, tensor.dims);

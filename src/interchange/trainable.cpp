@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char *kInput = "images", *kOutput = "logits";
 
-// The parsed file. The model's tensors point into the mapped file.
+// Holds the parsed file. The model's tensors point into the mapped file.
 struct OpenModel {
   MappedFile file;
   std::string who;

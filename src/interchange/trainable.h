@@ -9,7 +9,8 @@
 
 namespace trainyard::interchange {
 
-// A network from an ONNX file that ModelOptions::imported takes: one input of images, one output of logits.
+// A TrainableNetwork is a network from an ONNX file that ModelOptions::imported takes: one input of images,
+// one output of logits.
 struct TrainableNetwork {
   std::string name;
   Shape input;  // of one sample

@@ -65,7 +65,7 @@ std::string how_it_ended(int code, const std::string& words) {
   return words.empty() ? fmt::format("ended with exit code {}", code) : "says: " + words;
 }
 
-// A preprocessor and the members that read what it writes.
+// An InPlaceJob is a preprocessor and the members that read what it writes.
 class InPlaceJob {
  public:
   InPlaceJob(const ensemble::EnsembleOptions& options, const ensemble::EnsembleSpec& spec,

@@ -6,7 +6,7 @@
 
 namespace trainyard::launch {
 
-// A machine of a job, and what runs on it.
+// A Host is a machine of a job, and what runs on it.
 struct Host {
   std::string name;     // as the remote shell takes it; empty: this machine
   std::string address;  // under which the others reach it
@@ -17,9 +17,9 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
-// One line a machine: NAME [address=A] [workers=N] [servers=S] [device=D] [backend=B]; # begins a comment.
-// The name localhost means this machine, and a machine may have several lines. Error (config) names file and
-// line.
+// Reads one line for each machine: NAME [address=A] [workers=N] [servers=S] [device=D] [backend=B]; # begins
+// a comment. The name localhost means this machine, and a machine may have several lines. Error (config)
+// names file and line.
 std::vector<Host> read_hosts(const std::filesystem::path& file);
 
 // Returns the nodes of the Slurm allocation of this process, without workers and servers; none outside an
@@ -33,8 +33,8 @@ std::string own_address(const std::vector<Host>& hosts);
 // Distributes the workers and servers evenly over the hosts, in turns.
 void spread(int workers, int servers, std::vector<Host>& hosts);
 
-// The machines of a job, with so many workers and servers: those of a file, or with "slurm" the nodes of this
-// allocation. Error (usage) when there is none, or the file has other numbers.
+// Finds the machines of a job with so many workers and servers: those of a file, or with "slurm" the nodes of
+// this allocation. Error (usage) when there is none, or the file has other numbers.
 std::vector<Host> find_hosts(const std::filesystem::path& hosts, int workers, int servers);
 
 // Returns whether this process runs on `host`.

@@ -28,7 +28,7 @@ struct MpiJobEnd {
 };
 
 // Puts the ranks on the machines that --hosts names, this one first, so that rank 0 is here where it can be.
-// Nothing without hosts. Error (usage) when they ask for what MPI has not.
+// Without hosts it does nothing. Error (usage) when they ask for what MPI has not.
 void place_ranks(MpiJob& job, const std::filesystem::path& hosts, const std::string& remote_shell);
 
 bool all_are_here(const MpiJob& job);
@@ -37,8 +37,8 @@ bool all_are_here(const MpiJob& job);
 // it would itself kill them. It dies with us. Error (unsupported) when there is no mpirun.
 MpiJobEnd run_mpi_job(const MpiJob& job);
 
-// How many of its ranks run on this machine: as they were placed, else all of them, or at most their share of
-// a Slurm allocation's nodes.
+// Returns how many of its ranks run on this machine: as they were placed, else all of them, or at most their
+// share of a Slurm allocation's nodes.
 int ranks_here(const MpiJob& job);
 
 }  // namespace trainyard::launch

@@ -15,8 +15,8 @@
 
 namespace trainyard::launch {
 
-// The servers and workers of a job as processes of this program, here or on other machines. All are started
-// with the words that this one was started with, and what else they must know.
+// Runs the servers and workers of a job as processes of this program, here or on other machines. All are
+// started with the words that this one was started with, and what else they must know.
 class PsJob final : public train::PsProcesses {
  public:
   // `hosts`: where; one without a name is this machine. `logs`: folder for a file of each. `notes`

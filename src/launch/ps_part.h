@@ -11,7 +11,7 @@
 
 namespace trainyard::launch {
 
-// The options that `train` passes to a process that it starts for a job.
+// PsPart holds the options that `train` passes to a process that it starts for a job.
 struct PsPart {
   std::string coordinator, listen, advertise, layout, share, key;
   std::string device, backend;  // empty: as the run's
@@ -33,7 +33,7 @@ std::vector<int> cores_of_share(int threads, const std::string& share);
 // "" for any other line.
 std::string node_in(const std::string& line, const char* what, int number);
 
-// The folder in which a server keeps what must survive it; in memory where the system has such.
+// Returns the folder in which a server keeps what must survive it; in memory where the system has such.
 std::filesystem::path server_state_file(std::uint64_t run, int server);
 
 // Takes one line of a process's log.

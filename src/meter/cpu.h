@@ -24,7 +24,7 @@ struct CpuUse {
 
   double cpu_seconds() const { return user_seconds + system_seconds; }
   double cores_used() const;
-  // Cores that other processes kept busy. Children that still run count as others.
+  // Returns the number of cores that other processes kept busy. Children that still run count as others.
   double other_cores() const;
   double machine_cores() const;
   // Share of the machine's time that its hypervisor gave to other virtual machines.

@@ -17,7 +17,7 @@ struct GpuUse {
 };
 
 // GpuWatch samples one GPU of this machine, given by its address on the PCI bus; "": none. Samples are empty
-// where the driver does not know the GPU. Opening takes some milliseconds, a sample less than one.
+// where the driver does not know the GPU. Opening takes some milliseconds, a sample takes less than one.
 class GpuWatch {
  public:
   explicit GpuWatch(const std::string& pci_address);

@@ -142,7 +142,7 @@ TEST(Noise, CountersAreReadFromTheirFiles) {
             (Kinds{"load", "steal", "governor", "throttle", "throttle", "memory"}));
 }
 
-// A child that only burns time, started and stopped by this test.
+// A Burner is a child that only burns time, started and stopped by this test.
 class Burner {
  public:
   Burner() : child_(::fork()) {

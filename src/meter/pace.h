@@ -6,7 +6,7 @@
 
 namespace trainyard::meter {
 
-// CPU time of the calling thread.
+// Returns the CPU time of the calling thread.
 inline double thread_cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

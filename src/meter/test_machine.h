@@ -11,7 +11,7 @@
 
 namespace trainyard::meter {
 
-// A folder that looks like the /proc and /sys of some machine.
+// A TestMachine is a folder that looks like the /proc and /sys of some machine.
 class TestMachine {
  public:
   TestMachine& write(const std::string& path, const std::string& content) {

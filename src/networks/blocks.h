@@ -31,11 +31,11 @@ graph::ValueId basic_block(Builder& builder, const std::string& name, graph::Val
 graph::ValueId bottleneck_block(Builder& builder, const std::string& name, graph::ValueId x,
                                 const ResidualBlock& block);
 
-// A convolution with the norm of residual networks.
+// Adds a convolution with the norm of residual networks.
 graph::ValueId residual_conv(Builder& builder, const std::string& name, graph::ValueId x, ConvSpec spec,
                              double gamma = 1);
 
-// A layer of one column of an inception module.
+// Describes a layer of one column of an inception module.
 struct ColumnLayer {
   enum class Kind : std::uint8_t { conv, max_pool, average_pool, shared };
   Kind kind;
@@ -60,11 +60,12 @@ inline ColumnLayer average_pool() { return {ColumnLayer::Kind::average_pool, 0, 
 // Stands for the layer at the same place of the column before: two columns with a common beginning.
 inline ColumnLayer shared() { return {ColumnLayer::Kind::shared}; }
 
-// The columns side by side on x, joined over channels. `style` gives norm, activation and initialisation.
+// Adds the columns side by side on x, joined over channels. `style` gives norm, activation and
+// initialisation.
 graph::ValueId inception_module(Builder& builder, const std::string& name, graph::ValueId x,
                                 const ConvSpec& style, const std::vector<Column>& columns);
 
-// The plain layers that Inception v3 and Inception-ResNet v2 begin with: an eighth of the image, 192
+// Adds the plain layers that Inception v3 and Inception-ResNet v2 begin with: an eighth of the image, 192
 // channels.
 graph::ValueId inception_stem(Builder& builder, graph::ValueId x, const ConvSpec& style);
 

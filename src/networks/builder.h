@@ -94,7 +94,7 @@ struct RecurrentSpec {
   WeightInit init = WeightInit::xavier_uniform();  // of each gate
 };
 
-// An L2 penalty that belongs to the network itself.
+// A Penalty is an L2 penalty that belongs to the network itself.
 struct Penalty {
   graph::ValueId weight;
   double coefficient;
@@ -124,7 +124,7 @@ class Builder {
 
   graph::ValueId conv(const std::string& name, graph::ValueId x, const ConvSpec& spec);
   graph::ValueId dense(const std::string& name, graph::ValueId x, const DenseSpec& spec);
-  // The last layer of every network: a dense layer called "logits", without activation.
+  // Adds the last layer of every network: a dense layer called "logits", without activation.
   graph::ValueId logits(graph::ValueId x, int classes, DenseSpec spec = {});
   // ids (i32 T, N) -> (T, N, width)
   graph::ValueId embedding(const std::string& name, graph::ValueId ids, const EmbeddingSpec& spec);

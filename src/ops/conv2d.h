@@ -27,8 +27,8 @@ extern const graph::OpDef conv2d_d_weight_op;  // (d_dst, src) -> d_weight [, d_
 graph::ValueId conv2d(graph::Graph& graph, const std::string& name, graph::ValueId src, graph::ValueId weight,
                       graph::ValueId bias, const Conv2dAttrs& attrs);
 
-// A convolution and the max pool behind it as one node. The fusion pass makes it where a kernel can keep the
-// intermediate image out of memory.
+// Describes a convolution and the max pool behind it as one node. The fusion pass makes it where a kernel can
+// keep the intermediate image out of memory.
 struct Conv2dMaxPoolAttrs {
   Conv2dAttrs conv;
   Window2d pool;
@@ -49,7 +49,7 @@ extern const graph::OpDef conv2d_max_pool_d_weight_op;
 // Returns the shape of the intermediate image between convolution and pool.
 Shape convolved_shape(const Conv2dMaxPoolAttrs& attrs, const Shape& src, const Shape& weight);
 
-// Every op above, by source, for the registry.
+// The lists name every op above, by source, for the registry.
 std::vector<const graph::OpDef*> conv2d_ops();
 std::vector<const graph::OpDef*> conv2d_max_pool_ops();
 

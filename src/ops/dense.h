@@ -54,7 +54,7 @@ int chain_layers(const graph::NodeView& node);
 // changes parameters, slots and copy.
 extern const graph::OpDef dense_update_op;
 
-// Every op above, by source, for the registry.
+// The lists name every op above, by source, for the registry.
 std::vector<const graph::OpDef*> dense_ops();
 std::vector<const graph::OpDef*> dense_chain_ops();
 

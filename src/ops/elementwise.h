@@ -62,7 +62,7 @@ extern const graph::OpDef dropout_op;
 
 graph::ValueId dropout(graph::Graph& graph, const std::string& name, graph::ValueId src, double rate);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> elementwise_ops();
 
 }  // namespace trainyard::ops

@@ -90,7 +90,7 @@ struct Set2SetInputs {
 graph::ValueId set2set(graph::Graph& graph, const std::string& name, const Set2SetInputs& inputs,
                        const Set2SetAttrs& attrs);
 
-// Every op above, by source, for the registry.
+// The lists name every op above, by source, for the registry.
 std::vector<const graph::OpDef*> gated_graph_conv_ops();
 std::vector<const graph::OpDef*> set2set_ops();
 

@@ -57,7 +57,7 @@ struct ClassifyAttrs {
 // d_logits (N, K), d_src (N, C); loss and probabilities are f32 when src is bf16
 extern const graph::OpDef classify_op;
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> loss_ops();
 
 }  // namespace trainyard::ops

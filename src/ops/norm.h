@@ -60,7 +60,7 @@ extern const graph::OpDef l2_penalty_grad_op;  // (d_loss, weight) -> coefficien
 graph::ValueId l2_penalty(graph::Graph& graph, const std::string& name, std::vector<graph::ValueId> weights,
                           double coefficient);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> norm_ops();
 
 }  // namespace trainyard::ops

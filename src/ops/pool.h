@@ -41,10 +41,10 @@ extern const graph::OpDef average_pool_d_src_op;  // (d_dst) -> d_src
 
 graph::ValueId average_pool(graph::Graph& graph, const std::string& name, graph::ValueId src,
                             const AveragePoolAttrs& attrs);
-// One window over the whole image: dst (N, C, 1, 1).
+// Averages over the whole image: dst (N, C, 1, 1).
 graph::ValueId global_average_pool(graph::Graph& graph, const std::string& name, graph::ValueId src);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> pool_ops();
 
 }  // namespace trainyard::ops

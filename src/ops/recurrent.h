@@ -18,7 +18,7 @@ enum class RecurrentCell : std::uint8_t { rnn, lstm, gru };
 
 const char* name(RecurrentCell cell);
 std::optional<RecurrentCell> find_cell(std::string_view name);
-// Blocks of the weights: 1, 4, 3.
+// Returns the number of gate blocks in the weights: 1, 4 or 3.
 std::int64_t gates_of(RecurrentCell cell);
 
 struct RecurrentAttrs {
@@ -60,7 +60,7 @@ extern const graph::OpDef embedding_d_table_op;
 graph::ValueId embedding(graph::Graph& graph, const std::string& name, graph::ValueId table,
                          graph::ValueId ids);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> recurrent_ops();
 
 }  // namespace trainyard::ops

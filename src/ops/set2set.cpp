@@ -114,7 +114,7 @@ std::string describe_grad(const NodeView& node) {
   return fmt::format("{} steps{}", attrs.steps, attrs.d_src ? "" : ", without d_src");
 }
 
-// Graphs of so many nodes; behind them `spare` rows of no graph.
+// The problem has graphs of so many nodes, and behind them `spare` rows that belong to no graph.
 struct Problem {
   const char* name;
   std::vector<std::int64_t> nodes, steps;

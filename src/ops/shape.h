@@ -62,7 +62,7 @@ extern const graph::OpDef slice_op;  // a box out of src
 graph::ValueId slice(graph::Graph& graph, const std::string& name, graph::ValueId src, const Shape& begin,
                      const Shape& size);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> shape_ops();
 
 }  // namespace trainyard::ops

@@ -21,7 +21,7 @@ extern const graph::OpDef update_op;
 int updated_parameters(const graph::NodeView& node);  // how many
 std::int64_t flops_per_parameter(const UpdateAttrs& attrs);
 
-// The state that an update of `parameters` needs: slot 0 of each, slot 1 of each, ...
+// Returns the state that an update of `parameters` needs: slot 0 of each, slot 1 of each, ...
 std::vector<graph::ValueId> add_slots(graph::Graph& graph, const std::vector<graph::ValueId>& parameters,
                                       const UpdateAttrs& attrs);
 
@@ -31,7 +31,7 @@ std::vector<graph::ValueId> update(graph::Graph& graph, const std::string& name,
                                    const std::vector<graph::ValueId>& parameters,
                                    const std::vector<graph::ValueId>& gradients, const UpdateAttrs& attrs);
 
-// Every op above, for the registry.
+// Lists every op above for the registry.
 std::vector<const graph::OpDef*> update_ops();
 
 }  // namespace trainyard::ops

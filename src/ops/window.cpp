@@ -21,7 +21,7 @@ std::int64_t ceil_padding(std::int64_t padded, std::int64_t reach, std::int64_t 
   return padded > reach && excess != 0 ? stride - excess : 0;
 }
 
-// True when some output along one axis meets no element of the image.
+// Returns whether some output along one axis meets no element of the image.
 bool misses_image(std::int64_t size, std::int64_t outputs, std::int64_t kernel, std::int64_t stride,
                   std::int64_t dilation, std::int64_t pad) {
   for (std::int64_t output = 0; output < outputs; ++output) {

@@ -7,7 +7,7 @@
 
 namespace trainyard::ops {
 
-// A sliding window over rows and columns, shared by convolution and pooling.
+// Describes a sliding window over rows and columns; convolution and pooling share it.
 struct Window2d {
   std::int64_t kernel_h = 1, kernel_w = 1;
   std::int64_t stride_h = 1, stride_w = 1;

@@ -15,7 +15,7 @@ Job job_of(const std::string& name, std::vector<double> seconds, double arrival 
   return job;
 }
 
-// A slow device and one twice as fast.
+// Makes a slow device and one twice as fast.
 Problem two_devices(std::vector<Job> jobs) {
   Problem problem;
   problem.kinds = {{.name = "slow", .watts = 100, .price_per_hour = 1},

@@ -54,7 +54,7 @@ Choice choose_by_chance(const ScheduleState& state, const Job& job) {
     if (job.options[state.problem.slots[s].kind].fits) fitting.push_back(s);
   const Philox random(state.draw, stream_of("random placement"));
   const std::size_t slot = fitting[random.word(0) % fitting.size()];
-  return {slot, fmt::format("by chance, one of {} that it fits on", fitting.size())};
+  return {slot, fmt::format("at random, one of {} that it fits on", fitting.size())};
 }
 
 namespace {
@@ -135,7 +135,7 @@ Choice choose_first_free(const ScheduleState& state, const Job& job) {
 
 namespace {
 
-// The first slot of a kind that is free: GPUAlloc has one of each.
+// Returns the first slot of a kind that is free: GPUAlloc has one of each.
 Choice on_kind(const ScheduleState& state, std::size_t kind, std::string reason) {
   std::size_t best = state.problem.slots.size();
   for (std::size_t s = 0; s < state.problem.slots.size(); ++s)

@@ -13,7 +13,7 @@ namespace trainyard::place {
 // The order in which jobs that have arrived are placed.
 enum class Order { arrival, shortest, longest };
 
-// The information that a choice may use: when each slot is expected to be free.
+// ScheduleState is the information that a choice may use: when each slot is expected to be free.
 struct ScheduleState {
   const Problem& problem;
   double now = 0;
@@ -54,7 +54,7 @@ std::size_t least_slot(const ScheduleState& state, const Job& job, const Value& 
   return *best;
 }
 
-// The choices of policies.
+// These functions make the choices of the policies.
 Choice choose_first_free(const ScheduleState& state, const Job& job);
 Choice choose_earliest_finish(const ScheduleState& state, const Job& job);
 Choice choose_fastest(const ScheduleState& state, const Job& job);

@@ -42,7 +42,7 @@ void inject_error(Problem& problem, double deviation, std::uint64_t seed) {
   for (Job& job : problem.jobs)
     for (Option& option : job.options) {
       const Philox::Block block = random.block(drawn++);
-      // Box and Muller.
+      // This is the transform of Box and Muller.
       const double radius = std::sqrt(-2 * std::log(1.0 - static_cast<double>(to_unit_float(block[0]))));
       const double angle = 2 * std::numbers::pi * static_cast<double>(to_unit_float(block[1]));
       option.seconds *= std::exp(deviation * radius * std::cos(angle));

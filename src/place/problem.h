@@ -11,7 +11,7 @@
 
 namespace trainyard::place {
 
-// A job on one kind of device.
+// An option is a job on one kind of device.
 struct Option {
   double seconds = 0;       // as predicted: what policies go by
   double true_seconds = 0;  // as it will turn out: what the simulator goes by
@@ -27,7 +27,7 @@ struct Job {
   std::vector<Option> options;  // one for each kind of device
 };
 
-// A device that runs one job at a time.
+// A Slot is a device that runs one job at a time.
 struct Slot {
   std::string name;
   std::size_t kind = 0;  // of device
@@ -42,7 +42,7 @@ struct Problem {
   std::vector<Job> jobs;
 };
 
-// Seconds on the fastest kind that a job fits on.
+// Returns the seconds on the fastest kind that a job fits on.
 double shortest_seconds(const Problem& problem, const Job& job);
 
 // Puts the jobs into a random order.
@@ -51,7 +51,7 @@ void shuffle_jobs(Problem& problem, std::uint64_t seed);
 // Multiplies predicted times by a factor whose logarithm has this deviation, one for each job and kind.
 void inject_error(Problem& problem, double deviation, std::uint64_t seed);
 
-// A job as it is asked for, and as it was measured where that is known.
+// A JobRequest is a job as it is asked for, and as it was measured where that is known.
 struct JobRequest {
   predict::TableRun run;  // without a device
   std::string name;

@@ -9,7 +9,7 @@
 namespace trainyard::place {
 namespace {
 
-// The jobs that run and wait on a slot. Ends that have not come yet are expected ones.
+// SlotQueue holds the jobs that run and wait on a slot. Ends that have not come yet are expected ones.
 class SlotQueue {
  public:
   double expected_free(double now) const {

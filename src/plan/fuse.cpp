@@ -188,7 +188,7 @@ class Fuser {
     if (mask != nullptr) *mask = {};
   }
 
-  // The gradient of a ReLU that alone reads `gradient` and whose output is `dst`.
+  // Returns the gradient of a ReLU that alone reads `gradient` and whose output is `dst`.
   Node* mask_behind(ValueId gradient, ValueId dst) {
     if (!read_once(gradient) || read_by_[index(gradient)].front() == graph::kNone) return nullptr;
     Node& reader = nodes_[index(read_by_[index(gradient)].front())];
@@ -227,7 +227,8 @@ class Fuser {
       if (join_pool_gradient(*before, node)) return;
     if (join_dropout_gradient(node)) return;
     if (read_once(node.outputs[0]) && join_norm_gradient(id)) return;
-    if (before != nullptr && read_once(d_dst) && before->op == &ops::add_op) {
+    if (before != nullptr && read_once(d_dst) && before->op == &ops::add_op &&
+        !before->attrs<ops::AddAttrs>().mask_by_last) {
       note("mask of '{}' joins add '{}'", node.name, before->name);
       std::any_cast<ops::AddAttrs&>(before->attributes).mask_by_last = true;
       before->inputs.push_back(dst);

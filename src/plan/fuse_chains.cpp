@@ -15,7 +15,7 @@ using graph::ValueId;
 
 constexpr std::size_t kLeastLayers = 3, kMostLayers = 128;
 
-// A layer with the nodes of its gradient, where there are any.
+// A Link is a layer with the nodes of its gradient, where there are any.
 struct Link {
   NodeId dense = kNone;
   NodeId d_weight = kNone, d_src = kNone;
@@ -65,7 +65,7 @@ class ChainFuser {
     return layer.attrs<ops::DenseAttrs>().activation;
   }
 
-  // The only reader of `value` that is `op` and takes it as input `place`.
+  // Returns the only reader of `value` that is `op` and takes it as input `place`.
   NodeId reader(ValueId value, const graph::OpDef& op, std::size_t place) const {
     NodeId found = kNone;
     for (const NodeId id : readers(value))
@@ -97,7 +97,7 @@ class ChainFuser {
     return link;
   }
 
-  // The layers behind `first` whose values nobody outside of the chain reads.
+  // Returns the layers behind `first` whose values nobody outside of the chain reads.
   std::vector<Link> chain_from(NodeId first) const {
     std::vector<Link> chain{link_of(first)};
     while (chain.size() < kMostLayers) {

@@ -161,7 +161,7 @@ class Splitter {
     std::vector<std::size_t> members;  // parameters, in their order
   };
 
-  // The last node that makes the gradient of a parameter, or reads the parameter.
+  // Returns the last node that makes the gradient of a parameter, or reads the parameter.
   std::size_t ready_after(const UpdatedParameter& parameter) const {
     std::size_t last = 0;
     for (std::size_t n = 0; n < update_; ++n) {

@@ -19,7 +19,7 @@ bool overlap(const std::vector<Range>& a, const std::vector<Range>& b) {
   });
 }
 
-// The memory that a step reads, and that it writes.
+// Touched is the memory that a step reads, and that it writes.
 struct Touched {
   std::vector<Range> read, written;
 };

@@ -88,7 +88,7 @@ class LayoutPass {
     return plan_.buffers[static_cast<std::size_t>(buffers.front())].layout;
   }
 
-  // The buffer of a value in a layout; adds a reorder step when there is none yet.
+  // Returns the buffer of a value in a layout; adds a reorder step when there is none yet.
   int buffer_in(ValueId id, const Layout& layout, graph::Phase phase) {
     const Shape& shape = graph_.shape(id);
     auto& buffers = buffers_of_[static_cast<std::size_t>(id)];

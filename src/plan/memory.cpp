@@ -69,8 +69,8 @@ std::vector<Storage> share_in_place(const CompiledStep& compiled, std::vector<in
   return storages;
 }
 
-// Largest first, each at the lowest offset that is free during its lifetime (Pisarchyk and Lee, 2020, call
-// this greedy by size). Returns the height.
+// Places the largest first, each at the lowest offset that is free during its lifetime (Pisarchyk and Lee,
+// 2020, call this greedy by size). Returns the height.
 std::size_t place_by_size(std::vector<Storage>& storages) {
   std::vector<std::size_t> order(storages.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -30,7 +30,7 @@ inline constexpr std::size_t kRegions = 8;
 
 const char* name(Region region);
 
-// A value in one layout. A value that some kernel wants in another layout has a second buffer.
+// A buffer holds a value in one layout. A value that some kernel wants in another layout has a second buffer.
 struct Buffer {
   std::string name;
   graph::ValueId value = graph::kNone;
@@ -73,7 +73,7 @@ struct Step {
   bool is_update() const { return phase == graph::Phase::update && !is_reorder(); }
 };
 
-// A compiled step as plain data: printable, comparable.
+// A StepPlan is a compiled step as plain data: printable, comparable.
 struct StepPlan {
   std::string backend;
   int threads = 0;  // kernels booked workspace for this many, and may not run with another number
@@ -84,10 +84,10 @@ struct StepPlan {
 
   std::size_t bytes(Region region) const { return region_bytes[static_cast<std::size_t>(region)]; }
   std::size_t total_bytes() const;
-  // Sum of the slab's buffers if none were shared.
+  // Returns the sum of the slab's buffers if none were shared.
   std::size_t unshared_slab_bytes() const;
   int reorders() const;
-  // The persistent buffer of a named value; -1 when there is none.
+  // Returns the persistent buffer of a named value; -1 when there is none.
   int find_buffer(const std::string& value_name) const;
 };
 
@@ -102,7 +102,7 @@ struct CompiledStep {
 // One line a step and a buffer, for golden tests and people.
 std::string to_text(const StepPlan& plan);
 
-// The inputs of an update, parameter by parameter.
+// UpdatedParameter holds the inputs of an update, parameter by parameter.
 struct UpdatedParameter {
   graph::ValueId value, gradient;
   std::vector<graph::ValueId> slots;

@@ -23,7 +23,7 @@ struct ChildEnd {
   long peak_resident_bytes = 0;                                   // of the largest process
 };
 
-// A program with limits on its time and memory.
+// A BoundedRun is a program with limits on its time and memory.
 struct BoundedRun {
   std::vector<std::string> command;                // found through PATH, no shell
   std::map<std::string, std::string> environment;  // added to ours

@@ -7,7 +7,7 @@ namespace trainyard::record {
 // The type of a figure in a record's JSON form.
 enum class FigureType { whole, number, word, list, object };
 
-// Which of two values a user wants; none: the figure only describes the run.
+// Says which of two values a user prefers; none: the figure only describes the run.
 enum class Better { none, more, less };
 
 // Figure is a row of the list of results that records hold. The unit stands at the end of the name.

@@ -118,7 +118,7 @@ std::vector<SettingDifference> differences(const Settings& a, const Settings& b)
 // each side.
 std::vector<SettingDifference> fact_differences(std::span<const RunRecord> a, std::span<const RunRecord> b);
 
-// How a run ended, for its record.
+// Says for the record how a run ended.
 struct EndStatus {
   Status status = Status::ok;
   std::string reason;

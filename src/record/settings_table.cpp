@@ -1,6 +1,6 @@
 #include "record/settings.h"
 
-// The table of settings: a row a setting and command. Its flags say what else depends on it.
+// The table of settings has a row for each setting and command. Its flags say what else depends on it.
 namespace trainyard::record {
 namespace {
 

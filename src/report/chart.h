@@ -25,16 +25,16 @@ inline constexpr std::size_t kMostCells = 400;
 // Throughput of every cell, cells of one scale together: bars with intervals between runs and runs as dots,
 // or where they are many a table of numbers a setting. One chart that is left out where none says anything.
 std::vector<Chart> make_throughput_charts(const StudyView& view);
-// Throughput against the number of threads, devices and the like, with the ideal line; total and per one. A
-// chart for every such axis, or one that is left out.
+// Draws throughput against the number of threads, devices and the like, with the ideal line; total and per
+// one. Makes a chart for every such axis, or one that is left out.
 std::vector<Chart> make_scaling_charts(const StudyView& view);
-// Throughput against the batch.
+// Draws throughput against the batch.
 Chart make_batch_chart(const StudyView& view);
 // Step times in order, a panel a cell: warm-up shaded, outliers marked.
 Chart make_steps_chart(const StudyView& view);
-// Cores that a run really used against the threads it was given.
+// Draws the cores that a run really used against the threads it was given.
 Chart make_cores_chart(const StudyView& view);
-// Seconds that staging the data took, apart from the run.
+// Draws the seconds that staging the data took, apart from the run.
 Chart make_staging_chart(const StudyView& view);
 // Draws the resource use of profiled commands over time, with bursts shaded.
 Chart make_profile_chart(const StudyView& view);
@@ -52,7 +52,7 @@ std::vector<Chart> make_roofline_charts(const analyze::Analysis& analysis);
 Chart make_ops_chart(const analyze::Analysis& analysis);
 // Draws the limit of each point: its position, and the parts of its step.
 Chart make_limits_chart(const analyze::Analysis& analysis);
-// One system over the other, where the study has two: by dimension, and against parameters.
+// Draws one system over the other, where the study has two: by dimension, and against parameters.
 std::vector<Chart> make_speedup_charts(const StudyView& view);
 
 // The next functions draw studies that run ensembles.
@@ -61,17 +61,17 @@ std::vector<Chart> make_speedup_charts(const StudyView& view);
 // members.
 Chart make_ensemble_peak_chart(const std::vector<analyze::EnsembleRun>& runs);
 Chart make_ensemble_reduction_chart(const std::vector<analyze::EnsembleRun>& runs);
-// How much faster members are that share, against cores.
+// Draws how much faster members are that share, against cores.
 Chart make_ensemble_cores_chart(const std::vector<analyze::EnsembleRun>& runs);
-// How full the queues of each process were, over time.
+// Draws how full the queues of each process were, over time.
 Chart make_ensemble_queues_chart(const StudyView& view);
 Chart make_ensemble_power_chart(const StudyView& view);
 
 // Panels that a page shows at first.
 inline constexpr std::size_t kMostOpenPanels = 24;
 
-// Every chart, in the order of the page; those that the study has no data for say why they are left out.
-// Those whose panels would be more than a page shows at first are folded.
+// Draws every chart, in the order of the page; those that the study has no data for say why they are left
+// out. Those whose panels would be more than a page shows at first are folded.
 std::vector<Chart> make_charts(const StudyView& view);
 
 struct TracePoint {

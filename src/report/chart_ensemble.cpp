@@ -224,7 +224,7 @@ std::string sizes_of(const std::vector<analyze::EnsembleRun>& runs) {
   return to_json(sizes);
 }
 
-// The design, and where runs have several the number that preprocess.
+// Returns the design, and where runs have several the number that preprocess.
 std::string series_of(const analyze::EnsembleRun& run) {
   const bool broadcast = run.design.find("broadcast") != std::string::npos;
   return broadcast ? fmt::format("{}, p = {}", run.design, run.preprocessors) : run.design;

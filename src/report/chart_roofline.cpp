@@ -132,7 +132,8 @@ constexpr const char* kOpsView = R"json({
   }
 })json";
 
-// The keys that differ between points, words and numbers apart: what families and their members are named by.
+// PointNames holds the keys that differ between points, words and numbers apart: what families and their
+// members are named by.
 struct PointNames {
   std::vector<std::string> words, numbers;
 

@@ -179,8 +179,8 @@ std::size_t table_area(const ScalePart& part, const Axis& column) {
   return rows.size() * columns.size();
 }
 
-// The axis whose values are the columns: a number where there is one, whose table has few gaps; of those that
-// are about as good the one with most values.
+// Returns the axis whose values are the columns: a number where there is one, whose table has few gaps; of
+// those that are about as good the one with most values.
 const Axis* column_axis(const ScalePart& part) {
   constexpr double kAboutAsGood = 1.3;
   const bool numbers = std::any_of(part.axes.begin(), part.axes.end(), [](const Axis& axis) {
@@ -205,7 +205,7 @@ std::size_t count_measured(const Cells& cells) {
       cells.begin(), cells.end(), [](const CellView* cell) { return cell->throughput.runs > 0; }));
 }
 
-// Bars, or else the setting of the columns of its table.
+// Returns whether a part is drawn as bars, and not only as its table.
 bool has_bars(const ScalePart& part) {
   const bool tabular = part.axes.size() > 1 && column_axis(part) != nullptr;
   return count_measured(part.cells) <= (tabular ? kMostBars : kMostBarsWithoutTable);
@@ -217,7 +217,7 @@ struct Table {
   std::size_t without_result = 0;  // cells of rows that have no number at all, which are not drawn
 };
 
-// The settings of one part in rows, columns and, where rows would be many, panels.
+// TablePart holds the settings of one part in rows, columns and, where rows would be many, panels.
 class TablePart {
  public:
   explicit TablePart(const ScalePart& part, const Axis& column) : part_(part), column_(column) {
@@ -341,7 +341,7 @@ Chart make_bars(const std::vector<ScalePart>& parts) {
   return chart;
 }
 
-// A table a part that is too large for bars, where they agree on the setting of the columns.
+// Returns a table a part that is too large for bars, where they agree on the setting of the columns.
 std::vector<Chart> make_tables(const StudyView& view, const std::vector<ScalePart>& parts) {
   std::map<std::string, Table> tables;  // by the setting of their columns
   std::vector<std::string> order;

@@ -149,7 +149,8 @@ TEST(Charts, ManyCellsShowTheStepsOfThoseThatAgreeLeast) {
   EXPECT_NE(chart.explanation.find("6 of 14 cells"), std::string::npos);
 }
 
-// A sweep over fully connected networks on two devices, with what its steps do and what their ops took.
+// Returns a sweep over fully connected networks on two devices, with what its steps do and what their ops
+// took.
 TestStudy sweep() {
   TestStudy study = make_test_study("sweep",
                                     {{"device", {word("old"), word("new")}},

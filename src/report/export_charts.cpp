@@ -35,7 +35,7 @@ std::string read(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The last line that a program printed: there Node and Chromium say what was wrong.
+// Returns the last line that a program printed: there Node and Chromium say what was wrong.
 std::string last_line(const std::filesystem::path& log) {
   std::ifstream stream(log);
   std::string line, last;

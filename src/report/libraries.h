@@ -8,7 +8,7 @@
 
 namespace trainyard::report {
 
-// A script that the page carries inside itself, as it came from its package.
+// A Library is a script that the page carries inside itself, as it came from its package.
 struct Library {
   std::string name, version;
   std::filesystem::path file;

@@ -56,7 +56,7 @@ std::vector<Axis> drop_axis(const std::vector<Axis>& axes, const std::string& na
   return rest;
 }
 
-// Words that another word implies; of two that imply each other the later one.
+// Returns words that another word implies; of two that imply each other the later one.
 std::vector<Axis> without_implied_words(const Cells& cells, std::vector<Axis> axes) {
   for (std::size_t i = axes.size(); i-- > 0;) {
     const bool drop = !axes[i].numeric && std::any_of(axes.begin(), axes.end(), [&](const Axis& by) {

@@ -13,11 +13,11 @@ using Cells = std::vector<const CellView*>;
 
 Cells all_cells(const StudyView& view);
 
-// Those of `axes` that differ among these cells, with the values they have there.
+// Returns those of `axes` that differ among these cells, with the values they have there.
 std::vector<Axis> varying_axes(const Cells& cells, const std::vector<Axis>& axes);
 
-// Those of `axes` that a name of these cells needs, in their order: they differ among the cells, no other
-// word implies them ("cuda" beside "k80"), and without them two cells would have one name.
+// Returns those of `axes` that a name of these cells needs, in their order: they differ among the cells, no
+// other word implies them ("cuda" beside "k80"), and without them two cells would have one name.
 std::vector<Axis> naming_axes(const Cells& cells, const std::vector<Axis>& axes);
 
 // Returns the label of the settings in which all of these cells agree: "cpu, RM, batch 50".
@@ -34,9 +34,9 @@ struct ScalePart {
 // Medians that differ by less can be read on one scale.
 inline constexpr double kOneScale = 4;
 
-// How many times the fastest value of this axis is faster than the slowest: between cells that agree in all
-// other `axes` where there are such, else between the medians of all; 1 where fewer than two values have a
-// result.
+// Returns how many times the fastest value of this axis is faster than the slowest: between cells that agree
+// in all other `axes` where there are such, else between the medians of all; 1 where fewer than two values
+// have a result.
 double scale_spread(const Cells& cells, const Axis& axis, const std::vector<Axis>& axes);
 
 // Splits by words (the device, the network) while their values differ in scale.

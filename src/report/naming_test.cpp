@@ -25,7 +25,7 @@ std::vector<std::string> names_of(const std::vector<Axis>& axes) {
   return names;
 }
 
-// A study whose cells have settings of their own, as published ones do: each row is a cell.
+// Returns a study whose cells have settings of their own, as published ones do: each row is a cell.
 StudyView irregular(const std::vector<record::Settings>& cells, const std::vector<double>& speeds) {
   TestStudy study{"s", {}, {}, 1};
   for (std::size_t i = 0; i < cells.size(); ++i) {

@@ -160,7 +160,7 @@ addEventListener('beforeprint', () => { for (const figure of figures) if (figure
 
 const number_of = text => (text === '' || text === '-' ? NaN : Number(text));
 
-// Numbers in their order, then words; what is missing stays at the end whichever way.
+// Puts numbers in their order, then words; what is missing stays at the end whichever way.
 function sort_table(table, column) {
   const heads = [...table.tHead.rows[0].cells], down = heads[column].getAttribute('aria-sort') === 'ascending';
   const text = row => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();

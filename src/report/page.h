@@ -22,12 +22,12 @@ extern const char* const kNodeScript;
 
 // These parts are common to all pages.
 
-// A whole HTML file that loads nothing, and whose policy forbids it to: `header`, then `sections`, then the
-// scripts that draw charts. Both are HTML already, the title is not.
+// Returns a whole HTML file that loads nothing, and whose policy forbids it to: `header`, then `sections`,
+// then the scripts that draw charts. Both are HTML already, the title is not.
 std::string frame_page(const std::string& title, const std::string& header, const std::string& sections,
                        const std::vector<Library>& libraries);
 
-// The head of a page that people see. All is text, not HTML.
+// Tile is the head of a page that people see. All is text, not HTML.
 struct Tile {
   std::string value, meaning;
   bool alarm = false;
@@ -43,7 +43,7 @@ struct Headline {
 };
 std::string header_html(const Headline& headline);
 
-// The whole report: one HTML file that loads nothing, and whose policy forbids it to.
+// Returns the whole report: one HTML file that loads nothing, and whose policy forbids it to.
 std::string make_page(const StudyView& view, const std::vector<Chart>& charts,
                       const std::vector<Library>& libraries, double made_seconds);
 

@@ -120,7 +120,7 @@ std::string header_section(const StudyView& view, double made_seconds) {
 
 namespace {
 
-// The values that all runs state for one fact.
+// Found holds the values that all runs state for one fact.
 struct Found {
   std::map<std::string, std::set<std::string>> nodes_by_value;
   std::map<std::string, std::set<std::string>> values_by_node;
@@ -168,7 +168,7 @@ std::vector<std::pair<std::string, Section>> collect(const StudyView& view) {
   return sections;
 }
 
-// The first few, and how many more there are.
+// Returns the first few, and how many more there are.
 std::string some_of(const std::set<std::string>& names) {
   constexpr std::ptrdiff_t kMostNames = 4;
   const auto shown = std::min(kMostNames, std::ssize(names));
@@ -217,7 +217,7 @@ std::string fact_row(const std::string& key, const Found& found) {
                      html_text(spaced(key)), text(*low), text(*high));
 }
 
-// A line where nodes are few, else a folded list.
+// Returns a line where nodes are few, else a folded list.
 std::string nodes_html(const StudyView& view) {
   constexpr std::size_t kMostNodes = 6;
   std::map<std::string, int> runs;

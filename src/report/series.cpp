@@ -45,8 +45,8 @@ std::map<std::vector<Value>, Cells> grouped(const Cells& cells, const std::vecto
   return groups;
 }
 
-// Whether these axes suffice: no line has two cells at one place, or cells that differ in any other axis,
-// except that some may lack it ("scaling" on one device).
+// Returns whether these axes suffice: no line has two cells at one place, or cells that differ in any other
+// axis, except that some may lack it ("scaling" on one device).
 bool suffice(const std::vector<Axis>& kept, const Cells& cells, const std::vector<Axis>& all,
              const std::string& on_x) {
   for (const auto& [key, group] : grouped(cells, kept)) {
@@ -69,7 +69,7 @@ std::vector<Axis> axes_without(const std::vector<Axis>& axes, std::size_t at) {
   return rest;
 }
 
-// The axes that make lines: numbers go first, as words say more.
+// Returns the axes that make lines: numbers go first, as words say more.
 std::vector<Axis> line_axes(const Cells& cells, const std::vector<Axis>& all, const std::string& on_x) {
   std::vector<Axis> axes = all;
   for (const bool numeric : {true, false})

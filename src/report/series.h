@@ -13,15 +13,16 @@
 
 namespace trainyard::report {
 
-// True when one of these settings is of the network's shape, and not only of how it was run: then the study
-// is a sweep over networks, and the charts that explain such sweeps are of use.
+// Returns true when one of these settings is of the network's shape, and not only of how it was run: then the
+// study is a sweep over networks, and the charts that explain such sweeps are of use.
 bool sweep_networks(const std::vector<std::string>& settings);
 
 inline constexpr const char* kNoSweep = "no setting of the network's shape varies in this study";
 
-// How a chart of lines tells cells apart by what is not on its x axis: by panel where scales differ or one
-// panel would get more lines than there are colours, by colour, and where both do not suffice by tooltip
-// alone. A line has two points or more: cells that stand alone at their place are not drawn.
+// A series says how a chart of lines tells cells apart by the settings that are not on its x axis: by panel
+// where scales differ or one panel would get more lines than there are colours, by colour, and where both do
+// not suffice by tooltip alone. A line has two points or more: cells that stand alone at their place are not
+// drawn.
 class Series {
  public:
   // `on_x`: the axis that the chart's x shows.
@@ -46,7 +47,7 @@ class Series {
   // JSON of a Vega-Lite colour channel over the field "series"; without a legend when there is one series
   // only. Numbers go from light to dark.
   std::string colour_channel() const;
-  // The same as shapes, for readers who see colours alike; null where shapes run out.
+  // Returns the same as shapes, for readers who see colours alike; null where shapes run out.
   std::string shape_channel() const;
 
  private:

@@ -14,7 +14,8 @@ namespace trainyard::report {
 
 using Row = std::vector<std::pair<std::string, record::Value>>;
 
-// JSON texts. Numbers that are not finite become null, bytes that are not UTF-8 the replacement character.
+// These functions make JSON texts. Numbers that are not finite become null, bytes that are not UTF-8 the
+// replacement character.
 std::string to_json(const std::vector<Row>& rows);
 std::string to_json(const std::vector<std::string>& words);
 std::string to_json(const std::vector<double>& numbers);
@@ -29,7 +30,7 @@ std::string fill_spec(std::string_view text, const std::map<std::string, std::st
 // alone.
 std::vector<double> log_ticks(double from, double to, double decades = 2);
 
-// How a chart takes the width it is given. Panels lie side by side while each keeps `least_width`.
+// Says how a chart takes the width it is given. Panels lie side by side while each keeps `least_width`.
 struct Fit {
   int most_columns = 1;
   int least_width = 320;  // of a panel with its labels, in pixels
@@ -54,16 +55,16 @@ struct Panels {
 std::string finish_spec(const std::string& view, const std::vector<Row>& rows, const Panels& panels,
                         const Fit& fit);
 
-// The house style as a Vega-Lite config object: fonts, greys, and a palette whose hues colour-blind people
-// can tell apart (after Okabe and Ito, 2008). Its colours are names, "@ink": a chart is drawn in light and in
-// dark, and fit_spec puts in the colours of the mode (page.h).
+// Returns the house style as a Vega-Lite config object: fonts, greys, and a palette whose hues colour-blind
+// people can tell apart (after Okabe and Ito, 2008). Its colours are names, "@ink": a chart is drawn in light
+// and in dark, and fit_spec puts in the colours of the mode (page.h).
 std::string theme();
 
 // {"light": {"ink": "#1c2430", ...}, "dark": {...}}: the only place that knows colours. Text has a contrast
 // of 4.5 or more on the ground of its mode, marks of 3 or more.
 std::string palettes_json();
-// The same as CSS variables, --ink and so on: by what the reader's system prefers, and by data-theme of the
-// root element where the reader chose.
+// Returns the same as CSS variables, --ink and so on: by what the reader's system prefers, and by data-theme
+// of the root element where the reader chose.
 std::string palettes_css();
 
 // Names of colours for what is not a series.
@@ -78,7 +79,7 @@ inline constexpr int kPaletteTones = 16;
 // fewer than two, or where the chart names them already.
 std::string family_colours(const std::vector<std::string>& families, bool legend = true);
 
-// The name of a colour that can be read on that family's.
+// Returns the name of a colour that can be read on that family's.
 std::string family_ink(const std::vector<std::string>& families, const std::string& family);
 
 }  // namespace trainyard::report

@@ -11,14 +11,14 @@
 
 namespace trainyard::report {
 
-// A setting that differs between the cells of a study.
+// An Axis is a setting that differs between the cells of a study.
 struct Axis {
   std::string name;
   std::vector<record::Value> values;  // numbers ascending, words in the order of the plan
   bool numeric = false;               // every value is a number, or absent
 };
 
-// The value of a setting that a cell lacks: text "-".
+// Returns whether the value stands for a setting that a cell lacks: text "-".
 bool is_absent(const record::Value& value);
 
 // Images per second of one cell, over its runs. A run counts once, whatever its number of steps.

@@ -24,8 +24,8 @@ struct TestStudy {
 
 using TestAxes = std::vector<std::pair<std::string, std::vector<record::Value>>>;
 
-// Every cell of the matrix, every replicate done on node-a or node-b, with step times of plausible shape: a
-// warm-up, an unsteady prefix, noise, outliers.
+// Returns every cell of the matrix, every replicate done on node-a or node-b, with step times of plausible
+// shape: a warm-up, an unsteady prefix, noise, outliers.
 TestStudy make_test_study(const std::string& name, const TestAxes& axes, int replicates);
 
 // Describes the work of a step of a fully connected network of its layers and width, on a device with roofs

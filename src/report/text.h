@@ -9,7 +9,7 @@ namespace trainyard::report {
 // Text as HTML shows it, in elements and in quoted attributes.
 std::string html_text(std::string_view text);
 
-// A path as the address of a link has it: what is no letter, digit or one of /._-~ by its number.
+// Returns a path as the address of a link has it: what is no letter, digit or one of /._-~ by its number.
 std::string address_of(const std::filesystem::path& path);
 
 // JSON that may stand inside a <script> element: no "<" can end it or open a comment in it.

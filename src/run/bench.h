@@ -25,7 +25,7 @@ double measure_peak(const train::SessionOptions& options, int threads);
 // one that all of a GPU shares. Steps of small networks are below the second roof only.
 void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& options, int threads);
 
-// When to end a measurement before its last step.
+// Says when to end a measurement before its last step.
 struct StoppingOptions {
   double until_width = 0;  // 0: not by it
   double max_seconds = 0;  // 0: no limit
@@ -34,7 +34,7 @@ struct StoppingOptions {
 // Error (usage) for what cannot be meant.
 record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps);
 
-// The settings of `bench`.
+// Holds the settings of `bench`.
 struct BenchOptions {
   RunOptions run;
   DeploymentOptions deployment;

@@ -16,7 +16,7 @@ struct DeploymentOptions {
   std::string strategy = record::default_text("strategy"), scaling;
 };
 
-// Whether it names a mode of parameter servers.
+// Returns whether the text names a mode of parameter servers.
 bool is_server_mode(const std::string& text);
 
 // Error (usage) when devices would idle, when nothing says what becomes of the batch, or when it cannot be
@@ -29,7 +29,7 @@ struct WorkersOptions {
   std::string mode, collective;  // empty: not asked for
 };
 
-// Training with parameter servers: how many, by which rules, over what.
+// Holds the settings of parameter servers: their number, connections, patience and machines.
 struct PsOptions {
   int servers = 0;  // 0: not asked for
   std::string wire = record::default_text("wire"), wire_layout = record::default_text("wire_layout"),

@@ -209,7 +209,7 @@ void record_failure(const std::string& command, const RunStart& start, const Run
   try {
     keep_record(run, options);
   } catch (const Error&) {
-    // Why the run failed is what the caller must hear of.
+    // The caller must hear why the run failed, and not why its record could not be written.
   }
 }
 

@@ -69,7 +69,7 @@ Autoregression Autoregression::fit(std::span<const double> centred, int order) {
   Autoregression model;
   model.order_ = order;
   model.coefficients_ = levinson.coefficients;
-  // Kendall (1954), Marriott & Pope (1954).
+  // The correction is that of Kendall (1954) and Marriott & Pope (1954).
   if (order == 1)
     model.coefficients_[0] += (1 + 3 * model.coefficients_[0]) / static_cast<double>(centred.size());
   const double sum = std::accumulate(model.coefficients_.begin(), model.coefficients_.end(), 0.0);
@@ -88,7 +88,7 @@ int Autoregression::choose_order(std::span<const double> centred) {
   double best = std::numeric_limits<double>::infinity();
   while (levinson.order < most) {
     levinson.grow(covariance);
-    // Hurvich & Tsai (1989).
+    // The criterion is that of Hurvich & Tsai (1989).
     const int k = levinson.order;
     const double criterion = n * std::log(levinson.variance) + 2 * (k + 1) * n / std::max(n - k - 2, 1.0);
     if (criterion < best) {
@@ -241,7 +241,7 @@ double studentised_reach(std::span<const double> centred, std::span<const double
   return ratios[static_cast<std::size_t>(rank)];
 }
 
-// A series ready to be resampled.
+// A Whitened is a series ready to be resampled.
 struct Whitened {
   std::size_t group;  // samples averaged into one value: it bounds the work and leaves the mean's error alone
   std::vector<double> centred, innovations;

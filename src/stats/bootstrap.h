@@ -36,7 +36,7 @@ class Autoregression {
   // Computes the innovation of every step that has `order` steps before it: n - order values.
   void innovations(std::span<const double> centred, std::span<double> result) const;
 
-  // The series from its innovations: reads series[0..order), writes the rest.
+  // Makes the series from its innovations: reads series[0..order), writes the rest.
   double next(const double* end_of_past, double innovation) const {
     double value = innovation;
     for (int k = 0; k < order_; ++k) value += coefficients_[k] * end_of_past[-1 - k];
@@ -69,8 +69,8 @@ MeanError mean_error(std::span<const double> samples);
 // measures the coverage. The same samples give the same interval everywhere. REQUIRES: at least one sample.
 Interval mean_interval(std::span<const double> samples);
 
-// The 95 % interval of the median: the quantiles at the ends of the interval of the share of samples below it
-// (Woodruff 1952). REQUIRES: at least one sample.
+// Returns the 95 % interval of the median: the quantiles at the ends of the interval of the share of samples
+// below it (Woodruff 1952). REQUIRES: at least one sample.
 Interval median_interval(std::span<const double> samples);
 
 }  // namespace trainyard::stats

@@ -76,7 +76,7 @@ TEST(BlockBootstrap, GivesTheSameIntervalEachTime) {
 }
 
 TEST(BlockBootstrap, CountsAutocorrelatedStepsForFewer) {
-  // In theory n (1 - rho) / (1 + rho).
+  // Theory gives n (1 - rho) / (1 + rho).
   TestNoise noise(5);
   EXPECT_NEAR(mean_error(noise.autoregressive(20'000, 0.6)).effective_samples, 5000, 750);
   EXPECT_NEAR(mean_error(noise.autoregressive(4000, 0)).effective_samples, 4000, 400);
@@ -89,7 +89,7 @@ TEST(BlockBootstrap, TakesFewOrConstantSamples) {
   const std::vector<double> constant(50, 3.0);
   EXPECT_EQ(mean_interval(constant).low, 3);
   EXPECT_EQ(mean_error(constant).effective_samples, 50);
-  // Student's interval of {1, 2, 3}: 2 +- 4.3027 / sqrt(3).
+  // Student's interval of {1, 2, 3} is 2 +- 4.3027 / sqrt(3).
   EXPECT_NEAR(mean_interval(std::vector<double>{1, 2, 3}).high, 2 + 4.30265 / std::sqrt(3.0), 1e-4);
   for (int n = 2; n < 40; ++n) {
     const Interval interval = mean_interval(TestNoise(n).steps(n, 1, 0.1));

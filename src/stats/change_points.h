@@ -8,7 +8,7 @@
 
 namespace trainyard::stats {
 
-// A stretch of a series with one level.
+// A segment is a stretch of a series with one level.
 struct Segment {
   std::size_t begin = 0, end = 0;
   double level = 0;
@@ -16,7 +16,7 @@ struct Segment {
   std::size_t steps() const { return end - begin; }
 };
 
-// The series with single spikes replaced by the median of their neighbourhood.
+// Returns the series with single spikes replaced by the median of their neighbourhood.
 std::vector<double> without_spikes(std::span<const double> series);
 
 // Square root of the long-run variance: the mean of n steps on one level has the standard error noise /

@@ -95,7 +95,7 @@ double loss_of(const std::vector<double>& residuals, double tolerated) {
   return sum / static_cast<double>(residuals.size());
 }
 
-// J'WJ and J'Wr for Huber's weights: few parameters, many residuals.
+// Holds J'WJ and J'Wr for Huber's weights: few parameters, many residuals.
 struct Normal {
   Matrix curvature;
   std::vector<double> gradient;

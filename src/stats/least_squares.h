@@ -8,7 +8,7 @@
 
 namespace trainyard::stats {
 
-// A dense matrix with one observation per row.
+// A dense matrix has one observation per row.
 class Matrix {
  public:
   Matrix(std::size_t rows, std::size_t columns) : rows_(rows), columns_(columns), cells_(rows * columns) {}
@@ -28,7 +28,7 @@ class Matrix {
 // column that depends on others, or is zero, gets 0. REQUIRES: b has as many entries as a has rows.
 std::vector<double> solve_least_squares(Matrix a, std::vector<double> b);
 
-// Row times coefficients.
+// Returns row times coefficients.
 double dot(std::span<const double> row, std::span<const double> coefficients);
 
 // Parameters that make the residuals small, by Levenberg and Marquardt's method with numeric derivatives. A

@@ -76,7 +76,7 @@ class Pool {
   std::vector<double> sorted_;
 };
 
-// Weighted differences of the centres for every labelling of one stratum.
+// Returns the weighted differences of the centres for every labelling of one stratum.
 std::vector<double> all_differences(const Stratum& stratum, Centre centre, double weight) {
   const Pool pool(stratum, centre);
   std::vector<int> is_a(pool.size(), 0);

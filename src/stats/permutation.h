@@ -38,7 +38,7 @@ Centres centres_of(std::span<const Stratum> strata, Centre centre);
 // counted; beyond that a fixed sample of labellings is drawn.
 double permutation_p_value(std::span<const Stratum> strata, Centre centre);
 
-// The smallest p-value that samples of these numbers can have.
+// Returns the smallest p-value that samples of these numbers can have.
 double smallest_p_value(std::span<const Stratum> strata);
 
 // Returns the differences b - a that the same test accepts at the 5 % level: a 95 % interval. Returns nothing

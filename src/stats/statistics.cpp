@@ -15,7 +15,7 @@ namespace trainyard::stats {
 
 namespace {
 
-// Continued fraction of the incomplete beta function (DLMF 8.17.22) by Lentz's method.
+// Evaluates the continued fraction of the incomplete beta function (DLMF 8.17.22) by Lentz's method.
 double beta_fraction(double x, double a, double b) {
   constexpr double kTiny = 1e-300, kClose = 1e-15;
   double c = 1, d = 1 - (a + b) * x / (a + 1);

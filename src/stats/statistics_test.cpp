@@ -39,7 +39,7 @@ TEST(Statistics, OutliersAreBeyondTheFarFences) {
   EXPECT_EQ(find_outliers(samples), (std::vector<std::int64_t>{17, 40}));
 }
 
-// Tables of Student's distribution, e.g. NIST/SEMATECH e-Handbook 1.3.6.7.2.
+// The figures are from tables of Student's distribution, e.g. NIST/SEMATECH e-Handbook 1.3.6.7.2.
 TEST(StudentT, HasTheTabledQuantiles) {
   EXPECT_NEAR(t_quantile(0.975, 1), 12.7062, 5e-5);
   EXPECT_NEAR(t_quantile(0.975, 4), 2.7764, 5e-5);

@@ -169,7 +169,8 @@ constexpr const char* kMigrations[] = {
 
 void refuse_newer(Database& database, int version) {
   if (version > newest_schema())
-    fail(ErrorKind::config, "store '{}' has schema {}, this trainyard reads up to {}: it is too old",
+    fail(ErrorKind::config,
+         "store '{}' has schema {}, but this program reads up to {}: the program is too old",
          database.file().string(), version, newest_schema());
 }
 

@@ -56,8 +56,8 @@ class Statement {
   sqlite3_stmt* handle_ = nullptr;
 };
 
-// Transaction commits all or nothing. It takes the write lock at once, so that two writers wait for each
-// other instead of failing.
+// A transaction commits all changes or none. It takes the write lock at once, so that two writers wait for
+// each other instead of failing.
 class Transaction {
  public:
   explicit Transaction(Database& database);

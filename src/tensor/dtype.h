@@ -13,7 +13,7 @@ enum class DType : std::uint8_t { f32, f64, i32, u8, bf16 };
 std::size_t size_of(DType dtype);
 const char* name(DType dtype);
 
-// The type in which sums over tensors of this type are kept.
+// Returns the type in which sums over tensors of this type are kept.
 constexpr DType sum_type(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 template <typename T>
@@ -35,7 +35,7 @@ struct DTypeOf<std::uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-// The upper half of an f32. Rounds to nearest, ties to even, as devices do.
+// A BFloat16 is the upper half of an f32. Conversion rounds to nearest, ties to even, as devices do.
 struct BFloat16 {
   std::uint16_t bits = 0;
 

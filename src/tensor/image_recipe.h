@@ -49,7 +49,8 @@ struct PlaneSize {
   std::int64_t height = 0, width = 0;
 };
 
-// The place of the output's first pixel on the image; a negative coordinate lies in the padding.
+// ImagePlace is the place of the output's first pixel on the image; a negative coordinate lies in the
+// padding.
 struct ImagePlace {
   std::int64_t top = 0, left = 0;
   bool flip = false;  // mirror left and right

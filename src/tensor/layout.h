@@ -33,7 +33,7 @@ class Layout {
   const std::vector<int>& order() const { return order_; }
   const std::vector<Block>& blocks() const { return blocks_; }
 
-  // Product of the inner blocks of one axis; 1 when it is not blocked.
+  // Returns the product of the inner blocks of one axis; 1 when it is not blocked.
   std::int64_t block_of(int axis) const;
   Shape padded(const Shape& shape) const;
   bool pads(const Shape& shape) const { return !(padded(shape) == shape); }
@@ -42,8 +42,8 @@ class Layout {
 
   friend bool operator==(const Layout& a, const Layout& b);
 
-  // True when both put every element of this shape at the same place; the names may differ, because the
-  // position of an axis of length 1 does not matter.
+  // Returns true when both put every element of this shape at the same place; the names may differ, because
+  // the position of an axis of length 1 does not matter.
   static bool same_placement(const Layout& a, const Layout& b, const Shape& shape);
 
  private:
@@ -56,7 +56,7 @@ class LayoutIndex {
  public:
   LayoutIndex(const Layout& layout, const Shape& shape);
 
-  // Physical offset, in elements, of a logical row-major index.
+  // Returns the physical offset, in elements, of a logical row-major index.
   std::int64_t offset_of(std::int64_t logical) const;
   std::int64_t offset_of(const std::int64_t* coordinates) const;
   std::int64_t outer_stride(int axis) const { return outer_stride_[static_cast<std::size_t>(axis)]; }

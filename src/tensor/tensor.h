@@ -58,7 +58,7 @@ class AlignedBuffer {
   std::size_t bytes_ = 0;
 };
 
-// A tensor in host memory, plain layout, zero-initialised. Owns its memory; movable.
+// A HostTensor is a tensor in host memory, plain layout, zero-initialised. Owns its memory; movable.
 class HostTensor {
  public:
   HostTensor() = default;

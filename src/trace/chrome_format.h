@@ -25,8 +25,9 @@ Trace read_chrome_json(std::istream& file, const ReadLimits& limits = {});
 // Reads a file; errors name it.
 Trace read_chrome_file(const std::filesystem::path& path, const ReadLimits& limits = {});
 
-// The trace as Chrome's JSON, which Perfetto opens (docs/formats/trace.md): names of processes and threads
-// first, then spans and counters in the order of their begin, in microseconds since the first of them.
+// Returns the trace as Chrome's JSON, which Perfetto opens (docs/formats/trace.md): names of processes and
+// threads first, then spans and counters in the order of their begin, in microseconds since the first of
+// them.
 std::string to_chrome_json(const Trace& trace);
 
 // The same as a file, written whole or not at all.

@@ -17,8 +17,8 @@ struct Window {
   int process;
 };
 
-// A span that may have a moment, clipped to the window. Of several at one moment the highest rank has it, of
-// equal ones the innermost, which began last.
+// A Claim is a span that may have a moment, clipped to the window. Of several at one moment the highest rank
+// has it, of equal ones the innermost, which began last.
 struct Claim {
   double began, ended;
   int rank;

@@ -35,7 +35,8 @@ struct OpTime {
   std::int64_t flops = 0, bytes = 0;
 };
 
-// With several devices, figures are means over them; only one of them has the work it did alone.
+// With several devices, the times of a step are means over the devices that had it; ops are sums over all
+// devices.
 struct Summary {
   int devices = 0;
   std::vector<StepTime> steps;             // in order; one "all" where the trace tells of no steps
@@ -43,7 +44,7 @@ struct Summary {
   std::vector<OpTime> ops;                 // the longest first; sum over steps and devices
   std::vector<double> plain_step_seconds;  // of steps that were not traced, in our files
 
-  // Median traced step over median plain one, less 1. 0: nothing to compare with.
+  // Returns the median traced step over median plain one, less 1. 0: nothing to compare with.
   double overhead() const;
 };
 

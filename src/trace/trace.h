@@ -11,7 +11,7 @@ namespace trainyard::trace {
 using Argument = std::variant<std::int64_t, double, std::string>;
 using Arguments = std::vector<std::pair<std::string, Argument>>;
 
-// A row of the picture: a thread, a stream or a queue of a process or device.
+// A Track is a row of the picture: a thread, a stream or a queue of a process or device.
 struct Track {
   std::string process, name;
   int process_number = 0;  // tracks of one process or device share it
@@ -32,7 +32,7 @@ struct Span {
   const std::int64_t* number(const std::string& key) const;
 };
 
-// A number that has a value from some moment on.
+// A Counter is a number that has a value from some moment on.
 struct Counter {
   int track = 0;
   std::string name;
@@ -45,7 +45,7 @@ struct Trace {
   std::vector<Counter> counters;
   std::vector<std::pair<std::string, std::string>> facts;  // of the run
 
-  // The track's number; adds it when it is new.
+  // Returns the track's number; adds it when it is new.
   int track(const Track& wanted);
 };
 

@@ -20,7 +20,7 @@ struct OpenedPage {
 // `folder` gets the browser's profile.
 OpenedPage open_page(const std::filesystem::path& page, const std::filesystem::path& folder);
 
-// How a person looks at the page.
+// Says how a person looks at the page.
 struct Reader {
   int width = 1280;           // of the place that the page has, in pixels
   bool prefers_dark = false;  // in the settings of the system

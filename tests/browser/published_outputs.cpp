@@ -129,7 +129,7 @@ void write_towers(Writer& writer) {
                      "CNN_MNIST_PS.py", "NameError: name 'sys' is not defined", 1);
 }
 
-// Batch 50 on CPUs in June, and the sweeps over cores and batch of July.
+// Writes runs of batch 50 on CPUs in June, and the sweeps over cores and batch of July.
 void write_cpus(Writer& writer) {
   constexpr std::array kGpuNodes = {188.1, 195.3, 194.4, 189.8, 196.2, 194.1, 190.0, 193.8, 195.0};
   constexpr std::array kRmNodes = {159.2, 163.2, 151.9, 150.8, 159.2, 163.8, 134.7, 150.4};

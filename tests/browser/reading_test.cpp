@@ -119,7 +119,7 @@ TEST_F(ReadingTest, TheMeasureTellsWhatIsWideOrCut) {
   EXPECT_GT(seen["scroll_width"], 400);
 }
 
-// The ground of the page and the ink of a chart's title.
+// Reads the ground of the page and the ink of a chart's title.
 constexpr const char* kColours = R"js(
   const colours = () => ({
     ground: getComputedStyle(document.body).backgroundColor,

@@ -10,7 +10,7 @@
 
 namespace trainyard::cli_test {
 
-// Two classes, `daisy` and `rose`, of so many small PNGs each.
+// Makes two classes, `daisy` and `rose`, of so many small PNGs each.
 inline void make_image_folder(const std::filesystem::path& folder, int images = 3) {
   for (const std::string name : {"daisy", "rose"}) {
     std::filesystem::create_directories(folder / name);

@@ -32,7 +32,8 @@ class InterruptTest : public CliTest {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     return [end] { return std::chrono::steady_clock::now() > end; };
   }
-  // How long a command takes to begin differs by machine and load: later and later, until it had begun.
+  // The time until a command begins differs by machine and load: the test interrupts later and later, until
+  // the command had begun.
   CommandResult interrupt_when(const std::string& arguments, int signal,
                                const std::function<bool(const CommandResult&)>& had_begun) const {
     CommandResult result;

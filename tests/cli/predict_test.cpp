@@ -48,7 +48,7 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   expect_failed(run("predict eval --runs runs.csv --kind kernels --from GTX1080 --to TitanX"), 1,
                 "--to: models of kind 'kernels' are not adapted");
   expect_failed(run("predict run --model model.json --network lenet --device GTX1080 --precision bf16"), 1,
-                "this model has seen f32 alone");
+                "this model was fitted to f32 alone");
   expect_failed(run("predict run --model runs.csv --network lenet --device GTX1080"), 1, "is no model file");
   const auto placed = report_of("place jobs.yaml --cluster cluster.yaml --model model.json --json");
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);

@@ -36,7 +36,7 @@ inline bool has_ended(pid_t process) {
   return !(file >> number >> name >> state) || state == "Z";
 }
 
-// All processes below this one, now.
+// Lists all processes below this one, now.
 inline std::vector<pid_t> tree_below(pid_t parent) {
   std::vector<pid_t> all = children_of(parent);
   for (std::size_t i = 0; i < all.size(); ++i)

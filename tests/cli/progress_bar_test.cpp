@@ -13,7 +13,7 @@
 namespace trainyard::cli {
 namespace {
 
-// What is drawn where standard error is a terminal; "" where this machine gives none.
+// Returns the text that is drawn where standard error is a terminal; "" where this machine gives none.
 std::string drawn_on_terminal(const std::function<void()>& draw) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   if (terminal < 0) return "";

@@ -40,7 +40,7 @@ class TenthsPredictor : public predict::Predictor {
   std::vector<predict::JobDescription>& asked_;
 };
 
-// A study's text, estimated.
+// Estimates a study that is given as text.
 struct Estimated {
   explicit Estimated(const std::string& text)
       : spec(study::parse_spec(text, "some.yaml")),
@@ -189,7 +189,7 @@ TEST_F(StudyEstimateTest, ThePlanSaysWhatAModelPredictsAndLaterWhatWasMeasured) 
       "study: small\nsettings: {network: lenet, steps: 35, warmup: 10, threads: 1, no_peak: true}\n";
   write("small.yaml", before + "axes: {batch: [2, 4]}\nreplicates: 2\norder: nested\n");
   expect_failure("study plan small.yaml --model model.json", 1,
-                 "--device: has to be given, 'model.json' is a model of GTX1080, RTX2070");
+                 "--device is required: 'model.json' is a model of GTX1080, RTX2070");
   expect_failure("study plan small.yaml --device GTX1080", 1, "--model");
   EXPECT_TRUE(report_of("study plan small.yaml --json")["estimate"]["seconds"].is_null());
 

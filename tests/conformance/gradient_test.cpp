@@ -48,7 +48,7 @@ class Differences {
   bool reached(std::size_t index) const { return gradients_[index] != graph::kNone; }
   std::span<double> gradient(std::size_t index) const { return analytic_[index].as<double>(); }
 
-  // The derivative along `direction` of one value.
+  // Compares the derivative along `direction` of one value.
   Check along(std::size_t index, ValueId value, const std::vector<double>& direction) {
     const auto analytic = gradient(index);
     double sum = 0, squares = 0;

@@ -8,7 +8,7 @@
 
 namespace trainyard::conformance {
 
-// One case of one op.
+// A problem is one case of one op.
 struct Problem {
   std::string name;  // "conv2d_3x3_16": what CTest shows
   const graph::OpDef* op;
@@ -26,7 +26,7 @@ const std::vector<Problem>& all_problems();
 // silently.
 bool runs_on_hosts_only(const graph::OpDef& op);
 
-// Inputs and parameters with a gradient: those of floating type.
+// Returns the inputs and parameters that have a gradient: those of floating type.
 std::vector<graph::ValueId> differentiable_values(const graph::Graph& graph);
 
 // Appends inputs "d_y0", ... that stand for the gradients of the marked outputs, and the backward pass of the

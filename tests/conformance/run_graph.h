@@ -16,8 +16,8 @@ using Values = std::vector<HostTensor>;
 
 struct RunOptions {
   backend::StepContext context{.seed = 1, .step = 0};
-  // How images (inputs and intermediates of four dimensions) lie between nodes; none: as their kernel left
-  // them.
+  // Says how images (inputs and intermediates of four dimensions) lie between nodes; none: as their kernel
+  // left them.
   std::optional<Layout> images = Layout{};
   // Outputs lie in the memory of an input wherever the kernel allows it.
   bool in_place = false;

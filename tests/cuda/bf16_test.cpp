@@ -97,7 +97,7 @@ class Side {
 
   void run() { executor_.run({11, 3}); }
 
-  // Also of bf16.
+  // Reads bf16 as well.
   std::vector<float> read(const graph::Value& value) const {
     HostTensor content(value.type.shape, DType::f32);
     const int buffer = executor_.plan().find_buffer(value.name);

@@ -77,7 +77,7 @@ TEST_P(GradientSchedules, TheLastKernelLeavesLittle) {
   const auto all = static_cast<std::int64_t>(session.executor().floats(Region::gradients).size());
   EXPECT_GT(told.size(), 2u);
   EXPECT_LT(told.back().elements, all / 10);
-  // Late layers first.
+  // Gradients of late layers come first.
   EXPECT_GT(told.front().first, all / 2);
 }
 

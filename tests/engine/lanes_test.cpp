@@ -59,8 +59,8 @@ class FourLanes final : public backend::Device {
   std::vector<std::set<int>> before_;  // by mark
 };
 
-// The reference's kernels on such a device. When it `joins`, the update of a dense layer, which makes its
-// gradient itself, has a name that the planner takes for a fast one.
+// Runs the reference's kernels on such a device. When it `joins`, the update of a dense layer, which makes
+// its gradient itself, has a name that the planner takes for a fast one.
 class OnLanes final : public backend::Backend {
  public:
   OnLanes(std::shared_ptr<FourLanes> device, bool joins)

@@ -1,4 +1,4 @@
-// libFuzzer's entry. TRAINYARD_FUZZ_TARGET is the name of the target, which CMake sets.
+// This is libFuzzer's entry. CMake sets TRAINYARD_FUZZ_TARGET to the name of the target.
 
 #include <cstdlib>
 #include <cstring>

@@ -23,7 +23,7 @@ inline std::string bytes_of(const predict::ModelContainer& model) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The bytes as a file, and as the header of a file.
+// Reads the bytes as a file, and as the header of a file.
 inline void read_both(const char* target, void (*read)(std::string_view), std::string_view bytes) {
   expect_error_or_result(target, read, bytes);
   constexpr std::size_t kZeros = 28;

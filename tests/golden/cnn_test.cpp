@@ -18,7 +18,7 @@ struct Row {
 
 class CnnTest : public testing::TestWithParam<Row> {};
 
-// Derived from the formulas of ParaDnn's generator, and checked against the data it shipped.
+// The figures were derived from the formulas of ParaDnn's generator, and checked against the data it shipped.
 TEST_P(CnnTest, MatchesParaDnn) {
   const Row& row = GetParam();
   constexpr std::int64_t kBatch = 2;

@@ -27,7 +27,7 @@ class Driple : public testing::Test {
   std::filesystem::path path_;
 };
 
-// Nodes 1 to 6 in a row, with features (i, 1, 0.01 i).
+// Nodes 1 to 6 stand in a row, with features (i, 1, 0.01 i).
 predict::GraphSample path_of_six() {
   predict::GraphSample sample{.name = "path", .nodes = 6};
   for (int i = 1; i <= 6; ++i)

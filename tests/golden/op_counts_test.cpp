@@ -23,7 +23,7 @@ namespace {
 
 using Counts = std::map<std::string, std::int64_t>;
 
-// Ops in the TensorFlow graphs of the twelve networks, each with plain SGD and with Adam.
+// These are the ops in the TensorFlow graphs of the twelve networks, each with plain SGD and with Adam.
 const Counts kExpected{{"Conv2D", 1306},
                        {"Conv2DBackpropFilter", 1306},
                        {"FusedBatchNormV3", 1114},
@@ -116,7 +116,7 @@ TEST(OpCounts, EqualThoseOfThePublishedFile) {
   EXPECT_EQ(counts.count("Const"), 20'565);
 }
 
-// With the generative networks.
+// The second file includes the generative networks.
 TEST(OpCounts, SecondPublishedFileIsWholeNumbersToo) {
   const predict::OpVocabulary counts = published("node-frequency.csv");
   if (counts.total() == 0) GTEST_SKIP() << shared_data() << " is not here";

@@ -1,4 +1,4 @@
-// ParaDnn's formulas and its published columns.
+// These tests compare ParaDnn's formulas and its published columns.
 
 #include <gtest/gtest.h>
 

@@ -98,7 +98,7 @@ TEST(ParametersAndFlops, MultiplyAddsOfTheTutorialNetworks) {
   EXPECT_EQ(size_of_network("cifarnet", 10).forward_flops, 2 * 18'470'784);
 }
 
-// "About 82 MFLOP": all three products of each layer, but no input gradient of the first.
+// The source says "about 82 MFLOP": all three products of each layer, but no input gradient of the first.
 TEST(ParametersAndFlops, TrainingFlopsOfDeepmnist) {
   Model model = build_model({.network = "deepmnist", .batch = 2});
   add_training_step(model, {.rule = ops::Rule::adam, .schedule = {}});

@@ -59,7 +59,8 @@ TEST_F(PredictionTest, RandomSplitAndMemory) {
   EXPECT_EQ(all.oom, 48u);
   EXPECT_EQ(all.oom_missed, 0u);
   EXPECT_EQ(all.oom_false, 0u);
-  // Whether a GPU is near its limit can be told; which of two levels of a CPU lasts longer hardly.
+  // It can be predicted whether a GPU is near its limit; which of two levels of a CPU lasts longer is hard to
+  // predict.
   for (const predict::UseScore& use : predict::score_use(runs, predict::judge(model, runs, split.test))) {
     EXPECT_LE(use.error, use.usual_error + 1e-3) << use.resource << " " << use.share;
     const bool gpu_peak = use.resource == "gpu_util" && use.share == std::string("peak");

@@ -57,7 +57,7 @@ std::string settings_table(const std::string& run) {
   return table;
 }
 
-// The text with every block between "<!-- table: NAME ... -->" and "<!-- end of table -->" made anew.
+// Returns the text with every block between "<!-- table: NAME ... -->" and "<!-- end of table -->" made anew.
 std::string with_tables(const std::string& text) {
   const std::string begin = "<!-- table: ", end = "<!-- end of table -->";
   std::string made;

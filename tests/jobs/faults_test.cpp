@@ -18,7 +18,7 @@
 namespace trainyard::jobs_test {
 namespace {
 
-// User and system, of all its threads; proc(5).
+// Sums user and system time of all threads of a process; proc(5).
 double cpu_seconds(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line, ignored;

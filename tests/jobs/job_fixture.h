@@ -27,7 +27,7 @@ class JobTest : public cli_test::CliTest {
   // All tensors of the last checkpoint in a folder, one behind the other.
   std::vector<float> tensors(const std::string& folder) const;
   Json manifest(const std::string& folder) const;
-  // How many updates the last checkpoint has; 0 while there is none.
+  // Returns how many updates the last checkpoint has; 0 while there is none.
   std::int64_t saved_step(const std::string& folder) const;
   // As saved_step() counts, before the command ends.
   void wait_for_step(const std::string& folder, std::int64_t step, cli_test::Command& command) const;
@@ -44,7 +44,7 @@ class JobTest : public cli_test::CliTest {
   data::Dataset dataset_;
 };
 
-// By workers, summed.
+// Sums the gradients of all workers.
 std::int64_t gradients(const Json& record);
 
 float largest_difference(const std::vector<float>& a, const std::vector<float>& b);

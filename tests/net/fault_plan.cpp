@@ -48,7 +48,8 @@ bool counts_bytes(Kind kind) {
          kind == Kind::stranger;
 }
 
-// Between the two, evenly or over their magnitudes, and short as text: whole, or of three decimals.
+// Draws a number between the two, evenly or over their magnitudes, and short as text: whole, or of three
+// decimals.
 double between(double least, double most, std::uint32_t word, bool whole) {
   const double share = to_unit_float(word);
   const double value =

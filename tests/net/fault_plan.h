@@ -67,7 +67,8 @@ struct RunShape {
 // The same for the same seed and shape.
 FaultPlan draw_plan(std::uint64_t seed, const RunShape& shape);
 
-// From a command line: `--plan TEXT`, or drawn from `--seed N`, or from `seed` when neither is there.
+// Takes the plan from a command line: `--plan TEXT`, or drawn from `--seed N`, or from `seed` when neither is
+// there.
 FaultPlan plan_from(const std::vector<std::string>& arguments, std::uint64_t seed, const RunShape& shape);
 
 }  // namespace trainyard::net_test

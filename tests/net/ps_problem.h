@@ -24,8 +24,8 @@ inline float gradient_of(std::int64_t batch, std::int64_t element) {
   return static_cast<float>((mixed ^ mixed >> 29) * 0x94D049BB133111EBull >> 61);
 }
 
-// How many gradients are in each server's part of the parameters. Error (internal) when a part has half of
-// one.
+// Returns how many gradients are in each server's part of the parameters. Error (internal) when a part has
+// half of one.
 std::vector<std::int64_t> gradients_in(std::span<const float> parameters, const std::vector<ps::Key>& keys,
                                        int servers);
 

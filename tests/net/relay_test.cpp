@@ -27,7 +27,7 @@ double cpu_seconds() {
          static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
-// A client, a relay, and a server.
+// Starts a client, a relay, and a server.
 class Relays : public testing::Test {
  protected:
   explicit Relays(const std::string& listen = "tcp:127.0.0.1:0")

@@ -45,7 +45,7 @@ double resident_bytes() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// How often each line came: a log of any length in little memory.
+// Counts how often each line came: a log of any length takes little memory.
 class Tally {
  public:
   void add(const std::string& line) {

@@ -1,4 +1,4 @@
-// Placed jobs, through the command line, on a real Slurm.
+// These tests run placed jobs, through the command line, on a real Slurm.
 
 #include <algorithm>
 #include <csignal>

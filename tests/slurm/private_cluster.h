@@ -15,7 +15,7 @@ namespace trainyard::slurm_test {
 // stays.
 class PrivateCluster {
  public:
-  // Why none can be started here; "" when one can.
+  // Returns the reason why none can be started here; "" when one can.
   static std::string obstacle();
 
   PrivateCluster();  // waits until both nodes are ready; throws what its logs say when they never are

@@ -1,4 +1,4 @@
-// Parameter servers and workers on the nodes of an allocation.
+// These tests run parameter servers and workers on the nodes of an allocation.
 
 #include <set>
 

@@ -1,4 +1,4 @@
-// Studies from a YAML file, through the command line, on a real Slurm.
+// These tests run studies from a YAML file, through the command line, on a real Slurm.
 
 #include <chrono>
 #include <csignal>

@@ -146,7 +146,7 @@ void Context::clear(std::byte* to, std::size_t bytes) {
   if (bytes > 0) TRAINYARD_CUDA(cudaMemsetAsync(to, 0, bytes, stream_));
 }
 
-// The handle's bytes, two digits each.
+// Writes the handle's bytes, two digits each.
 std::string Context::share(std::byte* memory) {
   cudaIpcMemHandle_t handle;
   TRAINYARD_CUDA(cudaIpcGetMemHandle(&handle, memory));

@@ -16,7 +16,8 @@ std::int64_t threads_for(const ImageView& image) {
   return std::min<std::int64_t>(thread_count(), image.images);
 }
 
-// The images of thread t. The cut depends on the thread count alone, so results are the same in every run.
+// Thread t takes this share of the images. The cut depends on the thread count alone, so results are the same
+// in every run.
 struct Share {
   std::int64_t begin, end;
   Share(const ImageView& image, std::int64_t t)

@@ -145,7 +145,7 @@ using Place = DnnlKernel::Place;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-// How images lie: in blocks as oneDNN chooses, or with channels last.
+// The order of an image in memory: in blocks as oneDNN chooses, or with channels last.
 enum class Images { free, channels_last };
 
 memory::desc image_desc(const Shape& shape, Images images) {
@@ -164,7 +164,7 @@ struct WeightShape {
     if (grouped) shape = {groups, weight[0] / groups, weight[1], weight[2], weight[3]};
   }
   memory::desc any() const { return grouped && !depthwise ? to_desc(shape, Layout{}) : any_desc(shape); }
-  // False where its kernels for dense groups pad the one output of each to a whole block.
+  // Returns false where its kernels for dense groups pad the one output of each to a whole block.
   bool has_ours(const memory::desc& desc) const { return !depthwise || to_layout(desc).block_of(1) == 1; }
   // REQUIRES: has_ours(desc).
   Layout ours(const memory::desc& desc) const {
@@ -182,7 +182,7 @@ struct WeightShape {
   }
 };
 
-// The description that the three primitives of one convolution share.
+// Problem is the description that the three primitives of one convolution share.
 struct Problem {
   const ops::Conv2dAttrs& attrs;
   Shape src, dst;

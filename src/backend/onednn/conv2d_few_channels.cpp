@@ -1,5 +1,5 @@
-// Convolutions on images of up to four channels: the first layer of a network, alone or with the max pool
-// behind it.
+// This file computes convolutions on images of up to four channels: the first layer of a network, alone or
+// with the max pool behind it.
 #include <algorithm>
 #include <optional>
 
@@ -13,7 +13,7 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-// The attributes and shapes of the op, with or without a max pool after it.
+// A layer holds the attributes and shapes of the op, with or without a max pool after it.
 struct Layer {
   ops::Conv2dAttrs conv;
   Shape src, dst;  // of the convolution

@@ -49,7 +49,7 @@ class Flattened {
     return Layout(order, blocks);
   }
 
-  // The way back; nothing for a layout that unflatten() does not make.
+  // Returns the way back; nothing for a layout that unflatten() does not make.
   std::optional<Layout> flatten(const Layout& weight) const {
     if (shape_.rank() == 2) return weight;
     std::vector<int> order;

@@ -31,7 +31,7 @@ class Workspace {
 
 // The declarations from here on wrap oneDNN 2.6: descriptors, layouts, execution without allocation.
 
-// The CPU engine and its in-order stream: handles without state of their own.
+// Returns the CPU engine and its in-order stream: handles without state of their own.
 const dnnl::engine& cpu_engine();
 
 dnnl::memory::dims to_dims(const Shape& shape);
@@ -42,7 +42,7 @@ Layout to_layout(const dnnl::memory::desc& desc);
 
 // Scratchpads are booked by the planner instead of being allocated in every call.
 dnnl::primitive_attr planned_attr();
-// The same with an activation applied to the result.
+// Does the same with an activation applied to the result.
 dnnl::primitive_attr planned_attr(const ops::ActivationAttrs& activation);
 
 dnnl::memory::dims window_strides(const ops::Window2d& window);
@@ -50,18 +50,18 @@ dnnl::memory::dims window_dilations(const ops::Window2d& window);  // oneDNN cou
 dnnl::memory::dims padding_before(const ops::Window2d& window);
 dnnl::memory::dims padding_after(const ops::Window2d& window);
 
-// True where oneDNN runs convolutions on channels-last images as batches of small matrix products (AVX-512).
-// They are up to twice as fast there as its kernels for blocked channels, so all images then keep their
-// channels last.
+// Returns true where oneDNN runs convolutions on channels-last images as batches of small matrix products
+// (AVX-512). They are up to twice as fast there as its kernels for blocked channels, so all images then keep
+// their channels last.
 bool has_matrix_convolutions();
 
-// A reason to decline common to all f32 kernels.
+// Returns a reason to decline common to all f32 kernels.
 Decision wants_f32(const graph::NodeView& node);
 
 // Runs a primitive to its end; allocates nothing.
 void execute(const dnnl::primitive& primitive, const std::vector<dnnl_exec_arg_t>& arguments);
 
-// One oneDNN primitive with its arguments bound once.
+// A DnnlKernel is one oneDNN primitive with its arguments bound once.
 class DnnlKernel final : public Kernel {
  public:
   enum class Place : std::uint8_t { input, output, workspace };
@@ -112,8 +112,8 @@ struct Vec {
   static Floats splat(float x) { return x - Floats{}; }
 };
 
-// The addresses of the vectors of an image: element (n, b, pixel) begins at n * image_stride + b *
-// block_stride + pixel * pixel_stride, b counting blocks of `lanes` channels.
+// ImageView holds the addresses of the vectors of an image: element (n, b, pixel) begins at n * image_stride
+// + b * block_stride + pixel * pixel_stride, b counting blocks of `lanes` channels.
 struct ImageView {
   std::int64_t images, channels, height, width;
   int lanes;  // 16, 8, 4 or 1
@@ -128,7 +128,7 @@ struct ImageView {
 };
 
 bool is_vector_layout(const Layout& layout);
-// The layout in which this machine's convolutions are fastest.
+// Returns the layout in which this machine's convolutions are fastest.
 const Layout& preferred_image_layout();
 // Keeps a layout that suits our kernels as it is; anything else becomes the preferred one.
 Layout image_layout(const KernelRequest& request, int input);

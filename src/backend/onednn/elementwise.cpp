@@ -182,7 +182,7 @@ void philox_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_
     key0 += 0x9E3779B9;
     key1 += 0xBB67AE85;
   }
-  // Two words side by side in each lane, then the lanes of both halves interleave.
+  // Two words lie side by side in each lane, then the lanes of both halves interleave.
   const Lanes low = c0 | (c1 << 32), high = c2 | (c3 << 32);
   const Lanes first = __builtin_shuffle(low, high, Lanes{0, 8, 1, 9, 2, 10, 3, 11});
   const Lanes second = __builtin_shuffle(low, high, Lanes{4, 12, 5, 13, 6, 14, 7, 15});

@@ -15,7 +15,7 @@ inline std::int64_t padded_elements(const Arguments& arguments) {
   return arguments.io.outputs[0].elements(arguments.node.output_shape(0));
 }
 
-// All inputs and outputs in the layout that input `leader` has now.
+// Gives all inputs and outputs in the layout that input `leader` has now.
 KernelIo follow_io(const KernelRequest& request, int leader, std::vector<std::pair<int, int>> in_place);
 
 // The body may work in place: element i of an output depends on elements i of the inputs only.

@@ -5,8 +5,9 @@
 #include "backend/onednn/dnnl_kernel.h"
 #include "ops/window.h"
 
-// One image of a convolution with up to four input channels. The image is plain and small, so the few taps
-// per output are broadcast from it one by one while the output channels fill the vectors.
+// These functions take one image of a convolution with up to four input channels. The image is plain and
+// small, so the few taps per output are broadcast from it one by one while the output channels fill the
+// vectors.
 namespace trainyard::backend::onednn {
 
 // Sums that fit the register file beside what they are made of.

@@ -36,7 +36,7 @@ struct Sizes {
   std::int64_t layer_inputs(int layer) const { return layer == 0 ? inputs : hidden; }
 };
 
-// The graphs of the batch, as its integers say.
+// Graphs holds the graphs of the batch, as its integers say.
 struct Graphs {
   const std::int32_t *segments, *rounds, *offsets, *neighbours;
   float* scale;  // (R): D^-1/2, or ones
@@ -155,7 +155,7 @@ class GraphConvForward final : public Kernel {
   }
 
  private:
-  // The memory in which round t of a graph that begins at row `first` keeps its results.
+  // Kept is the memory in which round t of a graph that begins at row `first` keeps its results.
   struct Kept {
     float *states, *hidden, *gates, *inner;
     std::int64_t hidden_stride;  // from layer to layer

@@ -32,7 +32,7 @@ struct Level {
   dnnl_cpu_isa_t isa;
 };
 
-// The levels from the best down. Each includes those below it, except for AVX2_VNNI, which no AVX-512
+// The levels stand from the best down. Each includes those below it, except for AVX2_VNNI, which no AVX-512
 // includes.
 constexpr Level kLevels[] = {{"AVX512_CORE_AMX", dnnl_cpu_isa_avx512_core_amx},
                              {"AVX512_CORE_BF16", dnnl_cpu_isa_avx512_core_bf16},

@@ -15,11 +15,11 @@ struct IsaTrial {
   std::string best;
 };
 
-// The best instructions with which a trial ends well: each that fails makes the next lower the most that the
-// next trial may use. Error (unsupported) when even the lowest fail.
+// Returns the best instructions with which a trial ends well: each that fails makes the next lower the most
+// that the next trial may use. Error (unsupported) when even the lowest fail.
 CpuIsa find_usable_isa(const std::function<IsaTrial(const std::string& most)>& attempt);
 
-// The level of own kernels that needs no more than these instructions. native_level.cpp and
+// Returns the level of own kernels that needs no more than these instructions. native_level.cpp and
 // portable_levels.cpp define it.
 const KernelLevel& level_of(const std::string& isa);
 

@@ -11,7 +11,7 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-// A machine that announces `best`, and on which `faulty` and better ones die.
+// Returns a machine that announces `best`, and on which `faulty` and better ones die.
 CpuIsa on_machine(const std::string& best, const std::string& faulty, std::vector<std::string>& tried) {
   const std::vector<std::string> levels{"AVX512_CORE_AMX",
                                         "AVX512_CORE_BF16",

@@ -13,7 +13,7 @@ namespace trainyard::backend::onednn {
 
 namespace {
 
-// Rows worth a thread of their own, by the number of classes.
+// Returns the number of rows that are worth a thread of their own, by the number of classes.
 std::int64_t row_grain(std::int64_t classes) { return std::max<std::int64_t>(1, 8192 / classes); }
 
 // Probabilities of one row; returns the logarithm of the sum of exponentials plus the maximum.

@@ -9,7 +9,7 @@
 // Max pooling of one image, for the pooling kernels and for convolutions that pool what they make.
 namespace trainyard::backend::onednn {
 
-// The part of a window that lies inside the image.
+// Span is the part of a window that lies inside the image.
 struct Span {
   std::int64_t first, last;  // window places [first, last)
   std::int64_t origin;       // image coordinate of place 0

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMaxChannels = 512, kMaxRadius = 16;
 
-// A pixel's channels with room for the window on both sides.
+// A row holds a pixel's channels with room for the window on both sides.
 struct Row {
   alignas(64) std::array<float, kMaxChannels + 2 * kMaxRadius> values{};
   float* channels() { return values.data() + kMaxRadius; }

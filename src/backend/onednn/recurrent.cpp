@@ -30,7 +30,7 @@ struct Sizes {
 
   Product::Sizes all_steps() const { return {steps * batch, inputs, gates}; }
   Product::Sizes one_step() const { return {batch, hidden, gates}; }
-  // All but the first, whose state is zero.
+  // Returns all but the first, whose state is zero.
   Product::Sizes later_steps() const { return {(steps - 1) * batch, hidden, gates}; }
 };
 

@@ -19,7 +19,7 @@ using Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof
 const Vector& vector_at(const float* p) { return *reinterpret_cast<const Vector*>(p); }
 Vector& vector_at(float* p) { return *reinterpret_cast<Vector*>(p); }
 
-// The numbers that all tiles of one product share.
+// Product holds the numbers that all tiles of one product share.
 struct Product {
   std::int64_t depth, a_row, a_column, b_stride, dst_stride;
   StartRow start;

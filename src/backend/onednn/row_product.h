@@ -7,7 +7,7 @@
 // order that depends on the sizes alone.
 namespace trainyard::backend::onednn {
 
-// The initial value of a dst: zeros, itself, or the same row everywhere.
+// A StartRow gives the initial value of a dst: zeros, itself, or the same row everywhere.
 struct StartRow {
   const float* row = nullptr;
   bool dst = false;

@@ -4,7 +4,7 @@
 
 namespace trainyard::backend::onednn {
 
-// A box of pixels and channels inside an image.
+// Names the corner of a box of pixels and channels inside an image.
 struct BoxCorner {
   std::int64_t channel = 0, row = 0, column = 0;
 };

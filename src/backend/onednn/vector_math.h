@@ -17,7 +17,7 @@ inline float vector_exp(float x) {
   const float n = shifted - kRound;
   // x = n ln 2 + r, with ln 2 in two parts so that no bits of r are lost.
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  // Minimax polynomial for e^r on [-ln 2 / 2, ln 2 / 2], from the Cephes library.
+  // The minimax polynomial for e^r on [-ln 2 / 2, ln 2 / 2] comes from the Cephes library.
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;

@@ -27,7 +27,7 @@ void with_float_type(DType dtype, const Body& body) {
   body.template operator()<double>();
 }
 
-// The kernels of each file: one function an op, whose sums are made in double.
+// Returns the kernels of each file: one function an op, whose sums are made in double.
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> elementwise_candidates();

@@ -6,7 +6,7 @@ namespace trainyard::backend::reference {
 
 namespace {
 
-// The sizes of one convolution and where its elements lie.
+// Geometry holds the sizes of one convolution and where its elements lie.
 struct Geometry {
   Geometry(const ops::Conv2dAttrs& attrs, const Shape& src, const Shape& weight, const Shape& dst)
       : window(attrs.window),
@@ -34,7 +34,7 @@ struct Geometry {
   std::int64_t weight(std::int64_t o, std::int64_t d, std::int64_t ky, std::int64_t kx) const {
     return ((o * depth + d) * window.kernel_h + ky) * window.kernel_w + kx;
   }
-  // Row and column of the image that output (y, x) meets at tap (ky, kx); outside of it is padding.
+  // Returns row and column of the image that output (y, x) meets at tap (ky, kx); outside of it is padding.
   std::int64_t row(std::int64_t y, std::int64_t ky) const {
     return y * window.stride_h - window.pad_top + ky * window.dilation_h;
   }

@@ -49,7 +49,7 @@ struct Problem {
     });
     return sums;
   }
-  // The first `width` numbers of the graph's rows of a (T, R, columns) tensor.
+  // Returns the first `width` numbers of the graph's rows of a (T, R, columns) tensor.
   Rows load(std::int64_t g, const T* tensor, std::int64_t t, std::int64_t columns, std::int64_t width) const {
     Rows loaded;
     for (std::int64_t row = first(g); row < first(g + 1); ++row) {
@@ -85,7 +85,7 @@ void add_back(const T* matrix, std::int64_t columns, const Row& vector, Row& sum
       sum[c] += vector[r] * matrix[static_cast<std::int64_t>(r) * columns + static_cast<std::int64_t>(c)];
 }
 
-// A gradient of weights (rows, columns) and bias, summed over all nodes and rounds.
+// A WeightSum is a gradient of weights (rows, columns) and bias, summed over all nodes and rounds.
 struct WeightSum {
   Row weight, bias;
   std::size_t columns;

@@ -7,7 +7,7 @@
 
 namespace trainyard::backend::reference {
 
-// The numbers that all elements of one step share.
+// UpdateStep holds the numbers that all elements of one step share.
 struct UpdateStep {
   UpdateStep(const ops::UpdateAttrs& attrs, std::int64_t step)
       : rate(attrs.schedule.at(step)),
@@ -18,7 +18,7 @@ struct UpdateStep {
   double rate, correction1, correction2, ema;
 };
 
-// How many state slots `change` uses; attrs.slots() would allocate.
+// Returns the number of state slots that `change` uses; attrs.slots() would allocate.
 inline int slots_used(ops::Rule rule) {
   return rule == ops::Rule::sgd ? 0 : rule == ops::Rule::momentum ? 1 : 2;
 }

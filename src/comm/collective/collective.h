@@ -8,10 +8,10 @@
 
 namespace trainyard::comm::collective {
 
-// Some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in several of
-// the same ranks, and use each from another thread: operations of one group do not wait for the others. In
-// one group every rank calls the same operations in the same order. A waiting rank sleeps. Error (peer) when
-// others do not come for as long as `patience_seconds`; it names them.
+// A Group is some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in
+// several of the same ranks, and use each from another thread: operations of one group do not wait for the
+// others. In one group every rank calls the same operations in the same order. A waiting rank sleeps. Error
+// (peer) when others do not come for as long as `patience_seconds`; it names them.
 class Group {
  public:
   virtual ~Group() = default;
@@ -35,7 +35,7 @@ std::vector<T> gather(Group& group, const T& own) {
   return all;
 }
 
-// The ranks of a job, of which groups are made.
+// Job holds the ranks of a job, of which groups are made.
 class Job {
  public:
   virtual ~Job() = default;
@@ -50,12 +50,13 @@ class Job {
 // Runs `work` in a thread for each rank of a job in this process; throws what the first of them threw.
 void run_thread_job(int size, const std::function<void(Job&)>& work);
 
-// This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
-// Without MPI: Error (unsupported).
+// Makes this process a rank of the job that mpirun or srun started; alone, it is a job of one. A process
+// calls this once. Without MPI: Error (unsupported).
 std::unique_ptr<Job> join_mpi_job();
 
-// One rank's part in what all ranks of a group do together. Every rank calls the same operations in the same
-// order, with spans of one length, always from one thread. Error (peer) when another rank is lost.
+// A Collective is one rank's part in what all ranks of a group do together. Every rank calls the same
+// operations in the same order, with spans of one length, always from one thread. Error (peer) when another
+// rank is lost.
 //
 // Spans are in the memory that the group works on: the host's, or with NCCL a GPU's.
 class Collective {
@@ -81,8 +82,8 @@ class Collective {
   // For a rank that cannot go on: ends the others, too. Where ranks are processes it does not return.
   virtual void abort(int exit_code) = 0;
 
-  // Whether start() returns before the ranks have exchanged the values. Threads of one process would only
-  // wait for each other more often.
+  // Returns whether start() returns before the ranks have exchanged the values. Threads of one process would
+  // only wait for each other more often.
   virtual bool overlaps() const { return false; }
 
   void broadcast(int root, std::span<float> values) { broadcast(root, std::as_writable_bytes(values)); }
@@ -97,14 +98,15 @@ std::vector<T> gather(Collective& ranks, const T& own) {
   return all;
 }
 
-// This process as a rank of the job that mpirun or srun started; alone, a job of one. Once in a process.
-// Without MPI, mpi_absent.cpp: Error (unsupported).
+// Makes this process a rank of the job that mpirun or srun started; alone, it is a job of one. A process
+// calls this once. Without MPI, mpi_absent.cpp: Error (unsupported).
 std::unique_ptr<Collective> join_mpi();
 bool mpi_is_built();
 
-// The same ranks, each with a GPU of its own, number `gpu` of its machine. `ranks` introduces them to each
-// other and must outlive this. Work goes to `stream`, a cudaStream_t or null for one of its own; operations
-// return when it is done. Error (unsupported) without NCCL, Error (usage) when two ranks have the same GPU.
+// Returns the same ranks, each with a GPU of its own, number `gpu` of its machine. `ranks` introduces them to
+// each other and must outlive this. Work goes to `stream`, a cudaStream_t or null for one of its own;
+// operations return when it is done. Error (unsupported) without NCCL, Error (usage) when two ranks have the
+// same GPU.
 std::unique_ptr<Collective> join_nccl(Collective& ranks, int gpu, void* stream = nullptr);
 bool nccl_is_built();
 

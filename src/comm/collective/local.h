@@ -8,9 +8,9 @@
 
 namespace trainyard::comm::collective {
 
-// Ranks that are threads of this process and read each other's memory. Every rank calls the same operations
-// in the same order, with spans of one length; each operation ends for all ranks together. Sums are taken in
-// the order of ranks, so results do not depend on timing. Allocates nothing after construction.
+// The ranks of this group are threads of this process and read each other's memory. Every rank calls the same
+// operations in the same order, with spans of one length; each operation ends for all ranks together. Sums
+// are taken in the order of ranks, so results do not depend on timing. Allocates nothing after construction.
 class LocalGroup {
  public:
   explicit LocalGroup(int ranks);
@@ -39,7 +39,7 @@ class LocalGroup {
   std::atomic<bool> aborted_{false};
 };
 
-// One rank of such a group, for what does not care where ranks live.
+// A LocalRank is one rank of such a group, for what does not care where ranks live.
 class LocalRank final : public Collective {
  public:
   // The group must outlive it.
@@ -62,7 +62,7 @@ class LocalRank final : public Collective {
 // dst[i] = mean over sources[..][i], added in their order. dst may be one of the sources.
 void mean_in_order(std::span<const std::span<float>> sources, std::span<float> dst);
 
-// On all threads of the caller's pool.
+// Copies on all threads of the caller's pool.
 void copy_floats(std::span<const float> src, std::span<float> dst);
 
 }  // namespace trainyard::comm::collective

@@ -17,7 +17,7 @@ void on_ranks(int ranks, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Values whose sum depends on the order in which they are added.
+// Returns values whose sum depends on the order in which they are added.
 std::vector<std::vector<float>> values_of(int ranks, std::size_t length) {
   std::vector<std::vector<float>> values(static_cast<std::size_t>(ranks));
   for (std::size_t rank = 0; rank < values.size(); ++rank)

@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kShare = std::size_t{1} << 16;
 constexpr int kTags = 1 << 14;  // MPI promises 32768 of them
 
-// An all-reduce of a span that fits into the caches. Every rank has a share of it: it gets the others' values
-// of its share, adds them in the order of ranks, and gives the mean to all. Nothing moves twice, and nothing
-// depends on which message is first.
+// A Piece is an all-reduce of a span that fits into the caches. Every rank has a share of it: it gets the
+// others' values of its share, adds them in the order of ranks, and gives the mean to all. Nothing moves
+// twice, and nothing depends on which message is first.
 class Piece {
  public:
   Piece(int rank, int size) : rank_(rank), size_(size), sources_(static_cast<std::size_t>(size)) {}
@@ -42,7 +42,7 @@ class Piece {
     gathers_ = false;
   }
 
-  // Advances as far as possible without waiting; true: done.
+  // Advances as far as possible without waiting; returns true when all is done.
   bool advance() {
     if (!arrived()) return false;
     if (!gathers_) gather();
@@ -115,7 +115,8 @@ class MpiCollective final : public Collective {
   MpiCollective() {
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-    if (provided < MPI_THREAD_FUNNELED) fail(ErrorKind::unsupported, "mpi: this one allows no threads");
+    if (provided < MPI_THREAD_FUNNELED)
+      fail(ErrorKind::unsupported, "mpi: this MPI library allows no threads (MPI_THREAD_FUNNELED is needed)");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");

@@ -42,7 +42,8 @@ class Messages {
     const double deadline = now_seconds() + patience_;
     for (double pause = kLeastPause; !done(); pause = std::min(2 * pause, kMostPause)) {
       if (now_seconds() > deadline)
-        fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", joined(missing(), ", "), patience_);
+        fail(ErrorKind::peer, "rank {} did not take part for {:.3g} s", joined(missing(), ", "),
+             patience_);
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     }
     requests_.clear();
@@ -139,7 +140,8 @@ class MpiJob final : public Job {
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
     if (provided < MPI_THREAD_MULTIPLE)
-      fail(ErrorKind::unsupported, "mpi: this one does not let several threads talk");
+      fail(ErrorKind::unsupported,
+           "mpi: this MPI library does not let several threads call it (MPI_THREAD_MULTIPLE is needed)");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");

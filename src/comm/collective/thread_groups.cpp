@@ -54,7 +54,7 @@ class Meeting {
     std::vector<int> missing;
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (!here_[i]) missing.push_back(ranks_[i]);
-    fail(ErrorKind::peer, "rank {} did not come for {:.3g} s", joined(missing, ", "), patience_);
+    fail(ErrorKind::peer, "rank {} did not take part for {:.3g} s", joined(missing, ", "), patience_);
   }
 
   const std::vector<int> ranks_;
@@ -95,7 +95,7 @@ class ThreadGroup final : public Group {
   int rank_;
 };
 
-// The meetings of a job, by the number of the group: all ranks make groups in one order.
+// Meetings holds the meetings of a job, by the number of the group: all ranks make groups in one order.
 struct Meetings {
   std::mutex mutex;
   std::vector<std::shared_ptr<Meeting>> made;

@@ -75,7 +75,7 @@ TEST(ThreadGroups, WhoDoesNotComeIsNamed) {
   } catch (const Error& error) {
     said = error.what();
   }
-  EXPECT_EQ(said, "rank 1 did not come for 0.2 s");
+  EXPECT_EQ(said, "rank 1 did not take part for 0.2 s");
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace trainyard::comm::transport {
 
-// The address at which a process listens: "tcp:HOST:PORT" (port 0 selects any free port), "unix:PATH", or
-// "shm:PATH". The last is shared memory, which the two sides set up over a Unix socket.
+// Address is the address at which a process listens: "tcp:HOST:PORT" (port 0 selects any free port),
+// "unix:PATH", or "shm:PATH". The last is shared memory, which the two sides set up over a Unix socket.
 struct Address {
   enum class Kind : std::uint8_t { tcp, unix_socket, shared_memory };
   Kind kind = Kind::tcp;

@@ -28,7 +28,7 @@ struct Traffic {
   std::uint64_t bytes_sent = 0, bytes_received = 0, frames_sent = 0, frames_received = 0;
 };
 
-// A peer that has shown the key of the job. Used on the thread of its loop.
+// A Connection is a peer that has shown the key of the job. Used on the thread of its loop.
 class Connection {
  public:
   virtual ~Connection() = default;

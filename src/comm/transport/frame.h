@@ -28,8 +28,8 @@ const std::byte* get(const std::byte* at, Number& number) {
   return at;
 }
 
-// The header that precedes every message (docs/formats/ps-wire.md). The user of a connection defines the
-// meaning of `kind`, `flags`, `epoch`, `sender`, `key` and `clock`.
+// Frame is the header that precedes every message (docs/formats/ps-wire.md). The user of a connection defines
+// the meaning of `kind`, `flags`, `epoch`, `sender`, `key` and `clock`.
 struct Frame {
   std::uint8_t kind = 0;
   std::uint16_t flags = 0;

@@ -12,18 +12,18 @@ namespace trainyard::comm::transport {
 
 using Digest = std::array<std::byte, 32>;
 
-// The secret that the processes of one job share. Every process that has it may take part.
+// JobKey is the secret that the processes of one job share. Every process that has it may take part.
 class JobKey {
  public:
   static JobKey random();
-  // 64 hexadecimal digits. Error (config) when it is something else; `where` says whence it came.
+  // Parses 64 hexadecimal digits. Error (config) when it is something else; `where` says whence it came.
   static JobKey parse(const std::string& text, const std::string& where);
   std::string to_text() const;
-  // The same in a file; Error (config) also when others than its owner may read it.
+  // Reads the same from a file; Error (config) also when others than its owner may read it.
   static JobKey read(const std::filesystem::path& file);
   void write(const std::filesystem::path& file) const;
 
-  // HMAC-SHA-256 over the parts, one after the other.
+  // Computes HMAC-SHA-256 over the parts, one after the other.
   Digest sign(std::initializer_list<std::span<const std::byte>> parts) const;
 
  private:
@@ -36,9 +36,10 @@ bool same(const Digest& a, const Digest& b);
 // Fills the bytes from the system's source of randomness.
 void fill_random(std::span<std::byte> bytes);
 
-// How two processes make sure of each other before anything else is said (docs/formats/ps-wire.md): both show
-// that they have the key of the job, each for numbers that the other has just drawn, so that what was heard
-// once opens nothing. All messages have a fixed length; nothing that comes decides how much is read or kept.
+// Two processes authenticate each other before anything else is said (docs/formats/ps-wire.md). Both prove
+// that they have the key of the job, each for numbers that the other has just drawn, so that a recorded
+// handshake opens nothing. All messages have a fixed length; nothing that comes decides how much is read or
+// kept.
 
 struct Hello {
   std::uint8_t role = 0;  // what it is, and which one: said by who calls, believed once it is signed
@@ -69,7 +70,7 @@ class ListenerHandshake {
  public:
   explicit ListenerHandshake(const JobKey& key) : key_(key) {}
 
-  // Error (peer): not a hello, or of another version.
+  // Answers a hello. Error (peer): it is no hello, or of another version.
   ChallengeBytes challenge(const HelloBytes& hello);
   // Error (peer): the caller does not have the key.
   Hello accept(const AnswerBytes& answer) const;

@@ -20,7 +20,7 @@ namespace {
 using boost::system::error_code;
 using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol>;
 
-// A caller that has shown nothing yet: a socket, fixed buffers and a deadline.
+// A Stranger is a caller that has shown nothing yet: a socket, fixed buffers and a deadline.
 class Stranger : public std::enable_shared_from_this<Stranger> {
  public:
   using Done = std::function<void(const std::shared_ptr<Stranger>&, const std::string& refusal)>;

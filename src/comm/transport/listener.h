@@ -41,8 +41,8 @@ class RefusalLog {
   int lines_ = 0, unsaid_ = 0;
 };
 
-// Calls, and shows the key. One of the two is called, later: `on_peer`, or `on_failure` with the reason. The
-// attempt is given up when the returned object goes.
+// Calls, and proves that it has the key. One of the two is called, later: `on_peer`, or `on_failure` with the
+// reason. The attempt is given up when the returned object goes.
 class Call {
  public:
   virtual ~Call() = default;

@@ -9,7 +9,8 @@ class io_context;
 
 namespace trainyard::comm::transport {
 
-// The thread on which connections live: all their calls are made from it, and what they report comes on it.
+// Loop is the thread on which connections live: all their calls are made from it, and what they report comes
+// on it.
 class Loop {
  public:
   Loop();

@@ -171,7 +171,7 @@ TEST_F(MemoryConnections, PlacesThatCannotBeCloseIt) {
         inner_[0]->connection->send({.kind = static_cast<std::uint8_t>(i)}, load);
     }
     ASSERT_TRUE(until([&] { return inner_[0]->is_closed; }));
-    EXPECT_NE(inner_[0]->reason.find("the peer's place in shared memory cannot be"), std::string::npos)
+    EXPECT_NE(inner_[0]->reason.find("the peer's position in shared memory is impossible"), std::string::npos)
         << inner_[0]->reason;
     ::close(descriptor);
   }

@@ -115,7 +115,8 @@ static_assert((kRingBytes & (kRingBytes - 1)) == 0);
 
 std::uint64_t checked_distance(std::uint64_t ahead, std::uint64_t behind) {
   if (ahead - behind > kRingBytes)
-    fail(ErrorKind::peer, "the peer's place in shared memory cannot be: {} written, {} read", ahead, behind);
+    fail(ErrorKind::peer, "the peer's position in shared memory is impossible: {} written, {} read", ahead,
+         behind);
   return ahead - behind;
 }
 

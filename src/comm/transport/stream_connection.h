@@ -9,7 +9,7 @@ namespace trainyard::comm::transport {
 
 using Socket = boost::asio::generic::stream_protocol::socket;
 
-// A connection over a socket on which the handshake is done.
+// Returns a connection over a socket on which the handshake is done.
 std::unique_ptr<Connection> make_stream_connection(Socket socket, const Hello& peer, std::string address,
                                                    const ConnectionLimits& limits);
 
@@ -20,8 +20,8 @@ inline constexpr auto kWhole = [](const boost::system::error_code& error, std::s
 
 enum class Side : std::uint8_t { caller, listener };
 
-// A connection through shared memory. The socket over which it was handed stays: a byte on it wakes the peer,
-// and its end tells that the peer is gone.
+// Makes a connection through shared memory. The socket over which the memory was handed stays open: a byte on
+// it wakes the peer, and its end tells that the peer is gone.
 std::unique_ptr<Connection> make_memory_connection(Socket socket, SharedMemory memory, Side side,
                                                    const Hello& peer, std::string address,
                                                    const ConnectionLimits& limits);

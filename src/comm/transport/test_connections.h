@@ -47,7 +47,7 @@ inline std::vector<std::byte> bytes_like(std::size_t count, int first) {
   return bytes;
 }
 
-// A listener and its caller, on one loop.
+// A ConnectionPair is a listener and its caller, on one loop.
 class ConnectionPair : public testing::Test {
  protected:
   // `over`: tcp, unix or shm.
@@ -81,7 +81,7 @@ class ConnectionPair : public testing::Test {
     ASSERT_TRUE(until([this] { return outer_ != nullptr && inner_.size() == 1; }));
   }
 
-  // A plain socket to the listener, for those who do not play by the rules.
+  // Returns a plain socket to the listener, for those who do not play by the rules.
   int plain_socket() const {
     const Address to = listener_->address();
     sockaddr_storage storage{};
@@ -103,7 +103,7 @@ class ConnectionPair : public testing::Test {
     return descriptor;
   }
 
-  // The same, with a handshake that `key` opens or does not.
+  // Returns the same, with a handshake that `key` opens or does not.
   int greeted_socket(const JobKey& key) {
     const int descriptor = plain_socket();
     const CallerHandshake caller(key_, {.role = 2, .id = 1});

@@ -19,7 +19,7 @@ struct DecodeRequest {
   std::int64_t least_width = kMaxSide, least_height = kMaxSide;
 };
 
-// An image whose header has been read. It serves one thread and one decoding.
+// An EncodedImage is an image whose header has been read. It serves one thread and one decoding.
 class EncodedImage {
  public:
   virtual ~EncodedImage() = default;
@@ -41,7 +41,8 @@ class EncodedImage {
   std::int64_t width_ = 0, height_ = 0, channels_ = 3;
 };
 
-// A JPEG or a PNG, told by its first bytes; `encoded` must outlive it. Error (config) for anything else.
+// Returns a JPEG or a PNG, told by its first bytes; `encoded` must outlive it. Error (config) for anything
+// else.
 std::unique_ptr<EncodedImage> open_image(std::span<const std::byte> encoded);
 
 // Decodes the whole image.

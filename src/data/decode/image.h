@@ -8,8 +8,8 @@
 
 namespace trainyard::data {
 
-// An image of bytes, (height, width, channels), without gaps. Made to be filled again and again: its memory
-// grows to the largest image and stays.
+// Holds an image of bytes, (height, width, channels), without gaps. It can be filled again and again: its
+// memory grows to the largest image and stays.
 class Image {
  public:
   Image() = default;
@@ -40,7 +40,7 @@ class Image {
   std::size_t capacity_ = 0;
 };
 
-// A part of an image in units of its pixels: pixel i covers [i, i + 1).
+// A Box is a part of an image in units of its pixels: pixel i covers [i, i + 1).
 struct Box {
   double left = 0, top = 0, width = 0, height = 0;
 };
@@ -48,7 +48,7 @@ struct Box {
 // Limits each side of an encoded image, at most 256 megapixels: more is refused before memory is allocated.
 constexpr std::int64_t kMaxSide = 16'384;
 
-// The weights of JPEG's luminance (ITU-R BT.601).
+// JPEG weighs the channels of luminance like this (ITU-R BT.601).
 constexpr double kRedWeight = 0.299, kGreenWeight = 0.587, kBlueWeight = 0.114;
 
 inline void gray_of(const Image& rgb, Image& out) {

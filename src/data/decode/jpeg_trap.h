@@ -15,7 +15,7 @@ struct JpegTrap {
   char message[JMSG_LENGTH_MAX];
 };
 
-// The manager for `cinfo.err`. Warnings that mean lost pixels are errors, too.
+// Returns the manager for `cinfo.err`. Warnings that mean lost pixels are errors, too.
 jpeg_error_mgr* arm(JpegTrap& trap);
 
 // False when libjpeg gave up: trap.message says why.

@@ -14,7 +14,7 @@ namespace trainyard::data {
 
 namespace {
 
-// A PNG in any form of libpng's, of pixels in that form.
+// Returns a PNG in any form of libpng's, of pixels in that form.
 std::vector<std::byte> write_png(std::uint32_t width, std::uint32_t height, std::uint32_t format,
                                  const void* pixels, const void* colours = nullptr,
                                  std::uint32_t entries = 0) {
@@ -83,7 +83,7 @@ void append_bytes(png_structp png, png_bytep bytes, std::size_t count) {
   out->insert(out->end(), begin, begin + count);
 }
 
-// Rows in the form of the file, several pixels a byte where it has few bits.
+// Returns rows in the form of the file, several pixels a byte where it has few bits.
 std::vector<std::byte> write_png_rows(std::uint32_t width, std::uint32_t height, int bits, int type,
                                       int interlace, std::vector<std::uint8_t> packed) {
   std::vector<std::byte> out;

@@ -19,7 +19,7 @@ double keys_kernel(double x) {
   return 0;
 }
 
-// The first place that output centre c reads, of a method's `taps`.
+// Returns the first place that output centre c reads, of a method's `taps`.
 std::int64_t first_place(ResizeMethod method, double centre, double step) {
   switch (method) {
     case ResizeMethod::nearest:

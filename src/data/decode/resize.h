@@ -38,9 +38,9 @@ struct ResizeTo {
   bool flip = false;  // mirror left and right
 };
 
-// `box` of the image to `out`, (height, width, channels) bytes, rounded to nearest and clipped. Computed in
-// f32: machines with and without fused multiply-add may differ by one. REQUIRES: 1 or 3 channels, and a box
-// within the image.
+// Resizes `box` of the image to `out`, (height, width, channels) bytes, rounded to nearest and clipped. It
+// computes in f32: machines with and without fused multiply-add may differ by one. REQUIRES: 1 or 3 channels,
+// and a box within the image.
 void resize(const Image& image, const Box& box, const ResizeTo& to, std::uint8_t* out);
 
 }  // namespace trainyard::data

@@ -41,7 +41,7 @@ struct ReferenceAxis {
   double begin, length;
   std::int64_t size, outputs;
 
-  // Every place that there is, and as many beyond either end as any method may reach.
+  // Returns every place that there is, and as many beyond either end as any method may reach.
   std::vector<std::pair<std::int64_t, double>> taps(ResizeMethod method, std::int64_t output) const {
     const double step = length / static_cast<double>(outputs);
     const double centre = begin + (static_cast<double>(output) + 0.5) * step;

@@ -39,7 +39,7 @@ inline Image flat_image(std::int64_t width, std::int64_t height, std::int64_t ch
   return image;
 }
 
-// The largest difference of two images' bytes; 999 where their sizes differ.
+// Returns the largest difference of two images' bytes; 999 where their sizes differ.
 inline int largest_difference(const Image& a, const Image& b) {
   if (a.width() != b.width() || a.height() != b.height() || a.channels() != b.channels()) return 999;
   int worst = 0;

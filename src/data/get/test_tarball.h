@@ -9,7 +9,7 @@
 
 namespace trainyard::data {
 
-// A gzipped ustar archive; `keep` cuts the archive (not the gzip stream) off after that many bytes.
+// Writes a gzipped ustar archive; `keep` cuts the archive (not the gzip stream) off after that many bytes.
 std::filesystem::path write_tarball(const std::filesystem::path& path,
                                     const std::vector<std::pair<std::string, std::string>>& entries,
                                     std::size_t keep = std::string::npos);

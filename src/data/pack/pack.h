@@ -14,7 +14,7 @@
 
 namespace trainyard::data {
 
-// One line a class, "0:daisy", as slim's labels.txt has it.
+// Returns one line a class, "0:daisy", as slim's labels.txt has it.
 std::string labels_text(const std::vector<std::string>& classes);
 
 struct PackOptions {
@@ -35,7 +35,7 @@ struct PackedSet {
   bool is_whole() const { return complete_shards == shards; }
 };
 
-// An image as its record has it.
+// A PackedImage is an image as its record has it.
 struct PackedImage {
   std::int32_t label = 0;
   int height = 0, width = 0;
@@ -54,11 +54,11 @@ struct PackedFolder {
   std::vector<std::filesystem::path> left_out;  // neither JPEG nor PNG
 };
 
-// The images of a folder of class folders, byte for byte as their files have them, in an order drawn from the
-// seed: neighbours in a shard are not of one class. Writes labels.txt beside the shards.
+// Packs the images of a folder of class folders, byte for byte as their files have them, in an order drawn
+// from the seed: neighbours in a shard are not of one class. Writes labels.txt beside the shards.
 PackedFolder pack_folder(const std::filesystem::path& folder, std::uint64_t seed, const PackOptions& options);
 
-// A split of MNIST or CIFAR-10 as PNGs, in its order.
+// Packs a split of MNIST or CIFAR-10 as PNGs, in its order.
 PackedSet pack_dataset(const data::Dataset& dataset, data::Split split, const PackOptions& options);
 
 // Made-up photos as JPEGs.

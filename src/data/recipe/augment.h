@@ -50,7 +50,7 @@ struct Preprocess {
   Shape output;               // C, h, w; rank 0: what the recipe makes of decoded images by itself
 };
 
-// One recipe of decoded images bound to its sizes. Allocates nothing per image; thread-safe.
+// Binds one recipe of decoded images to its sizes. It allocates nothing per image; thread-safe.
 class Augment {
  public:
   // Error (config) for an unknown name, or for a size that the recipe cannot reach from `input` (C, H, W).

@@ -19,7 +19,7 @@ std::vector<std::uint8_t> random_image(const Shape& shape, std::uint64_t seed) {
   return image;
 }
 
-// The plain formulation, one operation after the other.
+// These functions are the plain formulation, one operation after the other.
 Pixels crop(const std::vector<std::uint8_t>& image, const Shape& in, std::int64_t top, std::int64_t left,
             bool flip, const Shape& out) {
   Pixels result;

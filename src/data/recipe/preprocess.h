@@ -14,7 +14,7 @@
 
 namespace trainyard::data {
 
-// The random numbers of one image, in the order in which they are asked for.
+// Draws holds the random numbers of one image, in the order in which they are asked for.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : philox_(seed, stream_of("preprocess")) {}
@@ -32,9 +32,10 @@ class Draws {
   std::uint64_t next_ = 0;
 };
 
-// A box of 5 to 100 % of an image's area and with sides in a ratio of 3/4 to 4/3, both drawn evenly, anywhere
-// in it. Less than a tenth of the image is drawn again, as TensorFlow's sample_distorted_bounding_box does
-// when the whole image is the object; after 100 tries it is the whole image.
+// Draws a box of 5 to 100 % of an image's area and with sides in a ratio of 3/4 to 4/3, both drawn evenly,
+// anywhere in it. Less than a tenth of the image is drawn again, as TensorFlow's
+// sample_distorted_bounding_box does when the whole image is the object; after 100 tries it is the whole
+// image.
 Box random_box(std::int64_t width, std::int64_t height, Draws& draws);
 
 struct PreprocessOptions {
@@ -55,7 +56,7 @@ class Preprocessor {
 
   // For training: random by `seed` alone. Error (config) when the image is damaged.
   virtual void train(std::span<const std::byte> encoded, std::uint64_t seed, std::uint8_t* out) const = 0;
-  // For evaluation: nothing random.
+  // Prepares an image for evaluation, without anything random.
   virtual void evaluate(std::span<const std::byte> encoded, std::uint8_t* out) const = 0;
   // Returns the map from these bytes to floats, applied where they are used.
   virtual PixelMap pixel_map() const = 0;

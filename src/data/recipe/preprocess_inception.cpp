@@ -1,6 +1,6 @@
-// TF-slim's Inception preprocessing. Training: a random box, resized to the output whatever its shape by a
-// method drawn for the image, flipped half the time, colours changed in one of four orders. Evaluation: the
-// central 87.5 % of each side, bilinear. Floats in [-1, 1].
+// This file has TF-slim's Inception preprocessing. Training takes a random box, resizes it to the output
+// whatever its shape by a method drawn for the image, flips it half the time, and changes colours in one of
+// four orders. Evaluation takes the central 87.5 % of each side, bilinear. Floats lie in [-1, 1].
 
 #include <array>
 

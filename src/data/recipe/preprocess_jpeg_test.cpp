@@ -42,7 +42,7 @@ TEST(JpegPreprocess, MakesWhatTheSamePixelsInAPngMake) {
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
           how->train(jpeg, seed, a.data());
           how->train(png, seed, b.data());
-          // A gradient of some units a pixel, and contrast on top of it.
+          // The picture has a gradient of some units a pixel, and contrast on top of it.
           EXPECT_LE(difference(a, b).mean, 1.5) << seed;
           EXPECT_LE(difference(a, b).largest, 12) << seed;
         }

@@ -48,8 +48,8 @@ std::unique_ptr<const Preprocessor> make_cifarnet_slim(const PreprocessOptions& 
   return std::make_unique<Cifarnet>(options);
 }
 
-// TF-slim's LeNet preprocessing, the same for training and evaluation: the centre, or all of a smaller image
-// padded by zeros. Floats: (x - 128) / 128.
+// TF-slim's LeNet preprocessing is the same for training and evaluation: it takes the centre, or all of a
+// smaller image padded by zeros. Floats are (x - 128) / 128.
 
 namespace {
 
@@ -86,9 +86,10 @@ std::unique_ptr<const Preprocessor> make_lenet_slim(const PreprocessOptions& opt
   return std::make_unique<Lenet>(options);
 }
 
-// TF-slim's VGG preprocessing. Training: the image scaled so that its shorter side is drawn from 256 to 512
-// for an output of 224, and in proportion for others; a random part of the output's size, flipped half the
-// time. Evaluation: shorter side 256, the centre. Floats: less the means of ImageNet's channels.
+// This is TF-slim's VGG preprocessing. Training scales the image so that its shorter side is drawn from 256
+// to 512 for an output of 224, and in proportion for others; it takes a random part of the output's size and
+// flips it half the time. Evaluation scales the shorter side to 256 and takes the centre. Floats are less the
+// means of ImageNet's channels.
 
 namespace {
 

@@ -125,7 +125,7 @@ constinit const Recipe kUnitRecipe{same_size, same_size, decline_other_sizes, {.
 
 namespace {
 
-// The bytes of an image between decoding and floats; every thread keeps its own.
+// Returns the bytes of an image between decoding and floats; every thread keeps its own.
 std::uint8_t* byte_scratch(std::int64_t bytes) {
   thread_local std::vector<std::uint8_t> scratch;
   if (std::ssize(scratch) < bytes) scratch.resize(static_cast<std::size_t>(bytes));

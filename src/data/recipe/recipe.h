@@ -24,7 +24,8 @@ struct Sizes {
 struct Recipe {
   Shape (*default_output)(const Shape& input);
   Shape (*wanted_input)(const Shape& output);  // the size to which encoded images are resized
-  // Why `output` cannot be reached, as the end of a sentence; "" when it can. Channels already agree.
+  // Returns the reason why `output` cannot be reached, as the end of a sentence; "" when it can. Channels
+  // already agree.
   std::string (*decline)(const Sizes& sizes);
   ImageRecipe how;
 };
@@ -40,9 +41,9 @@ std::string decline_other_sizes(const Sizes& sizes);
 void apply_recipe(const ImageRecipe& recipe, const Sizes& sizes, const ImagePlace& place, float contrast,
                   const std::uint8_t* image, float* out);
 
-// One recipe bound to the size of a network's input, for JPEGs and PNGs of any size. A recipe for decoded
-// images gets them resized to the size that it wants; where they have that size already, the floats are those
-// of the decoded image, bit for bit. Thread-safe.
+// An EncodedRecipe is one recipe bound to the size of a network's input, for JPEGs and PNGs of any size. A
+// recipe for decoded images gets them resized to the size that it wants; where they have that size already,
+// the floats are those of the decoded image, bit for bit. Thread-safe.
 class EncodedRecipe {
  public:
   // Error (config) for an unknown name, or an output that no encoded image can become.
@@ -67,7 +68,7 @@ struct Recipe;
 struct PreprocessOptions;
 class Preprocessor;
 
-// One row of the registry: a name has one meaning, whatever the data set.
+// A RecipeInfo is one row of the registry: a name has one meaning, whatever the data set.
 struct RecipeInfo {
   const char* name;
   // A recipe for decoded images takes encoded ones too: they are decoded and resized first.

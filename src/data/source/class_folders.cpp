@@ -77,7 +77,7 @@ class FolderSamples final : public SampleSource {
   const std::vector<ClassFile> files_;
 };
 
-// One split; `left_out` counts files that are no images.
+// Loads one split; `left_out` counts files that are no images.
 ClassFolders list_images(const std::filesystem::path& folder, std::int64_t& left_out) {
   ClassFolders found = list_class_folders(folder);
   left_out += static_cast<std::int64_t>(

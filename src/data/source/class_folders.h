@@ -14,7 +14,8 @@ struct ClassFile {
   std::int32_t label = 0;
 };
 
-// A folder with one folder of files a class; classes are numbered in the order of their names.
+// A ClassFolders is a folder with one folder of files a class; classes are numbered in the order of their
+// names.
 struct ClassFolders {
   std::vector<std::string> classes;
   std::vector<ClassFile> files;  // by class, then by name
@@ -23,9 +24,10 @@ struct ClassFolders {
 // Hidden files are no part of it. Error (config) when there is no file in any class.
 ClassFolders list_class_folders(const std::filesystem::path& folder);
 
-// The JPEGs and PNGs of a folder of class folders, told by their endings. Where it has a folder `train`, that
-// holds the classes, and `test`, `validation` or `val` beside it those for evaluation; else a tenth of the
-// images is held out. Error (config) when a class has no image, or the splits have other classes.
+// Loads the JPEGs and PNGs of a folder of class folders, told by their endings. Where it has a folder
+// `train`, that holds the classes, and `test`, `validation` or `val` beside it those for evaluation; else a
+// tenth of the images is held out. Error (config) when a class has no image, or the splits have other
+// classes.
 Dataset load_class_folders(const std::filesystem::path& folder);
 
 }  // namespace trainyard::data

@@ -25,7 +25,7 @@ void check_labels(std::span<const std::int32_t> labels, int classes, const std::
 
 namespace {
 
-// A dataset that lies in files: one row, and its load and store functions.
+// A FileSource is a dataset that lies in files: one row, and its load and store functions.
 struct FileSource {
   const char* name;
   Dataset (*load)(const std::filesystem::path& folder, ReadMode read);
@@ -42,7 +42,7 @@ constexpr FileSource kFileSources[] = {
      }},
 };
 
-// A data set that the user names by its path: "tfrecord:DIR".
+// A PathSource is a data set that the user names by its path: "tfrecord:DIR".
 struct PathSource {
   std::string_view form, path;  // "tfrecord", "DIR"
   SampleKind kind;

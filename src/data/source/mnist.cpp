@@ -13,7 +13,8 @@ namespace trainyard::data {
 
 namespace {
 
-// Two zero bytes, the element type (8: unsigned byte), the rank; then one size an axis. All big-endian.
+// A magic number has two zero bytes, the element type (8: unsigned byte) and the rank; then comes one size an
+// axis. All are big-endian.
 constexpr std::uint32_t kImagesMagic = 0x00000803, kLabelsMagic = 0x00000801;
 constexpr std::int64_t kMaxSide = 16384;
 

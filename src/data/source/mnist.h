@@ -15,7 +15,8 @@ namespace trainyard::data {
 HostTensor read_idx_images(const std::filesystem::path& path);  // u8 (N, 1, H, W)
 HostTensor read_idx_labels(const std::filesystem::path& path);  // i32 (N)
 
-// The shape of the images of a plain file, which is not read further. The first image follows the header.
+// Returns the shape of the images of a plain file, which is not read further. The first image follows the
+// header.
 Shape read_idx_images_shape(const std::filesystem::path& path);
 constexpr std::int64_t kIdxImagesHeaderBytes = 16;
 

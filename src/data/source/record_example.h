@@ -9,8 +9,8 @@
 
 namespace trainyard::data {
 
-// TFRecord's frame around a payload, little-endian: u64 length, u32 masked CRC-32C of these eight bytes,
-// payload, u32 masked CRC-32C of the payload.
+// TFRecord puts this frame around a payload, little-endian: u64 length, u32 masked CRC-32C of these eight
+// bytes, payload, u32 masked CRC-32C of the payload.
 inline constexpr std::size_t kFrameHeadBytes = 12, kFrameTailBytes = 4;
 
 struct Frame {

@@ -11,7 +11,7 @@ constexpr std::uint64_t kOrderOfWindows = stream_of("order of windows"),
                         kOrderInside = stream_of("order inside windows"),
                         kCuts = stream_of("cuts between windows");
 
-// Element `at` of permutation number `which` of 0 .. size - 1.
+// Returns element `at` of permutation number `which` of 0 .. size - 1.
 std::int64_t permuted(std::uint64_t seed, std::int64_t size, std::int64_t which, std::int64_t at) {
   return size == 1 ? 0 : SampleOrder(seed, size).index(which * size + at);
 }

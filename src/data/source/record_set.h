@@ -50,8 +50,8 @@ struct Record {
   std::span<const std::byte> encoded;  // of the image; lives as long as the set
 };
 
-// The images in a set of shards, in the order of the files' names. Mapped, not read: the index of their
-// places is made when the set is opened. Thread-safe, shared by readers.
+// Holds the images of a set of shards, in the order of the files' names. It maps the files and does not read
+// them: it indexes their places when it is opened. Thread-safe, shared by readers.
 class RecordSet {
  public:
   // `path` is a folder of shards, or one file; `split` is "train", "test" or "validation" where the names say
@@ -89,14 +89,14 @@ class RecordSet {
   std::vector<std::string> missing_;     // shards that the names of the others speak of
 };
 
-// The images of a set of record files. With Damage::refuse a record that cannot be read, or whose label is
-// not below `classes` where that is not 0, is an Error (config) that names it; else its label is -1.
+// Loads the images of a set of record files. With Damage::refuse a record that cannot be read, or whose label
+// is not below `classes` where that is not 0, is an Error (config) that names it; else its label is -1.
 std::shared_ptr<const SampleSource> record_samples(std::shared_ptr<const RecordSet> records, Damage damage,
                                                    int classes = 0);
 
-// The record files of a folder, or one file. Shards whose names speak of a split ("train", "test") make that
-// split; without a test split a tenth of the records is held out. Classes are those of labels.txt, or one
-// more than the largest label. Error (config) for damage that lengths show, and for a missing shard.
+// Loads the record files of a folder, or one file. Shards whose names speak of a split ("train", "test") make
+// that split; without a test split a tenth of the records is held out. Classes are those of labels.txt, or
+// one more than the largest label. Error (config) for damage that lengths show, and for a missing shard.
 Dataset load_records(const std::filesystem::path& path);
 
 }  // namespace trainyard::data

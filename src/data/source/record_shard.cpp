@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// The number behind the last other character, and what stands before it.
+// Returns the number behind the last other character, and what stands before it.
 std::optional<int> take_number(std::string_view& text) {
   const std::size_t begin = text.find_last_not_of(kDigits) + 1;  // npos + 1 is 0
   int value = 0;

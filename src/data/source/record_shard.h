@@ -53,8 +53,8 @@ std::string shard_file(const std::string& stem, int number, int shards);
 // same, and so is "val".
 bool names_split(std::string_view stem, std::string_view split);
 
-// The shards of a folder that are of the split, or all of them when it is empty; in the order of their names.
-// A file is itself. Error (config) when there is none.
+// Returns the shards of a folder that are of the split, or all of them when it is empty; in the order of
+// their names. A file is itself. Error (config) when there is none.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path, const std::string& split);
 
 // Returns the names of shards that must exist according to the names of the others.

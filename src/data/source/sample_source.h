@@ -11,7 +11,7 @@
 
 namespace trainyard::data {
 
-// The form of a sample's bytes.
+// SampleKind is the form of a sample's bytes.
 enum class SampleKind : std::uint8_t {
   pixels,   // an image of the data set's size, u8 (C, H, W)
   encoded,  // a JPEG or a PNG of any size
@@ -52,7 +52,7 @@ class SampleSource {
   virtual ReadCost cost() const { return {}; }
 };
 
-// Images (N, C, H, W) with their labels (N), both of which must outlive it.
+// Returns images (N, C, H, W) with their labels (N), both of which must outlive it.
 std::unique_ptr<const SampleSource> images_in_memory(const HostTensor& images, const HostTensor& labels);
 
 struct HeldOut {

@@ -21,7 +21,7 @@ std::string png_of(int value, std::int64_t width = 6, std::int64_t height = 4) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// PNGs of one value each, so many of each class.
+// Writes PNGs of one value each, so many of each class.
 void write_classes(const TestFolder& folder, const std::string& below,
                    const std::vector<std::string>& classes, int images) {
   int value = 0;

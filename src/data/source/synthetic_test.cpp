@@ -11,7 +11,7 @@ namespace trainyard::data {
 
 namespace {
 
-// Softmax regression by plain gradient descent on standardised pixels.
+// Does softmax regression by plain gradient descent on standardised pixels.
 class Linear {
  public:
   Linear(std::int64_t inputs, int classes)

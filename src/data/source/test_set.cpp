@@ -32,7 +32,7 @@ std::string made_up_image(std::int64_t i) {
 
 namespace {
 
-// Borrows the image's bytes.
+// Makes an example that borrows the image's bytes.
 ImageExample example_of(std::int64_t i, const std::string& image) {
   return {static_cast<std::int32_t>(i % 7), 4 + i % 3, 5, "png", image};
 }

@@ -17,7 +17,7 @@ namespace trainyard::data {
 
 namespace {
 
-// Room for one sequence.
+// Returns room for one sequence.
 std::span<std::int32_t> tokens_in(SampleSource::Scratch& scratch, std::int64_t length) {
   const std::size_t count = static_cast<std::size_t>(length) + 1;
   if (scratch.size() < count * sizeof(std::int32_t)) scratch.resize(count * sizeof(std::int32_t));

@@ -12,11 +12,11 @@ struct SequenceOptions {
   std::int64_t vocabulary = 1024;
 };
 
-// The different tokens of a text: its bytes.
+// The vocabulary of a text is its bytes.
 inline constexpr std::int64_t kByteVocabulary = 256;
 
-// The bytes of a file as tokens: sequences one behind the other, the last token of one is the first of the
-// next. The last tenth is held out for evaluation. Error (config) when the text is too short for two
+// Loads the bytes of a file as tokens: sequences one behind the other, the last token of one is the first of
+// the next. The last tenth is held out for evaluation. Error (config) when the text is too short for two
 // sequences; Error (usage) when it has a byte that is not in the vocabulary.
 Dataset load_text(const std::filesystem::path& file, const SequenceOptions& options);
 

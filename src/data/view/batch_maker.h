@@ -99,7 +99,7 @@ class SampleBatches : public BatchMaker {
   const std::int64_t steps_;
 };
 
-// Batches of decoded images. `dataset` must outlive it.
+// Makes batches of decoded images. `dataset` must outlive it.
 class ImageBatches final : public SampleBatches {
  public:
   ImageBatches(const Dataset& dataset, const BatchStreamOptions& options);
@@ -116,8 +116,8 @@ class ImageBatches final : public SampleBatches {
   const Augment augment_;
 };
 
-// Batches of JPEGs and PNGs. An image that cannot be decoded is an Error that names it. A sample that its
-// source calls damaged is black.
+// Makes batches of JPEGs and PNGs. An image that cannot be decoded is an Error that names it. A sample that
+// its source calls damaged is black.
 class EncodedBatches final : public SampleBatches {
  public:
   EncodedBatches(const Dataset& dataset, const BatchStreamOptions& options);

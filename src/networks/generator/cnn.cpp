@@ -36,7 +36,7 @@ ValueId build_cnn(Builder& b, ValueId images, int classes, const Parameters& par
 
 std::int64_t halved(std::int64_t side) { return (side + 1) / 2; }
 
-// A convolution with its norm, and ReLU.
+// Counts a convolution with its norm and its ReLU.
 void count_conv(LayerCounts& layers, std::int64_t kernel, std::int64_t channels, std::int64_t filters,
                 std::int64_t in_side, std::int64_t out_side, bool relu) {
   const std::int64_t elements = filters * out_side * out_side;

@@ -11,17 +11,18 @@
 
 namespace trainyard::networks::generator {
 
-// The input of a network on sequences: this many tokens, each a number below the vocabulary.
+// The input of a network on sequences has this many tokens, each a number below the vocabulary.
 struct SequenceSizes {
   std::int64_t length, vocabulary;
 };
 
-// A family of networks: its parameters, and the functions that turn a choice of them into a network.
+// A Generator is a family of networks: its parameters, and the functions that turn a choice of them into a
+// network.
 struct Generator {
   std::vector<Parameter> parameters;
-  // Refuses combinations that no single range can express; null when there are none. Error (usage).
+  // Refuses combinations that no single range can express; null when there are none. Throws Error (usage).
   void (*check)(const Parameters& parameters) = nullptr;
-  // The input of one sample: (channel, row, column), or one dimension.
+  // Returns the shape of one sample's input: (channel, row, column), or one dimension.
   Shape (*input)(const Parameters& parameters);
   // images (N, input) -> logits (N, classes); or ids (i32 length, N) -> logits (length * N, vocabulary),
   // where classes is the vocabulary
@@ -33,7 +34,7 @@ struct Generator {
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
 };
 
-// ParaDnn's fully connected network: `layers` dense layers of `width` with ReLU, then one to the classes.
+// ParaDnn's fully connected network has `layers` dense layers of `width` with ReLU, then one to the classes.
 struct FcSizes {
   std::int64_t layers, width, inputs, classes;
 };

@@ -235,12 +235,12 @@ Shape input_of_mix(const Parameters& parameters) {
 
 const Generator kMix{
     .parameters = {{"draw", "number of the network; another one, another network", "1", 1, 1'000'000'000},
-                   {"breadth", "channels, as multiples of a narrow network's; 0: by chance", "0", 0, 16},
-                   {"side", "rows and columns of images; 0: by chance", "0", 0, 512},
+                   {"breadth", "channels, as multiples of a narrow network's; 0: random", "0", 0, 16},
+                   {"side", "rows and columns of images; 0: random", "0", 0, 512},
                    {"colours", "channels of images", "3", 1, 4},
-                   {"stem", "rows and columns of the first window; 0: by chance", "0", 0, 11},
-                   {"stride", "of the first window; 0: by chance", "0", 0, 4},
-                   {"depth", "blocks between two halvings of the image; 0: by chance", "0", 0, 64},
+                   {"stem", "rows and columns of the first window; 0: random", "0", 0, 11},
+                   {"stride", "of the first window; 0: random", "0", 0, 4},
+                   {"depth", "blocks between two halvings of the image; 0: random", "0", 0, 64},
                    {.name = "channels",
                     .about = "any numbers of them, or round ones: powers of two, and half as many again",
                     .fallback = "any",

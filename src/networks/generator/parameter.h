@@ -8,7 +8,8 @@
 
 namespace trainyard::networks::generator {
 
-// One dimension of a family: an option `--name` of the commands and a setting `name` of studies.
+// A Parameter is one dimension of a family: an option `--name` of the commands and a setting `name` of
+// studies.
 struct Parameter {
   std::string name;
   std::string about;
@@ -39,7 +40,7 @@ class Parameters {
   std::vector<std::int64_t> numbers(std::string_view name) const;  // as many as the table says
   const std::string& word(std::string_view name) const;
 
-  // All of them as text, in the table's order.
+  // Returns all of them as text, in the table's order.
   const std::vector<std::pair<std::string, std::string>>& all() const& { return values_; }
 
  private:

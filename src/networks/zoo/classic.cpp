@@ -34,7 +34,7 @@ std::vector<NetworkInfo> lenet_networks() {
 
 namespace {
 
-// The network of TensorFlow's "Deep MNIST for experts" tutorial.
+// Builds the network of TensorFlow's "Deep MNIST for experts" tutorial.
 ValueId deepmnist(Builder& b, ValueId images, int classes) {
   const WeightInit init = WeightInit::truncated_normal(0.1);
   ValueId x = images;
@@ -61,7 +61,7 @@ std::vector<NetworkInfo> deepmnist_networks() {
 
 namespace {
 
-// The network of TensorFlow's CIFAR-10 tutorial; the second norm stands before its pool.
+// Builds the network of TensorFlow's CIFAR-10 tutorial; the second norm stands before its pool.
 ValueId cifarnet(Builder& b, ValueId images, int classes) {
   const ops::LocalResponseNormAttrs norm{.window = 9, .k = 1, .alpha = 0.001 / 9, .beta = 0.75};
   const PoolSpec pool{.kernel = 3, .stride = 2, .padding = Padding::same};

@@ -10,7 +10,8 @@ namespace {
 
 using graph::ValueId;
 
-// TF-slim's mobilenet_v1 of full width: a 3x3 convolution, then pairs of depthwise 3x3 and pointwise 1x1.
+// Builds TF-slim's mobilenet_v1 of full width: a 3x3 convolution, then pairs of depthwise 3x3 and pointwise
+// 1x1 convolutions.
 ValueId mobilenet_v1(Builder& b, ValueId images, int classes) {
   struct Pair {
     std::int64_t stride, filters;

@@ -102,7 +102,7 @@ Shape batch_of(std::int64_t batch, const Shape& one) {
   return shape;
 }
 
-// The network's own penalties and the weight decay, one node for each coefficient.
+// Adds the network's own penalties and the weight decay, one node for each coefficient.
 std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own, double weight_decay) {
   std::map<double, std::vector<ValueId>> by_coefficient;
   for (const Penalty& penalty : own) by_coefficient[penalty.coefficient].push_back(penalty.weight);
@@ -118,7 +118,7 @@ std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own
   return terms;
 }
 
-// Inputs and layers, up to the logits.
+// Adds inputs and layers, up to the logits.
 void add_images(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
   Graph& graph = model.graph;
   const int classes = options.classes == 0 ? info.classes : options.classes;

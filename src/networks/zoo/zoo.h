@@ -17,13 +17,13 @@ const std::vector<NetworkInfo>& all_networks();
 // Throws an Error of kind usage that suggests the nearest name.
 const NetworkInfo& find_network(std::string_view name);
 
-// Whether some generated network has a parameter of this name.
+// Returns whether some generated network has a parameter of this name.
 bool is_parameter(std::string_view name);
 
-// All parameters of a network, given or its own. Error (usage) when one is not allowed.
+// Returns all parameters of a network, given or its own. Error (usage) when one is not allowed.
 generator::Parameters parameters_of(const NetworkInfo& info, const generator::Given& given);
 
-// The network with the input that these parameters give it.
+// Returns the network with the input that these parameters give it.
 NetworkInfo find_network(std::string_view name, const generator::Given& given);
 
 struct ModelOptions {
@@ -44,9 +44,9 @@ struct ModelOptions {
 struct Model {
   graph::Graph graph;
   bool training = true;
-  // Inputs of a network on images: "images" (N, ...), "labels" (i32 N).
-  // Inputs of one on sequences: "tokens" (i32 length + 1, N), "lengths" (i32 N) from 1 to length; its labels
-  // are the tokens but the first (length, N): each step is to say the next token.
+  // A network on images has the inputs "images" (N, ...) and "labels" (i32 N). A network on sequences has the
+  // inputs "tokens" (i32 length + 1, N) and "lengths" (i32 N) from 1 to length. Its labels are the tokens but
+  // the first (length, N): the network predicts the next token at each step.
   graph::ValueId images = graph::kNone, labels = graph::kNone;
   graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
   graph::ValueId logits = graph::kNone;         // output (N, classes), or (length * N, vocabulary)

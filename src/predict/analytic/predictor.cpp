@@ -27,7 +27,7 @@ class TimePredictor : public Predictor {
     std::vector<Prediction> made;
     for (const JobDescription& job : jobs) {
       if (job.precision != backend::Precision::f32)
-        fail(ErrorKind::config, "precision '{}': this model has seen f32 alone", name(job.precision));
+        fail(ErrorKind::config, "precision '{}': this model was fitted to f32 alone", name(job.precision));
       made.push_back(predict::predict(
           model_, works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters),
           model_.find(job.device.name, {job.device}), job.steps, job.with_start));

@@ -24,7 +24,7 @@ TEST(NetworkWorkTest, CountsWhatTheNetworkHas) {
   double flops = 0;
   for (const KernelWork& kernel : work.kernels) flops += kernel.count * kernel.flops;
   EXPECT_DOUBLE_EQ(flops, work.flops);
-  // 13 convolutions and 3 dense layers, forward and two gradients, but none of the images.
+  // The step has 13 convolutions and 3 dense layers, forward and two gradients, but none of the images.
   double products = 0;
   for (const KernelWork& kernel : work.kernels)
     products += kernel.kind == KernelKind::product ? kernel.count : 0;

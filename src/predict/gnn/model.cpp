@@ -135,7 +135,7 @@ class GraphPredictor : public Predictor {
     std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, std::string>, std::size_t> alike;
     for (const JobDescription& job : jobs) {
       if (job.precision != backend::Precision::f32)
-        fail(ErrorKind::config, "precision '{}': this model has seen f32 alone", name(job.precision));
+        fail(ErrorKind::config, "precision '{}': this model was fitted to f32 alone", name(job.precision));
       const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer, job.device.name);
       const auto [at, fresh] = alike.try_emplace(key, samples.size());
       if (fresh) samples.push_back(graphs_.sample(job));

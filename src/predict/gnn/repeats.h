@@ -7,7 +7,7 @@
 namespace trainyard::predict {
 
 // Repeats tells how often something is done on a graph of n nodes: a fixed number, or a rule of Driple's and
-// its ancestors: factor times n, log2 n, log10 n or the root of n, cut to a whole number. At least once.
+// its ancestors: factor times n, log2 n, log10 n or the root of n, cut to a whole number. The least is one.
 struct Repeats {
   enum class Rule : std::uint8_t { fixed, nodes, log2, log10, root };
   Rule rule = Rule::nodes;

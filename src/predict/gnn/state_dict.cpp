@@ -53,7 +53,7 @@ class Reader {
   const std::string& who_;
 };
 
-// CRC-32 of zip (polynomial 0xEDB88320).
+// Computes the CRC-32 of zip (polynomial 0xEDB88320).
 std::uint32_t zip_crc(std::span<const std::byte> bytes) {
   static const std::array<std::uint32_t, 256> table = [] {
     std::array<std::uint32_t, 256> made{};

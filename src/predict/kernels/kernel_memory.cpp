@@ -88,7 +88,7 @@ class HabitCells {
     return static_cast<std::size_t>(number(0, static_cast<double>(end) - 1));
   }
   [[noreturn]] void refuse() const {
-    fail(ErrorKind::config, "'{}': a number of its habits is out of bounds", who_);
+    fail(ErrorKind::config, "'{}': a number of its kernels' memory is out of bounds", who_);
   }
 
  private:

@@ -200,7 +200,7 @@ TEST(KernelMemoryTest, ModelsKeepItInTheirFilesAndDoWithoutItWhereThereIsNone) {
   EXPECT_EQ(direct.memory.total(), read.memory.total());
   ModelContainer container = to_container(model);
   std::get<std::vector<double>>(container.tensors[2].numbers)[1] = 1e5;  // an op that is not there
-  expect_error(ErrorKind::config, "habits is out of bounds", [&] { parse_kernel_model(container, "model"); });
+  expect_error(ErrorKind::config, "memory is out of bounds", [&] { parse_kernel_model(container, "model"); });
   container.tensors.pop_back();
   const Prediction without = make_predictor(parse_kernel_model(container, "model"))->predict(job);
   EXPECT_EQ(without.memory.overhead, 0);

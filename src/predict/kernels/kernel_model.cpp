@@ -27,7 +27,7 @@ DeviceRates KernelModel::find(const DeviceSheet& device, backend::Precision prec
     if (like == nullptr) like = &one;
   }
   if (like == nullptr)
-    fail(ErrorKind::config, "precision '{}': this model has seen none of it", name(precision));
+    fail(ErrorKind::config, "precision '{}': this model was fitted to no run in it", name(precision));
   // This device is expected to reach the same share of its figures as a device that was seen.
   DeviceRates made{device, precision, like->rates, 0};
   made.rates.flops_per_second *= device.flops_per_second / like->device.flops_per_second;

@@ -11,7 +11,7 @@ namespace {
 
 // Standard deviations of logarithms: among all samples of a kind, and of one measurement.
 constexpr double kSpread = 0.3, kNoise = 0.12;
-// Standard deviation of the slope along one dimension.
+// The slope along one dimension has this standard deviation.
 constexpr double kSlope = 0.13;
 constexpr std::size_t kNeighbours = 64;
 // Devices have little in common at this many doublings of a rate; another device is at least kOtherDevice

@@ -9,8 +9,8 @@
 namespace trainyard::predict {
 namespace {
 
-// Makes steps of all lengths with kernels of all errors. They err by the square root of that, and more when
-// short.
+// Makes steps of all lengths with kernels of all errors. The error of a step grows with the square root of
+// its kernels' error, and is larger for a short step.
 std::vector<JudgedStep> steps_by_law(std::uint64_t seed, int count) {
   const Philox draws(seed, 1);
   const auto uniform = [&](int i) {

@@ -28,8 +28,8 @@ struct ClientOptions {
   bool (*stop)() = nullptr;     // whether to wait for nothing more
 };
 
-// A worker's side. Talks on a thread of its own, straight from and to the worker's arrays; the worker calls
-// it from one thread.
+// A client is a worker's side. It talks on a thread of its own, straight from and to the worker's arrays; the
+// worker calls it from one thread.
 class Client final : private Link::Owner {
  public:
   using Log = std::function<void(const std::string&)>;
@@ -45,8 +45,8 @@ class Client final : private Link::Owner {
     bool done = false;         // nothing is left to do; the rest does not matter
     std::int64_t updates = 0;  // that are in them
     std::int64_t batch = 0;    // of which a gradient is to be made
-    // Whether the gradient before was taken. When not, because the worker had to join again, nothing of it
-    // was: its samples are still to be used.
+    // True when the gradient before was taken. It is false when the worker had to join again: then no part of
+    // that gradient counts, and its samples are still to be used.
     bool counted = true;
     // When the gradient before had left, when the first of these weights came, and the last: by
     // now_seconds().
@@ -55,7 +55,7 @@ class Client final : private Link::Owner {
   // Waits until `parameters` holds the weights for the next gradient; the first call waits for the first
   // weights. Error (peer) that names who is missing.
   Weights wait_for_weights();
-  // The batch after that, if it is known yet; it may still come otherwise.
+  // Returns the batch after that, if it is known yet; it may still come otherwise.
   std::optional<std::int64_t> next_batch() const;
   // Sends further facts about the gradient to the leader's watcher. Call it before the last part of the
   // gradient is ready.

@@ -11,8 +11,8 @@
 
 namespace trainyard::ps {
 
-// A server as a worker sees it: reads its messages, straight into the worker's parameters. The client decides
-// what follows.
+// A Link is a server as a worker sees it: reads its messages, straight into the worker's parameters. The
+// client decides what follows.
 class Link final : public comm::transport::Receiver {
  public:
   class Owner {

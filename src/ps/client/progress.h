@@ -76,7 +76,7 @@ class Progress {
   void end() { stage_ = Stage::ending; }
 
  private:
-  // Of the last gradient.
+  // Says what became of the last gradient.
   enum class Fate : std::uint8_t { none, open, counted, dropped };
 
   bool is_over() const { return stage_ >= Stage::done; }

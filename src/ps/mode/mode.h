@@ -13,14 +13,14 @@
 
 namespace trainyard::ps {
 
-// The rule by which a server takes gradients and lets workers go on. One file a mode; all of them are called
-// on one thread, and know of no network: what they decide, their host does.
+// Mode is the rule by which a server takes gradients and lets workers go on. One file a mode; all of them are
+// called on one thread, and know of no network: what they decide, their host does.
 //
 // A worker joins, is released with the newest weights, commits the gradient that it made of them, is released
 // again, and so on until it leaves.
 class Mode {
  public:
-  // The gradient of a whole shard. It stays unchanged while anyone holds it.
+  // This is the gradient of a whole shard. It stays unchanged while anyone holds it.
   using Gradient = std::shared_ptr<const Buffer>;
 
   class Host {
@@ -46,14 +46,14 @@ class Mode {
   virtual void commit(int worker, Gradient gradient) = 0;
 };
 
-// How far workers may be apart.
+// Says how far workers may be apart.
 enum class Pace : std::uint8_t {
   rounds,   // all of them give a gradient, then all of them go on
   bounded,  // the fastest is at most the mode's number of clocks ahead of the slowest
   free,     // nobody waits for another
 };
 
-// How one thread reads a shard that another may update.
+// Says how one thread reads a shard that another may update.
 enum class Sharing : std::uint8_t {
   one_thread,  // it is the same
   snapshots,   // an update puts its version in place of the last when it is complete
@@ -63,7 +63,7 @@ enum class Sharing : std::uint8_t {
 
 struct ModeName;
 
-// A row of the list of modes (modes.h): all that the rest of the program knows of a mode.
+// A ModeRow is a row of the list of modes (modes.h): all that the rest of the program knows of a mode.
 struct ModeRow {
   const char* word;            // as users write it; with a number "word:N"
   const char* help;            // one line
@@ -77,7 +77,7 @@ struct ModeRow {
 };
 std::span<const ModeRow> all_modes();
 
-// A mode as a user names it: "bsp", "asp", "ssp:3".
+// Names a mode as a user does: "bsp", "asp", "ssp:3".
 struct ModeName {
   const ModeRow* row = &all_modes().front();
   int number = 0;  // of a mode that takes one

@@ -43,9 +43,9 @@ inline constexpr ModeRow kModes[] = {
      .make = make_hogwild},
 };
 
-// The common base of modes in which no worker waits for another: workers gather before the start, then each
-// proceeds at its own pace. A derived mode decides when a gradient is applied and whether its worker is held
-// until then.
+// FreeRunning is the common base of modes in which no worker waits for another: workers gather before the
+// start, then each proceeds at its own pace. A derived mode decides when a gradient is applied and whether
+// its worker is held until then.
 class FreeRunning : public Mode {
  public:
   explicit FreeRunning(Host& host) : host_(host) {}

@@ -7,7 +7,8 @@
 
 namespace trainyard::ps {
 
-// A server that does not lead: it tells the leader what its workers do, and performs the leader's events.
+// A Follower is a server that does not lead: it tells the leader what its workers do, and performs the
+// leader's events.
 class Follower final : public Server {
  public:
   explicit Follower(const ServerParts& parts);

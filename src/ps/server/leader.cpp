@@ -55,7 +55,7 @@ void Leader::released(int worker) {
   settle_soon();
 }
 
-// Decisions of the arbiter.
+// The following functions are decisions of the arbiter.
 
 void Leader::happen(const Event& event) {
   say_to_all({.kind = wire(Kind::event)}, encode(event));
@@ -109,7 +109,7 @@ void Leader::settle_soon() {
   });
 }
 
-// The followers.
+// The following functions deal with the followers.
 
 bool Leader::meet_server(int number, std::unique_ptr<transport::Connection>& connection) {
   if (followers_.contains(number)) suspend(fmt::format("server {} came again", number));

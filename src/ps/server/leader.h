@@ -20,7 +20,7 @@ class Leader final : public Server, private Arbiter::Host {
   void halt() override;
 
  private:
-  // A follower as the leader sees it.
+  // A Seat is a follower as the leader sees it.
   struct Seat {
     std::unique_ptr<Peer> peer;
     std::optional<Ledger> ledger = {};  // what counts for it, when it has said so

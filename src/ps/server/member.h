@@ -88,8 +88,8 @@ class Member final : public comm::transport::Receiver {
   std::vector<std::uint32_t> bad_keys_;  // the same
 };
 
-// The workers of a server: those that are connected, that want to join, and that are in. One that is in may
-// have no connection any more: it is in until all servers know that it is not.
+// Roster holds the workers of a server: those that are connected, that want to join, and that are in. One
+// that is in may have no connection any more: it is in until all servers know that it is not.
 class Roster {
  public:
   void meet(std::unique_ptr<Member> member) { met_.push_back(std::move(member)); }

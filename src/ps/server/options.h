@@ -7,7 +7,7 @@
 
 namespace trainyard::ps {
 
-// The settings of one server. Those of all servers of a run are alike but for `server` and `state`.
+// Holds the settings of one server. The servers of a run have the same settings but for `server` and `state`.
 struct ServerOptions {
   int server = 0;  // which one of them; 0 leads
   int servers = 1;

@@ -15,7 +15,7 @@
 
 namespace trainyard::ps {
 
-// What a server is made of. References outlive it.
+// Holds the parts of a server. References outlive it.
 struct ServerParts {
   comm::transport::Loop& loop;
   const ServerOptions& options;
@@ -26,9 +26,9 @@ struct ServerParts {
   std::function<void(const std::string&)> log;  // gets one line for each event that a person may want to know
 };
 
-// One server: keeps its shard, takes gradients, and lets workers go on as the mode says. This class is what
-// all servers do alike; what they do with each other, Leader and Follower add. Lives on the thread of its
-// loop.
+// A Server is one server: keeps its shard, takes gradients, and lets workers go on as the mode says. This
+// class is what all servers do alike; what they do with each other, Leader and Follower add. Lives on the
+// thread of its loop.
 class Server : private Member::Owner {
  public:
   using Log = std::function<void(const std::string&)>;
@@ -48,7 +48,9 @@ class Server : private Member::Owner {
   void begin(std::span<const float> parameters, std::span<const float> slots, const LedgerStart& start) {
     replica_.begin(parameters, slots, start);
   }
-  // Sets the addresses of all servers; from now on workers may join. REQUIRES: has_begun().
+  // Brings this server together with the others: a follower calls the leader, the leader waits for its
+  // followers. Workers may join when all agree on what counts. REQUIRES: has_begun(), and the addresses of
+  // all servers in their order.
   virtual void connect(const std::vector<comm::transport::Address>& servers) = 0;
 
   const Shard& shard() const { return replica_.shard(); }

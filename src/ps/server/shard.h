@@ -40,7 +40,7 @@ class Updater {
   virtual int slots() const = 0;
 };
 
-// A server's part of the parameters: its keys, one behind the other.
+// A Shard is a server's part of the parameters: its keys, one behind the other.
 class Shard {
  public:
   struct Version {
@@ -53,7 +53,7 @@ class Shard {
   static std::int64_t elements_of(const std::vector<Key>& keys, int server);
 
   std::int64_t elements() const { return memory_->sizes().elements; }
-  // The number of each key of this shard among all keys.
+  // Returns the number of each key of this shard among all keys.
   const std::vector<std::uint32_t>& keys() const { return keys_; }
   // Returns a key's slice of an array of this shard; empty when the key belongs to another server.
   template <typename Number>
@@ -99,7 +99,7 @@ class Shard {
   StateMemory::Version version_;
 };
 
-// A thread that updates a shard beside the one that talks.
+// An Applier is a thread that updates a shard beside the one that talks.
 class Applier {
  public:
   Applier(comm::transport::Loop& loop, Shard& shard, Updater& updater);

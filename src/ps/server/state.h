@@ -15,7 +15,7 @@ namespace trainyard::ps {
 
 // All numbers of a run at one moment, and what counts by then: what a run begins with, what a checkpoint has.
 struct State {
-  // The parameters, then the slots of the optimizer, each as long as the parameters.
+  // Holds the parameters, then the slots of the optimizer, each as long as the parameters.
   std::vector<std::vector<float>> arrays;
   LedgerStart start;
 };
@@ -50,7 +50,7 @@ class StateMemory {
 
   const Sizes& sizes() const { return sizes_; }
 
-  // False until the first version is there.
+  // Returns false until the first version is there.
   bool has_begun() const { return head_->begun.load(std::memory_order_acquire) != 0; }
   void mark_begun() { head_->begun.store(1, std::memory_order_release); }
 

@@ -225,7 +225,7 @@ Ledger decode_ledger(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof ledger)
     fail(ErrorKind::peer, "a ledger of {} bytes came, it has {}", bytes.size(), sizeof ledger);
   std::memcpy(static_cast<void*>(&ledger), bytes.data(), sizeof ledger);
-  if (!ledger.is_sound()) fail(ErrorKind::peer, "a ledger came that cannot be");
+  if (!ledger.is_sound()) fail(ErrorKind::peer, "a ledger came that contradicts itself");
   return ledger;
 }
 

@@ -29,7 +29,7 @@ struct ServerCounts {
   bool operator==(const ServerCounts&) const = default;
 };
 
-// A piece of the flat array of parameters: what one frame carries, and one server keeps.
+// A Key is a piece of the flat array of parameters: what one frame carries, and one server keeps.
 struct Key {
   std::int64_t first = 0, elements = 0;
   int server = 0;
@@ -124,7 +124,7 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// A gradient that counts, as the leader tells the coordinator.
+// A Noted is a gradient that counts, as the leader tells the coordinator.
 struct Noted {
   std::uint32_t worker = 0;
   std::uint64_t clock = 0;

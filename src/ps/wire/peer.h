@@ -34,7 +34,7 @@ class Peer final : public comm::transport::Receiver {
   Bytes room_;
 };
 
-// Long arrays in frames of moderate length, between a server and the coordinator.
+// These functions send long arrays in frames of moderate length, between a server and the coordinator.
 
 inline constexpr std::size_t kNumbersPerFrame = std::size_t{1} << 18;
 

@@ -37,29 +37,30 @@ struct PlacementView {
 // Families of jobs by name; one, "other", where none is known.
 std::vector<std::string> families_of(const PlacementView& view);
 
-// The policy to show of several: fewest jobs out of memory, then the least mean JCT. Null: all are left out.
+// Returns the policy to show of several: fewest jobs out of memory, then the least mean JCT. Null: all are
+// left out.
 const PolicyFigures* best_policy(const std::vector<PolicyFigures>& policies);
 
-// The unit in which people read times up to that.
+// TimeUnit is the unit in which people read times up to that.
 struct TimeUnit {
   const char* name;  // "hours"
   double seconds;
 };
 TimeUnit unit_for(double longest_seconds);
 
-// A row a device, a bar a job.
+// Draws a row for each device and a bar for each job.
 Chart make_gantt_chart(const PlacementView& view);
-// A row a job: it waits, then it runs.
+// Draws a row a job: it waits, then it runs.
 Chart make_jobs_chart(const PlacementView& view);
 // Mean JCT and makespan of policies, where there are several.
 Chart make_policies_chart(const PlacementView& view);
 
-// Every chart, in the order of the page; those without data say why they are left out.
+// Draws every chart, in the order of the page; those without data say why they are left out.
 std::vector<Chart> make_placement_charts(const PlacementView& view);
 
 // Shared by charts of jobs: what a decision is, with times in that unit and as text for tooltips.
 Row decision_row(const PlacementView& view, const place::Placement& decision, const TimeUnit& unit);
-// JSON of the tooltip for such rows.
+// This text is JSON of the tooltip for such rows.
 extern const char* const kDecisionTooltip;
 
 }  // namespace trainyard::report

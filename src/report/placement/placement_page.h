@@ -1,6 +1,6 @@
 #pragma once
 
-// The parts of the page of a placement, as HTML. All text of jobs in them is escaped.
+// These functions make the parts of the page of a placement, as HTML. They escape all text of jobs.
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace trainyard::report {
 std::string policies_section(const PlacementView& view);
 // Makes the table of how busy each device was. It is empty without an outcome.
 std::string devices_section(const PlacementView& view);
-// Every job: where, when and why. Empty without an outcome.
+// Lists every job: where, when and why it ran. It is empty without an outcome.
 std::string placed_jobs_section(const PlacementView& view);
 
 // Returns one HTML file that loads nothing and shows where jobs run and how their queue proceeds.

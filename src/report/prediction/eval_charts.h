@@ -32,7 +32,7 @@ struct EvalView {
   const PredictedRun& run(const predict::Judged& one) const { return runs[one.row]; }
 };
 
-// Whether a prediction came with an interval: models that were not calibrated have none.
+// Returns whether a prediction came with an interval: models that were not calibrated have none.
 bool has_interval(const predict::Judged& one);
 bool has_intervals(const EvalView& view);
 
@@ -58,13 +58,13 @@ DrawnRuns drawn_runs(const EvalView& view);
 // kind "run", what the run is ("series" is its family), measured, predicted, error, and low and high where
 // there is an interval.
 Row run_row(const PredictedRun& run, const predict::Judged& one);
-// JSON of the tooltip for such rows, and of their colours.
+// These texts are JSON of the tooltip for such rows, and of their colours.
 extern const char* const kRunTooltip;
 std::string run_colours(const EvalView& view);
 
 // Predicted against measured seconds of every run that ended well, with intervals; a panel a device.
 Chart make_predicted_chart(const EvalView& view);
-// The same as relative errors against measured seconds.
+// Draws the same as relative errors against measured seconds.
 Chart make_off_chart(const EvalView& view);
 // Median, mean and 95th percentile of errors, the largest first. `parts` says what they are of ("family").
 // Bars have the colours of `families`, where the parts are these.
@@ -73,7 +73,7 @@ Chart make_errors_chart(const std::string& parts, predict::NamedScores scores,
 // Shares of runs within their 90 % interval, by family.
 Chart make_coverage_chart(const EvalView& view);
 
-// Every chart, in the order of the page; those without data say why they are left out.
+// Draws every chart, in the order of the page; those without data say why they are left out.
 std::vector<Chart> make_eval_charts(const EvalView& view);
 
 }  // namespace trainyard::report

@@ -96,7 +96,8 @@ struct MemoryCase {
   std::size_t runs = 0;
   double least = 1, most = 0;  // probability of running out of memory
 };
-// Device, network, batch, optimizer, ended out of memory, foreseen.
+// The key holds device, network, batch, optimizer, whether the run ended out of memory, and whether that was
+// foreseen.
 using MemoryKey = std::tuple<std::string, std::string, std::int64_t, std::string, bool, bool>;
 
 const char* verdict(bool oom, bool foreseen) {

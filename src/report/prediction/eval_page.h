@@ -1,6 +1,6 @@
 #pragma once
 
-// The parts of the page of an evaluation, as HTML. All text of runs in them is escaped.
+// These functions make the parts of the page of an evaluation, as HTML. They escape all text of runs.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ std::string memory_section(const EvalView& view);
 // The runs with the largest errors.
 std::string largest_errors_section(const EvalView& view);
 
-// How well runs were predicted, as one HTML file that loads nothing.
+// Shows how well runs were predicted, as one HTML file that loads nothing.
 std::string make_eval_page(const EvalView& view, const std::vector<Chart>& charts,
                            const std::vector<Library>& libraries, double made_seconds);
 

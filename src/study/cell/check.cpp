@@ -49,7 +49,7 @@ bool is_of_type(const std::string& gpu, const std::string& type) {
   return in_lower_case(gpu).find(in_lower_case(type)) != std::string::npos;
 }
 
-// One cell's settings, and what is wrong with them: each check returns a reason or "".
+// A CellReader is one cell's settings, and what is wrong with them: each check returns a reason or "".
 class CellReader {
  public:
   CellReader(const Spec& spec, const record::Settings& settings, Where where)
@@ -250,7 +250,7 @@ class CellReader {
   const Where where_;
 };
 
-// Whether a matrix has a setting or axis that only a batch system understands.
+// Returns whether a matrix has a setting or axis that only a batch system understands.
 bool asks_cluster(const Matrix& matrix, const std::string& run) {
   const auto is_resource = [&](const std::string& name) {
     const record::SettingInfo* known = find_known_setting(name, run);

@@ -107,7 +107,7 @@ void add_run(RunsCost& cost, const Estimate& estimate, const Job& job, Where whe
   }
 }
 
-// By cell and replicate.
+// Returns the runs that are done, by cell and replicate.
 std::set<std::pair<std::string, int>> done_runs(const Spec& spec, const Folder& folder) {
   std::set<std::pair<std::string, int>> done;
   if (!std::filesystem::exists(folder.store())) return done;

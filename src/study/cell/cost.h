@@ -54,7 +54,7 @@ class TimeLeft {
   double actual_seconds_ = 0, estimated_seconds_ = 0;  // of good runs with an estimate
 };
 
-// A model of time and the device that it is asked for.
+// A CostModel is a model of time and the device that it is asked for.
 struct CostModel {
   std::string file;
   std::unique_ptr<predict::Predictor> predictor;

@@ -18,7 +18,7 @@ std::string setting_or(const record::Settings& settings, const char* name, const
   return given.empty() ? otherwise : given;
 }
 
-// Images of an epoch of `train`.
+// Returns the images of an epoch of `train`.
 double epoch_images(const record::Settings& settings, const predict::JobDescription& job) {
   const run::TrainCommand defaults;
   if (const auto images = training_images_in_files(setting_or(settings, "data", defaults.input.data.name)))

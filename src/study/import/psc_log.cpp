@@ -43,7 +43,7 @@ std::optional<std::string_view> field(std::string_view line, std::string_view ke
 
 std::int64_t count_in(std::string_view text) { return std::llround(number_in(text).value_or(0)); }
 
-// 2018-06-04T12:38:40 in Pittsburgh, in summer.
+// Reads a time such as 2018-06-04T12:38:40 in Pittsburgh, in summer.
 double seconds_of(std::string_view text) {
   std::tm time{};
   if (::strptime(std::string(text.substr(0, 19)).c_str(), "%Y-%m-%dT%H:%M:%S", &time) == nullptr) return 0;

@@ -20,12 +20,12 @@ inline std::string_view trimmed(std::string_view text) {
 // PscLog is the content of the output of one of PSC's jobs, as far as it goes: a job that failed stops
 // anywhere. Empty words and zeros: not given.
 struct PscLog {
-  // The result as printed.
+  // These fields hold the result as printed.
   std::optional<double> mean_seconds, mean_speed, speed_uncertainty, speed_jitter, test_accuracy;
   std::vector<double> training_accuracies;  // each over the images of one step
   std::int64_t steps = 0;                   // the last one told of and the distance between two
 
-  // From scontrol.
+  // These fields come from scontrol.
   std::string job_id, partition, node, script;  // script: the job's, from Command=
   std::string gpu_type;
   std::int64_t gpus = 0, cpus = 0, tasks = 0;

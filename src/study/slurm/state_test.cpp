@@ -111,7 +111,7 @@ TEST(SlurmState, IsReadFromTheFileOfCompletedJobs) {
   EXPECT_EQ(local.tm_min, 23);
 }
 
-// sacct --allocations --noheader --parsable2 with kSacctFormat.
+// The text is the output of sacct --allocations --noheader --parsable2 with kSacctFormat.
 constexpr const char* kSacct = R"(7_0|COMPLETED|0:0|n1|1794720235|1794720236
 7_1|FAILED|3:0|n2|1794720235|1794720236
 7_2|CANCELLED by 1000|0:0|n1|1794720235|1794720238

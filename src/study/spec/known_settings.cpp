@@ -21,7 +21,8 @@ std::optional<std::vector<record::Value>> expand_range(const std::string& text) 
   if (parts.empty()) fail(ErrorKind::config, "'{}': a range is written 16..16384 x2 or 1..9 +2", text);
   const std::int64_t first = std::stoll(parts[1]), last = std::stoll(parts[2]), by = std::stoll(parts[4]);
   const bool times = parts[3] == "x";
-  if (times ? by < 2 || first < 1 : by < 1) fail(ErrorKind::config, "'{}': never gets to its end", text);
+  if (times ? by < 2 || first < 1 : by < 1)
+    fail(ErrorKind::config, "'{}': the range never ends; a factor is 2 or more and a step 1 or more", text);
   if (last < first) fail(ErrorKind::config, "'{}': ends before it begins", text);
   std::vector<record::Value> values;
   for (std::int64_t value = first;;) {

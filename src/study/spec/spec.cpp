@@ -45,7 +45,7 @@ Command command(const YamlReader& value) {
   return words_of_it;
 }
 
-// One command, or a list of them: a list that has a list in it.
+// Returns one command, or a list of them: a list that has a list in it.
 std::vector<Command> commands(const YamlReader& value) {
   if (!value.is_sequence()) return {command(value)};
   const std::vector<YamlReader> items = value.items();

@@ -349,7 +349,8 @@ TEST(Plan, Orders) {
   }
 }
 
-// The three campaigns of PSC's benchmarks; source: the seed's runner scripts (specs, section 3.1).
+// These are the three campaigns of PSC's benchmarks; their source is the seed's runner scripts (specs,
+// section 3.1).
 constexpr const char* kGpuBatches = "batch: [16..16384 x2, 327681]";
 
 TEST(Plan, ReproducesTheSeedsTenJobs) {

@@ -13,8 +13,9 @@ using comm::collective::Collective;
 // message is dominated by its size.
 constexpr std::size_t kBucketElements = std::size_t{1} << 18;
 
-// One device's part. It sends gradients in buckets while the backward pass goes on, where the ranks can take
-// them then and the executor tells which are final; else all of them at the end. Both give the same bits.
+// A member is one device's part. It sends gradients in buckets while the backward pass goes on, where the
+// ranks can take them then and the executor tells which are final; else all of them at the end. Both give the
+// same bits.
 class Member {
  public:
   Member(Session& session, Collective& rank)

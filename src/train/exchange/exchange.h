@@ -10,8 +10,9 @@
 
 namespace trainyard::train {
 
-// How devices that train one network exchange gradients and parameters. The thread of each device calls
-// fetch, gradients and update in this order, once a step; devices of one process call each at the same time.
+// An exchange brings gradients and parameters of devices together that train one network. The thread of each
+// device calls fetch, gradients and update in this order, once a step; devices of one process call each at
+// the same time.
 //
 // A strategy is one implementation: towers.cpp (parameters on device 0, or in host memory), all_reduce.cpp
 // (parameters on every device; threads, MPI or NCCL), servers.h (parameters on servers).
@@ -27,7 +28,7 @@ class Exchange {
   virtual void gradients(int device, const backend::StepContext& context) = 0;
   // The mean of all devices' gradients updates the parameters where they live.
   virtual void update(int device, const backend::StepContext& context) = 0;
-  // The session whose state is the run's: saved, loaded, evaluated. Between steps only.
+  // Returns the session whose state is the run's: saved, loaded, evaluated. Between steps only.
   virtual Session& keeper() = 0;
 };
 

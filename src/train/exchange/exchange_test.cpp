@@ -15,7 +15,7 @@ using comm::collective::Collective;
 using comm::collective::LocalGroup;
 using comm::collective::LocalRank;
 
-// A rank among threads that takes parts of the gradients early, as processes do.
+// An EarlyRank is a rank among threads that takes parts of the gradients early, as processes do.
 class EarlyRank final : public Collective {
  public:
   EarlyRank(LocalGroup& group, int rank) : rank_(group, rank) {}

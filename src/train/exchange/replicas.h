@@ -74,10 +74,10 @@ class Replicas {
   // and `first`: the name of the devices in the trace, and the number of the first.
   void trace(StepTracer* tracer, const char* title = "device", int first = 0);
 
-  // One step on all devices; returns the images they consumed, 0 when servers want no more. Allocates nothing
-  // itself.
+  // Takes one step on all devices; returns the images they consumed, 0 when servers want no more. It
+  // allocates nothing itself.
   std::int64_t step(std::int64_t step, const Feed& feed);
-  // One device's part of it, in its thread. Devices that exchange must all take part.
+  // Takes one device's part of the step, in its thread. Devices that exchange must all take part.
   std::int64_t take_part(int device, std::int64_t step, const Feed& feed);
   // Runs body(device) in every device's thread at once.
   void run(const std::function<void(int device)>& body) { threads_.run(body); }

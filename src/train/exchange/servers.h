@@ -11,8 +11,8 @@
 
 namespace trainyard::train {
 
-// The measurements of one step of a worker. They travel with its gradient to the process that makes the
-// record. Times are in seconds.
+// StepNote holds the measurements of one step of a worker. They travel with its gradient to the process that
+// makes the record. Times are in seconds.
 struct StepNote {
   float loss = 0;
   float input = 0, forward = 0, backward = 0;  // of this step
@@ -37,8 +37,9 @@ struct ServersOptions {
   double give_up_seconds = 30;
 };
 
-// A worker's exchange with parameter servers: weights come before a step, parts of the gradient leave while
-// others are computed, and the servers update. Each gradient carries a StepNote. One device, one thread.
+// This is a worker's exchange with parameter servers: weights come before a step, parts of the gradient leave
+// while others are computed, and the servers update. Each gradient carries a StepNote. One device, one
+// thread.
 class ServersExchange final : public Exchange {
  public:
   // Hears, between kernels, of the batch that will probably be the next.
@@ -56,7 +57,7 @@ class ServersExchange final : public Exchange {
   void update(int device, const backend::StepContext& context) override;
   Session& keeper() override { return session_; }
 
-  // The batch after the present one, if the servers said so already.
+  // Returns the batch after the present one, if the servers said so already.
   std::optional<std::int64_t> next_batch() const { return client_->next_batch(); }
   ps::ClientCounts counts() const { return client_->counts(); }
 

@@ -21,10 +21,10 @@ enum class WireLayout {
 
 const char* name(WireLayout layout);
 
-// Whether a gradient lies in the session's memory as its parameter does: in f32, in the same place.
+// Returns whether a gradient lies in the session's memory as its parameter does: in f32, in the same place.
 bool can_be_native(const Session& session);
 
-// The numbers of a session in the layout of that array.
+// SharedNumbers holds the numbers of a session in the layout of that array.
 class SharedNumbers {
  public:
   // REQUIRES: the session outlives this; for gradients, that it keeps them.
@@ -36,8 +36,8 @@ class SharedNumbers {
   // both.
   std::uint32_t fingerprint() const { return fingerprint_; }
 
-  // The arrays into which a client puts weights and from which it reads gradients: the session's own memory
-  // if that has the layout of the array.
+  // Returns the arrays into which a client puts weights and from which it reads gradients: the session's own
+  // memory if that has the layout of the array.
   std::span<float> weights() const { return weights_; }
   std::span<float> gradients() const { return gradients_here_; }
   // Takes the weights that have arrived in weights().
@@ -70,8 +70,8 @@ class SharedNumbers {
   std::span<float> weights_, gradients_here_;
 };
 
-// How a server moves its shard: parameters by the optimizer, as every other run does, bit for bit; running
-// statistics, which lie behind the parameters, become what the workers say.
+// Updates a server's shard: parameters by the optimizer, as every other run does, bit for bit; running
+// statistics, which lie behind the parameters, become those that the workers send.
 class ServerUpdate final : public ps::Updater {
  public:
   // `parameters`: how many of all elements are parameters; the rest are statistics.

@@ -79,7 +79,8 @@ class TowersOnHost final : public Exchange {
   Session& keeper() override { return host_; }
 
  private:
-  // A slice of the gradients, which one device's cores average for the host: they are the host's cores, too.
+  // A Part is a slice of the gradients, which one device's cores average for the host: they are the host's
+  // cores, too.
   struct Part {
     std::span<float> mean;               // in the host's memory
     std::vector<std::span<float>> sent;  // on each device

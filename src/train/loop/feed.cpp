@@ -165,7 +165,7 @@ bool fits(const backend::Device& device, const data::SplitData& split) {
   return free == 0 || bytes + std::min(bytes, kSpareBytes) <= free;
 }
 
-// The buffers from which each step reads its batch.
+// FedBuffers holds the buffers from which each step reads its batch.
 struct FedBuffers {
   const plan::Buffer &images, &labels;
 

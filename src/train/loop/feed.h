@@ -103,7 +103,7 @@ std::optional<Feed> find_feed(const std::string& name);
 // Batches on their way to a device while it uses one: places of the ring.
 inline constexpr int kFeedPlaces = 4;
 
-// The options with which the host makes a device's batches: ahead, by threads of the session's.
+// Returns the options with which the host makes a device's batches: ahead, by threads of the session's.
 data::BatchStreamOptions host_options(const Session& session, data::BatchStreamOptions options);
 
 // Lets the device take at the beginning of each step what the host makes. Error (device) when memory is
@@ -115,9 +115,9 @@ std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const
 std::unique_ptr<HostFeed> feed_by_gather(Session& session, std::shared_ptr<const data::BatchMaker> maker,
                                          const backend::SampleGather& gather, std::byte* samples);
 
-// The same of a data set: the batches that a BatchStream of these options makes. Null: the device makes them
-// by itself. Error (usage) when it is asked to and cannot, Error (device) when memory is short. REQUIRES: the
-// device is not the host, no step was run yet.
+// Returns the same of a data set: the batches that a BatchStream of these options makes. Null: the device
+// makes them by itself. Error (usage) when it is asked to and cannot, Error (device) when memory is short.
+// REQUIRES: the device is not the host, no step was run yet.
 std::unique_ptr<HostFeed> feed_device(Session& session, const data::Dataset& dataset,
                                       const data::BatchStreamOptions& options, Feed feed);
 

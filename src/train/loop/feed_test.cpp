@@ -100,8 +100,8 @@ TEST(HostBatches, SequencesHaveTokensAndLengths) {
 
 namespace {
 
-// A device in the host's memory whose copies and steps wait in queues until something needs them done; or,
-// where it is eager to copy, until nothing stands in the way of a copy.
+// A QueueDevice is a device in the host's memory whose copies and steps wait in queues until something needs
+// them done; or, where it is eager to copy, until nothing stands in the way of a copy.
 class QueueDevice final : public backend::Device {
  public:
   explicit QueueDevice(bool eager) : eager_(eager) {}

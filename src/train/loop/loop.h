@@ -20,7 +20,8 @@ namespace trainyard::train {
 struct TrainOptions {
   std::int64_t steps = 100;             // of the whole run, counted from step 0 also when it is resumed
   data::MakeBatches batches = nullptr;  // of both splits, made by the host; null: the data set's
-  // Feeds a device that is not the host with those of `batches`, in a way of its own. Null: by their bytes.
+  // Feeds a device that is not the host with those of `batches`, in a way of its own. Null: the device is fed
+  // by their bytes.
   std::function<std::unique_ptr<HostFeed>(Session& session, const data::BatchStreamOptions& options)>
       feed_batches = nullptr;
   // Returns the position in the input after so many steps; it is kept in checkpoints. Null: the step number
@@ -30,7 +31,7 @@ struct TrainOptions {
   Feed feed = Feed::automatic;  // of a device that is not the host
   bool evaluate = true;         // on the test split, at the end
   std::int64_t eval_every = 0;  // and every so many steps; 0: only at the end
-  // With a folder:
+  // The next three need a folder:
   std::int64_t checkpoint_every = 500;
   int keep = 2;
   bool resume = false;  // from the newest checkpoint of the folder, if it has one: see Existing
@@ -38,7 +39,7 @@ struct TrainOptions {
   StepTracer* tracer = nullptr;          // null: nobody traces
 };
 
-// The result of an evaluation.
+// Holds the result of an evaluation.
 struct AccuracyPoint {
   double seconds = 0;     // since the first step of this run began, until the evaluation began
   std::int64_t step = 0;  // steps that the parameters had seen
@@ -69,11 +70,12 @@ struct TrainResult : StepsUse {
 // The name under which a checkpoint has the input's place.
 inline constexpr const char* kInputPlace = "input";
 
-// The frame of every training: resumes, lets the stepper go on, keeps losses and events, evaluates, saves
-// checkpoints, and ends when all is done or somebody asks to. `identity`: what a checkpoint to resume from
-// must agree with (run_folder.h). `batches`: of the test split, where the options say to evaluate. `folder`
-// may be null: then nothing is kept. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end it after the current step, with
-// a checkpoint. Errors of the stepper pass; only one that the stepper keeps for finish() leaves a checkpoint.
+// Runs the frame of every training: resumes, lets the stepper go on, keeps losses and events, evaluates,
+// saves checkpoints, and ends when all is done or somebody asks to. `identity`: what a checkpoint to resume
+// from must agree with (run_folder.h). `batches`: of the test split, where the options say to evaluate.
+// `folder` may be null: then nothing is kept. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end it after the current
+// step, with a checkpoint. Errors of the stepper pass; only one that the stepper keeps for finish() leaves a
+// checkpoint.
 TrainResult run_loop(Stepper& stepper, const engine::CheckpointHeader& identity,
                      const data::MakeBatches& batches, const TrainOptions& options, const RunFolder* folder);
 

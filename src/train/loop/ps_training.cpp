@@ -52,7 +52,7 @@ std::int64_t batches_used(const ps::LedgerStart& at) {
   return at.next_batch - static_cast<std::int64_t>(at.loose.size());
 }
 
-// CPU time of processes that we started and that are gone.
+// Returns the CPU time of processes that we started and that are gone.
 double children_seconds() {
   ::rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);

@@ -9,7 +9,7 @@
 
 namespace trainyard::train {
 
-// The connection data that processes started for a run must be given.
+// PsMeeting is the connection data that processes started for a run must be given.
 struct PsMeeting {
   comm::transport::Address coordinator;
   WireLayout layout = WireLayout::native;
@@ -60,7 +60,7 @@ TrainResult run_ps_training(const SessionOptions& session, const data::Dataset& 
                             const TrainOptions& options, const PsSetup& ps, const RunFolder* folder,
                             const comm::transport::JobKey& key, PsProcesses& processes, PsResult& exchange);
 
-// Whether an update is made of a batch of every worker.
+// Returns whether an update is made of a batch of every worker.
 bool one_update_of_all(const ps::ModeName& mode);
 
 }  // namespace trainyard::train

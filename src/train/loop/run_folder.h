@@ -21,11 +21,11 @@ namespace trainyard::train {
 engine::CheckpointHeader run_identity(const SessionOptions& options, const data::Dataset& dataset,
                                       const data::Preprocess& preprocess, int devices);
 
-// How a run treats what is already in its folder.
+// Says how a run treats the former content of its folder.
 enum class Existing { refuse, resume, resume_or_begin, overwrite };
 
-// The folder in which one run keeps its checkpoints, event files and record. Locked against other processes
-// while this lives.
+// RunFolder is the folder in which one run keeps its checkpoints, event files and record. Locked against
+// other processes while this lives.
 class RunFolder {
  public:
   // refuse: Error (usage) when checkpoints are there. resume: Error (config) when none is there;
@@ -55,8 +55,9 @@ struct Scalar {
   float value;
 };
 
-// A TensorBoard event file, "events.out.tfevents.<seconds>.<host>", in a folder that exists. Allocates
-// nothing after the constructor for records up to some kilobytes. Errors are of kind io and name the file.
+// An EventFile is a TensorBoard event file, "events.out.tfevents.<seconds>.<host>", in a folder that exists.
+// Allocates nothing after the constructor for records up to some kilobytes. Errors are of kind io and name
+// the file.
 class EventFile {
  public:
   // The file says that a session starts at `first_step`: TensorBoard then drops what an earlier, killed

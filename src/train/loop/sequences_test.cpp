@@ -29,7 +29,7 @@ std::string made_up_text(int words) {
   return text;
 }
 
-// Of the distribution of bytes, in nats: what a network that looks at nothing can reach.
+// Returns the entropy of the distribution of bytes, in nats: the loss of a network that looks at nothing.
 double entropy_of(const std::string& text) {
   std::array<double, 256> counts{};
   for (const char byte : text) ++counts[static_cast<unsigned char>(byte)];

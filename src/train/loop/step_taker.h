@@ -15,7 +15,7 @@
 
 namespace trainyard::train {
 
-// The resources that steps used, and what disturbed them.
+// StepsUse holds the resources that steps used, and what disturbed them.
 struct StepsUse {
   meter::GpuUse gpu;                   // before the first step, after the last
   meter::CpuUse cpu;                   // from the first step to the end of the last
@@ -55,7 +55,7 @@ struct StepsDone {
   std::int64_t images = 0;      // that each of them consumed
   std::int64_t gradients = 1;   // of one batch, of which each update was made
   bool traced = false;          // kernel by kernel, which costs time
-  // Of a device that times itself, over all of them:
+  // A device that times itself gives these times, over all of the steps:
   double event_seconds = 0;  // between two events of its queue
   double wall_seconds = 0;   // the same by the host's clock
   double wait_seconds = 0;   // of event_seconds, those in which no step had its batch; fed by the host

@@ -14,14 +14,14 @@ namespace trainyard::train {
 
 struct TrainResult;
 
-// The part of a training that the loop (loop.h) drives: it makes updates of parameters, wherever they are.
-// training.cpp implements it for devices of this process or rank, ps_training.cpp for parameter servers. The
-// loop calls everything from one thread, in the order of this list, advance() until the end.
+// Stepper is the part of a training that the loop (loop.h) drives: it makes updates of parameters, wherever
+// they are. training.cpp implements it for devices of this process or rank, ps_training.cpp for parameter
+// servers. The loop calls everything from one thread, in the order of this list, advance() until the end.
 class Stepper {
  public:
   virtual ~Stepper() = default;
 
-  // The session whose state the loop loads, saves and evaluates between calls. Always the same.
+  // Returns the session whose state the loop loads, saves and evaluates between calls; always the same.
   virtual Session& keeper() = 0;
 
   // Returns the work that is left behind a checkpoint, in a unit of its own; below 0: it is beyond the end.
@@ -36,7 +36,7 @@ class Stepper {
   // Everything that the first step needs: batches, processes. The measurement begins.
   virtual void prepare(std::int64_t first_step, Hear hear) = 0;
 
-  // How far the keeper's state is.
+  // Says how far the keeper's state is.
   struct Reached {
     enum class State : std::uint8_t { going_on, done, stopped };  // stopped: somebody asked to
     std::int64_t step = 0;                                        // updates in it

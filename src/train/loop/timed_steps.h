@@ -20,7 +20,7 @@ struct TimingOptions {
   StepTracer* tracer = nullptr;
 };
 
-// What the use says is over the timed steps alone.
+// The measures of use are over the timed steps alone.
 struct TimedSteps : StepsUse {
   std::vector<double> warmup_seconds, seconds;
   // Over the timed steps alone:

@@ -83,7 +83,7 @@ class ReplicaStepper final : public Stepper {
 
   void stop(TrainResult& result) override {
     result.feed = inputs_ == nullptr && feed_ == nullptr ? Feed::device : Feed::host;
-    // What a device waited by itself came with its steps.
+    // A device that feeds itself gave its waits with its steps.
     static_cast<StepsUse&>(result) =
         meter_->end(inputs_ == nullptr ? result.input_wait_seconds : inputs_->longest_wait_seconds());
   }

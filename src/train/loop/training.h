@@ -16,9 +16,9 @@ namespace trainyard::train {
 TrainResult run_training(Replicas& replicas, const data::Dataset& dataset, const TrainOptions& options,
                          const RunFolder* folder);
 
-// One network per device, each with its own seed, order of data and folder; nothing is exchanged, no step
-// waits for another device's. `folders` is empty or has one for each device. The first error ends the others
-// after their current step.
+// Trains one network per device, each with its own seed, order of data and folder; nothing is exchanged, no
+// step waits for another device's. `folders` is empty or has one for each device. The first error ends the
+// others after their current step.
 std::vector<TrainResult> run_independent(const SessionOptions& options, const Deployment& deployment,
                                          const data::Dataset& dataset, const TrainOptions& train,
                                          const std::vector<std::unique_ptr<RunFolder>>& folders);
@@ -26,8 +26,8 @@ std::vector<TrainResult> run_independent(const SessionOptions& options, const De
 // Combines the results into one: losses and accuracy are means, images are counted together.
 TrainResult combine(const std::vector<TrainResult>& devices);
 
-// Step i of replicas that ran on their own, as if of one run: images over it give the sum of the devices'
-// speeds in their step i. As long as the shortest.
+// Returns step i of replicas that ran on their own, as if of one run: images over it give the sum of the
+// devices' speeds in their step i. The result is as long as the shortest list.
 std::vector<double> combine_steps(const std::vector<std::vector<double>>& step_seconds);
 
 }  // namespace trainyard::train

@@ -97,7 +97,7 @@ constexpr int kCores = 1024;
 
 using Name = std::array<char, 64>;
 
-// A machine and some cores of it.
+// An address names a machine and some cores of it.
 struct Address {
   Name machine{};
   std::array<std::uint64_t, kCores / 64> cores{};  // one bit each

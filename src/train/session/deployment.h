@@ -11,7 +11,7 @@
 
 namespace trainyard::train {
 
-// How the devices of a run share the work. docs/formats/run-record.md lists the names.
+// Says how the devices of a run share the work. docs/formats/run-record.md lists the names.
 enum class Strategy {
   single,         // one device
   towers_device,  // synchronous; parameters and optimizer on device 0
@@ -43,14 +43,14 @@ struct Deployment {
   std::int64_t global_batch(std::int64_t batch) const;
 };
 
-// The cores of each device: equal shares of so many threads, 0 meaning as many as can be shared equally.
-// Error (usage) when they cannot.
+// Returns the cores of each device: equal shares of so many threads, 0 meaning as many as can be shared
+// equally. Error (usage) when they cannot.
 std::vector<std::vector<int>> share_cores(int threads, int devices);
 
 // Device 0 draws what a single device draws; every other has random numbers of its own.
 std::uint64_t device_seed(std::uint64_t seed, int device);
 
-// The machine and cores on which one of several processes that train together computes.
+// RankPlace is the machine and cores on which one of several processes that train together computes.
 struct RankPlace {
   std::vector<int> cores;
   int on_machine = 0;              // its number among the ranks of its machine
@@ -63,7 +63,7 @@ struct RankPlace {
 // shared.
 RankPlace find_place(comm::collective::Collective& ranks, int threads);
 
-// The resources that all ranks used together. All of them call it.
+// RanksUse holds the resources that all ranks used together. All of them call it.
 struct RanksUse {
   double user_seconds = 0, system_seconds = 0;
   double beside_seconds = 0;      // CPU time of the other ranks on this machine

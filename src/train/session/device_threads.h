@@ -9,8 +9,8 @@
 
 namespace trainyard::train {
 
-// The cores for so many threads, physical ones first; 0 means every core this process may use. Error (usage)
-// when there are fewer.
+// Returns the cores for so many threads, physical ones first; 0 means every core this process may use. Error
+// (usage) when there are fewer.
 std::vector<int> cores_for(int threads);
 
 // One thread per core for the calling thread and the pool that our kernels and oneDNN share; they, and all
@@ -21,7 +21,8 @@ int limit_to(std::span<const int> cores);
 // Calls cores_for() and limit_to().
 int limit_threads(int threads);
 
-// One thread per device; device 0's is the one that owns this. The threads sleep between calls.
+// A DeviceThreads is one thread per device; device 0's is the one that owns this. The threads sleep between
+// calls.
 class DeviceThreads {
  public:
   explicit DeviceThreads(int devices);
@@ -31,8 +32,8 @@ class DeviceThreads {
 
   int size() const { return static_cast<int>(errors_.size()); }
 
-  // Runs body(device) on all of them at once and returns when all have ended. Allocates nothing itself.
-  // Rethrows an Error of the lowest device, but one of kind peer only if there is no other; it is named
+  // Runs body(device) on all of them at once and returns when all have ended. It allocates nothing itself. It
+  // rethrows an Error of the lowest device, but one of kind peer only if there is no other; it is named
   // unless all devices failed.
   void run(const std::function<void(int device)>& body);
 

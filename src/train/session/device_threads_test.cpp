@@ -18,7 +18,7 @@ namespace trainyard::train {
 
 namespace {
 
-// Seconds that threads of this process were ready to run but others had the cores.
+// Returns the seconds that threads of this process were ready to run but others had the cores.
 double queued_seconds() {
   double seconds = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -29,8 +29,8 @@ void want_kind(const networks::NetworkInfo& network, data::SampleKind kind, cons
        network.reads_sequences() ? ": text:FILE has a text's bytes, synthetic makes sequences up" : "");
 }
 
-// The channels that an image of the set is to have, and the size of the first one. The set is in colour when
-// one of a few images all over it is: gray photos among others are common.
+// Returns the channels that an image of the set is to have, and the size of the first one. The set is in
+// colour when one of a few images all over it is: gray photos among others are common.
 Shape look_at_images(const data::SampleSource& images) {
   constexpr std::int64_t kLooks = 16;
   const std::int64_t looks = std::min(kLooks, images.size());

@@ -16,7 +16,7 @@
 
 namespace trainyard::train {
 
-// The preprocessing that samples of a data set get on their way into a network.
+// MatchedInput is the preprocessing that samples of a data set get on their way into a network.
 struct MatchedInput {
   Shape network;    // for ModelOptions::input
   int classes = 0;  // for ModelOptions::classes; 0: the network reads sequences, and has its vocabulary
@@ -27,17 +27,17 @@ struct MatchedInput {
 // `dataset` is a name as DatasetOptions has it.
 void want_readable(const networks::NetworkInfo& network, const std::string& dataset);
 
-// The sequences that the network reads. REQUIRES: it reads sequences.
+// Returns the sequences that the network reads. REQUIRES: it reads sequences.
 data::SequenceOptions sequences_for(const networks::NetworkInfo& network,
                                     const networks::generator::Given& parameters);
 
-// The network's own rows and columns with the data set's channels; a network on flat input takes the whole
-// image as it comes, of encoded ones in the size of the first. `preprocess` empty: the network's own. Error
-// (config) when the preprocessing cannot make that size; Error (usage) as want_readable().
+// Returns the network's own rows and columns with the data set's channels; a network on flat input takes the
+// whole image as it comes, of encoded ones in the size of the first. `preprocess` empty: the network's own.
+// Error (config) when the preprocessing cannot make that size; Error (usage) as want_readable().
 MatchedInput match_input(const networks::NetworkInfo& network, const data::Dataset& dataset,
                          const std::string& preprocess);
 
-// A synthetic set for a network: images of its input, as many as fit into a modest memory.
+// Returns a synthetic set for a network: images of its input, as many as fit into a modest memory.
 data::SyntheticOptions synthetic_for(const networks::NetworkInfo& network, int classes, std::uint64_t seed);
 
 // The course of the loss over time, in a bounded number of points: when there are too many, neighbours are
@@ -70,10 +70,11 @@ class LossCurve {
   std::int64_t before_last_ = 0;  // gradients before the last point
 };
 
-// True when the last losses of a run, the first one of all not among them, are in the median more than a
-// thousand times the first, or a thousand where that is below one: what was learnt is lost, though each is a
-// number. A network that says one class with certainty has no loss at all on a batch that happens to be of
-// it, so that single low losses do not count. A loss that jumps and comes back before the end is none.
+// Returns true when the last losses of a run, the first one of all not among them, are in the median more
+// than a thousand times the first, or a thousand where that is below one: what was learnt is lost, though
+// each is a number. A network that says one class with certainty has no loss at all on a batch that happens
+// to be of it, so that single low losses do not count. A loss that jumps and comes back before the end is
+// none.
 bool has_diverged(double first_loss, std::span<const double> last_losses);
 
 // Runs the session's network on the test samples; it is built once and run many times. It uses the moving

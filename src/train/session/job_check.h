@@ -34,7 +34,7 @@ double server_bytes(const SessionOptions& options, int servers);
 // Returns the memory of a process that has no network.
 double process_bytes();
 
-// The most processes that a job may have on this machine, and why no more.
+// ProcessLimit holds the most processes that a job may have on this machine, and why no more.
 struct ProcessLimit {
   std::int64_t most = 0;
   std::string reason;  // "32 for each of 2 cores"

@@ -48,11 +48,11 @@ class Session {
   // Returns the loss of the last step; on a device, it waits for the step.
   float loss() const;
 
-  // A region that outlives a step, in the memory of the device.
+  // Returns a region that outlives a step, in the memory of the device.
   std::span<float> numbers(plan::Region region) const;
 
-  // An executor for the network in inference mode at some batch size, on the live parameters and statistics
-  // of this session, or on the shadow weights. Must not outlive the session.
+  // Returns an executor for the network in inference mode at some batch size, on the live parameters and
+  // statistics of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
 
   // The names of a step's inputs: images and labels, or tokens and lengths.

@@ -45,18 +45,18 @@ class StepTracer {
 
   explicit StepTracer(const TracedSteps& steps) : steps_(steps) {}
 
-  // Before the first step: of a run with steps [begin, end). Where nobody said which steps, they begin at
-  // `first`, or as late as fits. Error (usage) when they lie outside.
+  // Chooses the steps before the first step of a run with steps [begin, end). Where the user named none, they
+  // begin at `first`, or as late as fits. Error (usage) when they lie outside.
   void choose(std::int64_t first, std::int64_t begin, std::int64_t end);
-  // One for each device of this process, in their order. `title`: "device 0 (onednn)". The executor must
-  // outlive this.
+  // Adds one device of this process; called for all in their order. `title`: "device 0 (onednn)". The
+  // executor must outlive this.
   void add_device(const std::string& title, const engine::Executor& executor);
 
   std::int64_t count() const { return steps_.count; }
   bool is_chosen() const { return steps_.first.has_value(); }
   std::int64_t end() const { return *steps_.first + steps_.count; }  // REQUIRES: is_chosen()
   Kind kind(std::int64_t step) const;
-  // Steps from this one on of which none is noted: `most`, or fewer.
+  // Returns how many steps from this one on are not noted: `most`, or fewer.
   std::int64_t unnoted(std::int64_t step, std::int64_t most) const;
 
   Notes& begin(int device, std::int64_t step);
@@ -68,7 +68,7 @@ class StepTracer {
   void note_batch(int device, std::int64_t step, double began, double ended);
 
   bool has_steps() const;
-  // All that was noted. Nothing may be noted meanwhile.
+  // Returns all that was noted. Nothing may be noted meanwhile.
   trace::Trace noted() const;
 
  private:

@@ -33,7 +33,7 @@ ConvolutionProblem d_weight_problem(const graph::NodeView& node) {
 
 using ProblemOf = ConvolutionProblem (*)(const graph::NodeView&);
 
-// One convolution of cuDNN, and what each op has before or after it.
+// A ConvolutionKernel is one convolution of cuDNN, and what each op has before or after it.
 class ConvolutionKernel : public Kernel {
  public:
   ConvolutionKernel(const KernelRequest& request, ProblemOf problem_of)

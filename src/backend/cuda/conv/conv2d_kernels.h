@@ -10,8 +10,8 @@
 
 namespace trainyard::backend::cuda::device {
 
-// A first layer: a convolution with stride 1 over images of 1 or 3 channels, then a max pool with stride 2
-// that has no padding above or left. Images lie plain, weights and outputs channels last.
+// A FewChannels is a first layer: a convolution with stride 1 over images of 1 or 3 channels, then a max pool
+// with stride 2 that has no padding above or left. Images lie plain, weights and outputs channels last.
 struct FewChannels {
   int batch, channels, height, width;
   int outputs;  // a multiple of 32
@@ -58,7 +58,7 @@ template <typename T>
 void add_first_layer_blocks(cudaStream_t stream, const FewChannels& sizes, int blocks, const float* workspace,
                             T* d_weight, float* d_bias);
 
-// The sizes of one convolution; all its tensors lie channels last.
+// PlainConvolution holds the sizes of one convolution; all its tensors lie channels last.
 struct PlainConvolution {
   std::int64_t batch, channels, height, width;  // src
   std::int64_t outputs, rows, columns;          // dst
@@ -77,10 +77,10 @@ template <typename T>
 void conv2d_d_weight_plain(cudaStream_t stream, const PlainConvolution& sizes, const T* d_dst, const T* src,
                            T* d_weight);
 
-// A convolution with stride 1 over images so small that several rows with all their channels lie in shared
-// memory, on the matrix units: bf16, or f32 rounded to tf32. Everything lies channels last. `channels` are
-// summed over, `outputs` are made: the gradient of src is the same with both exchanged and the weights
-// turned.
+// A SmallImages is a convolution with stride 1 over images so small that several rows with all their channels
+// lie in shared memory, on the matrix units: bf16, or f32 rounded to tf32. Everything lies channels last.
+// `channels` are summed over, `outputs` are made: the gradient of src is the same with both exchanged and the
+// weights turned.
 struct SmallImages {
   int batch, height, width, channels;
   int out_h, out_w, outputs;

@@ -22,7 +22,7 @@ struct Padded {
   int channels() const { return static_cast<int>(problem.src[1]); }
 };
 
-// The faster one of 4 and 8 channels; `planned` is null when cuDNN has neither.
+// Returns the faster one of 4 and 8 channels; `planned` is null when cuDNN has neither.
 Padded fastest(Context& context, ConvolutionProblem problem) {
   Padded best{problem, nullptr};
   for (const std::int64_t channels : {4, 8}) {
@@ -245,7 +245,7 @@ Decision accept_d_weight_conv2d_max_pool(const KernelRequest& request) {
                                 d_weight_sizes(request.node));
 }
 
-// With weights of this type on the matrix units.
+// Accepts products with weights of this type on the matrix units.
 Decision accept_matrix(const Decision& few_channels, const KernelRequest& request, const FewChannels& sizes,
                        DType weights) {
   if (!few_channels.accepted()) return few_channels;

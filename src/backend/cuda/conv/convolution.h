@@ -14,7 +14,8 @@ namespace trainyard::backend::cuda {
 
 enum class ConvolutionKind : std::uint8_t { forward, d_src, d_weight };
 
-// A convolution without bias or activation; all tensors lie channels last and have one type.
+// A ConvolutionProblem is a convolution without bias or activation; all tensors lie channels last and have
+// one type.
 struct ConvolutionProblem {
   ConvolutionKind kind;
   ops::Window2d window;
@@ -24,13 +25,13 @@ struct ConvolutionProblem {
   std::string to_string() const;
 };
 
-// The fastest engine of cuDNN for a problem.
+// Holds the fastest engine of cuDNN for a problem.
 struct PlannedConvolution {
   ExecutionPlan plan;
   Tuned tuned;
 };
 
-// The convolutions planned so far; nodes of one shape share a plan.
+// Convolutions holds the convolutions planned so far; nodes of one shape share a plan.
 class Convolutions {
  public:
   // Null when cuDNN has no engine for it.
@@ -40,7 +41,7 @@ class Convolutions {
   std::map<std::string, std::shared_ptr<const PlannedConvolution>> planned_;
 };
 
-// A planned convolution that is bound to memory.
+// A Convolution is a planned convolution that is bound to memory.
 class Convolution {
  public:
   // REQUIRES: `planned` is not null.

@@ -9,10 +9,10 @@
 namespace trainyard::backend::cuda::device {
 namespace {
 
-// Pooled rows of a block, each shared by kParts warps.
+// A block makes kRows pooled rows, each shared by kParts warps.
 constexpr int kRows = 4, kParts = 2, kWarps = kRows * kParts;
 
-// The pixels of its row that are this warp's.
+// Part holds the pixels of its row that are this warp's.
 struct Part {
   int row, begin, end;
   __device__ explicit Part(const FewChannels& sizes) {
@@ -54,7 +54,8 @@ struct Strip {
   }
 };
 
-// The convolution at two neighbouring columns and kPool rows; `from` points at the first pixel it reads.
+// Computes the convolution at two neighbouring columns and kPool rows; `from` points at the first pixel it
+// reads.
 template <int kKernel, int kChannels, int kPool>
 __device__ inline void convolve_pair(const Strip<kKernel, kChannels, kPool>& shape, const float* from,
                                      const float (&w)[kKernel][kKernel][kChannels], float start,

@@ -60,7 +60,7 @@ struct Lane {
       }
   }
 
-  // Both columns of one row of the windows; `at` is the first pixel that is read.
+  // Multiplies both columns of one row of the windows; `at` is the first pixel that is read.
   __device__ void multiply(const std::uint32_t* at, float (&sum)[kOutputTiles][4]) const {
 #pragma unroll
     for (int step = 0; step < Tap::kSteps; ++step) {

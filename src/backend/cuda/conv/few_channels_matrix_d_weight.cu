@@ -70,7 +70,7 @@ struct Sums {
     }
   }
 
-  // The image under tile n, one in the bias' column and nothing beyond it.
+  // Reads the image under tile n, one in the bias' column and nothing beyond it.
   __device__ std::uint32_t column(int n, const std::uint32_t* at) const {
     const std::uint32_t word = at[offset[n]];
     if (n < kTiles - 1) return word;

@@ -83,7 +83,8 @@ class StripAhead {
   float numbers_[kLines][kSpan];
 };
 
-// The position of a tile of kStripRows pooled rows: tiles go through an image from above, then to the next.
+// StripTile is the position of a tile of kStripRows pooled rows: tiles go through an image from above, then
+// to the next.
 struct StripTile {
   int image, first_row, pixels;
   __device__ StripTile(const FewChannels& sizes, int tile) {
@@ -97,7 +98,7 @@ struct StripTile {
   }
 };
 
-// The row of a pixel of a tile, without a division; right for rows of up to 500 pixels.
+// Finds the row of a pixel of a tile without a division; right for rows of up to 500 pixels.
 class RowOf {
  public:
   __device__ explicit RowOf(int width) : inverse_(((1 << kShift) + width - 1) / width) {}

@@ -8,7 +8,7 @@ namespace {
 
 using Index = std::int64_t;
 
-// One thread an output.
+// One thread makes one output.
 template <typename T>
 __global__ void forward(PlainConvolution s, const T* src, const T* weight, const float* bias,
                         Activation activation, T* dst) {

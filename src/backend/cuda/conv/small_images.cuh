@@ -17,7 +17,7 @@ struct Band {
   int rows, shared_width;  // output rows of a block; pixels of a row in shared memory
   __host__ __device__ int shared_pixels() const { return (rows + kKernel - 1) * shared_width; }
 
-  // For blocks of so many output pixels.
+  // Makes bands for blocks of so many output pixels.
   Band(const SmallImages& sizes, int pixels, int pool) : shared_width(sizes.out_w + kKernel - 1) {
     rows = std::min(pixels / sizes.out_w, sizes.out_h);
     // Bands of one height where that fills the block as well.

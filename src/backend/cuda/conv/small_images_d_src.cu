@@ -1,9 +1,9 @@
 #include "backend/cuda/conv/small_images.cuh"
 
-// The gradient of src: a convolution with turned weights. A matrix product: pixels (a band of rows of one
-// image) x channels and taps x outputs. The band lies in shared memory; weights go from memory straight to
-// registers, each to the one warp that needs it. Warps share the channels, so that each has a large tile and
-// none waits for another before the end, when their sums are added.
+// The gradient of src is a convolution with turned weights, computed as a matrix product: pixels (a band of
+// rows of one image) x channels and taps x outputs. The band lies in shared memory; weights go from memory
+// straight to registers, each to the one warp that needs it. Warps share the channels, so that each has a
+// large tile and none waits for another before the end, when their sums are added.
 namespace trainyard::backend::cuda::device {
 namespace {
 

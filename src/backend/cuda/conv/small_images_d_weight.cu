@@ -14,7 +14,7 @@ constexpr int kColumnTiles = 10, kColumns = kColumnWarps * kColumnTiles * 8;
 // of f32 word by word, of four pixels at once: the padding spreads either over the banks.
 template <int kChannels>
 constexpr int kRoomPixel = kChannels + 8;
-// Pixels of one product.
+// One product takes so many pixels.
 template <typename T>
 constexpr int kStep = 32 / static_cast<int>(sizeof(T));
 
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(kThreads)
 
 int column_groups(const SmallImages& s) { return kTaps * s.channels / kColumns; }
 
-// One block on every multiprocessor, all with about as many images.
+// Gives every multiprocessor one block, and all blocks about as many images.
 int image_groups(const SmallImages& s, int multiprocessors) {
   const int most = std::max(multiprocessors / column_groups(s), 1);
   const int each = (s.batch + most - 1) / most;

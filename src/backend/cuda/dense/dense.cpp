@@ -82,8 +82,8 @@ Planned d_weight_plan(const KernelRequest& request) { return plan(request, d_wei
 
 using PlanOf = Planned (*)(const KernelRequest&);
 
-// One product of cuBLASLt, and what each op has before or after it. A bias in bf16 lies in the workspace,
-// where its own type is f32.
+// A MatmulKernel is one product of cuBLASLt, and what each op has before or after it. A bias in bf16 lies in
+// the workspace, where its own type is f32.
 class MatmulKernel : public Kernel {
  public:
   MatmulKernel(const KernelRequest& request, PlanOf plan_of)

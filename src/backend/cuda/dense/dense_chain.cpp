@@ -145,7 +145,7 @@ class DenseUpdateKernel final : public Kernel {
   }
 
  private:
-  // Weight, or bias, with its slots.
+  // Returns a weight or bias with its slots.
   device::UpdateTensor tensor(int parameter) const {
     const auto memory = [&](int group) {
       return reinterpret_cast<float*>(binding_.inputs[static_cast<std::size_t>(2 + 2 * group + parameter)]);

@@ -185,7 +185,7 @@ __host__ __device__ std::int64_t layer_floats(const ChainSizes& sizes) {
   return static_cast<std::int64_t>(sizes.width) * (sizes.width + 1);
 }
 
-// One block a layer and part of its rows. A thread makes (kWidth / 16)^2 elements.
+// One block takes a part of the rows of a layer. A thread makes (kWidth / 16)^2 elements.
 template <typename T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     weight_gradient(ChainSizes sizes, const __grid_constant__ ChainTable<WeightLayer> layers, float* parts) {

@@ -39,7 +39,7 @@ struct ChainStage {
   }
 };
 
-// The shared memory of a block. It has two sets of rows: one is read while the other is made.
+// A block has this shared memory. It has two sets of rows: one is read while the other is made.
 template <typename T, int kWidth, int kRows, typename Layer>
 struct ChainMemory {
   using Stage = ChainStage<T, kWidth, kRows>;

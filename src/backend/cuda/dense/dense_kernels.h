@@ -50,7 +50,7 @@ struct WeightLayer {
   void* d_weight;
   float* d_bias;
 };
-// All layers beside each other. `parts`: floats for dense_chain_parts(), or null where that is 0.
+// Computes all layers beside each other. `parts`: floats for dense_chain_parts(), or null where that is 0.
 template <typename T>
 void dense_chain_d_weight(cudaStream_t stream, const ChainSizes& sizes, const ChainTable<WeightLayer>& layers,
                           float* parts);

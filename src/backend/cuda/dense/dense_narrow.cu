@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kNarrowThreads)
   dst[row * outputs + o] = from_float<T>(activate(activation, sum));
 }
 
-// One thread a vector of d_src.
+// One thread makes one vector of d_src.
 template <typename T, int kWidth>
 __global__ void __launch_bounds__(kNarrowThreads)
     spread_rows(const T* __restrict__ d_dst, const Vector<T, kWidth>* __restrict__ weight, std::int64_t batch,

@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-// Four weights a thread, then four biases.
+// A thread updates four weights, then four biases.
 template <typename T, Rule rule, bool kShadow>
 __global__ void __launch_bounds__(kThreads)
     update_plainly(RuleConstants constants, const StepContext* context, const float* scheduled,

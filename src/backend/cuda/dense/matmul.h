@@ -12,8 +12,8 @@
 
 namespace trainyard::backend::cuda {
 
-// The work of a product besides multiplying: to each row of dst it adds `bias` (n), then applies ReLU; or it
-// also makes `bias` (m), the sums over k of a.
+// Epilogue is the work of a product besides multiplying: to each row of dst it adds `bias` (n), then applies
+// ReLU; or it also makes `bias` (m), the sums over k of a.
 enum class Epilogue : std::uint8_t { none, relu, bias, relu_bias, sum_of_a };
 
 // dst (m, n) = a (m, k) * b (k, n), all row by row. A transposed operand is stored as (k, m) or (n, k).
@@ -28,7 +28,7 @@ struct MatmulProblem {
   std::string to_string() const;
 };
 
-// The fastest algorithm of cuBLASLt for a problem.
+// Holds the fastest algorithm of cuBLASLt for a problem.
 struct PlannedMatmul {
   MatmulProblem problem;
   cublasLtMatmulAlgo_t algorithm;
@@ -36,7 +36,7 @@ struct PlannedMatmul {
   Tuned tuned;
 };
 
-// The products planned so far; nodes of one shape share a plan.
+// Matmuls holds the products planned so far; nodes of one shape share a plan.
 class Matmuls {
  public:
   // Null when cuBLASLt has no algorithm for it.
@@ -46,7 +46,7 @@ class Matmuls {
   std::map<std::string, std::shared_ptr<const PlannedMatmul>> planned_;
 };
 
-// cuBLASLt's description of a problem.
+// Owns cuBLASLt's description of a problem.
 class MatmulDescription {
  public:
   explicit MatmulDescription(const MatmulProblem& problem);
@@ -61,7 +61,7 @@ class MatmulDescription {
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, dst = nullptr;
 };
 
-// A planned product that is bound to memory.
+// A Matmul is a planned product that is bound to memory.
 class Matmul {
  public:
   // REQUIRES: `planned` is not null.
@@ -80,7 +80,7 @@ class Matmul {
   std::byte *dst_ = nullptr, *workspace_ = nullptr;
 };
 
-// See Backend::gemm_peaks; knows "f32", "tf32" and "bf16". Defined in cuda/peaks.cpp.
+// Does the work of Backend::gemm_peaks; it knows "f32", "tf32" and "bf16". cuda/peaks.cpp defines it.
 std::vector<GemmPeak> measure_gemm_peaks(Context& context, const std::vector<std::string>& precisions,
                                          double seconds);
 

@@ -138,7 +138,7 @@ template void channel_sum(cudaStream_t, const bf16*, float*, std::int64_t, std::
 
 namespace {
 
-// One thread a pixel.
+// One thread takes one pixel.
 template <typename T, int kPadded>
 __global__ void pad(FewChannelImages from, const T* __restrict__ src, T* dst) {
   const std::int64_t count = from.images * from.pixels;

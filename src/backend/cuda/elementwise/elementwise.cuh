@@ -56,7 +56,7 @@ __device__ inline float activate(Activation activation, float x) {
   return x;
 }
 
-// The derivative at the place where the output is y.
+// Returns the derivative at the place where the output is y.
 __device__ inline float activation_slope(Activation activation, float y) {
   switch (activation.kind) {
     case ops::Activation::relu:

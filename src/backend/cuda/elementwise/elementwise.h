@@ -5,7 +5,7 @@
 
 namespace trainyard::backend::cuda {
 
-// The op's attributes as kernels take them.
+// Returns the op's attributes as kernels take them.
 inline device::Activation to_device(const ops::ActivationAttrs& attrs) {
   return {attrs.kind, static_cast<float>(attrs.slope), static_cast<float>(attrs.gradient_scale)};
 }

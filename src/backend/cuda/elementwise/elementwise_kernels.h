@@ -12,7 +12,7 @@
 
 namespace trainyard::backend::cuda::device {
 
-// The op's attributes as kernels take them.
+// Activation holds the op's attributes as kernels take them.
 struct Activation {
   ops::Activation kind;
   float slope;
@@ -39,7 +39,7 @@ struct Terms {
 template <typename T>
 void add(cudaStream_t stream, const Terms<T>& terms, Activation activation, T* dst, std::int64_t elements);
 
-// Element by element. T: float or __nv_bfloat16; dst may be a source.
+// Works element by element. T: float or __nv_bfloat16; dst may be a source.
 template <typename T>
 void scale(cudaStream_t stream, float factor, const T* src, T* dst, std::int64_t elements);
 template <typename T>
@@ -51,14 +51,15 @@ template <typename T>
 void scale_by(cudaStream_t stream, float factor, const T* scalar, const T* src, T* dst,
               std::int64_t elements);
 
-// The values of ops::DropoutAttrs; `context` lies in device memory.
+// Holds the values of ops::DropoutAttrs; `context` lies in device memory.
 struct Dropout {
   const StepContext* context;
   std::uint64_t stream;
   float rate, factor;
 };
 
-// A tensor whose elements lie in logical order: one image, its pixels the elements, one channel.
+// A DropoutShape is a tensor whose elements lie in logical order: one image, its pixels the elements, one
+// channel.
 struct DropoutShape {
   std::int64_t images, pixels, channels;  // channels last
 };
@@ -117,11 +118,11 @@ struct ConcatParts {
 
 void concat(cudaStream_t stream, const ConcatParts& parts, std::byte* dst);
 
-// From float to __nv_bfloat16, or back.
+// Converts from float to __nv_bfloat16, or back.
 template <typename From, typename To>
 void convert(cudaStream_t stream, const From* src, To* dst, std::int64_t elements);
 
-// src lies in dst with zeros around it, both densely. Axes from the outermost to the innermost.
+// src lies in dst with zeros around it, both densely. Axes stand from the outermost to the innermost.
 struct Padding {
   struct Axis {
     std::int64_t before, src_length, dst_length;

@@ -75,7 +75,7 @@ Transpose transpose_of(const StridedCopy& copy) {
   return transpose;
 }
 
-// The same copy with elements joined to the largest words that neighbours allow.
+// Makes the same copy with elements joined to the largest words that neighbours allow.
 StridedCopy in_words(const StridedCopy& copy) {
   const bool together = copy.from.rank == 0 || copy.from.axes[copy.from.rank - 1].stride == 1;
   if (!together) return copy;

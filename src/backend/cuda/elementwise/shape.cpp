@@ -109,7 +109,7 @@ std::unique_ptr<Kernel> make_cast(const KernelRequest& request) {
   return std::make_unique<CastKernel>(request, std::move(io));
 }
 
-// Bytes from one place of the joined axis on: the rest of a line.
+// Returns the bytes from one place of the joined axis on: the rest of a line.
 std::int64_t line_bytes(const graph::TensorType& type, const Layout& layout, int axis) {
   const std::vector<int> order = axis_order(layout, type.shape.rank());
   std::int64_t bytes = static_cast<std::int64_t>(size_of(type.dtype));

@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> make_input_ring(Context& context, const InputRing& ring)
 std::unique_ptr<Kernel> make_sample_gather(Context& context, const SampleGather& gather,
                                            const InputRing& ring);
 
-// A stream of its own; `stream`, where the kernels run, and the clock must outlive it.
+// Makes a queue with a stream of its own; `stream`, where the kernels run, and the clock must outlive it.
 std::unique_ptr<CopyQueue> make_copy_queue(cudaStream_t stream, int places, std::size_t host_bytes,
                                            const EventClock& clock);
 

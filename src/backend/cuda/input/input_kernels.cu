@@ -9,7 +9,7 @@ namespace {
 // So many squares of a byte from each lane of a warp surely fit into 32 bits together.
 constexpr int kPixelsPerSum = 1024;
 
-// The window that becomes one image of the batch; 32 bits suffice within an image.
+// Cut is the window that becomes one image of the batch; 32 bits suffice within an image.
 struct Cut {
   const std::uint8_t* image;
   int height, width;          // of the image
@@ -19,7 +19,7 @@ struct Cut {
 
   __device__ int plane() const { return out_height * out_width; }
 
-  // The first pixel of row `row` of a channel, as if the row were wholly on the image.
+  // Returns the first pixel of row `row` of a channel, as if the row were wholly on the image.
   __device__ const std::uint8_t* row_of(int channel, int row) const {
     return image + (static_cast<std::int64_t>(channel) * height + top + row) * width + left;
   }

@@ -21,7 +21,7 @@ struct InputBatchMemory {
 // The batch of the step that the context says: chosen, cut out, flipped and normalised.
 void input_batch(cudaStream_t stream, const InputBatch& batch, const InputBatchMemory& memory);
 
-// In words of 16 bytes.
+// Sizes are counted in words of 16 bytes.
 struct InputRingMemory {
   const uint4* ring;
   std::int64_t places;

@@ -173,7 +173,7 @@ __device__ float dot_row(const ClassifyShape& shape, const Classify<T>& at, std:
   return sum;
 }
 
-// One block a row. Every warp makes the softmax for itself, so that all have the gradient at hand.
+// One block takes one row. Every warp makes the softmax for itself, so that all have the gradient at hand.
 template <typename T, int kWidth, int kClasses>
 __global__ void __launch_bounds__(kRowThreads) classify_rows(ClassifyShape shape, Classify<T> at) {
   using Piece = Vector<T, kWidth>;

@@ -15,8 +15,8 @@ using device::BatchNormScales;
 using device::ChannelSums;
 using device::ChannelSumsWorkspace;
 
-// A kernel that sums over rows of a tensor: it has memory for the sums of the blocks, and counts the blocks
-// that have finished.
+// A SummingKernel is a kernel that sums over rows of a tensor: it has memory for the sums of the blocks, and
+// counts the blocks that have finished.
 class SummingKernel : public Kernel {
  public:
   SummingKernel(const KernelRequest& request, const Shape& summed)

@@ -49,7 +49,7 @@ template <typename T>
 void batch_norm_gradient_apply(cudaStream_t stream, const ChannelSums& sums, const BatchNormGradient<T>& at,
                                const ChannelSumsWorkspace& workspace, T* d_src);
 
-// The pixels with their neighbouring channels, and the values of ops::LocalResponseNormAttrs.
+// Holds the number of pixels with their neighbouring channels, and the values of ops::LocalResponseNormAttrs.
 struct ResponseNorm {
   std::int64_t pixels;
   int channels, radius;

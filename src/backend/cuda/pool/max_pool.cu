@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(kThreads) scatter_2x2(Pool pool, PoolPlaces pl
   }
 }
 
-// 3 x 3 windows two apart. A place is the quad of pixels that begins where window (row, column) does: the
-// window before reaches its first line with tap 2, its own one with taps 0 and 1.
+// Takes 3 x 3 windows that are two apart. A place is the quad of pixels that begins where window (row,
+// column) does: the window before reaches its first line with tap 2, its own one with taps 0 and 1.
 template <typename T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     gather_3x3_quads(Pool pool, PoolPlaces places, const T* d_dst, const std::uint8_t* choice, const T* dst,

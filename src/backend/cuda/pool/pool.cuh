@@ -8,12 +8,12 @@
 
 namespace trainyard::backend::cuda::device {
 
-// A thread's place: kWidth neighbouring channels of one pixel. Counted channels first, then columns, rows and
-// images, so that neighbouring threads touch neighbouring bytes.
+// A PoolPlace is a thread's place: kWidth neighbouring channels of one pixel. Counted channels first, then
+// columns, rows and images, so that neighbouring threads touch neighbouring bytes.
 struct PoolPlace {
   int image, row, column, channel;
 
-  // First element in images of h x w pixels.
+  // Returns the offset of a pixel's first element in images of h x w pixels.
   __device__ std::int64_t offset(int h, int w, int y, int x, int channels) const {
     return ((static_cast<std::int64_t>(image) * h + y) * w + x) * channels + channel;
   }
@@ -63,7 +63,8 @@ __device__ inline void store_channels(T* to, const Vector<T, kWidth>& channels) 
   *reinterpret_cast<Vector<T, kWidth>*>(to) = channels;
 }
 
-// The windows along one axis that cover a pixel: window w does so with its tap `tap(w)`, where there is one.
+// CoveringWindows holds the windows along one axis that cover a pixel: window w does so with its tap
+// `tap(w)`, where there is one.
 struct CoveringWindows {
   __device__ CoveringWindows(int pixel, int kernel, int stride, int dilation, int pad, int windows)
       : from_start(pixel + pad), stride(stride), dilation(dilation) {

@@ -61,7 +61,7 @@ struct Sizes {
   }
 };
 
-// Parts of a workspace, one after the other.
+// Cuts a workspace into parts that lie one after the other.
 class Parts {
  public:
   std::size_t add(std::size_t bytes) {

@@ -6,8 +6,8 @@
 
 namespace trainyard::backend::cuda {
 
-// A matrix product that runs on other memory each time: cuBLASLt's fastest, or simple loops where it has none
-// or the memory does not lie as it wants.
+// A RecurrentProduct is a matrix product that runs on other memory each time: cuBLASLt's fastest, or simple
+// loops where it has none or the memory does not lie as it wants.
 class RecurrentProduct {
  public:
   // `aligned`: whether a, b and dst always lie at multiples of 64 bytes.

@@ -7,8 +7,8 @@
 
 namespace trainyard::backend::cuda::device {
 
-// One step of a recurrent layer besides its matrix products (ops/recurrent.h). The number of gates tells the
-// cell: 1 rnn, 3 gru, 4 lstm.
+// A StepSizes is one step of a recurrent layer besides its matrix products (ops/recurrent.h). The number of
+// gates tells the cell: 1 rnn, 3 gru, 4 lstm.
 struct StepSizes {
   std::int64_t batch, hidden;
   int gates;
@@ -39,9 +39,9 @@ struct BackwardStep {
 template <typename T>
 void recurrent_step_grad(cudaStream_t stream, const StepSizes& sizes, const BackwardStep<T>& step);
 
-// A whole sequence in one launch, in bf16: each block keeps its part of U in registers, and after each step
-// all blocks of a part of the batch wait for each other. The number of gates tells the cell: 1 rnn, 3 gru, 4
-// lstm.
+// A ResidentSizes is a whole sequence in one launch, in bf16: each block keeps its part of U in registers,
+// and after each step all blocks of a part of the batch wait for each other. The number of gates tells the
+// cell: 1 rnn, 3 gru, 4 lstm.
 struct ResidentSizes {
   static constexpr int kUnits = 8, kBatch = 32;  // of one block
   static constexpr int kMostHidden = 1024;
@@ -66,7 +66,7 @@ struct ResidentBackward {
   std::uint32_t* counters;
 };
 
-// Whether all blocks can be on the GPU at once, which they wait for.
+// Returns whether all blocks can be on the GPU at once; they wait for each other.
 bool resident_fits(const ResidentSizes& sizes, bool backward, int multiprocessors);
 void recurrent_resident(cudaStream_t stream, const ResidentSizes& sizes, const ResidentForward& tensors);
 void recurrent_resident_grad(cudaStream_t stream, const ResidentSizes& sizes,

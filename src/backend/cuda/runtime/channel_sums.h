@@ -15,8 +15,8 @@ struct ChannelSumsWorkspace {
   unsigned* done;   // blocks that have finished, one number for every channel block; zero between launches
 };
 
-// How the rows (pixels of all images) and channels of a tensor that lies channels last are shared among
-// blocks when something is summed over the rows.
+// Describes how blocks share the rows (pixels of all images) and channels of a tensor that lies channels
+// last, when something is summed over the rows.
 struct ChannelSums {
   std::int64_t rows = 0, channels = 0;
   int multiprocessors = 1;

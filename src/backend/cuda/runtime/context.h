@@ -17,7 +17,7 @@ class Tuning;
 class Convolutions;
 class Matmuls;
 
-// One GPU: its memory, the streams of its lanes, and the libraries' handles.
+// A Context is one GPU: its memory, the streams of its lanes, and the libraries' handles.
 class Context final : public Device {
  public:
   // Error (unsupported) when there is no such device, with the reason.

@@ -12,7 +12,7 @@
 #include "backend/cuda/runtime/context.h"
 #include "tensor/layout.h"
 
-// A thin layer over cuDNN's graph interface.
+// These classes are a thin layer over cuDNN's graph interface.
 namespace trainyard::backend::cuda {
 
 // Attributes are set, then it is finalized and can be used in others, which keep what they need of it.
@@ -37,7 +37,7 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   // Error (device) when cuDNN refuses.
   void finalize();
-  // False when cuDNN refuses, which is how it says "not supported".
+  // Returns false when cuDNN refuses, which is how it says "not supported".
   [[nodiscard]] bool try_finalize();
 
  private:

@@ -4,7 +4,7 @@
 
 namespace trainyard::backend::cuda {
 
-// An event that records its time.
+// A TimedEvent is an event that records its time.
 class TimedEvent {
  public:
   TimedEvent();

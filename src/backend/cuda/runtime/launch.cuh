@@ -20,7 +20,7 @@ inline constexpr int kThreads = 256;
 // Enough blocks to fill any GPU of today several times; loops stride over the rest.
 inline constexpr std::size_t kMaxBlocks = 132 * 16;
 
-// Blocks for a loop of `items` with one item a thread.
+// Returns the number of blocks for a loop of `items` with one item a thread.
 inline int grid_for(std::size_t items, std::size_t threads = kThreads) {
   return static_cast<int>(std::min((items + threads - 1) / threads, kMaxBlocks));
 }
@@ -56,8 +56,8 @@ __device__ inline float warp_sum(float x) {
   return x;
 }
 
-// The sum over all threads of a block of at most 1024, for every one of them. `scratch` holds 32 floats of
-// shared memory, free to use again after the next __syncthreads().
+// Returns the sum over all threads of a block of at most 1024, for every one of them. `scratch` holds 32
+// floats of shared memory, free to use again after the next __syncthreads().
 __device__ inline float block_sum(float x, float* scratch) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = (blockDim.x + 31) / 32;
   x = warp_sum(x);
@@ -97,7 +97,8 @@ __device__ inline std::int64_t global_nanoseconds() {
   return static_cast<std::int64_t>(now);
 }
 
-// The largest word, of at most 16 bytes, that all these multiples of a power of two consist of.
+// Returns the size of the largest word, of at most 16 bytes, that divides all these multiples of a power of
+// two.
 template <typename... Bytes>
 std::int64_t word_bytes(Bytes... bytes) {
   std::int64_t word = 16;

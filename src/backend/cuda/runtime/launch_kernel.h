@@ -39,7 +39,7 @@ inline std::byte* aligned_workspace(std::byte* workspace) {
   return workspace + (kWorkspaceAlignment - address % kWorkspaceAlignment) % kWorkspaceAlignment;
 }
 
-// The arguments of the function that launches one of our own kernels.
+// Launch holds the arguments of the function that launches one of our own kernels.
 struct Launch {
   const graph::NodeView& node;
   const KernelIo& io;
@@ -86,11 +86,11 @@ class LaunchKernel final : public Kernel {
 
 // Images lie channels last, everything else plain.
 Layout natural_layout(const Shape& shape);
-// How an input lies now; its natural layout where that is still open.
+// Returns the present layout of an input, or its natural layout where the layout is still open.
 Layout present_or_natural_layout(const KernelRequest& request, int input);
-// Every input and output in its natural layout.
+// Gives every input and output its natural layout.
 KernelIo natural_io(const graph::NodeView& node);
-// The same for a kernel that writes over inputs where the row of its op allows it.
+// Does the same for a kernel that writes over inputs where the row of its op allows it.
 KernelIo in_place_io(const graph::NodeView& node);
 
 // Calls body.operator()<T>() with T = float or __nv_bfloat16.

@@ -15,7 +15,8 @@ void mark_step(cudaStream_t stream, StepContext* context, const float* loss, Ste
 
 void count_step(cudaStream_t stream, StepContext* context);
 
-// Floats (of 4 bytes, or bf16 of 2): about normal. Other elements of `bytes` bytes: 0 or 1.
+// Fills floats (of 4 bytes, or bf16 of 2) with about normal numbers, and other elements of `bytes` bytes with
+// 0 or 1.
 void fill_random(cudaStream_t stream, std::byte* to, std::size_t elements, int bytes, bool floats);
 
 // Small fills of a graph, which libraries start as memsets, become kernels: in a graph of several branches

@@ -21,9 +21,9 @@ struct Tuned {
   std::string to_string() const;  // "engine 52, 12.3 us"
 };
 
-// The measurements of one kind of device with one version of the libraries, each under a key that names its
-// subject. A file keeps them, one line of JSON each (docs/formats/tuning.md); several processes may add to it
-// at once.
+// Tuning holds the measurements of one kind of device with one version of the libraries, each under a key
+// that names its subject. A file keeps them, one line of JSON each (docs/formats/tuning.md); several
+// processes may add to it at once.
 class Tuning {
  public:
   // Without a file the measurements live as long as this object. Lines that cannot be read are skipped.

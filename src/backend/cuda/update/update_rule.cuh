@@ -5,12 +5,12 @@
 #include "backend/cuda/runtime/chunks.cuh"
 #include "backend/cuda/update/update_kernels.h"
 
-// How each rule moves four neighbouring parameters and their state.
+// These functions move four neighbouring parameters and their state by each rule.
 namespace trainyard::backend::cuda::device {
 
 using ops::Rule;
 
-// The numbers that all elements of all steps share; the host prepares them in double.
+// RuleConstants holds the numbers that all elements of all steps share; the host prepares them in double.
 struct RuleConstants {
   float momentum, decay, beta1, beta2, epsilon, coupled_decay, decoupled_decay;
   float rest, rest1, rest2;  // 1 - decay, 1 - beta1, 1 - beta2
@@ -39,8 +39,9 @@ inline RuleConstants constants_of(const ops::UpdateAttrs& attrs) {
           .nesterov = attrs.nesterov};
 }
 
-// The numbers that change from step to step; one thread of a block makes them for all. 1 - beta^t is -expm1(t
-// log beta), and 1 - ema is 9 / (10 + t) at first: so no precision is lost where these are close to one.
+// RuleRates holds the numbers that change from step to step; one thread of a block makes them for all. 1 -
+// beta^t is -expm1(t log beta), and 1 - ema is 9 / (10 + t) at first: so no precision is lost where these are
+// close to one.
 struct RuleRates {
   float rate, step, correction2, ema_rest;  // step: of adam, with its correction of the first moment
 };
