@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "comm/collective/collective.h"
 #include "process/child.h"
 #include "process/family.h"
 #include "process/stop_request.h"
@@ -97,7 +98,7 @@ class Output {
   }
 
   void complain(const std::string& text) {
-    static const Pattern missing("^rank ([\\d, ]+) did not come");
+    static const Pattern missing(fmt::format("^rank ([\\d, ]+) {}", comm::collective::kDidNotTakePart));
     if (const std::vector<std::string> found = missing.find(text); !found.empty()) {
       std::istringstream ranks(found[1]);
       for (std::string rank; std::getline(ranks, rank, ',');) lost_.push_back(std::stoi(rank));

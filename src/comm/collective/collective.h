@@ -8,6 +8,10 @@
 
 namespace trainyard::comm::collective {
 
+// A rank says "rank 1, 2 did not take part for 3 s" of those that it waited for. Whoever started the ranks
+// finds these words in what they print.
+inline constexpr const char* kDidNotTakePart = "did not take part";
+
 // A Group is some of a job's ranks, which pass bytes to each other. A rank may be in several groups, also in
 // several of the same ranks, and use each from another thread: operations of one group do not wait for the
 // others. In one group every rank calls the same operations in the same order. A waiting rank sleeps. Error

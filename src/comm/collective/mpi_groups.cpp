@@ -42,7 +42,7 @@ class Messages {
     const double deadline = now_seconds() + patience_;
     for (double pause = kLeastPause; !done(); pause = std::min(2 * pause, kMostPause)) {
       if (now_seconds() > deadline)
-        fail(ErrorKind::peer, "rank {} did not take part for {:.3g} s", joined(missing(), ", "), patience_);
+        fail(ErrorKind::peer, "rank {} {} for {:.3g} s", joined(missing(), ", "), kDidNotTakePart, patience_);
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     }
     requests_.clear();

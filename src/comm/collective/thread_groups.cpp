@@ -54,7 +54,7 @@ class Meeting {
     std::vector<int> missing;
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (!here_[i]) missing.push_back(ranks_[i]);
-    fail(ErrorKind::peer, "rank {} did not take part for {:.3g} s", joined(missing, ", "), patience_);
+    fail(ErrorKind::peer, "rank {} {} for {:.3g} s", joined(missing, ", "), kDidNotTakePart, patience_);
   }
 
   const std::vector<int> ranks_;
