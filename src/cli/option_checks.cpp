@@ -45,6 +45,14 @@ CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bo
   return command.add_flag(option_names(setting), value, help_of(setting));
 }
 
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, DeviceSpec& value) {
+  const record::SettingInfo& setting = record::setting_of(name, of);
+  CLI::Option* option = command.add_option_function<std::string>(
+      option_names(setting), [&value](const std::string& given) { value = DeviceSpec::parse(given); },
+      help_of(setting));
+  return describe(option->default_str(value.to_string()), setting);
+}
+
 bool is_given(const CLI::App& command, const char* option) { return command.get_option(option)->count() > 0; }
 
 void warn_of_idle_options(const CLI::App& command, const std::vector<Idle>& rules) {

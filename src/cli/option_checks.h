@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/device_spec.h"
 #include "networks/generator/parameter.h"
 #include "record/settings.h"
 #include "run/bench.h"
@@ -33,6 +34,8 @@ CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, T&
   return describe(command.add_option(place + option_names(setting), value, help_of(setting)), setting);
 }
 CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bool& value);  // a flag
+// Error (usage) of the parser's names what is no device.
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, DeviceSpec& value);
 
 // Options that have no effect when `idle` is true.
 struct Idle {

@@ -27,7 +27,8 @@ void add_run_options(CLI::App& command, run::RunOptions& options, bool network_f
   run::visit_settings(options, [&](const char* name, auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, networks::generator::Given>)
       add_parameter_options(command, field);
-    else if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>)
+    else if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool> ||
+                       std::is_same_v<std::decay_t<decltype(field)>, DeviceSpec>)
       add_setting(command, "train", name, field);
     else
       add_setting(command, "train", name, field,
@@ -52,7 +53,7 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
   std::vector<Idle> rules{
-      {DeviceSpec::parse(options.device).is_cpu(), {"--tuning"}, "it is for GPUs"},
+      {options.device.is_cpu(), {"--tuning"}, "it is for GPUs"},
       {infers,
        {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
         "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},
@@ -140,7 +141,9 @@ void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
     command.add_option("--fingerprint", part.fingerprint, "Of the job's layout")
         ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint32_t>::max())));
     command.add_option("--share", part.share, "I/K: its share of this machine's cores");
-    command.add_option("--on-device", part.device, "In place of --device");
+    command.add_option_function<std::string>(
+        "--on-device", [&part](const std::string& given) { part.device = DeviceSpec::parse(given); },
+        "In place of --device");
     command.add_option("--with-backend", part.backend, "In place of --backend");
   }
 }

@@ -112,7 +112,7 @@ std::function<int()> declare_train(CLI::App& command) {
   return [options, &command] {
     options->train.progress = terminal_progress(options->run.quiet);
     settle_vocabulary(*options);
-    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
+    apply(options->workers, options->deployment, options->ps, options->run.device);
     const bool is_rank = comm::collective::mpi_job_ranks() > 0;  // of several, who all would say it
     if (!is_rank) warn_of_idle_options(command, idle_options(*options));
     if (with_servers(options->workers))

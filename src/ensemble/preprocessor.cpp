@@ -20,11 +20,11 @@ namespace {
 // Those on which members train, each once.
 std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
   std::vector<std::shared_ptr<backend::Device>> gpus;
-  std::set<std::string> names, addresses;
+  std::set<std::string> devices, addresses;
   if (!spec.shares_gpu_copies()) return gpus;
   for (const MemberSpec& member : spec.members) {
-    if (!member.is_on_gpu() || !names.insert(member.run.device).second) continue;
-    const auto gpu = backend::make_backend("auto", DeviceSpec::parse(member.run.device))->device();
+    if (!member.is_on_gpu() || !devices.insert(member.run.device.to_string()).second) continue;
+    const auto gpu = backend::make_backend("auto", member.run.device)->device();
     if (addresses.insert(gpu->pci_address()).second) gpus.push_back(gpu);
   }
   return gpus;

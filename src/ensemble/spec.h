@@ -22,7 +22,7 @@ struct MemberSpec {
   std::optional<double> images_per_second;
   std::optional<std::uint64_t> mirror_seed;
 
-  bool is_on_gpu() const { return !is_timed() && names_gpu(run.device); }
+  bool is_on_gpu() const { return !is_timed() && run.device.is_gpu(); }
   bool is_timed() const { return images_per_second.has_value(); }
   std::string name() const;  // "lenet", "timed at 300 images/s"
 };

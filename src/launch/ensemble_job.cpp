@@ -298,8 +298,8 @@ class MpiEnsemble {
 // Members with the same key take the same memory.
 std::string memory_key(const run::RunOptions& run) {
   std::string key =
-      fmt::format("{} {} {} {} {} {} {} {} {}", run.network, run.batch, run.classes, run.backend, run.device,
-                  run.precision, run.optimizer, run.ema > 0, run.no_fusion);
+      fmt::format("{} {} {} {} {} {} {} {} {}", run.network, run.batch, run.classes, run.backend,
+                  run.device.to_string(), run.precision, run.optimizer, run.ema > 0, run.no_fusion);
   for (const auto& [name, value] : run.parameters) key += fmt::format(" {}={}", name, value);
   return key;
 }

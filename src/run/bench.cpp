@@ -86,7 +86,7 @@ struct Fed {
 std::optional<Fed> feed_for(const BenchOptions& options) {
   want_choice("bench", "feed", options.feed);
   if (options.feed == "auto") return std::nullopt;
-  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
+  if (options.feed == "device" && options.run.device.is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
   Fed fed;

@@ -124,6 +124,7 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 }
 
 void set_field(std::string& field, const std::string& text) { field = text; }
+void set_field(DeviceSpec& field, const std::string& text) { field = DeviceSpec::parse(text); }
 void set_field(bool& field, const std::string& text) { field = text == "true"; }
 void set_field(double& field, const std::string& text) { field = std::stod(text); }
 void set_field(int& field, const std::string& text) { field = std::stoi(text); }
@@ -163,7 +164,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
-  session.device = DeviceSpec::parse(options.device);
+  session.device = options.device;
   session.precision = options.precision == "tf32"   ? backend::Precision::tf32
                       : options.precision == "bf16" ? backend::Precision::bf16
                                                     : backend::Precision::f32;

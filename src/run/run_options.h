@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_spec.h"
 #include "base/progress.h"
 #include "data/source/dataset.h"
 #include "data/view/staging.h"
@@ -34,8 +35,9 @@ struct RunOptions {
   int classes = 0;  // 0: the network's own
   networks::generator::Given parameters;
   std::string mode = record::default_text("mode", "bench");
-  std::string backend = record::default_text("backend"), device = record::default_text("device"),
-              precision = record::default_text("precision"), tuning = record::default_text("tuning");
+  std::string backend = record::default_text("backend");
+  DeviceSpec device = DeviceSpec::parse(record::default_text("device"));
+  std::string precision = record::default_text("precision"), tuning = record::default_text("tuning");
   int threads = 0;
   std::uint64_t seed = static_cast<std::uint64_t>(record::default_whole("seed"));
   std::string optimizer = record::default_text("optimizer");

@@ -44,7 +44,7 @@ record::Settings asked_settings(const RunOptions& options, const train::Deployme
   record::Settings asked{{"network", options.network},
                          {"batch", options.batch},
                          {"backend", options.backend},
-                         {"device", options.device},
+                         {"device", options.device.to_string()},
                          {"precision", options.precision},
                          {"optimizer", options.optimizer},
                          {"seed", static_cast<std::int64_t>(options.seed)},
@@ -187,7 +187,7 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
           : facts.nodes;
   add_hosts(run, nodes);
   const auto devices_here = std::count(nodes.begin(), nodes.end(), node_name());
-  if (auto idle = meter::check_given_gpus(names_gpu(options.device) ? static_cast<int>(devices_here) : 0))
+  if (auto idle = meter::check_given_gpus(options.device.is_gpu() ? static_cast<int>(devices_here) : 0))
     run.warnings.push_back(std::move(*idle));
   return run;
 }
