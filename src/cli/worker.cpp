@@ -32,8 +32,9 @@ int train_with(comm::collective::Collective& ranks, run::TrainCommand& options,
   if (options.workers.workers != ranks.size())
     fail(ErrorKind::usage, "--workers {}: this job has {}", options.workers.workers, ranks.size());
   if (ranks.rank() > 0) options.run.record.clear();  // rank 0 keeps what is kept
-  return recording_failure("train", options.run, options.deployment,
-                           [&] { return finish_training(train_network(options, &ranks), options, result); });
+  return recording_failure(
+      "train", options.run, options.deployment, [&] { return asked_of(options); },
+      [&] { return finish_training(train_network(options, &ranks), options, result); });
 }
 
 }  // namespace
@@ -89,8 +90,9 @@ std::function<int()> declare_worker(CLI::App& command) {
       options->workers.collective = "mpi";
     apply(options->workers, options->deployment, options->ps, options->run.device);
     if (ranks > 0 && in_processes(options->workers)) return train_as_rank(*options, *result);
-    return recording_failure("train", options->run, options->deployment,
-                             [&] { return finish_training(train_network(*options), *options, *result); });
+    return recording_failure(
+        "train", options->run, options->deployment, [&] { return asked_of(*options); },
+        [&] { return finish_training(train_network(*options), *options, *result); });
   };
 }
 

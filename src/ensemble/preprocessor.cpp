@@ -48,7 +48,8 @@ void run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part, 
       },
       [&](const std::string& remark) { notes.warn(remark); }, [] { return false; }, gpus_of(spec));
   const StreamUse use = use_since(before);
-  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
+  const run::RunOptions& first = spec.members.front().run;
+  record::RunRecord run = begin_record("ensemble", start, asked_of(first), first, {});
   run.words["member"] = "preprocessor";
   run.figures["images_made"] = static_cast<double>(written.made);
   run.figures["images_skipped"] = static_cast<double>(written.skipped);

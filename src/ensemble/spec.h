@@ -68,16 +68,37 @@ struct EnsembleOptions {
   int members = 0, preprocessors = 0, threads = 0;
   std::int64_t steps = 0;
   double epochs = 0, patience = 0;
-  double rate = -1;         // members train nothing and take so many images/s; 0: as fast as they come
-  double seconds = 0;       // they end after so long
-  double idle_seconds = 0;  // to take the machine's power before anything begins
-  int cores = 0;            // that all processes together may use; 0: those that this one may
+  std::optional<double> rate;  // members train nothing and take so many images/s; 0: as fast as they come
+  double seconds = 0;          // they end after so long
+  double idle_seconds = 0;     // to take the machine's power before anything begins
+  int cores = 0;               // that all processes together may use; 0: those that this one may
   std::filesystem::path out, record;
   std::filesystem::path hosts;  // file of machines, or the word slurm; empty: this one
   std::string remote_shell;
   run::ResumeOption resume;
   bool overwrite = false, no_eval = false, json = false, quiet = false;
 };
+
+template <typename Visit>
+void visit_settings(EnsembleOptions& options, const Visit& visit) {
+  visit("ensemble", options.file);
+  visit("design", options.design);
+  visit("members", options.members);
+  visit("preprocessors", options.preprocessors);
+  visit("threads", options.threads);
+  visit("steps", options.steps);
+  visit("epochs", options.epochs);
+  visit("rate", options.rate);
+  visit("seconds", options.seconds);
+  visit("cores", options.cores);
+  visit("idle_seconds", options.idle_seconds);
+  visit("patience", options.patience);
+  visit("lost", options.lost);
+  visit("out", options.out);
+  visit("hosts", options.hosts);
+  visit("remote_shell", options.remote_shell);
+  visit("no_eval", options.no_eval);
+}
 
 // The file as the options change it. Error (config, usage) when design, members and preprocessors do not go
 // together.

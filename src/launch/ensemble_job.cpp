@@ -45,7 +45,7 @@ std::vector<std::string> words_of(const char* name, const ensemble::EnsembleOpti
   if (options.steps > 0) add("--steps", std::to_string(options.steps));
   if (options.epochs > 0) add("--epochs", fmt::format("{}", options.epochs));
   if (options.patience > 0) add("--patience", fmt::format("{}", options.patience));
-  if (options.rate >= 0) add("--rate", fmt::format("{}", options.rate));
+  if (options.rate) add("--rate", fmt::format("{}", *options.rate));
   if (options.seconds > 0) add("--seconds", fmt::format("{}", options.seconds));
   if (!options.out.empty()) add("--out", options.out.string());
   if (options.resume.is_given()) words.emplace_back("--resume");

@@ -133,6 +133,17 @@ void set_field(std::uint64_t& field, const std::string& text) { field = std::sto
 
 }  // namespace
 
+record::Settings asked_of(const RunOptions& options) {
+  record::Settings asked;
+  add_asked("train", options, asked);
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  const auto parameters = networks::parameters_of(network, options.parameters);
+  for (const auto& [name, value] : parameters.all()) asked[name] = record::to_value(value);
+  if (network.generator != nullptr && !network.reads_sequences())
+    asked.try_emplace("classes", std::int64_t{network.classes});
+  return asked;
+}
+
 void set_option(RunOptions& options, const std::string& name, const std::string& text) {
   if (networks::is_parameter(name)) return void(options.parameters[name] = text);
   bool known = false;
@@ -228,9 +239,6 @@ Input load_input(const InputOptions& options, ProgressListener* progress) {
 }
 
 void add_input(record::RunRecord& run, const InputOptions& options, const Input& input) {
-  run.asked["data"] = options.data.name;
-  run.asked["read"] = options.read;
-  run.asked["staging"] = options.staging;
   run.words["data"] = options.data.name;
   run.words["read"] = options.read;
   run.words["staging"] = options.staging;

@@ -48,6 +48,13 @@ train::TracedSteps to_steps(const std::string& text) {
 
 }  // namespace
 
+record::Settings asked_of(const TrainCommand& options) {
+  record::Settings asked = asked_of(options.run);
+  add_asked("train", options, asked);
+  if (!with_servers(options.workers)) asked.erase("servers");
+  return asked;
+}
+
 void check(const TrainCommand& options) {
   want_choice("train", "feed", options.feed);
   if (options.feed == "device" && options.run.device.is_cpu())
