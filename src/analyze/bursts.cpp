@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "record/unit.h"
 #include "stats/statistics.h"
 
 namespace trainyard::analyze {
@@ -61,8 +62,7 @@ using record::TraceColumn;
 
 // cpu_seconds -> cpu_cores, X_bytes -> X_bytes_per_second.
 std::string name_of_rate(const std::string& counter) {
-  const std::string seconds = "_seconds";
-  if (counter.ends_with(seconds)) return counter.substr(0, counter.size() - seconds.size()) + "_cores";
+  if (record::unit_in_name(counter).is_time()) return std::string(record::without_unit(counter)) + "_cores";
   return counter + "_per_second";
 }
 
@@ -89,7 +89,8 @@ std::vector<Signal> signals_of(const record::ResourceTrace& trace) {
   std::vector<Signal> signals;
   for (const TraceColumn& column : trace.columns) {
     std::vector<double> values = without_gaps(column.values);
-    if (values.empty() || column.name.ends_with("_joules")) continue;  // power is a column of its own
+    if (values.empty() || record::unit_in_name(column.name) == record::unit::joules)
+      continue;  // power is a column of its own
     // A sample taken at the very start covers no time.
     const bool from_zero = trace.seconds.front() > 0;
     Signal signal{column.name, trace.seconds, {}, column.capacity};

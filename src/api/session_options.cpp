@@ -23,7 +23,7 @@ train::SessionOptions session_options(const Network& network, const RunSettings&
   if (settings.weight_decay != 0) want_number("weight_decay", settings.weight_decay);
   run::RunOptions options;  // its network stays what it is: the model below is that of the caller's
   options.backend = settings.backend;
-  options.device = settings.device;
+  options.device = DeviceSpec::parse(settings.device);
   options.precision = settings.precision;
   options.threads = settings.threads;
   options.seed = settings.seed;

@@ -35,15 +35,8 @@ std::function<int()> declare_bench(CLI::App& command) {
   const auto options = std::make_shared<run::BenchOptions>();
   add_run_options(command, options->run);
   add_output_options(command, options->run);
-  add_mode_option(command, options->run);
-  add_deployment_options(command, "bench", options->deployment);
-  add_setting(command, "bench", "steps", options->steps);
-  add_setting(command, "bench", "warmup", options->warmup_steps);
-  add_setting(command, "bench", "feed", options->feed);
-  add_stopping_options(command, options->stopping);
-  add_trace_options(command, options->trace);
-  add_setting(command, "bench", "no_peak", options->no_peak);
-  add_setting(command, "bench", "ops", options->ops);
+  add_settings(command, "bench", *options);
+  command.get_option("--trace-steps")->needs(command.get_option("--trace"));
   command.footer(
       "Ctrl-C and SIGTERM end after the current step: what was measured is printed and recorded with status\n"
       "interrupted, and the exit code is 130.\n\n"
@@ -55,8 +48,9 @@ std::function<int()> declare_bench(CLI::App& command) {
     std::vector<Idle> idle = idle_options(options->run);
     idle.push_back({options->deployment.devices == 1, {"--scaling"}, "there is one device"});
     warn_of_idle_options(command, idle);
-    return recording_failure("bench", options->run, options->deployment,
-                             [&] { return bench_and_report(*options); });
+    return recording_failure(
+        "bench", options->run, options->deployment, [&] { return asked_of(*options); },
+        [&] { return bench_and_report(*options); });
   };
 }
 

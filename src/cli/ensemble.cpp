@@ -153,27 +153,10 @@ std::function<int()> declare_ensemble_tables(CLI::App& command) {
 }
 
 void add_ensemble_options(CLI::App& command, ensemble::EnsembleOptions& options) {
-  const auto add = [&](const char* name, auto& value) { add_setting(command, "ensemble", name, value); };
-  add_setting(command, "ensemble", "ensemble", options.file, "file,")->required();
-  add("design", options.design);
-  add("members", options.members);
-  add("preprocessors", options.preprocessors);
-  add("threads", options.threads);
-  add("steps", options.steps);
-  add("epochs", options.epochs);
-  add("rate", options.rate);
-  add("seconds", options.seconds);
-  add("cores", options.cores);
-  add("idle_seconds", options.idle_seconds);
-  add("patience", options.patience);
-  add("lost", options.lost);
-  const record::SettingInfo& out = record::setting_of("out", "ensemble");
-  add_output_folder(command, option_names(out), options.out, help_of(out));
-  add("hosts", options.hosts);
-  add("remote_shell", options.remote_shell);
+  add_settings(command, "ensemble", options, "ensemble");
+  command.get_option("--file")->required();
   add_resume_option(command, options.resume, "the checkpoints in --out");
   command.add_flag("--overwrite", options.overwrite, "Begin anew where --out holds a run already");
-  add("no_eval", options.no_eval);
   add_output_file(command, "--record", options.record, "File for the record, as --json prints it");
   command.add_flag("--json", options.json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options.quiet, "No progress");

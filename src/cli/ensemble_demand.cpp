@@ -55,7 +55,7 @@ std::optional<Demand> measure_demand(const ensemble::MemberSpec& member, const e
   std::vector<double> sorted = timed.seconds;
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
                    sorted.end());
-  return Demand{member.run.network, member.run.device, member.run.batch,
+  return Demand{member.run.network, member.run.device.to_string(), member.run.batch,
                 static_cast<double>(member.run.batch) / sorted[sorted.size() / 2]};
 }
 
@@ -104,7 +104,7 @@ std::vector<Demand> measure_demands(const ensemble::EnsembleSpec& spec, double s
   std::vector<Demand> demands;
   for (const ensemble::MemberSpec& member : spec.members) {
     const bool known = std::any_of(demands.begin(), demands.end(), [&](const Demand& demand) {
-      return demand.network == member.run.network && demand.device == member.run.device &&
+      return demand.network == member.run.network && demand.device == member.run.device.to_string() &&
              demand.batch == member.run.batch;
     });
     if (known || member.is_timed() || process::StopRequest::asked()) continue;

@@ -141,7 +141,7 @@ void want_checkpoints(const ensemble::EnsembleOptions& options, const ensemble::
 int run_ensemble(const ensemble::EnsembleOptions& options) {
   const run::RunStart start;
   const ensemble::EnsembleSpec spec = to_ensemble(options);
-  if (options.seconds > 0 && options.rate < 0) fail(ErrorKind::usage, "--seconds: only with --rate");
+  if (options.seconds > 0 && !options.rate) fail(ErrorKind::usage, "--seconds: only with --rate");
   want_checkpoints(options, spec);
   to_stream(spec);  // what is wrong with data and preprocessing is said once, not by every process
   if (comm::collective::mpi_job_ranks() > 0) return run_in_allocation(options, spec, start);
@@ -175,7 +175,7 @@ std::function<int()> declare_ensemble_run(CLI::App& command) {
       "--record base.json");
   return [options, &command] {
     warn_of_idle_options(command, {{options->out.empty(), {"--overwrite"}, "nothing is kept without --out"},
-                                   {options->rate >= 0, {"--no-eval"}, "--rate trains nothing"}});
+                                   {options->rate.has_value(), {"--no-eval"}, "--rate trains nothing"}});
     if (options->cores > 0) limit_process_cores(options->cores);
     return run_ensemble(*options);
   };

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cli/outputs.h"
 #include "networks/zoo/zoo.h"
 #include "run/run_options.h"
 
@@ -45,6 +46,25 @@ CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bo
   return command.add_flag(option_names(setting), value, help_of(setting));
 }
 
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, std::filesystem::path& value,
+                         const std::string& place) {
+  const record::SettingInfo& setting = record::setting_of(name, of);
+  const std::string names = place + option_names(setting), help = help_of(setting);
+  CLI::Option* option = setting.form != record::SettingInfo::Form::output
+                            ? command.add_option(names, value, help)
+                        : setting.type == "DIR" ? add_output_folder(command, names, value, help)
+                                                : add_output_file(command, names, value, help);
+  return describe(option, setting);
+}
+
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, DeviceSpec& value) {
+  const record::SettingInfo& setting = record::setting_of(name, of);
+  CLI::Option* option = command.add_option_function<std::string>(
+      option_names(setting), [&value](const std::string& given) { value = DeviceSpec::parse(given); },
+      help_of(setting));
+  return describe(option->default_str(value.to_string()), setting);
+}
+
 bool is_given(const CLI::App& command, const char* option) { return command.get_option(option)->count() > 0; }
 
 void warn_of_idle_options(const CLI::App& command, const std::vector<Idle>& rules) {
@@ -69,11 +89,6 @@ void add_parameter_options(CLI::App& command, networks::generator::Given& given)
   for (const std::string& name : names)
     command.add_option_function<std::string>(
         "--" + name, [&given, name](const std::string& value) { given[name] = value; }, help[name]);
-}
-
-void add_stopping_options(CLI::App& command, run::StoppingOptions& options) {
-  add_setting(command, "bench", "until_width", options.until_width);
-  add_setting(command, "bench", "max_seconds", options.max_seconds);
 }
 
 }  // namespace trainyard::cli

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "base/device_spec.h"
 #include "networks/generator/parameter.h"
 #include "record/settings.h"
-#include "run/bench.h"
 
 namespace trainyard::cli {
 
@@ -33,6 +36,11 @@ CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, T&
   return describe(command.add_option(place + option_names(setting), value, help_of(setting)), setting);
 }
 CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, bool& value);  // a flag
+// A path; where the command will write it, it is looked at before (outputs.h).
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, std::filesystem::path& value,
+                         const std::string& place = "");
+// Error (usage) names what is no device.
+CLI::Option* add_setting(CLI::App& command, const char* of, const char* name, DeviceSpec& value);
 
 // Options that have no effect when `idle` is true.
 struct Idle {
@@ -50,6 +58,19 @@ bool is_given(const CLI::App& command, const char* option);
 // Adds one option for each parameter of a generated network; its help names the networks that have it.
 void add_parameter_options(CLI::App& command, networks::generator::Given& given);
 
-void add_stopping_options(CLI::App& command, run::StoppingOptions& options);
+// Adds the options of all settings that a struct of options has (its visit_settings). The setting `first` may
+// also be given by its place, without its option.
+template <typename Options>
+void add_settings(CLI::App& command, const char* of, Options& options, std::string_view first = {}) {
+  visit_settings(options, [&]<typename Field>(const char* name, Field& field) {
+    if constexpr (std::is_same_v<Field, networks::generator::Given>)
+      add_parameter_options(command, field);
+    else if constexpr (std::is_same_v<Field, bool> || std::is_same_v<Field, DeviceSpec>)
+      add_setting(command, of, name, field);
+    else
+      add_setting(command, of, name, field,
+                  first == name ? record::setting_of(name, of).option().substr(2) + "," : "");
+  });
+}
 
 }  // namespace trainyard::cli

@@ -17,6 +17,7 @@
 #include "meter/peaks.h"
 #include "ops/dense.h"
 #include "predict/runs/device.h"
+#include "record/unit.h"
 #include "run/run_record.h"
 #include "train/session/device_threads.h"
 #include "train/session/session.h"
@@ -44,7 +45,7 @@ void print_facts(const record::Provenance& facts) {
   std::string section;
   for (const record::Fact& fact : facts) {
     const auto* number = std::get_if<std::int64_t>(&fact.value);
-    const bool bytes = number && fact.key.ends_with("_bytes");
+    const bool bytes = number && record::unit_in_name(fact.key) == record::unit::bytes;
     fmt::print("{:<12} {:<24} {}\n", fact.section == section ? "" : fact.section, fact.key,
                bytes ? format_bytes(*number) : record::to_text(fact.value));
     section = fact.section;

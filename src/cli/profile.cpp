@@ -20,6 +20,7 @@
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "meter/profile_command.h"
+#include "record/unit.h"
 #include "run/run_record.h"
 
 namespace trainyard::cli {
@@ -228,27 +229,24 @@ namespace {
 
 // With the unit that the signal's name ends with.
 std::string signal_text(const std::string& name, double value) {
-  if (name.ends_with("_fraction")) return fmt::format("{:.1f} %", 100 * value);
-  if (name.ends_with("_bytes")) return format_bytes(std::llround(value));
-  if (name.ends_with("_bytes_per_second")) return format_bytes(std::llround(value)) + "/s";
-  if (name.ends_with("_watts")) return fmt::format("{:.1f} W", value);
-  if (name.ends_with("_mhz")) return fmt::format("{:.0f} MHz", value);
+  using record::Quantity;
+  const record::Unit unit = record::unit_in_name(name);
+  if (unit.quantity == Quantity::fraction) return fmt::format("{:.1f} %", 100 * value);
+  if (unit.quantity == Quantity::bytes)
+    return format_bytes(std::llround(value)) + (unit.is_speed() ? "/s" : "");
+  if (unit.quantity == Quantity::watts) return fmt::format("{:.1f} W", value);
+  if (unit.quantity == Quantity::megahertz) return fmt::format("{:.0f} MHz", value);
   return fmt::format("{:.2f}", value);
 }
 
-std::string words_of_signal(std::string name) {
-  for (const auto& [unit, word] : {std::pair("_fraction", ""),
-                                   {"_bytes_per_second", ""},
-                                   {"_bytes", ""},
-                                   {"_watts", ""},
-                                   {"_mhz", "_clock"}})
-    if (name.ends_with(unit)) {
-      name.replace(name.size() - std::string(unit).size(), std::string::npos, word);
-      break;
-    }
-  for (char& letter : name)
-    if (letter == '_') letter = ' ';
-  return name;
+std::string words_of_signal(const std::string& name) {
+  using record::Quantity;
+  std::string words = name;  // of cores: their values are printed without a unit
+  const Quantity quantity = record::unit_in_name(name).quantity;
+  if (quantity != Quantity::cores) words = record::without_unit(name);
+  if (quantity == Quantity::megahertz) words += " clock";
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }

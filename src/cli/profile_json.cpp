@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/profile.h"
+#include "record/unit.h"
 
 namespace trainyard::cli {
 namespace {
@@ -96,7 +97,7 @@ void add_trace_figures(const record::ResourceTrace& trace, record::RunRecord& ru
     const auto known = std::find_if(column.values.rbegin(), column.values.rend(),
                                     [](double value) { return std::isfinite(value); });
     if (known == column.values.rend()) continue;
-    if (column.name.ends_with("energy_joules")) {
+    if (record::unit_in_name(column.name) == record::unit::joules) {
       joules += *known;
       energy_known = true;
     } else if (column.name.starts_with("disk_") || column.name.starts_with("network_") ||

@@ -25,15 +25,7 @@
 namespace trainyard::cli {
 
 void add_run_options(CLI::App& command, run::RunOptions& options, bool network_first) {
-  run::visit_settings(options, [&](const char* name, auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, networks::generator::Given>)
-      add_parameter_options(command, field);
-    else if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>)
-      add_setting(command, "train", name, field);
-    else
-      add_setting(command, "train", name, field,
-                  network_first && std::string_view(name) == "network" ? "network," : "");
-  });
+  add_settings(command, "train", options, network_first ? "network" : "");
 }
 
 void add_output_options(CLI::App& command, run::RunOptions& options) {
@@ -53,7 +45,7 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
   std::vector<Idle> rules{
-      {DeviceSpec::parse(options.device).is_cpu(), {"--tuning"}, "it is for GPUs"},
+      {options.device.is_cpu(), {"--tuning"}, "it is for GPUs"},
       {infers,
        {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
         "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},
@@ -64,15 +56,6 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
   rules.push_back({options.schedule != "cosine", {"--final-lr"}, schedule + " has none"});
   rules.push_back({!has_momentum, {"--momentum"}, "--optimizer " + options.optimizer + " has none"});
   return rules;
-}
-
-void add_input_options(CLI::App& command, run::InputOptions& options) {
-  add_setting(command, "train", "data", options.data.name);
-  add_setting(command, "train", "from", options.data.folder);
-  add_setting(command, "train", "cache", options.data.cache);
-  add_setting(command, "train", "read", options.read);
-  add_setting(command, "train", "staging", options.staging);
-  add_setting(command, "train", "staging_folder", options.staging_folder);
 }
 
 void print_input(const record::RunRecord& run) {
@@ -87,35 +70,6 @@ void print_input(const record::RunRecord& run) {
                bytes("staging_bytes"), run.words.at("staging_folder"), run.words.at("staging_filesystem"),
                seconds("staging_seconds"), seconds("staging_verify_seconds"),
                100 * run.figure_or("staging_source_cached_fraction", 0));
-}
-
-void add_deployment_options(CLI::App& command, const char* of, run::DeploymentOptions& options) {
-  add_setting(command, of, "devices", options.devices);
-  add_setting(command, of, "strategy", options.strategy);
-  add_setting(command, of, "scaling", options.scaling);
-}
-
-void add_workers_options(CLI::App& command, run::WorkersOptions& options) {
-  add_setting(command, "train", "workers", options.workers)
-      ->excludes(command.get_option("--devices"))
-      ->excludes(command.get_option("--strategy"));
-  add_setting(command, "train", "mode", options.mode);
-  add_setting(command, "train", "collective", options.collective);
-}
-
-void add_ps_options(CLI::App& command, run::PsOptions& options) {
-  const auto add = [&](const char* name, auto& value) { add_setting(command, "train", name, value); };
-  add("servers", options.servers);
-  add("wire", options.wire);
-  add("wire_layout", options.wire_layout);
-  add("transport", options.transport);
-  add("min_workers", options.least_workers);
-  add("restarts", options.restarts);
-  add("lease", options.lease_seconds);
-  add("patience", options.patience_seconds);
-  add("hosts", options.hosts);
-  add("remote_shell", options.remote_shell);
-  add("address", options.address);
 }
 
 void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
@@ -141,7 +95,9 @@ void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
     command.add_option("--fingerprint", part.fingerprint, "Of the job's layout")
         ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint32_t>::max())));
     command.add_option("--share", part.share, "I/K: its share of this machine's cores");
-    command.add_option("--on-device", part.device, "In place of --device");
+    command.add_option_function<std::string>(
+        "--on-device", [&part](const std::string& given) { part.device = DeviceSpec::parse(given); },
+        "In place of --device");
     command.add_option("--with-backend", part.backend, "In place of --backend");
   }
 }
@@ -158,25 +114,13 @@ void add_resume_option(CLI::App& command, run::ResumeOption& resume, const std::
 }
 
 void add_train_options(CLI::App& command, run::TrainCommand& options) {
-  train::TrainOptions& loop = options.train;
   add_run_options(command, options.run);
   add_output_options(command, options.run);
-  add_deployment_options(command, "train", options.deployment);
-  add_workers_options(command, options.workers);
-  add_ps_options(command, options.ps);
-  add_input_options(command, options.input);
-  add_trace_options(command, options.trace);
-  const auto add = [&](const char* name, auto& value) { return add_setting(command, "train", name, value); };
-  add("preprocess", options.preprocess);
-  add("feed", options.feed);
-  CLI::Option* steps = add("steps", options.steps);
-  add("epochs", options.epochs)->excludes(steps);
-  add("eval_every", loop.eval_every);
-  add("no_eval", options.no_eval);
-  const record::SettingInfo& out = record::setting_of("out", "train");
-  add_output_folder(command, option_names(out), options.out, help_of(out));
-  add("checkpoint_every", loop.checkpoint_every);
-  add("keep", loop.keep);
+  add_settings(command, "train", options);
+  const auto option = [&](const char* name) { return command.get_option(name); };
+  option("--workers")->excludes(option("--devices"))->excludes(option("--strategy"));
+  option("--epochs")->excludes(option("--steps"));
+  option("--trace-steps")->needs(option("--trace"));
   add_resume_option(command, options.resume, "the newest checkpoint in --out");
   command.add_flag("--overwrite", options.overwrite, "Remove the run that is in --out first");
 }
@@ -199,12 +143,6 @@ std::vector<Idle> idle_options(const run::TrainCommand& options) {
                    {"--cache"},
                    "--from says where the files are"});
   return rules;
-}
-
-void add_trace_options(CLI::App& command, run::TraceOptions& options) {
-  const record::SettingInfo& trace = record::setting_of("trace", "train");
-  CLI::Option* file = add_output_file(command, option_names(trace), options.file, help_of(trace));
-  add_setting(command, "train", "trace_steps", options.steps)->needs(file);
 }
 
 namespace {

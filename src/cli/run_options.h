@@ -29,15 +29,7 @@ void add_mode_option(CLI::App& command, run::RunOptions& options);
 // Says which of these options, and whether the mode, have no effect in this combination.
 std::vector<Idle> idle_options(const run::RunOptions& options);
 
-void add_input_options(CLI::App& command, run::InputOptions& options);
-
 void print_input(const record::RunRecord& run);
-
-void add_deployment_options(CLI::App& command, const char* of, run::DeploymentOptions& options);
-
-void add_workers_options(CLI::App& command, run::WorkersOptions& options);
-
-void add_ps_options(CLI::App& command, run::PsOptions& options);
 
 void add_part_options(CLI::App& command, launch::PsPart& part, bool server);
 
@@ -47,8 +39,6 @@ void add_train_options(CLI::App& command, run::TrainCommand& options);
 
 // REQUIRES: the options of the workers are settled (deployment_options.h).
 std::vector<Idle> idle_options(const run::TrainCommand& options);
-
-void add_trace_options(CLI::App& command, run::TraceOptions& options);
 
 // By which model the runs of a study are estimated.
 struct CostOptions {

@@ -112,15 +112,16 @@ std::function<int()> declare_train(CLI::App& command) {
   return [options, &command] {
     options->train.progress = terminal_progress(options->run.quiet);
     settle_vocabulary(*options);
-    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
+    apply(options->workers, options->deployment, options->ps, options->run.device);
     const bool is_rank = comm::collective::mpi_job_ranks() > 0;  // of several, who all would say it
     if (!is_rank) warn_of_idle_options(command, idle_options(*options));
+    const auto asked = [&] { return asked_of(*options); };
     if (with_servers(options->workers))
-      return recording_failure("train", options->run, options->deployment,
+      return recording_failure("train", options->run, options->deployment, asked,
                                [&] { return train_with_servers(*options); });
     const bool processes = in_processes(options->workers);
     if (processes && is_rank) return train_as_rank(*options);
-    return recording_failure("train", options->run, options->deployment, [&] {
+    return recording_failure("train", options->run, options->deployment, asked, [&] {
       return processes ? train_in_processes(*options) : finish_training(train_network(*options), *options);
     });
   };

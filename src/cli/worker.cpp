@@ -32,8 +32,9 @@ int train_with(comm::collective::Collective& ranks, run::TrainCommand& options,
   if (options.workers.workers != ranks.size())
     fail(ErrorKind::usage, "--workers {}: this job has {}", options.workers.workers, ranks.size());
   if (ranks.rank() > 0) options.run.record.clear();  // rank 0 keeps what is kept
-  return recording_failure("train", options.run, options.deployment,
-                           [&] { return finish_training(train_network(options, &ranks), options, result); });
+  return recording_failure(
+      "train", options.run, options.deployment, [&] { return asked_of(options); },
+      [&] { return finish_training(train_network(options, &ranks), options, result); });
 }
 
 }  // namespace
@@ -79,18 +80,19 @@ std::function<int()> declare_worker(CLI::App& command) {
     options->train.progress = terminal_progress(options->run.quiet);
     settle_vocabulary(*options);
     if (!part->coordinator.empty()) {
-      apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
+      apply(options->workers, options->deployment, options->ps, options->run.device);
       launch::work_for_servers(*options, *part, log_line);
       return 0;
     }
     const int ranks = comm::collective::mpi_job_ranks();
     if (ranks > 0 && options->workers.workers == 0) options->workers.workers = ranks;
-    if (ranks > 0 && options->workers.collective.empty() && DeviceSpec::parse(options->run.device).is_cpu())
+    if (ranks > 0 && options->workers.collective.empty() && options->run.device.is_cpu())
       options->workers.collective = "mpi";
-    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
+    apply(options->workers, options->deployment, options->ps, options->run.device);
     if (ranks > 0 && in_processes(options->workers)) return train_as_rank(*options, *result);
-    return recording_failure("train", options->run, options->deployment,
-                             [&] { return finish_training(train_network(*options), *options, *result); });
+    return recording_failure(
+        "train", options->run, options->deployment, [&] { return asked_of(*options); },
+        [&] { return finish_training(train_network(*options), *options, *result); });
   };
 }
 
@@ -109,7 +111,7 @@ std::function<int()> declare_serve_params(CLI::App& command) {
       "  trainyard train --network lenet --batch 16 --steps 20 --workers 2 --servers 2 --mode asp --json");
   return [options, part] {
     options->train.progress = terminal_progress(options->run.quiet);
-    apply(options->workers, options->deployment, options->ps, DeviceSpec::parse(options->run.device));
+    apply(options->workers, options->deployment, options->ps, options->run.device);
     launch::serve_parameters(*options, *part, log_line);
     return 0;
   };

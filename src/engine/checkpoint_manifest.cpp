@@ -91,7 +91,7 @@ std::string manifest_to_text(const CheckpointManifest& manifest) {
 
 CheckpointManifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
   try {
-    Json json = parse_json<Json>(text, limit_depth);
+    Json json = parse_json(text, limit_depth);
     if (!json.is_object() || json.value("format", "") != kFormat)
       throw std::invalid_argument("not a checkpoint's manifest");
     if (json.at("version") != kVersion)

@@ -137,7 +137,7 @@ class Member {
                       }};
     const TimedMemberResult result = run_timed_member(*stream_, place_, timed);
     leave_stream();
-    record::RunRecord run = begin_record("ensemble", start_, member().run, {});
+    record::RunRecord run = begin_record("ensemble", start_, asked_of(member().run), member().run, {});
     const std::span<const double> seconds = result.step_seconds;
     // Queues are empty when it begins, and fill up meanwhile: the first tenth tells of that.
     const std::size_t warmup = seconds.size() / 10;
@@ -182,8 +182,8 @@ class Member {
     const double began = now_seconds();
     const train::TrainResult result = train::run_training(replicas, identity, loop, folder_.get());
     const std::span<const double> seconds = result.step_seconds;
-    record::RunRecord run =
-        make_record("ensemble", start_, own.run, deployment, result.facts, run::measurement_of(result));
+    record::RunRecord run = make_record("ensemble", start_, asked_of(own.run), own.run, deployment,
+                                        result.facts, run::measurement_of(result));
     run::set_end(run, result);
     run.figures["final_step"] = static_cast<double>(result.final_step);
     run.figures["first_loss"] = result.first_loss;

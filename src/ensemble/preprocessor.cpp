@@ -20,11 +20,11 @@ namespace {
 // Returns those on which members train, each once.
 std::vector<std::shared_ptr<backend::Device>> gpus_of(const EnsembleSpec& spec) {
   std::vector<std::shared_ptr<backend::Device>> gpus;
-  std::set<std::string> names, addresses;
+  std::set<std::string> devices, addresses;
   if (!spec.shares_gpu_copies()) return gpus;
   for (const MemberSpec& member : spec.members) {
-    if (!member.is_on_gpu() || !names.insert(member.run.device).second) continue;
-    const auto gpu = backend::make_backend("auto", DeviceSpec::parse(member.run.device))->device();
+    if (!member.is_on_gpu() || !devices.insert(member.run.device.to_string()).second) continue;
+    const auto gpu = backend::make_backend("auto", member.run.device)->device();
     if (addresses.insert(gpu->pci_address()).second) gpus.push_back(gpu);
   }
   return gpus;
@@ -48,7 +48,8 @@ void run_preprocessor(const EnsembleOptions& options, const EnsemblePart& part, 
       },
       [&](const std::string& remark) { notes.warn(remark); }, [] { return false; }, gpus_of(spec));
   const StreamUse use = use_since(before);
-  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
+  const run::RunOptions& first = spec.members.front().run;
+  record::RunRecord run = begin_record("ensemble", start, asked_of(first), first, {});
   run.words["member"] = "preprocessor";
   run.figures["images_made"] = static_cast<double>(written.made);
   run.figures["images_skipped"] = static_cast<double>(written.skipped);

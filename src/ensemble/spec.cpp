@@ -243,7 +243,7 @@ EnsembleSpec to_ensemble(const EnsembleOptions& options, const std::vector<int>&
                          : options.lost == "drop" ? Lost::drop
                                                   : Lost::abort;
   }
-  if (options.rate >= 0)
+  if (options.rate)
     for (MemberSpec& member : spec.members) member.images_per_second = options.rate;
   if (options.resume.is_given() && options.out.empty())
     fail(ErrorKind::usage, "{}: wants {}", Setting{"resume"}, Setting{"out"});

@@ -22,7 +22,7 @@ struct MemberSpec {
   std::optional<double> images_per_second;
   std::optional<std::uint64_t> mirror_seed;
 
-  bool is_on_gpu() const { return !is_timed() && names_gpu(run.device); }
+  bool is_on_gpu() const { return !is_timed() && run.device.is_gpu(); }
   bool is_timed() const { return images_per_second.has_value(); }
   std::string name() const;  // "lenet", "timed at 300 images/s"
 };
@@ -69,16 +69,37 @@ struct EnsembleOptions {
   int members = 0, preprocessors = 0, threads = 0;
   std::int64_t steps = 0;
   double epochs = 0, patience = 0;
-  double rate = -1;         // members train nothing and take so many images/s; 0: as fast as they come
-  double seconds = 0;       // they end after so long
-  double idle_seconds = 0;  // to take the machine's power before anything begins
-  int cores = 0;            // that all processes together may use; 0: those that this one may
+  std::optional<double> rate;  // members train nothing and take so many images/s; 0: as fast as they come
+  double seconds = 0;          // they end after so long
+  double idle_seconds = 0;     // to take the machine's power before anything begins
+  int cores = 0;               // that all processes together may use; 0: those that this one may
   std::filesystem::path out, record;
   std::filesystem::path hosts;  // file of machines, or the word slurm; empty: this one
   std::string remote_shell;
   run::ResumeOption resume;
   bool overwrite = false, no_eval = false, json = false, quiet = false;
 };
+
+template <typename Visit>
+void visit_settings(EnsembleOptions& options, const Visit& visit) {
+  visit("ensemble", options.file);
+  visit("design", options.design);
+  visit("members", options.members);
+  visit("preprocessors", options.preprocessors);
+  visit("threads", options.threads);
+  visit("steps", options.steps);
+  visit("epochs", options.epochs);
+  visit("rate", options.rate);
+  visit("seconds", options.seconds);
+  visit("cores", options.cores);
+  visit("idle_seconds", options.idle_seconds);
+  visit("patience", options.patience);
+  visit("lost", options.lost);
+  visit("out", options.out);
+  visit("hosts", options.hosts);
+  visit("remote_shell", options.remote_shell);
+  visit("no_eval", options.no_eval);
+}
 
 // Returns the file as the options change it. Error (config, usage) when design, members and preprocessors do
 // not go together.

@@ -60,6 +60,18 @@ void take_over_end(const record::RunRecord& member, record::RunRecord& run) {
   }
 }
 
+// As the file and the options say it together.
+record::Settings settings_of(const EnsembleOptions& options, const EnsembleSpec& spec) {
+  record::Settings asked = asked_of(spec.members.front().run);
+  EnsembleOptions settled = options;
+  settled.design = name(spec.design);
+  settled.members = static_cast<int>(spec.members.size());
+  settled.preprocessors = spec.preprocessors;
+  run::add_asked("ensemble", settled, asked);
+  asked["preprocess"] = spec.preprocess.name;
+  return asked;
+}
+
 std::vector<std::string> nodes_of(const EnsembleParts& parts) {
   std::vector<std::string> nodes;
   for (const auto& member : parts.members)
@@ -91,12 +103,8 @@ EnsembleParts read_parts(const std::filesystem::path& results, const EnsembleSpe
 record::RunRecord summarize(const EnsembleParts& parts, const EnsembleSpec& spec,
                             const EnsembleOptions& options, const run::RunStart& start,
                             const EnsembleUse& use) {
-  record::RunRecord run = begin_record("ensemble", start, spec.members.front().run, {});
-  run.asked["design"] = std::string(name(spec.design));
-  run.asked["members"] = static_cast<std::int64_t>(spec.members.size());
-  run.asked["preprocessors"] = std::int64_t{spec.preprocessors};
-  run.asked["preprocess"] = spec.preprocess.name;
-  if (options.cores > 0) run.asked["cores"] = std::int64_t{options.cores};
+  const run::RunOptions& first = spec.members.front().run;
+  record::RunRecord run = begin_record("ensemble", start, settings_of(options, spec), first, {});
   run.words["ensemble"] = spec.name;
   Json rows = Json::array();
   double user = 0, system = 0, consumed = 0, made = 0, skipped = 0, slowest = 0, sum = 0, best = std::nan("");

@@ -46,7 +46,7 @@ std::vector<std::string> words_of(const char* name, const ensemble::EnsembleOpti
   if (options.steps > 0) add("--steps", std::to_string(options.steps));
   if (options.epochs > 0) add("--epochs", fmt::format("{}", options.epochs));
   if (options.patience > 0) add("--patience", fmt::format("{}", options.patience));
-  if (options.rate >= 0) add("--rate", fmt::format("{}", options.rate));
+  if (options.rate) add("--rate", fmt::format("{}", *options.rate));
   if (options.seconds > 0) add("--seconds", fmt::format("{}", options.seconds));
   if (!options.out.empty()) add("--out", options.out.string());
   if (options.resume.is_given()) words.emplace_back("--resume");
@@ -297,8 +297,8 @@ class MpiEnsemble {
 // Members with the same key take the same memory.
 std::string memory_key(const run::RunOptions& run) {
   std::string key =
-      fmt::format("{} {} {} {} {} {} {} {} {}", run.network, run.batch, run.classes, run.backend, run.device,
-                  run.precision, run.optimizer, run.ema > 0, run.no_fusion);
+      fmt::format("{} {} {} {} {} {} {} {} {}", run.network, run.batch, run.classes, run.backend,
+                  run.device.to_string(), run.precision, run.optimizer, run.ema > 0, run.no_fusion);
   for (const auto& [name, value] : run.parameters) key += fmt::format(" {}={}", name, value);
   return key;
 }

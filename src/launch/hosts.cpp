@@ -27,6 +27,14 @@ int number_of(const std::string& text, const std::filesystem::path& file, int li
   return number;
 }
 
+DeviceSpec device_of(const std::string& text, const std::filesystem::path& file, int line) {
+  try {
+    return DeviceSpec::parse(text);
+  } catch (const Error& error) {
+    fail(ErrorKind::config, "'{}', line {}: {}", file.string(), line, error.what());
+  }
+}
+
 void set(Host& host, const std::string& word, const std::filesystem::path& file, int line) {
   const std::size_t sign = word.find('=');
   const std::string key = word.substr(0, sign),
@@ -38,7 +46,7 @@ void set(Host& host, const std::string& word, const std::filesystem::path& file,
   else if (key == "address" && !value.empty())
     host.address = value;
   else if (key == "device" && !value.empty())
-    host.device = value;
+    host.device = device_of(value, file, line);
   else if (key == "backend" && !value.empty())
     host.backend = value;
   else
@@ -137,7 +145,7 @@ int workers_beside(const Host& host, const std::vector<Host>& hosts) {
 
 bool all_alike(const std::vector<Host>& hosts) {
   return std::all_of(hosts.begin(), hosts.end(), [](const Host& host) {
-    return host.workers == 0 || (host.device.empty() && host.backend.empty());
+    return host.workers == 0 || (!host.device && host.backend.empty());
   });
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/device_spec.h"
 
 namespace trainyard::launch {
 
@@ -11,7 +14,8 @@ struct Host {
   std::string name;     // as the remote shell takes it; empty: this machine
   std::string address;  // under which the others reach it
   int workers = 1, servers = 0;
-  std::string device = {}, backend = {};  // of its workers; empty: as the run's
+  std::optional<DeviceSpec> device{};  // of its workers; none: as the run's
+  std::string backend = {};            // the same; empty: as the run's
 
   bool is_here() const { return name.empty(); }
   bool operator==(const Host&) const = default;

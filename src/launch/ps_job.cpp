@@ -134,7 +134,7 @@ std::vector<std::string> PsJob::command_of(const Member& member) const {
     add("--layout", train::name(meeting_.layout));
     add("--fingerprint", std::to_string(meeting_.fingerprint));
     add("--share", fmt::format("{}/{}", member.share, member.sharers));
-    if (!host.device.empty()) add("--on-device", host.device);
+    if (host.device) add("--on-device", host.device->to_string());
     if (!host.backend.empty()) add("--with-backend", host.backend);
   }
   return command;

@@ -81,7 +81,7 @@ void work_for_servers(const run::TrainCommand& options, const PsPart& part, cons
   log(log_beginning("worker", part.number));
   const comm::transport::JobKey key = read_key(part);
   run::TrainCommand own = options;
-  if (!part.device.empty()) own.run.device = part.device;
+  own.run.device = part.device.value_or(options.run.device);
   if (!part.backend.empty()) own.run.backend = part.backend;
   run::TrainingSetup setup = set_up_training(own);
   setup.session.cores = cores_of_share(options.run.threads, part.share);

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/device_spec.h"
 #include "comm/transport/handshake.h"
 #include "run/train_options.h"
 
@@ -14,7 +16,8 @@ namespace trainyard::launch {
 // PsPart holds the options that `train` passes to a process that it starts for a job.
 struct PsPart {
   std::string coordinator, listen, advertise, layout, share, key;
-  std::string device, backend;  // empty: as the run's
+  std::optional<DeviceSpec> device;  // none: as the run's
+  std::string backend;               // empty: as the run's
   int number = 0;
   std::uint32_t fingerprint = 0;
   std::int64_t elements = 0, parameters = 0, batches = 0;

@@ -164,8 +164,6 @@ double mean_staleness(const train::PsResult& exchange) {
 
 void add_exchange(record::RunRecord& run, const run::TrainCommand& options, const train::PsResult& exchange,
                   const PsJob& job) {
-  run.asked["servers"] = std::int64_t{options.ps.servers};
-  if (options.ps.wire != "f32") run.asked["wire"] = options.ps.wire;
   run.words["transport"] = job.transport();
   run.figures["servers"] = options.ps.servers;
   run.figures["gradients_per_second"] = exchange.gradients_per_second;
@@ -202,13 +200,13 @@ void check_room_for_servers(const run::TrainCommand& options, const std::vector<
 
 }  // namespace
 
-record::RunRecord train_with_servers(const run::TrainCommand& asked, ProgressListener* notes) {
+record::RunRecord train_with_servers(const run::TrainCommand& options, ProgressListener* notes) {
   const run::RunStart start;
-  run::TrainCommand options = asked;
   check(options);
   const ps::ModeName mode = ps::ModeName::parse(options.workers.mode);
   check(options.ps, mode, options.workers.workers, options.run);
-  const std::vector<Host> hosts = hosts_of(options, options.ps);
+  run::PsOptions settled = options.ps;
+  const std::vector<Host> hosts = hosts_of(options, settled);
   check_room_for_servers(options, hosts);
   run::TrainingSetup setup = set_up_training(options);
   tell_note(setup);
@@ -221,7 +219,7 @@ record::RunRecord train_with_servers(const run::TrainCommand& asked, ProgressLis
   const auto key = comm::transport::JobKey::random();
   std::vector<std::string> words = process::own_words();
   words.erase(words.begin());
-  PsJob job(options.ps, hosts, words, key, log_folder(options), notes);
+  PsJob job(settled, hosts, words, key, log_folder(options), notes);
   setup.session.cores = cores_of_a_worker(options, hosts);
   train::PsResult exchange;
   train::TrainResult result =

@@ -13,6 +13,7 @@
 #include "base/nearest_name.h"
 #include "base/text.h"
 #include "record/steady_state.h"
+#include "record/unit.h"
 #include "stats/statistics.h"
 
 namespace trainyard::record {
@@ -32,20 +33,23 @@ constexpr std::array kStepFigures = {StepFigure{"mean_step_seconds", &StepStatis
                                      StepFigure{"p95_step_seconds", &StepStatistics::p95},
                                      StepFigure{"p99_step_seconds", &StepStatistics::p99}};
 
-bool is_time(std::string_view name) {
-  return name.ends_with("_seconds") || name == "seconds" || name == kToAccuracy;
+// Records of programs that are not ours have names that are not in the list.
+Unit unit_of(std::string_view name) {
+  if (name == kToAccuracy) return unit::seconds;
+  const Figure* figure = find_figure(name, FigureKind::number);
+  return figure != nullptr ? figure->unit : unit_in_name(name);
 }
-bool is_speed(std::string_view name) { return name.find("_per_second") != std::string_view::npos; }
 
-// Figures that are not in the list go by their unit: losses and costs of the machine are better when less,
+// Where the list does not say it, the unit decides: losses and costs of the machine are better when less,
 // every other figure of runs is a yield.
 bool less_is_better(std::string_view name) {
   const Figure* figure = find_figure(name, FigureKind::number);
   if (figure != nullptr && figure->better != Better::none) return figure->better == Better::less;
-  if (is_speed(name)) return false;
-  constexpr std::array kCosts = {"_bytes",         "_joules",   "_watts",   "_loss",
-                                 "_wait_fraction", "_per_step", "staleness"};
-  return is_time(name) ||
+  const Unit unit = unit_of(name);
+  if (unit.is_speed()) return false;
+  constexpr std::array kCostly = {Quantity::seconds, Quantity::bytes, Quantity::joules, Quantity::watts};
+  constexpr std::array kCosts = {"_loss", "_wait_fraction", "staleness"};
+  return unit.per == Per::step || std::find(kCostly.begin(), kCostly.end(), unit.quantity) != kCostly.end() ||
          std::any_of(kCosts.begin(), kCosts.end(), [&](const char* cost) { return name.ends_with(cost); });
 }
 
@@ -95,7 +99,7 @@ std::set<std::string> names_in(std::span<const RunRecord> runs) {
 
 }  // namespace
 
-bool Metric::is_pace() const { return is_time(name) || is_speed(name); }
+bool Metric::is_pace() const { return unit_of(name).is_time() || unit_of(name).is_speed(); }
 const char* Metric::better() const { return is_pace() ? "FASTER" : "BETTER"; }
 const char* Metric::worse() const { return is_pace() ? "SLOWER" : "WORSE"; }
 

@@ -50,7 +50,7 @@ inline constexpr const char* kHandoffAfter = "handoff_after_seconds";
 
 // Finds a metric by name: images_per_second, median_images_per_second, quiet_images_per_second, mean_,
 // median_, p95_ and p99_step_seconds, wall_seconds, seconds_to_accuracy, or any figure of a record, such as
-// peak_memory_bytes or energy_joules. The unit at the end of its name decides whether more or less is better.
+// peak_memory_bytes or energy_joules. Its row, or else its unit, decides whether more or less is better.
 // Throws Error (usage) with the known names when no run has it, or when accuracy is missing or no share.
 Metric find_metric(const std::string& name, std::optional<double> accuracy, std::span<const RunRecord> runs);
 

@@ -130,6 +130,24 @@ bool is_compared(std::string_view name) {
                      [&](const SettingInfo& setting) { return setting.name != name || setting.compared; });
 }
 
+Value as_given(double field) { return to_value(fmt::format("{}", field)); }
+
+namespace {
+
+bool is_default(const SettingInfo& setting, const Value& value) {
+  const std::string text = to_text(value);
+  if (!setting.fallback.empty()) return text == setting.fallback;
+  return text.empty() || text == "0" || text == "false";
+}
+
+}  // namespace
+
+void add_asked(const SettingInfo& setting, const Value& value, Settings& asked) {
+  using Asked = SettingInfo::Asked;
+  if (setting.asked == Asked::never || (setting.asked == Asked::given && is_default(setting, value))) return;
+  asked[setting.name] = value;
+}
+
 bool is_choice(std::string_view word, const std::vector<std::string>& choices) {
   return std::any_of(choices.begin(), choices.end(),
                      [&](const std::string& choice) { return stands_for(choice, word); });

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "base/device_spec.h"
 #include "record/value.h"
 
 namespace trainyard::record {
@@ -17,6 +21,9 @@ struct SettingInfo {
   enum class Form { word, choice, count, counts, number, truth, output };
   // These commands take it; a resource is for the launcher of a study and no option.
   enum Command : unsigned { kBench = 1, kTrain = 2, kExplain = 4, kEnsemble = 8, kResource = 16 };
+  // When `asked` of a record holds it. given: where it differs from its default; never: what it decides is
+  // told elsewhere in the record
+  enum class Asked : std::uint8_t { given, always, never };
 
   std::string name;  // as in a study; the option has '-' for '_'
   unsigned commands = 0;
@@ -30,6 +37,7 @@ struct SettingInfo {
   bool in_studies = true;            // a study may have it
   bool compared = true;              // runs that differ in it are not comparable
   bool as_it_ran = false;            // the result of this name in a record says what really ran
+  Asked asked = Asked::given;
 
   bool is_resource() const { return commands == kResource; }
   bool is_number() const { return form == Form::count || form == Form::number; }
@@ -61,6 +69,23 @@ const NumberRange& range_of(std::string_view name);
 // Returns false for settings that only tell how long a run takes or where it waits: runs that differ in
 // them alone are comparable. A name that is no setting decides comparability.
 bool is_compared(std::string_view name);
+
+// Returns the value of an option's field in the form in which a study's file would give it: 30.0 is 30.
+Value as_given(double field);
+template <typename T>
+Value as_given(const T& field) {
+  if constexpr (std::is_same_v<T, DeviceSpec>)
+    return field.to_string();
+  else if constexpr (std::is_same_v<T, std::filesystem::path>)
+    return field.string();
+  else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    return static_cast<std::int64_t>(field);
+  else
+    return field;
+}
+
+// Adds the value of a setting to `asked` of a record, where its row wants it there.
+void add_asked(const SettingInfo& setting, const Value& value, Settings& asked);
 
 // Returns the words of a setting that other folders own; empty: every word is taken.
 using ChoicesOf = std::function<std::vector<std::string>(const SettingInfo&)>;

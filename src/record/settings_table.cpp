@@ -14,6 +14,8 @@ constexpr unsigned kBench = SettingInfo::kBench, kTrain = SettingInfo::kTrain, k
 constexpr unsigned kNoKey = 1;        // an option of commands, no key of studies
 constexpr unsigned kNotCompared = 2;  // runs that differ in it are comparable
 constexpr unsigned kAsItRan = 4;      // the result of this name says what really ran
+constexpr unsigned kAlways = 8;       // `asked` of every record of the command holds it
+constexpr unsigned kUntold = 16;      // `asked` never does: other parts of the record say what came of it
 
 SettingInfo word(const char* name, unsigned commands, const char* fallback, const char* about,
                  unsigned flags = 0, const char* letter = "") {
@@ -21,6 +23,8 @@ SettingInfo word(const char* name, unsigned commands, const char* fallback, cons
   row.in_studies = (flags & kNoKey) == 0;
   row.compared = (flags & kNotCompared) == 0;
   row.as_it_ran = (flags & kAsItRan) != 0;
+  if ((flags & kAlways) != 0) row.asked = SettingInfo::Asked::always;
+  if ((flags & kUntold) != 0) row.asked = SettingInfo::Asked::never;
   return row;
 }
 
@@ -80,20 +84,21 @@ const NumberRange kAnySteps = NumberRange::whole(1);
 
 std::vector<SettingInfo> step_settings() {
   return {
-      word("network", kSteps, "deepmnist", "Network; `trainyard networks` lists them", kAsItRan, "-n"),
+      word("network", kSteps, "deepmnist", "Network; `trainyard networks` lists them", kAsItRan | kAlways,
+           "-n"),
       count("batch", kSteps, NumberRange::whole(1, std::uint64_t{1} << 30), "128",
-            "Images, or sequences, per step", kAsItRan, "-b"),
+            "Images, or sequences, per step", kAsItRan | kAlways, "-b"),
       count("classes", kSteps, NumberRange::whole(2, std::uint64_t{1} << 24), "",
             "Classes (default: the network's own, or the data set's)"),
-      choice("backend", kSteps, kOwned, "auto", "{choices}", kAsItRan),
-      word("device", kSteps, "cpu", "cpu, cuda (the first GPU) or cuda:1", kAsItRan),
+      choice("backend", kSteps, kOwned, "auto", "{choices}", kAsItRan | kAlways),
+      word("device", kSteps, "cpu", "cpu, cuda (the first GPU) or cuda:1", kAsItRan | kAlways),
       choice("precision", kSteps, {"f32", "tf32", "bf16"}, "f32",
-             "{choices} (with f32 master weights); the last two on cuda", kAsItRan),
+             "{choices} (with f32 master weights); the last two on cuda", kAsItRan | kAlways),
       choice("tuning", kSteps, {"full", "quick"}, "full",
              "How hard a GPU's libraries are searched for the fastest way: full, or quick, for sweeps"),
       count("threads", kSteps, kMany, "", "CPU threads (default: all cores)", kAsItRan),
       number("seed", kSteps, NumberRange::whole(0, (std::uint64_t{1} << 63) - 1), "1",
-             "Seed of everything random", kNotCompared),
+             "Seed of everything random", kNotCompared | kAlways),
       truth("no_fusion", kSteps, "Run every op by itself"),
   };
 }
@@ -101,7 +106,7 @@ std::vector<SettingInfo> step_settings() {
 std::vector<SettingInfo> update_settings() {
   return {
       choice("optimizer", kSteps, {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"}, "sgd",
-             "{choices}", kAsItRan),
+             "{choices}", kAsItRan | kAlways),
       number("lr", kSteps, NumberRange::above(0), "", "Learning rate (default: 0.01; adam and adamw 0.001)"),
       choice("schedule", kSteps, {"constant", "step", "exponential", "cosine"}, "constant", "{choices}"),
       count("decay_steps", kSteps, kAnySteps, "", "Steps per decay, or of the whole cosine"),
@@ -121,7 +126,7 @@ std::vector<SettingInfo> measurement_settings() {
   return {
       choice("mode", kBench | kExplain, {"train", "infer"}, "train",
              "train, a step with its backward pass and update, or infer, the forward pass alone"),
-      count("steps", kBench, kAnySteps, "50", "Timed steps", kNotCompared, "-s"),
+      count("steps", kBench, kAnySteps, "50", "Timed steps", kNotCompared | kAlways, "-s"),
       number("warmup", kBench, NumberRange::whole(0, 1'000'000'000), "5", "Steps before the timed ones",
              kNotCompared),
       choice("feed", kBench, kOwned, "auto",
@@ -139,11 +144,13 @@ std::vector<SettingInfo> measurement_settings() {
       truth("ops", kBench,
             "After the timed steps, time each kernel: seconds, flops and bytes by op and category",
             kNotCompared),
-      output("trace", kTimed,
-             "Trace some steps into a file that Perfetto and chrome://tracing open; `trace summarize` "
-             "reads it"),
-      typed("COUNT|FIRST..LAST", word("trace_steps", kTimed, "3",
-                                      "Which: so many, or those from FIRST to LAST, counted from 0", kNoKey)),
+      typed("FILE", output("trace", kTimed,
+                           "Trace some steps into a file that Perfetto and chrome://tracing open; `trace "
+                           "summarize` reads it",
+                           kUntold)),
+      typed("COUNT|FIRST..LAST",
+            word("trace_steps", kTimed, "3", "Which: so many, or those from FIRST to LAST, counted from 0",
+                 kNoKey | kUntold)),
   };
 }
 
@@ -157,9 +164,10 @@ std::vector<SettingInfo> training_settings() {
       number("epochs", kTrain, kSomeSeconds, "1", "Passes over the training images", kNotCompared, "-e"),
       count("eval_every", kTrain, kAnySteps, "", "Steps between evaluations (default: only at the end)"),
       truth("no_eval", kTrain, "No evaluation on the test images", kNotCompared),
-      output("out", kTrain, "Folder for checkpoints, TensorBoard events and record.json", 0, "-o"),
+      typed("DIR", output("out", kTrain, "Folder for checkpoints, TensorBoard events and record.json",
+                          kUntold, "-o")),
       count("checkpoint_every", kTrain, kAnySteps, "500", "Steps between checkpoints", kNoKey),
-      count("keep", kTrain, kMany, "2", "Newest checkpoints that stay", kNoKey),
+      count("keep", kTrain, kMany, "2", "Newest checkpoints that stay", kNoKey | kNotCompared),
   };
 }
 
@@ -169,15 +177,15 @@ std::vector<SettingInfo> input_settings() {
           "data", kTrain, kOwned, "synthetic",
           "mnist, cifar10; synthetic: made for the network; tfrecord:DIR, record files as data pack writes "
           "them; folder:DIR, JPEGs and PNGs in a folder a class; text:FILE, for networks that read sequences",
-          kAsItRan),
+          kAsItRan | kAlways),
       folder("from", kTrain, "Folder with the data set's files (default: the cache)", kNotCompared),
-      folder("cache", kTrain, "Cache folder (default: ~/.cache/trainyard)", kNoKey),
+      folder("cache", kTrain, "Cache folder (default: ~/.cache/trainyard)", kNoKey | kNotCompared),
       choice("read", kTrain, {"memory", "mmap", "stream"}, "memory",
              "memory: all images at the start; mmap: pages as they are touched; stream: batch by batch",
-             kAsItRan),
+             kAsItRan | kAlways),
       choice("staging", kTrain, {"in-place", "local", "memory"}, "in-place",
              "in-place; local, memory: copy the files to a local disk or a tmpfs first, and verify them",
-             kAsItRan),
+             kAsItRan | kAlways),
       folder("staging_folder", kTrain,
              "Where to stage (default: $SLURM_TMPDIR, $LOCAL, $TMPDIR or /tmp; memory: /dev/shm)",
              kNotCompared),
@@ -187,21 +195,22 @@ std::vector<SettingInfo> input_settings() {
 std::vector<SettingInfo> deployment_settings() {
   return {
       count("devices", kBench | kTrain, kMany, "1", "Devices; on the CPU each gets a share of the threads",
-            kAsItRan),
-      choice("strategy", kBench, kOwned, "single", "How devices share the work: {choices}", kAsItRan),
+            kAsItRan | kAlways),
+      choice("strategy", kBench, kOwned, "single", "How devices share the work: {choices}",
+             kAsItRan | kAlways),
       choice("strategy", kTrain, kOwned, "single",
-             "How devices share the work: {choices}; from bsp on with parameter servers", kAsItRan),
+             "How devices share the work: {choices}; from bsp on with parameter servers", kAsItRan | kAlways),
       choice("scaling", kBench | kTrain, {"weak", "strong"}, "",
              "With several devices: weak (--batch is for each) or strong (they split it)", kAsItRan),
       count("workers", kTrain, kMany, "", "Workers that train one network together; weak scaling", kNoKey),
       choice("mode", kTrain, kOwned, "",
              "How workers exchange: {choices}; from bsp on with parameter servers (default: allreduce; "
              "bsp with --servers)",
-             kNoKey),
+             kNoKey | kUntold),
       choice("collective", kTrain, {"local", "mpi", "nccl"}, "",
              "Workers are local (threads), mpi (processes) or nccl (processes with a GPU each); "
              "default: mpi where it is built, nccl on GPUs",
-             kNoKey),
+             kNoKey | kUntold),
   };
 }
 
@@ -216,30 +225,30 @@ std::vector<SettingInfo> server_settings() {
       choice("transport", kTrain, {"auto", "shm", "unix", "tcp"}, "auto",
              "auto (shm on one machine, tcp between several), shm, unix or tcp", kAsItRan),
       count("min_workers", kTrain, kMany, "",
-            "With fewer for longer than --patience the run ends (default: all)", kNoKey),
+            "With fewer for longer than --patience the run ends (default: all)", kNoKey | kNotCompared),
       count("restarts", kTrain, NumberRange::whole(0, 1'000'000), "3",
-            "How often a process that died is started again", kNoKey),
+            "How often a process that died is started again", kNoKey | kNotCompared),
       number("lease", kTrain, NumberRange::above(0, 1e6), "3",
-             "Seconds after which a silent process is taken for dead", kNoKey),
+             "Seconds after which a silent process is taken for dead", kNoKey | kNotCompared),
       number("patience", kTrain, kSomeSeconds, "30",
-             "Seconds to wait for processes that are missing before the run ends", kNoKey),
+             "Seconds to wait for processes that are missing before the run ends", kNoKey | kNotCompared),
       file("hosts", kTrain,
            "File with a line a machine: NAME [address=A] [workers=N] [servers=S] [device=D] "
            "[backend=B], localhost being this one; or the word slurm: the nodes of this allocation"),
       word("remote_shell", kTrain, "",
            "What starts a program on a machine of --hosts, whose name takes the place of {} or is the "
            "last word (default: ssh; srun for slurm)",
-           kNoKey),
+           kNoKey | kNotCompared),
       word("address", kTrain, "",
            "Of this machine, as those of --hosts reach it (default: its name; in a Slurm job as Slurm "
            "reaches it)",
-           kNoKey),
+           kNoKey | kNotCompared),
   };
 }
 
 std::vector<SettingInfo> ensemble_sizes() {
   return {
-      file("ensemble", kEnsemble, "YAML file of the ensemble (docs/formats/ensemble.md)"),
+      file("ensemble", kEnsemble, "YAML file of the ensemble (docs/formats/ensemble.md)", kUntold),
       choice("design", kEnsemble,
              {"baseline", "all-shared", "single-broadcast", "multi-broadcast", "multi-broadcast-asbuilt",
               "shared-memory"},
@@ -262,15 +271,17 @@ std::vector<SettingInfo> ensemble_conduct() {
       number("idle_seconds", kEnsemble, NumberRange::real(0, 1e6), "",
              "First let the machine idle so long, to know its power without the run"),
       number("patience", kEnsemble, kSomeSeconds, "", "Seconds to wait for a member or a preprocessor",
-             kNoKey),
-      choice("lost", kEnsemble, {"wait", "drop", "abort"}, "", "When a member is lost: {choices}", kNoKey),
+             kNoKey | kNotCompared),
+      choice("lost", kEnsemble, {"wait", "drop", "abort"}, "", "When a member is lost: {choices}",
+             kNoKey | kNotCompared),
       truth("no_eval", kEnsemble, "No vote on the test images", kNotCompared),
       file("hosts", kEnsemble,
            "Machines of the members: a file with a line each, NAME [workers=N], or the word slurm: the "
            "nodes of this allocation; wants --out, a folder that all see"),
       word("remote_shell", kEnsemble, "",
-           "What starts a program on a machine of --hosts (default: as mpirun does)", kNoKey),
-      output("out", kEnsemble, "Folder for checkpoints, logs and records; a folder a member"),
+           "What starts a program on a machine of --hosts (default: as mpirun does)", kNoKey | kNotCompared),
+      typed("DIR",
+            output("out", kEnsemble, "Folder for checkpoints, logs and records; a folder a member", kUntold)),
   };
 }
 

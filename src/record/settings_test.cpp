@@ -38,6 +38,28 @@ TEST(Settings, ACommandHasDefaultsOfItsOwn) {
   EXPECT_EQ(default_number("decay_factor"), 0.1);
 }
 
+TEST(Settings, RowsSayWhatRecordsHoldAsAsked) {
+  Settings asked;
+  const auto add = [&](const char* name, const auto& field) {
+    add_asked(setting_of(name, "train"), as_given(field), asked);
+  };
+  add("network", std::string("deepmnist"));  // always
+  add("seed", std::uint64_t{1});
+  add("out", std::filesystem::path("somewhere"));  // never
+  add("mode", std::string("bsp"));
+  add("lease", 3.0);  // their defaults
+  add("lr", 0.0);
+  add("no_fusion", false);
+  add("from", std::filesystem::path());
+  EXPECT_EQ(asked, (Settings{{"network", std::string("deepmnist")}, {"seed", std::int64_t{1}}}));
+  add("lease", 4.0);
+  add("lr", 0.25);
+  add("no_fusion", true);
+  EXPECT_EQ(asked.at("lease"), Value(std::int64_t{4})) << "as a study's file has it";
+  EXPECT_EQ(asked.at("lr"), Value(0.25));
+  EXPECT_EQ(asked.at("no_fusion"), Value(true));
+}
+
 TEST(Settings, WordsAreChecked) {
   const SettingInfo choice{.name = "strategy", .form = SettingInfo::Form::choice};
   const std::vector<std::string> words{"bsp", "bsp:sum", "ssp:N", "folder:PATH"};

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/json.h"
+#include "record/unit.h"
 #include "report/chart.h"
 #include "report/spec.h"
 
@@ -43,26 +44,26 @@ constexpr const char* kOrder[] = {"gpu0_busy", "cpu_cores",        "gpu0_memory_
                                   "resident",  "gpu0_memory_used", "network_received", "network_sent",
                                   "disk_read", "disk_written"};
 
-struct Unit {
-  const char *ending, *text;
+struct ShownUnit {
+  record::Unit unit;
+  const char* text;
   double size;
 };
-constexpr Unit kUnits[] = {{"_fraction", "%", 0.01},
-                           {"_bytes_per_second", "MiB/s", 1048576},
-                           {"_bytes", "MiB", 1048576},
-                           {"_watts", "W", 1},
-                           {"_cores", "cores", 1}};
+constexpr ShownUnit kShownUnits[] = {{record::unit::fraction, "%", 0.01},
+                                     {record::unit::bytes_per_second, "MiB/s", 1048576},
+                                     {record::unit::bytes, "MiB", 1048576},
+                                     {record::unit::watts, "W", 1},
+                                     {record::unit::cores, "cores", 1}};
 
 // "gpu0 busy, %", and what one of the unit is.
 std::pair<std::string, double> words_for(const std::string& signal) {
   std::string name = signal, unit;
   double size = 1;
-  for (const Unit& one : kUnits)
-    if (signal.ends_with(one.ending)) {
-      name.resize(signal.size() - std::string(one.ending).size());
+  for (const ShownUnit& one : kShownUnits)
+    if (record::unit_in_name(signal) == one.unit) {
+      name = record::without_unit(signal);
       unit = fmt::format(", {}", one.text);
       size = one.size;
-      break;
     }
   std::replace(name.begin(), name.end(), '_', ' ');
   return {name + unit, size};

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "record/unit.h"
 #include "report/page.h"
 #include "report/sections.h"
 #include "report/text.h"
@@ -135,7 +136,7 @@ struct Found {
   }
 };
 
-bool is_bytes(const std::string& key) { return key.ends_with("bytes"); }
+bool is_bytes(const std::string& key) { return record::unit_in_name(key) == record::unit::bytes; }
 
 std::string value_text(const record::Fact& fact) {
   const auto* bytes = std::get_if<std::int64_t>(&fact.value);

@@ -67,6 +67,12 @@ void add_bandwidth_roofs(record::RunRecord& run, const train::SessionOptions& op
   if (cache > 0) run.figures["peak_cache_bytes_per_second"] = cache;
 }
 
+record::Settings asked_of(const BenchOptions& options) {
+  record::Settings asked = asked_of(options.run);
+  add_asked("bench", options, asked);
+  return asked;
+}
+
 record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps) {
   record::StoppingLimits limits;
   limits.max_steps = max_steps;
@@ -86,7 +92,7 @@ struct Fed {
 std::optional<Fed> feed_for(const BenchOptions& options) {
   want_choice("bench", "feed", options.feed);
   if (options.feed == "auto") return std::nullopt;
-  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
+  if (options.feed == "device" && options.run.device.is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
   Fed fed;
@@ -214,10 +220,9 @@ BenchResult bench(const BenchOptions& options, ProgressListener* progress) {
   Measurement measured = measurement_of_steps(timed);
   measured.peak_flops_per_second = peaks ? 0.5 * (peak_before + measure_peak(wanted, threads)) : peak_before;
   measured.feed = fed ? options.feed.c_str() : "none";
-  record::RunRecord run = make_record("bench", start, options.run, deployment, replicas.facts(), measured);
+  record::RunRecord run =
+      make_record("bench", start, asked_of(options), options.run, deployment, replicas.facts(), measured);
   if (peaks) add_bandwidth_roofs(run, wanted, threads);
-  run.asked["steps"] = options.steps;
-  if (fed) run.asked["feed"] = options.feed;
   if (ops) add_ops(run, *ops);
   if (tracer != nullptr && !interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
   run.words["stopped_by"] = record::name(rule.state());

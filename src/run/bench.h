@@ -46,6 +46,24 @@ struct BenchOptions {
   bool no_peak = false, ops = false;
 };
 
+// Those of `run` are left out, but for the mode, which `train` does not have.
+template <typename Visit>
+void visit_settings(BenchOptions& options, const Visit& visit) {
+  visit("mode", options.run.mode);
+  visit_settings(options.deployment, visit);
+  visit("steps", options.steps);
+  visit("warmup", options.warmup_steps);
+  visit("feed", options.feed);
+  visit("until_width", options.stopping.until_width);
+  visit("max_seconds", options.stopping.max_seconds);
+  visit_settings(options.trace, visit);
+  visit("no_peak", options.no_peak);
+  visit("ops", options.ops);
+}
+
+// Returns what a benchmark was asked for.
+record::Settings asked_of(const BenchOptions& options);
+
 struct BenchResult {
   record::RunRecord run;
   std::optional<engine::OpBreakdown> ops;  // where it was asked for

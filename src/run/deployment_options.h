@@ -16,6 +16,13 @@ struct DeploymentOptions {
   std::string strategy = record::default_text("strategy"), scaling;
 };
 
+template <typename Visit>
+void visit_settings(DeploymentOptions& options, const Visit& visit) {
+  visit("devices", options.devices);
+  visit("strategy", options.strategy);
+  visit("scaling", options.scaling);
+}
+
 // Returns whether the text names a mode of parameter servers.
 bool is_server_mode(const std::string& text);
 
@@ -29,6 +36,13 @@ struct WorkersOptions {
   std::string mode, collective;  // empty: not asked for
 };
 
+template <typename Visit>
+void visit_settings(WorkersOptions& options, const Visit& visit) {
+  visit("workers", options.workers);
+  visit("mode", options.mode);
+  visit("collective", options.collective);
+}
+
 // Holds the settings of parameter servers: their number, connections, patience and machines.
 struct PsOptions {
   int servers = 0;  // 0: not asked for
@@ -41,6 +55,21 @@ struct PsOptions {
   std::filesystem::path hosts;
   std::string remote_shell, address;
 };
+
+template <typename Visit>
+void visit_settings(PsOptions& options, const Visit& visit) {
+  visit("servers", options.servers);
+  visit("wire", options.wire);
+  visit("wire_layout", options.wire_layout);
+  visit("transport", options.transport);
+  visit("min_workers", options.least_workers);
+  visit("restarts", options.restarts);
+  visit("lease", options.lease_seconds);
+  visit("patience", options.patience_seconds);
+  visit("hosts", options.hosts);
+  visit("remote_shell", options.remote_shell);
+  visit("address", options.address);
+}
 
 // Workers for whom servers but no mode were asked for exchange by bsp, which updates as allreduce does.
 // Workers are the devices of the deployment; batches are weakly scaled unless it says otherwise. Devices that

@@ -127,6 +127,7 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 }
 
 void set_field(std::string& field, const std::string& text) { field = text; }
+void set_field(DeviceSpec& field, const std::string& text) { field = DeviceSpec::parse(text); }
 void set_field(bool& field, const std::string& text) { field = text == "true"; }
 void set_field(double& field, const std::string& text) { field = std::stod(text); }
 void set_field(int& field, const std::string& text) { field = std::stoi(text); }
@@ -134,6 +135,17 @@ void set_field(std::int64_t& field, const std::string& text) { field = std::stol
 void set_field(std::uint64_t& field, const std::string& text) { field = std::stoull(text); }
 
 }  // namespace
+
+record::Settings asked_of(const RunOptions& options) {
+  record::Settings asked;
+  add_asked("train", options, asked);
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  const auto parameters = networks::parameters_of(network, options.parameters);
+  for (const auto& [name, value] : parameters.all()) asked[name] = record::to_value(value);
+  if (network.generator != nullptr && !network.reads_sequences())
+    asked.try_emplace("classes", std::int64_t{network.classes});
+  return asked;
+}
 
 void set_option(RunOptions& options, const std::string& name, const std::string& text) {
   if (networks::is_parameter(name)) return void(options.parameters[name] = text);
@@ -166,7 +178,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
-  session.device = DeviceSpec::parse(options.device);
+  session.device = options.device;
   session.precision = options.precision == "tf32"   ? backend::Precision::tf32
                       : options.precision == "bf16" ? backend::Precision::bf16
                                                     : backend::Precision::f32;
@@ -228,9 +240,6 @@ Input load_input(const InputOptions& options, ProgressListener* progress) {
 }
 
 void add_input(record::RunRecord& run, const InputOptions& options, const Input& input) {
-  run.asked["data"] = options.data.name;
-  run.asked["read"] = options.read;
-  run.asked["staging"] = options.staging;
   run.words["data"] = options.data.name;
   run.words["read"] = options.read;
   run.words["staging"] = options.staging;

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "base/device_spec.h"
 #include "base/progress.h"
 #include "data/source/dataset.h"
 #include "data/view/staging.h"
@@ -34,8 +37,9 @@ struct RunOptions {
   int classes = 0;  // 0: the network's own
   networks::generator::Given parameters;
   std::string mode = record::default_text("mode", "bench");
-  std::string backend = record::default_text("backend"), device = record::default_text("device"),
-              precision = record::default_text("precision"), tuning = record::default_text("tuning");
+  std::string backend = record::default_text("backend");
+  DeviceSpec device = DeviceSpec::parse(record::default_text("device"));
+  std::string precision = record::default_text("precision"), tuning = record::default_text("tuning");
   int threads = 0;
   std::uint64_t seed = static_cast<std::uint64_t>(record::default_whole("seed"));
   std::string optimizer = record::default_text("optimizer");
@@ -50,7 +54,8 @@ struct RunOptions {
 };
 
 // Calls visit(name, field) for each of them that is a row of the table (record/settings.h); parameters of
-// generated networks come as one field.
+// generated networks come as one field. Options of the command line and `asked` of a record are made by it;
+// other structs of options have one, too.
 template <typename Visit>
 void visit_settings(RunOptions& options, const Visit& visit) {
   visit("network", options.network);
@@ -77,6 +82,26 @@ void visit_settings(RunOptions& options, const Visit& visit) {
   visit("no_fusion", options.no_fusion);
 }
 
+// Adds the settings of `options` to `asked` of a record, as their rows for the command ("bench", "train",
+// "ensemble") want it.
+template <typename Options>
+void add_asked(const char* command, Options options, record::Settings& asked) {
+  const auto add = [&](const char* name, const auto& field) {
+    record::add_asked(record::setting_of(name, command), record::as_given(field), asked);
+  };
+  visit_settings(options, [&]<typename Field>(const char* name, const Field& field) {
+    if constexpr (std::is_same_v<Field, std::optional<double>>) {
+      if (field) asked[name] = record::as_given(*field);
+    } else if constexpr (!std::is_same_v<Field, networks::generator::Given>) {
+      add(name, field);
+    }
+  });
+}
+
+// Returns what a run was asked for, with all parameters of a generated network, so that records of a family
+// can be compared by their sizes.
+record::Settings asked_of(const RunOptions& options);
+
 // Sets one of them by its name ("decay_steps"), as a file gives it. Error (usage) says what is wrong with it.
 void set_option(RunOptions& options, const std::string& name, const std::string& text);
 
@@ -89,6 +114,16 @@ struct InputOptions {
   std::string read = record::default_text("read"), staging = record::default_text("staging");
   std::filesystem::path staging_folder;
 };
+
+template <typename Visit>
+void visit_settings(InputOptions& options, const Visit& visit) {
+  visit("data", options.data.name);
+  visit("from", options.data.folder);
+  visit("cache", options.data.cache);
+  visit("read", options.read);
+  visit("staging", options.staging);
+  visit("staging_folder", options.staging_folder);
+}
 
 struct Input {
   std::unique_ptr<data::StagedFiles> staged;  // null: in place. Before the data set, which reads from it

@@ -30,33 +30,13 @@ std::string new_run_id(const RunStart& start) {
   return fmt::format("run-{:016x}", mix_streams(moment, static_cast<std::uint64_t>(::getpid())));
 }
 
-// All of a generated network, so that records of a family can be compared by their sizes.
-void add_parameters(record::Settings& asked, const RunOptions& options) {
-  const networks::NetworkInfo& network = networks::find_network(options.network);
-  const auto parameters = networks::parameters_of(network, options.parameters);
-  for (const auto& [name, value] : parameters.all()) asked[name] = record::to_value(value);
-  const bool sized = network.generator != nullptr && !network.reads_sequences();
-  if (options.classes > 0 || sized)
-    asked["classes"] = std::int64_t{options.classes > 0 ? options.classes : network.classes};
-}
-
-record::Settings asked_settings(const RunOptions& options, const train::Deployment& deployment) {
-  record::Settings asked{{"network", options.network},
-                         {"batch", options.batch},
-                         {"backend", options.backend},
-                         {"device", options.device},
-                         {"precision", options.precision},
-                         {"optimizer", options.optimizer},
-                         {"seed", static_cast<std::int64_t>(options.seed)},
-                         {"strategy", deployment.strategy_name()},
-                         {"devices", std::int64_t{deployment.devices}}};
-  add_parameters(asked, options);
-  if (options.classes > 0) asked["classes"] = std::int64_t{options.classes};
-  if (options.mode != "train") asked["mode"] = options.mode;
-  if (options.tuning != "full") asked["tuning"] = options.tuning;
-  if (options.threads > 0) asked["threads"] = std::int64_t{options.threads};
-  if (deployment.devices > 1) asked["scaling"] = std::string(train::name(deployment.scaling));
-  return asked;
+void settle_deployment(const train::Deployment& deployment, record::Settings& asked) {
+  asked["strategy"] = deployment.strategy_name();
+  asked["devices"] = std::int64_t{deployment.devices};
+  if (deployment.devices > 1)
+    asked["scaling"] = std::string(train::name(deployment.scaling));
+  else
+    asked.erase("scaling");
 }
 
 void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train::Deployment& deployment,
@@ -139,10 +119,12 @@ record::RunRecord new_record(const std::string& command, const RunStart& start) 
   return run;
 }
 
-record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+record::RunRecord begin_record(const std::string& command, const RunStart& start,
+                               const record::Settings& asked, const RunOptions& options,
                                const train::Deployment& deployment) {
   record::RunRecord run = new_record(command, start);
-  run.asked = asked_settings(options, deployment);
+  run.asked = asked;
+  settle_deployment(deployment, run.asked);
   run.words = {{"network", options.network},
                {"precision", options.precision},
                {"mode", options.mode},
@@ -169,10 +151,11 @@ void add_hosts(record::RunRecord& run, const std::vector<std::string>& nodes) {
   run.details["hosts"] = json_text(list);
 }
 
-record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+record::RunRecord make_record(const std::string& command, const RunStart& start,
+                              const record::Settings& asked, const RunOptions& options,
                               const train::Deployment& deployment, const train::RunFacts& facts,
                               const Measurement& measured) {
-  record::RunRecord run = begin_record(command, start, options, deployment);
+  record::RunRecord run = begin_record(command, start, asked, options, deployment);
   run.words["backend"] = facts.backend;
   run.figures["parameters"] = static_cast<double>(facts.parameters);
   run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
@@ -187,7 +170,7 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
           : facts.nodes;
   add_hosts(run, nodes);
   const auto devices_here = std::count(nodes.begin(), nodes.end(), node_name());
-  if (auto idle = meter::check_given_gpus(names_gpu(options.device) ? static_cast<int>(devices_here) : 0))
+  if (auto idle = meter::check_given_gpus(options.device.is_gpu() ? static_cast<int>(devices_here) : 0))
     run.warnings.push_back(std::move(*idle));
   return run;
 }
@@ -198,10 +181,11 @@ void keep_record(const record::RunRecord& run, const RunOptions& options) {
 
 namespace {
 
-void record_failure(const std::string& command, const RunStart& start, const RunOptions& options,
-                    const DeploymentOptions& deployment, int exit_code, const std::string& message) {
-  if (options.record.empty()) return;
-  record::RunRecord run = begin_record(command, start, options, to_deployment(deployment, options.batch));
+void record_failure(const std::string& command, const RunStart& start, const record::Settings& asked,
+                    const RunOptions& options, const DeploymentOptions& deployment, int exit_code,
+                    const std::string& message) {
+  record::RunRecord run =
+      begin_record(command, start, asked, options, to_deployment(deployment, options.batch));
   const record::EndStatus end = record::status_of_end({.exit_code = exit_code}, command, message, 0);
   run.status = end.status;
   run.reason = end.reason;
@@ -216,10 +200,12 @@ void record_failure(const std::string& command, const RunStart& start, const Run
 }  // namespace
 
 int recording_failure(const std::string& command, const RunOptions& options,
-                      const DeploymentOptions& deployment, const std::function<int()>& run) {
+                      const DeploymentOptions& deployment, const std::function<record::Settings()>& asked,
+                      const std::function<int()>& run) {
   const RunStart start;
   const auto record = [&](int exit_code, const std::string& message) {
-    record_failure(command, start, options, deployment, exit_code, message);
+    if (options.record.empty()) return;
+    record_failure(command, start, asked(), options, deployment, exit_code, message);
   };
   try {
     return run();

@@ -49,12 +49,15 @@ void warn_of_refused_isa(record::RunRecord& run);
 // Returns the part of a record that every command has: when, where and on what it ran, as of now.
 record::RunRecord new_record(const std::string& command, const RunStart& start);
 
-// Returns the part of a record that every run has, however it ends, as of now.
-record::RunRecord begin_record(const std::string& command, const RunStart& start, const RunOptions& options,
+// Returns the part of a record that every run has, however it ends, as of now. `asked` is what the command
+// was asked for; strategy, devices and scaling become those of the deployment.
+record::RunRecord begin_record(const std::string& command, const RunStart& start,
+                               const record::Settings& asked, const RunOptions& options,
                                const train::Deployment& deployment);
 
 // The part of a run's record that bench and train share; docs/formats/run-record.md describes it.
-record::RunRecord make_record(const std::string& command, const RunStart& start, const RunOptions& options,
+record::RunRecord make_record(const std::string& command, const RunStart& start,
+                              const record::Settings& asked, const RunOptions& options,
                               const train::Deployment& deployment, const train::RunFacts& facts,
                               const Measurement& measured);
 
@@ -62,9 +65,10 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
 void keep_record(const record::RunRecord& run, const RunOptions& options);
 
 // Runs a command. When it fails, or is refused, through no fault of the caller's and --record was given, the
-// record says how, with the status that a study would give it; the error then goes on.
+// record says how, with the status that a study would give it, and what was `asked`; the error then goes on.
 int recording_failure(const std::string& command, const RunOptions& options,
-                      const DeploymentOptions& deployment, const std::function<int()>& run);
+                      const DeploymentOptions& deployment, const std::function<record::Settings()>& asked,
+                      const std::function<int()>& run);
 
 // Says in a record which nodes did the work: `nodes_used`, `devices_used`, and how many workers on each.
 // `nodes`: the node of every worker that did some of the work.

@@ -48,9 +48,16 @@ train::TracedSteps to_steps(const std::string& text) {
 
 }  // namespace
 
+record::Settings asked_of(const TrainCommand& options) {
+  record::Settings asked = asked_of(options.run);
+  add_asked("train", options, asked);
+  if (!with_servers(options.workers)) asked.erase("servers");
+  return asked;
+}
+
 void check(const TrainCommand& options) {
   want_choice("train", "feed", options.feed);
-  if (options.feed == "device" && DeviceSpec::parse(options.run.device).is_cpu())
+  if (options.feed == "device" && options.run.device.is_cpu())
     fail(ErrorKind::usage, "{} device: wants a GPU, {} cuda", Setting{"feed"}, Setting{"device"});
   const networks::NetworkInfo& network = networks::find_network(options.run.network);
   if (network.generator != nullptr)
@@ -107,7 +114,7 @@ void write_trace(const train::StepTracer& tracer, const std::filesystem::path& f
                  {"batch", fmt::format("{}", asked.batch)},
                  {"precision", asked.precision},
                  {"optimizer", asked.optimizer},
-                 {"device", asked.device}};
+                 {"device", asked.device.to_string()}};
   trace::write_chrome_json(trace, file);
 }
 

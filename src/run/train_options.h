@@ -26,6 +26,12 @@ struct TraceOptions {
   std::string steps = record::default_text("trace_steps");  // so many, or "20..22"
 };
 
+template <typename Visit>
+void visit_settings(TraceOptions& options, const Visit& visit) {
+  visit("trace", options.file);
+  visit("trace_steps", options.steps);
+}
+
 // The options of `train`; its workers get the same options.
 struct TrainCommand {
   RunOptions run;
@@ -42,6 +48,28 @@ struct TrainCommand {
   bool overwrite = false, no_eval = false;
   train::TrainOptions train;
 };
+
+// Those of `run` are left out.
+template <typename Visit>
+void visit_settings(TrainCommand& options, const Visit& visit) {
+  visit_settings(options.deployment, visit);
+  visit_settings(options.workers, visit);
+  visit_settings(options.ps, visit);
+  visit_settings(options.input, visit);
+  visit_settings(options.trace, visit);
+  visit("preprocess", options.preprocess);
+  visit("feed", options.feed);
+  visit("steps", options.steps);
+  visit("epochs", options.epochs);
+  visit("eval_every", options.train.eval_every);
+  visit("no_eval", options.no_eval);
+  visit("out", options.out);
+  visit("checkpoint_every", options.train.checkpoint_every);
+  visit("keep", options.train.keep);
+}
+
+// Returns what a training was asked for. REQUIRES: the options of the workers are settled (apply).
+record::Settings asked_of(const TrainCommand& options);
 
 // Checks what the parser cannot; Error (usage) names the option.
 void check(const TrainCommand& options);

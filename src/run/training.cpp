@@ -141,13 +141,12 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   const train::RunFacts& facts = result.facts;
   Measurement measured = measurement_of(result);
   measured.peak_flops_per_second = peak_flops_per_second;
-  record::RunRecord run = make_record("train", start, options.run, deployment, facts, measured);
+  record::RunRecord run =
+      make_record("train", start, asked_of(options), options.run, deployment, facts, measured);
   set_end(run, result);
   add_input(run, options.input, input);
   const double none = std::numeric_limits<double>::quiet_NaN();
   run.asked["steps"] = result.final_step;
-  if (options.feed != "auto") run.asked["feed"] = options.feed;
-  if (options.workers.workers > 0) run.asked["workers"] = std::int64_t{options.workers.workers};
   if (!facts.collective.empty()) {
     run.words["collective"] = facts.collective;
     run.figures["ranks"] = facts.ranks;

@@ -85,6 +85,30 @@ TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
   EXPECT_EQ(inference["flops_per_step"], 2 * 4 * weights);
 }
 
+TEST_F(JsonTest, AskedHoldsWhatWasGiven) {
+  const std::string words =
+      "--network lenet --batch 4 --steps 2 --optimizer momentum --momentum 0.8 --schedule cosine "
+      "--decay-steps 5 "
+      "--final-lr 0.01 --lr 0.05 --weight-decay 0.1 --ema 0.5 --label-smoothing 0.1 --no-fusion --json ";
+  const Json bench = object_from("bench --no-peak " + words)["asked"],
+             train = object_from("train --preprocess standardise --no-eval " + words)["asked"];
+  for (const Json* asked : {&bench, &train}) {
+    EXPECT_EQ((*asked)["lr"], 0.05);
+    EXPECT_EQ((*asked)["momentum"], 0.8);
+    EXPECT_EQ((*asked)["schedule"], "cosine");
+    EXPECT_EQ((*asked)["decay_steps"], 5);
+    EXPECT_EQ((*asked)["weight_decay"], 0.1);
+    EXPECT_EQ((*asked)["ema"], 0.5);
+    EXPECT_EQ((*asked)["label_smoothing"], 0.1);
+    EXPECT_EQ((*asked)["no_fusion"], true);
+    EXPECT_FALSE(asked->contains("decay_factor"));
+  }
+  EXPECT_EQ(bench["no_peak"], true);
+  EXPECT_EQ(train["preprocess"], "standardise");
+  EXPECT_EQ(train["no_eval"], true);
+  EXPECT_EQ(train["steps"], 2);
+}
+
 TEST_F(JsonTest, BenchFedByTheHost) {
   const SortedJson json = object_from(
       "bench --network cnn --filters 2 --image 33 --pool adaptive --classes 5 --batch 4 --steps 8 --feed "

@@ -3,7 +3,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,11 +25,12 @@ std::string in_cell(std::string text) {
 std::string figures_table(const std::string& group) {
   constexpr const char* kTypes[] = {"integer", "number", "string", "array", "object"};
   constexpr const char* kBetter[] = {"", "more", "less"};
-  std::string table = "| key | type | better | meaning |\n|---|---|---|---|\n";
+  std::string table = "| key | type | unit | better | meaning |\n|---|---|---|---|---|\n";
   for (const record::Figure& figure : record::kFigures)
     if (figure.group == group)
       table +=
-          fmt::format("| `{}` | {} | {} | {} |\n", figure.name, kTypes[static_cast<std::size_t>(figure.type)],
+          fmt::format("| `{}` | {} | {} | {} | {} |\n", figure.name,
+                      kTypes[static_cast<std::size_t>(figure.type)], record::to_text(figure.unit),
                       kBetter[static_cast<std::size_t>(figure.better)], in_cell(std::string(figure.meaning)));
   return table;
 }
@@ -98,6 +101,32 @@ TEST(FigureList, EveryFigureIsInATable) {
   for (const record::Figure& figure : record::kFigures)
     EXPECT_NE(text.str().find(fmt::format("<!-- table: figures {} -->", figure.group)), std::string::npos)
         << figure.name;
+}
+
+// A name without its unit at the end has it as a word, or counts what everybody counts so.
+TEST(FigureList, NamesAndUnitsAgree) {
+  const std::set<std::string_view> elsewhere{"batch",
+                                             "batch_per_device",
+                                             "global_batch",
+                                             "images_consumed",
+                                             "images_made",
+                                             "images_skipped",
+                                             "bytes_read",
+                                             "cores_used",
+                                             "cores_allowed",
+                                             "cores_allotted",
+                                             "test_accuracy",
+                                             "vote_majority",
+                                             "vote_mean_probability",
+                                             "published_intensity",
+                                             "best_member_accuracy",
+                                             "peak_fraction_mean",
+                                             "peak_fraction_deviation"};
+  for (const record::Figure& figure : record::kFigures) {
+    const bool named = record::unit_in_name(figure.name) == figure.unit;
+    EXPECT_NE(named, elsewhere.contains(figure.name))
+        << figure.name << " in " << record::to_text(figure.unit);
+  }
 }
 
 }  // namespace

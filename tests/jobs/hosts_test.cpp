@@ -58,6 +58,7 @@ TEST_F(HostsTest, MistakesNameTheOption) {
   refused("--mode bsp" + hosts("# nobody\n"), "--hosts: 'hosts' names no host");
   refused("--mode bsp" + hosts("a\nb cores=3\n"), "'hosts', line 2: 'cores=3' is not known");
   refused("--mode bsp" + hosts("a workers=x\n"), "'hosts', line 1: 'x' is no number of processes");
+  refused("--mode bsp" + hosts("a device=tpu\n"), "'hosts', line 1: unknown device 'tpu'");
   refused("--mode bsp" + hosts("a workers=3\n"), "--workers 2: 'hosts' has room for 3");
   refused("--mode bsp" + hosts("a servers=2\nb\n"), "--servers 1: 'hosts' names 2");
   refused("--mode bsp --transport shm" + hosts("a\nb\n"), "--transport shm: does not reach other machines");
