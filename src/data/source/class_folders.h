@@ -28,4 +28,7 @@ ClassFolders list_class_folders(const std::filesystem::path& folder);
 // images is held out. Error (config) when a class has no image, or the splits have other classes.
 Dataset load_class_folders(const std::filesystem::path& folder);
 
+// Lists the images that load_class_folders reads; the note counts the other files.
+DatasetFiles list_class_images(const std::filesystem::path& folder);
+
 }  // namespace trainyard::data
