@@ -1,6 +1,5 @@
 #include "run/run_options.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <span>
@@ -208,6 +207,8 @@ Mode choose(const char* setting, const std::string& given, const Choice<Mode> (&
 constexpr Choice<data::ReadMode> kReadModes[] = {
     {"memory", data::ReadMode::memory}, {"mmap", data::ReadMode::mmap}, {"stream", data::ReadMode::stream}};
 
+constexpr std::size_t kMostFilesInRecord = 100;  // a folder of images may have a million
+
 using MaybeTarget = std::optional<data::StagingTarget>;
 
 constexpr Choice<MaybeTarget> kStaging[] = {{"in-place", std::nullopt},
@@ -223,18 +224,21 @@ Input load_input(const InputOptions& options, ProgressListener* progress) {
   if (!target && !options.staging_folder.empty())
     fail(ErrorKind::usage, "{} wants {} local or memory", Setting{"staging_folder"}, Setting{"staging"});
   Input input;
+  std::string note;
   if (target) {
-    const std::vector<std::string>& staged = data::file_dataset_names();
-    if (std::find(staged.begin(), staged.end(), wanted.name) == staged.end())
-      fail(ErrorKind::usage, "{} {}: data set '{}' {}", Setting{"staging"}, options.staging, wanted.name,
-           wanted.name == "synthetic" ? "has no files" : "is read where it lies");
+    if (wanted.name == "synthetic")
+      fail(ErrorKind::usage, "{} {}: data set '{}' has no files", Setting{"staging"}, options.staging,
+           wanted.name);
+    const data::DatasetFiles files = data::list_files(wanted);
     input.staged = std::make_unique<data::StagedFiles>(
-        wanted.name, data::find_dataset(wanted),
+        wanted.name, files,
         data::StagingOptions{.target = *target, .folder = options.staging_folder, .progress = progress});
-    wanted.folder = input.staged->folder();
+    wanted.staged = input.staged->root();
+    note = files.note;  // the copy has only what is read
   }
   const double began = now_seconds();
   input.dataset = data::load_dataset(wanted);
+  input.dataset.add_note(note);
   input.load_seconds = now_seconds() - began;
   return input;
 }
@@ -258,6 +262,9 @@ void add_input(record::RunRecord& run, const InputOptions& options, const Input&
   run.figures["staging_verify_seconds"] = staged.verify_seconds;
   run.figures["staging_bytes_per_second"] = staged.bytes_per_second();
   run.figures["staging_source_cached_fraction"] = staged.source_cached_fraction;
+  run.figures["staging_file_count"] = static_cast<double>(staged.files.size());
+  run.words["staging_sha256"] = staged.sum_of_sums();
+  if (staged.files.size() > kMostFilesInRecord) return;
   Json files = Json::array();
   for (const data::CachedFile& file : staged.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});

@@ -1,7 +1,11 @@
 // Tests of `train --data` on record files, folders of images and texts.
 
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include <fmt/core.h>
 
@@ -9,6 +13,7 @@
 #include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/image_folder.h"
+#include "cli/small_disk.h"
 #include "engine/checkpoint.h"
 
 namespace trainyard::cli_test {
@@ -47,6 +52,35 @@ class DataSourcesTest : public CliTest {
   void write_text() const {
     std::ofstream text(work() / "text");
     for (int i = 0; i < 400; ++i) text << "line " << i * i % 97 << " of a text that is no secret\n";
+  }
+
+  // Trains on a copy as in place, says what was copied, and leaves nothing, not even what a killed run left.
+  Json expect_stages(const std::string& arguments) const {
+    SCOPED_TRACE(arguments);
+    const fs::path target = work() / "target";
+    const auto left = [&] { return std::distance(fs::directory_iterator(target), {}); };
+    fs::create_directories(target);
+    const Json plain = object_from(arguments + " --steps 5");
+    const std::string staging = arguments + " --staging local --staging-folder target";
+    Command endless(trainyard(staging + " --no-eval --quiet --threads 1 --steps 1000000"), options());
+    while (endless.running() && left() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    endless.signal(SIGKILL);
+    EXPECT_NE(endless.wait().exit_code, 0);
+    EXPECT_EQ(left(), 1);
+    const Json staged = object_from(staging + " --steps 5");
+    EXPECT_EQ(left(), 0);
+    for (const char* key : {"first_loss", "final_loss", "test_accuracy"}) EXPECT_EQ(staged[key], plain[key]);
+    EXPECT_EQ(staged["staging"], "local");
+    EXPECT_EQ(staged["data"], plain["data"]);
+    EXPECT_GT(staged["staging_bytes"].get<std::int64_t>(), 0);
+    EXPECT_GT(staged["staging_bytes_per_second"].get<double>(), 0);
+    EXPECT_EQ(staged["staging_sha256"].get<std::string>().size(), 64u);
+    const SmallDisk disk(target, "size=4k");
+    if (disk.error() == 0) {
+      expect_failure(staging + " --steps 5", 2, "has 4.00 KiB free, data set '");
+      EXPECT_EQ(left(), 0);
+    }
+    return staged;
   }
 
   static constexpr const char* kRnn =
@@ -118,6 +152,46 @@ TEST_F(DataSourcesTest, ATextIsReadByNetworksOnSequences) {
   expect_failure(arguments + "--vocabulary 100", 1, "--vocabulary 100 is too small: 'text' has byte");
 }
 
+TEST_F(DataSourcesTest, AFolderIsStaged) {
+  make_image_folder(work() / "flowers", 60);
+  std::ofstream(work() / "flowers" / "rose" / "notes.txt") << "no image";
+  const std::string arguments = "train --network lenet --batch 4 --data folder:flowers/";
+  const Json staged = expect_stages(arguments);
+  EXPECT_EQ(staged["staging_file_count"], 120);
+  EXPECT_FALSE(staged.contains("staging_files"));  // too many for a record
+  const CommandResult noted = run(arguments + " --steps 2 --threads 1 --staging local --staging-folder .");
+  EXPECT_NE(noted.err.find("12 of 120 images are held out for evaluation; 1 files that are"),
+            std::string::npos)
+      << noted.err;
+  // A run that was staged goes on in place.
+  object_from(arguments + " --steps 3 --staging local --staging-folder . --out cut");
+  EXPECT_EQ(object_from(arguments + " --steps 5 --out cut --resume")["final_step"], 5);
+  const Json workers =
+      object_from(arguments + " --steps 3 --workers 2 --mode bsp --staging local --staging-folder target");
+  EXPECT_EQ(workers["staging_file_count"], 120);
+  EXPECT_TRUE(fs::is_empty(work() / "target"));
+}
+
+TEST_F(DataSourcesTest, RecordFilesAreStaged) {
+  make_image_folder(work() / "flowers", 20);
+  ASSERT_EQ(run("data pack flowers --to records --shards 2").exit_code, 0);
+  const Json staged = expect_stages("train --network lenet --batch 4 --data tfrecord:records");
+  EXPECT_EQ(staged["staging_file_count"], 3);
+  std::set<std::string> names;
+  for (const Json& file : staged["staging_files"]) names.insert(file["name"]);
+  EXPECT_EQ(names, (std::set<std::string>{"flowers-train-00000-of-00002.tfrecord",
+                                          "flowers-train-00001-of-00002.tfrecord", "labels.txt"}));
+  const std::string shard = " --data tfrecord:records/flowers-train-00000-of-00002.tfrecord";
+  EXPECT_EQ(expect_stages("train --network lenet --batch 4" + shard)["staging_file_count"], 1);
+}
+
+TEST_F(DataSourcesTest, ATextIsStaged) {
+  write_text();
+  const Json staged = expect_stages(std::string(kRnn) + "--data text:text");
+  EXPECT_EQ(staged["staging_bytes"], fs::file_size(work() / "text"));
+  EXPECT_EQ(staged["staging_files"][0]["name"], "text");
+}
+
 TEST_F(DataSourcesTest, WithoutATextSequencesAreMadeUp) {
   const SortedJson run_ =
       object_from(std::string(kRnn) + "--vocabulary 16 --optimizer adam --lr 0.01 --steps 200");
@@ -134,12 +208,18 @@ TEST_F(DataSourcesTest, Mistakes) {
   expect_failure("train --network lenet --data tfrecord:none", 1, "'none': no folder of record files");
   expect_failure("train --network rnn --data text:none", 1, "'none' is not a file");
   expect_failure("train --network lenet --data folder:", 1, "folder:DIR expected");
-  expect_failure("train --network lenet --data folder:. --staging local", 1, "is read where it lies");
   expect_failure("train --network lenet --data folder:. --read mmap", 1, "is always read where it lies");
   make_image_folder(work() / "flowers");
   fs::create_directories(work() / "flowers" / "tulip");
   expect_failure("train --network lenet --data folder:flowers", 1, "tulip': no JPEG or PNG in this class");
   fs::remove(work() / "flowers" / "tulip");
+  fs::create_directories(work() / "one" / "rose");
+  fs::copy_file(work() / "flowers" / "rose" / "0.png", work() / "one" / "rose" / "0.png");
+  expect_failure("train --quiet --network lenet --batch 1 --steps 1 --data folder:one", 1,
+                 "data set 'folder:one' has no test images: give --no-eval");
+  fs::create_symlink("nowhere", work() / "one" / "rose" / "link.png");
+  expect_failure("train --quiet --network lenet --batch 1 --steps 4 --data folder:one", 2,
+                 "one/rose/link.png' cannot be read: No such file");
   ASSERT_EQ(run("data pack flowers --to records --shards 1").exit_code, 0);
   const fs::path shard = work() / "records" / "flowers-train-00000-of-00001.tfrecord";
   ASSERT_TRUE(fs::exists(shard));

@@ -6,6 +6,7 @@
 #include "cli/cli_fixture.h"
 #include "cli/made_up_runs.h"
 #include "predict/gnn/test_state_dict.h"
+#include "trainyard/trainyard.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -52,6 +53,30 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   expect_failed(run("predict run --model runs.csv --network lenet --device GTX1080"), 1, "is no model file");
   const auto placed = report_of("place jobs.yaml --cluster cluster.yaml --model model.json --json");
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
+}
+
+TEST_F(PredictCliTest, TheLibraryPredictsWhatTheCommandPredicts) {
+  ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
+  const StepPredictor model(work() / "model.json");
+  EXPECT_EQ(model.devices(), (std::vector<std::string>{"GTX1080", "RTX2070"}));
+  for (const std::string network : {"lenet", "resnet50"})
+    for (const std::string device : {"RTX2070", "H200"}) {
+      SCOPED_TRACE(network + " on " + device);
+      const auto asked =
+          report_of("predict run --model model.json --json --batch 16 --epochs 2 --optimizer " +
+                    ("momentum --network " + network) + " --device " + device);
+      const PredictedRun made =
+          model.predict(Network::named(network),
+                        {.device = device, .batch = 16, .optimizer = "momentum", .steps = 2 * 50000.0 / 16});
+      EXPECT_GT(made.step_seconds, 0);
+      EXPECT_EQ(made.step_seconds, asked["step_seconds"].get<double>());
+      EXPECT_EQ(made.memory_bytes, asked["memory"]["total"].get<double>());
+      EXPECT_EQ(made.out_of_memory_probability, asked["oom_probability"].get<double>());
+      EXPECT_EQ(made.device_seen, asked["device_seen"].get<bool>());
+      EXPECT_EQ(made.device_seen, device == "RTX2070");
+    }
+  EXPECT_LT(model.predict(Network::named("lenet"), {.device = "RTX2070", .batch = 16}).step_seconds,
+            model.predict(Network::named("resnet50"), {.device = "RTX2070", .batch = 16}).step_seconds);
 }
 
 TEST_F(PredictCliTest, GraphNetworksAreFittedJudgedAskedAndAdapted) {

@@ -77,6 +77,7 @@ TEST_F(StudyLauncherTest, PlanRefusesCellsThatCanNeverRun) {
   expect_refused("network: rnn, data: mnist", "reads sequences");
   expect_refused("devices: 100000, strategy: bsp, scaling: weak", "this machine may have");
   expect_refused("data: mnist, from: nowhere", "from 'nowhere': there is no such folder");
+  expect_refused("data: 'folder:nowhere'", "data 'folder:nowhere': there is no such folder or file");
   expect_refused("data: synthetic, staging: local", "has no files");
 }
 

@@ -1,13 +1,20 @@
 // Files that an earlier version wrote are read, and written again byte for byte.
 
+#include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/test_folder.h"
 #include "engine/checkpoint.h"
 #include "record/run_record.h"
+#include "run/training.h"
 
 namespace trainyard {
 namespace {
@@ -65,6 +72,64 @@ TEST(KeptFiles, ACheckpointIsReadAndWrittenAgain) {
   EXPECT_EQ(manifest.header.step, 3);
   EXPECT_EQ(manifest.header.network, "fc");
   EXPECT_EQ(engine::manifest_to_text(manifest), text);
+}
+
+// The loss of each step of one command, and the weights after the last.
+struct Trained {
+  std::vector<double> losses;
+  std::vector<float> weights;
+};
+
+Trained train_as_kept(const std::string& backend, const std::filesystem::path& folder, std::int64_t steps,
+                      bool resume) {
+  run::TrainCommand command;
+  command.run.network = "fc";
+  command.run.backend = backend;
+  command.run.parameters = {{"layers", "1"}, {"width", "4"}};
+  command.run.classes = 4;
+  command.run.batch = 8;
+  command.run.threads = 1;
+  command.steps = steps;
+  command.no_eval = true;
+  command.out = folder;
+  if (resume) command.resume.value = "true";
+  const record::RunRecord run = run::train_network(command).run.value();
+  EXPECT_EQ(run.figures.at("final_step"), steps);
+  Trained trained;
+  for (const auto& point : parse_json<SortedJson>(run.details.at("loss_curve")))
+    trained.losses.push_back(point.at(2));
+  const std::vector<std::byte> bytes = read_file(engine::latest_checkpoint(folder).value() / "tensors.bin");
+  trained.weights.resize(bytes.size() / sizeof(float));
+  std::memcpy(trained.weights.data(), bytes.data(), bytes.size());
+  return trained;
+}
+
+// Kernels of other machines and backends add numbers in other orders, so only the first digits are the same.
+// Another batch, update or weight changes the first or the second digit.
+constexpr double kSameDigits = 1e-4;
+
+TEST(KeptFiles, ATrainingGoesOnFromACheckpoint) {
+  constexpr std::size_t kKept = 3, kSteps = 8;
+  const TestFolder folder;
+  const Trained whole = train_as_kept("auto", folder.path() / "whole", kSteps, false);
+  ASSERT_EQ(whole.losses.size(), kSteps);
+  const record::RunRecord kept = record::run_record_from_json(text_of("run/record.json"));
+  const auto curve = parse_json<SortedJson>(kept.details.at("loss_curve"));
+  for (std::size_t step = 0; step < kKept; ++step)
+    EXPECT_NEAR(whole.losses[step], curve[step][2].get<double>(), kSameDigits) << "step " << step;
+  for (const std::string backend : {"auto", "reference"}) {
+    SCOPED_TRACE(backend);
+    const std::filesystem::path copy = folder.path() / backend;
+    std::filesystem::copy("tests/golden/kept/run", copy, std::filesystem::copy_options::recursive);
+    const Trained resumed = train_as_kept(backend, copy, kSteps, true);
+    ASSERT_EQ(resumed.losses.size(), kSteps - kKept);
+    for (std::size_t step = kKept; step < kSteps; ++step)
+      EXPECT_NEAR(resumed.losses[step - kKept], whole.losses[step], kSameDigits) << "step " << step;
+    EXPECT_GT(std::abs(whole.losses[0] - resumed.losses[0]), 1000 * kSameDigits);
+    ASSERT_EQ(resumed.weights.size(), whole.weights.size());
+    for (std::size_t i = 0; i < whole.weights.size(); ++i)
+      ASSERT_NEAR(resumed.weights[i], whole.weights[i], kSameDigits) << "weight " << i;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 usage: install_test.py BUILD_FOLDER SOURCE_FOLDER CXX_COMPILER
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -71,6 +72,26 @@ def check_examples(prefix, folder):
     for words in ([], ["lenet.onnx", "8"]):
         said = run("./made/measure_network", *words, folder=folder)
         want("samples per second" in said, f"measure_network says {said}")
+    check_prediction(prefix, folder)
+
+
+# The example and the program say the same of the same model, which is fitted to made-up runs.
+def check_prediction(prefix, folder):
+    with open(os.path.join(folder, "runs.csv"), "w", encoding="utf-8") as runs:
+        print("GPU,Model,BatchSize,Optimizer,Epoch,Dataset,Execution Time", file=runs)
+        for network, milliseconds in (("lenet", 0.02), ("resnet20", 0.05), ("densenet40-k12", 0.8)):
+            for batch in (8, 32):
+                for epochs in (10, 20):
+                    seconds = 10 + epochs * 50000 / batch * (2 + milliseconds * batch) / 1e3
+                    print(f"RTX2070,{network},{batch},sgd,{epochs},cifar10,{seconds}", file=runs)
+    program = os.path.join(prefix, "bin/trainyard")
+    run(program, "predict", "fit", "runs.csv", "-o", "model.json", "--no-intervals", "--quiet", folder=folder)
+    for device in ("RTX2070", "H200"):
+        said = run("./made/measure_network", "lenet", "16", "model.json", device, folder=folder)
+        asked = json.loads(run(program, "predict", "run", "--model", "model.json", "--network", "lenet", "--batch", "16",
+                               "--device", device, "--json", folder=folder))
+        wanted = f"predicted   {1e3 * asked['step_seconds']:.3f} ms a step on {device}, {1e-6 * asked['memory']['total']:.1f} MB"
+        want(wanted in said, f"measure_network says {said}, trainyard {wanted}")
 
 
 def main():

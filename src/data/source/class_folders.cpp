@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <system_error>
@@ -16,26 +18,29 @@ namespace trainyard::data {
 
 namespace {
 
-std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& folder) {
+// An entry knows whether it is a folder without a look at the file, which would take minutes for a million.
+std::vector<std::filesystem::directory_entry> sorted_entries(const std::filesystem::path& folder) {
   std::error_code code;
-  std::vector<std::filesystem::path> paths;
+  std::vector<std::filesystem::directory_entry> found;
   std::filesystem::directory_iterator entries(folder, code);
   if (code) fail(ErrorKind::config, "cannot read folder '{}': {}", folder.string(), code.message());
   for (const std::filesystem::directory_entry& entry : entries)
-    if (entry.path().filename().string().front() != '.') paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  return paths;
+    if (entry.path().filename().string().front() != '.') found.push_back(entry);
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace
 
 ClassFolders list_class_folders(const std::filesystem::path& folder) {
   ClassFolders found;
-  for (const std::filesystem::path& below : sorted_entries(folder)) {
-    if (!std::filesystem::is_directory(below)) continue;
+  std::error_code code;  // of a link that leads nowhere, which is no folder
+  for (const std::filesystem::directory_entry& below : sorted_entries(folder)) {
+    if (!below.is_directory(code)) continue;
     const auto label = static_cast<std::int32_t>(found.classes.size());
-    found.classes.push_back(below.filename().string());
-    for (const std::filesystem::path& file : sorted_entries(below)) found.files.push_back({file, label});
+    found.classes.push_back(below.path().filename().string());
+    for (const std::filesystem::directory_entry& file : sorted_entries(below.path()))
+      if (!file.is_directory(code)) found.files.push_back({file.path(), label});
   }
   if (found.files.empty())
     fail(ErrorKind::config, "'{}': no images; one folder of images a class expected in it", folder.string());
@@ -44,7 +49,7 @@ ClassFolders list_class_folders(const std::filesystem::path& folder) {
 
 namespace {
 
-// Opening every file to look at its first bytes would take minutes for a million of them.
+// Opening every file to look at its first bytes would take minutes, too.
 bool has_image_ending(const std::filesystem::path& path) {
   std::string ending = path.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(),
@@ -63,7 +68,9 @@ class FolderSamples final : public SampleSource {
     std::error_code code;
     const std::uintmax_t bytes = std::filesystem::file_size(file.path, code);
     std::ifstream stream(file.path, std::ios::binary);
-    if (code || !stream) fail(ErrorKind::io, "{} cannot be read", where(index));
+    if (code || !stream)
+      fail(ErrorKind::io, "{} cannot be read: {}", where(index),
+           code ? code.message() : std::strerror(errno));
     if (scratch.size() < bytes) scratch.resize(bytes);
     stream.read(reinterpret_cast<char*>(scratch.data()), static_cast<std::streamsize>(bytes));
     return {std::as_bytes(std::span(scratch)).first(static_cast<std::size_t>(stream.gcount())), file.label};
@@ -97,39 +104,60 @@ std::filesystem::path find_test_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-}  // namespace
+// The splits of a folder. Without a test split a part of the others is held out.
+struct FolderSplits {
+  std::filesystem::path train_folder, test_folder;  // the second empty: there is none
+  ClassFolders train, test;
+  std::string note;  // on files that are no images; may be empty
+};
 
-Dataset load_class_folders(const std::filesystem::path& folder) {
+FolderSplits find_folder_splits(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     fail(ErrorKind::config, "'{}' is not a folder; one folder of images a class expected in it",
          folder.string());
-  const bool split = std::filesystem::is_directory(folder / "train");
-  const std::filesystem::path train_folder = split ? folder / "train" : folder,
-                              test_folder = split ? find_test_folder(folder) : std::filesystem::path();
+  FolderSplits splits;
+  const bool named = std::filesystem::is_directory(folder / "train");
+  splits.train_folder = named ? folder / "train" : folder;
+  if (named) splits.test_folder = find_test_folder(folder);
   std::int64_t left_out = 0;
-  ClassFolders train = list_images(train_folder, left_out);
+  splits.train = list_images(splits.train_folder, left_out);
+  if (!splits.test_folder.empty()) splits.test = list_images(splits.test_folder, left_out);
+  if (left_out > 0)
+    splits.note = fmt::format("{} files that are neither JPEG nor PNG are left out", left_out);
+  return splits;
+}
+
+}  // namespace
+
+Dataset load_class_folders(const std::filesystem::path& folder) {
+  FolderSplits splits = find_folder_splits(folder);
   Dataset dataset;
   dataset.kind = SampleKind::encoded;
-  dataset.classes = static_cast<int>(train.classes.size());
-  const auto images = std::ssize(train.files);
-  dataset.train.samples = std::make_shared<FolderSamples>(std::move(train.files));
-  if (!test_folder.empty()) {
-    ClassFolders test = list_images(test_folder, left_out);
-    if (test.classes != train.classes)
-      fail(ErrorKind::config, "'{}' has classes {}; '{}' has {}", test_folder.string(),
-           joined(test.classes, ", "), train_folder.string(), joined(train.classes, ", "));
-    dataset.test.samples = std::make_shared<FolderSamples>(std::move(test.files));
+  dataset.classes = static_cast<int>(splits.train.classes.size());
+  if (!splits.test_folder.empty() && splits.test.classes != splits.train.classes)
+    fail(ErrorKind::config, "'{}' has classes {}; '{}' has {}", splits.test_folder.string(),
+         joined(splits.test.classes, ", "), splits.train_folder.string(), joined(splits.train.classes, ", "));
+  dataset.train.samples = std::make_shared<FolderSamples>(std::move(splits.train.files));
+  if (!splits.test_folder.empty()) {
+    dataset.test.samples = std::make_shared<FolderSamples>(std::move(splits.test.files));
   } else {
+    const std::int64_t images = dataset.train.size();
     HeldOut parts = hold_out(dataset.train.samples);
     dataset.train.samples = std::move(parts.train);
     dataset.test.samples = std::move(parts.test);
     dataset.note = fmt::format("no folder 'test': {} of {} images are held out for evaluation",
                                dataset.test.size(), images);
   }
-  if (left_out > 0)
-    dataset.note += fmt::format("{}{} files that are neither JPEG nor PNG are left out",
-                                dataset.note.empty() ? "" : "; ", left_out);
+  dataset.add_note(splits.note);
   return dataset;
+}
+
+DatasetFiles list_class_images(const std::filesystem::path& folder) {
+  FolderSplits splits = find_folder_splits(folder);
+  DatasetFiles found{.root = folder, .files = {}, .note = std::move(splits.note)};
+  for (const ClassFolders* split : {&splits.train, &splits.test})
+    for (const ClassFile& file : split->files) found.files.push_back(file.path);
+  return found;
 }
 
 }  // namespace trainyard::data

@@ -30,4 +30,7 @@ ClassFolders list_class_folders(const std::filesystem::path& folder);
 // classes.
 Dataset load_class_folders(const std::filesystem::path& folder);
 
+// Lists the images that load_class_folders reads; the note counts the other files.
+DatasetFiles list_class_images(const std::filesystem::path& folder);
+
 }  // namespace trainyard::data

@@ -47,17 +47,21 @@ struct PathSource {
   std::string_view form, path;  // "tfrecord", "DIR"
   SampleKind kind;
   Dataset (*load)(const std::filesystem::path& path, const DatasetOptions& options);
+  DatasetFiles (*list)(const std::filesystem::path& path);
 };
 
 constexpr PathSource kPathSources[] = {
     {"tfrecord", "DIR", SampleKind::encoded,
-     [](const std::filesystem::path& path, const DatasetOptions&) { return load_records(path); }},
+     [](const std::filesystem::path& path, const DatasetOptions&) { return load_records(path); },
+     list_records},
     {"folder", "DIR", SampleKind::encoded,
-     [](const std::filesystem::path& path, const DatasetOptions&) { return load_class_folders(path); }},
+     [](const std::filesystem::path& path, const DatasetOptions&) { return load_class_folders(path); },
+     list_class_images},
     {"text", "FILE", SampleKind::tokens,
      [](const std::filesystem::path& path, const DatasetOptions& options) {
        return load_text(path, options.tokens.value_or(SequenceOptions()));
-     }},
+     },
+     list_text},
 };
 
 // Null: the name is not of this form.
@@ -115,11 +119,6 @@ Dataset load_dataset_files(const std::string& name, const std::filesystem::path&
   return source_of(name).load(folder, read);
 }
 
-std::vector<std::filesystem::path> list_dataset_files(const std::string& name,
-                                                      const std::filesystem::path& folder) {
-  return source_of(name).list(folder);
-}
-
 std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::filesystem::path& folder) {
   return source_of(dataset.name).store(dataset, folder);
 }
@@ -130,8 +129,15 @@ std::optional<SampleKind> kind_of_dataset(const std::string& given) {
   return given == "synthetic" ? std::nullopt : std::optional(SampleKind::pixels);
 }
 
-std::filesystem::path find_dataset(const DatasetOptions& options) {
-  want_dataset_name(options.name);
+namespace {
+
+std::filesystem::path path_in(const std::string& name, const PathSource& source) {
+  return std::filesystem::path(name.substr(source.form.size() + 1)).lexically_normal();
+}
+
+// The folder that is given, or the one in the cache.
+std::filesystem::path folder_of(const DatasetOptions& options) {
+  if (!options.staged.empty()) return options.staged;
   if (!options.folder.empty()) {
     if (!std::filesystem::is_directory(options.folder))
       fail(ErrorKind::config, "dataset '{}': '{}' is not a folder", options.name, options.folder.string());
@@ -145,20 +151,34 @@ std::filesystem::path find_dataset(const DatasetOptions& options) {
   return entry->folder;
 }
 
+}  // namespace
+
+void Dataset::add_note(const std::string& more) {
+  if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
+}
+
+DatasetFiles list_files(const DatasetOptions& options) {
+  want_dataset_name(options.name);
+  if (const PathSource* source = path_source_of(options.name))
+    return source->list(path_in(options.name, *source));
+  if (options.name == "synthetic") fail(ErrorKind::config, "data set '{}' has no files", options.name);
+  const std::filesystem::path folder = folder_of(options);
+  return {.root = folder, .files = source_of(options.name).list(folder), .note = ""};
+}
+
 Dataset load_dataset(const DatasetOptions& options) {
   want_dataset_name(options.name);
   const PathSource* source = path_source_of(options.name);
   if (source == nullptr && options.name != "synthetic")
-    return load_dataset_files(options.name, find_dataset(options), options.read);
+    return load_dataset_files(options.name, folder_of(options), options.read);
   if (options.read != ReadMode::memory)
     fail(ErrorKind::config, "{} {}: data set '{}' {}", Setting{"read"}, name(options.read), options.name,
-         source == nullptr ? "has no files" : "is always read where it lies");
+         source == nullptr ? "has no files" : "is always read where it lies; 'memory' expected");
   if (source == nullptr)
     return options.tokens ? make_synthetic_sequences(*options.tokens, options.synthetic.seed)
                           : make_synthetic(options.synthetic);
-  const std::filesystem::path path =
-      std::filesystem::path(options.name.substr(source->form.size() + 1)).lexically_normal();
-  Dataset dataset = source->load(path, options);
+  const std::filesystem::path path = path_in(options.name, *source);
+  Dataset dataset = source->load(options.staged.empty() ? path : options.staged, options);
   // A run that goes on elsewhere finds the data under another path.
   dataset.name = fmt::format("{}:{}", source->form,
                              (path.has_filename() ? path : path.parent_path()).filename().string());

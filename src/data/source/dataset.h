@@ -19,6 +19,13 @@ namespace trainyard::data {
 // Error (config) that names the file and the first label outside [0, classes).
 void check_labels(std::span<const std::int32_t> labels, int classes, const std::filesystem::path& file);
 
+// The files that a data set is read from.
+struct DatasetFiles {
+  std::filesystem::path root;                // a folder, or the one file
+  std::vector<std::filesystem::path> files;  // below the root, or the root itself
+  std::string note;                          // for the user: what else lies there; may be empty
+};
+
 enum class Split { train, test };
 
 // The samples of a split: images in memory, which a device may copy into its own, or any other source.
@@ -44,12 +51,14 @@ struct Dataset {
 
   const SplitData& split(Split which) const { return which == Split::train ? train : test; }
   std::int64_t size(Split which) const { return split(which).size(); }
+  void add_note(const std::string& more);
 };
 
 struct DatasetOptions {
   std::string name = "mnist";    // one of dataset_names(), with a path in the place of DIR or FILE
   std::filesystem::path folder;  // where the files lie; empty: in the cache
   std::filesystem::path cache;   // empty: default_cache_folder()
+  std::filesystem::path staged;  // a copy of the root of list_files(), to be read instead; empty: none
   ReadMode read = ReadMode::memory;
   SyntheticOptions synthetic;  // read only when the name is "synthetic"
   std::optional<SequenceOptions>
@@ -66,17 +75,12 @@ std::optional<SampleKind> kind_of_dataset(const std::string& name);
 // Error (config) when the name is unknown, the files are missing, or one does not parse.
 Dataset load_dataset(const DatasetOptions& options);
 
-// Returns the folder of the files: the given folder or the one in the cache. Error (config) when there is
-// none, or no such dataset.
-std::filesystem::path find_dataset(const DatasetOptions& options);
+// Lists the files that load_dataset reads. Error (config) when they are missing, or the set has none.
+DatasetFiles list_files(const DatasetOptions& options);
 
 // Loads the files of a known name from any folder in which they lie; `name` is one of file_dataset_names().
 Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder,
                            ReadMode read = ReadMode::memory);
-
-// Lists the files that load_dataset_files reads.
-std::vector<std::filesystem::path> list_dataset_files(const std::string& name,
-                                                      const std::filesystem::path& folder);
 
 // Writes them in the form the cache keeps (IDX, CIFAR binary) and returns the names, in a fixed order.
 std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::filesystem::path& folder);

@@ -160,9 +160,11 @@ bool has_split(const std::vector<std::filesystem::path>& shards, const char* spl
   });
 }
 
+constexpr const char* kLabelsFile = "labels.txt";
+
 // Returns 0 when no file lists them.
 int listed_classes(const std::filesystem::path& folder) {
-  std::ifstream labels(folder / "labels.txt");
+  std::ifstream labels(folder / kLabelsFile);
   int classes = 0;
   for (std::string line; std::getline(labels, line);) classes += line.empty() ? 0 : 1;
   return classes;
@@ -177,6 +179,18 @@ int largest_label(const RecordSet& records) {
   return info.labels.rbegin()->first;
 }
 
+// The splits that the names of shards speak of.
+struct RecordSplits {
+  std::string train, test;  // as find_shards takes them; train empty: all shards
+  bool has_test = false;
+};
+
+RecordSplits find_record_splits(const std::filesystem::path& path) {
+  const std::vector<std::filesystem::path> shards = find_shards(path, "");
+  if (!std::filesystem::is_directory(path) || !has_split(shards, "train")) return {};
+  return {"train", "test", has_split(shards, "test")};
+}
+
 }  // namespace
 
 std::shared_ptr<const SampleSource> record_samples(std::shared_ptr<const RecordSet> records, Damage damage,
@@ -185,14 +199,12 @@ std::shared_ptr<const SampleSource> record_samples(std::shared_ptr<const RecordS
 }
 
 Dataset load_records(const std::filesystem::path& path) {
-  const std::vector<std::filesystem::path> shards = find_shards(path, "");
-  const bool folder = std::filesystem::is_directory(path), trains = folder && has_split(shards, "train"),
-             tests = trains && has_split(shards, "test");
-  const auto train = RecordSet::open(path, trains ? "train" : "", Damage::refuse);
-  const auto test = tests ? RecordSet::open(path, "test", Damage::refuse) : nullptr;
+  const RecordSplits splits = find_record_splits(path);
+  const auto train = RecordSet::open(path, splits.train, Damage::refuse);
+  const auto test = splits.has_test ? RecordSet::open(path, splits.test, Damage::refuse) : nullptr;
   Dataset dataset;
   dataset.kind = SampleKind::encoded;
-  dataset.classes = folder ? listed_classes(path) : 0;
+  dataset.classes = std::filesystem::is_directory(path) ? listed_classes(path) : 0;
   if (dataset.classes == 0)
     dataset.classes = 1 + std::max(largest_label(*train), test == nullptr ? 0 : largest_label(*test));
   dataset.train.samples = record_samples(train, Damage::refuse, dataset.classes);
@@ -206,6 +218,18 @@ Dataset load_records(const std::filesystem::path& path) {
   dataset.note = fmt::format("no record files of a test split: {} of {} images are held out for evaluation",
                              dataset.test.size(), train->size());
   return dataset;
+}
+
+DatasetFiles list_records(const std::filesystem::path& path) {
+  const RecordSplits splits = find_record_splits(path);
+  DatasetFiles found{.root = path, .files = find_shards(path, splits.train), .note = ""};
+  if (splits.has_test)
+    for (std::filesystem::path& shard : find_shards(path, splits.test))
+      if (std::find(found.files.begin(), found.files.end(), shard) == found.files.end())
+        found.files.push_back(std::move(shard));
+  if (const std::filesystem::path labels = path / kLabelsFile; std::filesystem::is_regular_file(labels))
+    found.files.push_back(labels);
+  return found;
 }
 
 }  // namespace trainyard::data

@@ -99,4 +99,7 @@ std::shared_ptr<const SampleSource> record_samples(std::shared_ptr<const RecordS
 // one more than the largest label. Error (config) for damage that lengths show, and for a missing shard.
 Dataset load_records(const std::filesystem::path& path);
 
+// Lists the files that load_records reads.
+DatasetFiles list_records(const std::filesystem::path& path);
+
 }  // namespace trainyard::data

@@ -74,9 +74,8 @@ HeldOut hold_out(std::shared_ptr<const SampleSource> all) {
   constexpr std::uint64_t kSeed = 0x686f6c64;
   constexpr std::int64_t kOneOf = 10;
   const std::int64_t size = all->size();
-  if (size < 2) return {std::move(all), nullptr};
   const SampleOrder order(kSeed, size);
-  const std::int64_t tests = std::max<std::int64_t>(size / kOneOf, 1);
+  const std::int64_t tests = size < 2 ? 0 : std::max<std::int64_t>(size / kOneOf, 1);
   return {std::make_shared<RandomPart>(all, order, tests, size - tests),
           std::make_shared<RandomPart>(all, order, 0, tests)};
 }

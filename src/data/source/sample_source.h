@@ -56,7 +56,7 @@ class SampleSource {
 std::unique_ptr<const SampleSource> images_in_memory(const HostTensor& images, const HostTensor& labels);
 
 struct HeldOut {
-  std::shared_ptr<const SampleSource> train, test;  // null: too few samples for two parts
+  std::shared_ptr<const SampleSource> train, test;  // the second is empty where there is one sample only
 };
 
 // Takes a tenth of the samples for evaluation. The choice is random and depends on the number of samples

@@ -131,6 +131,55 @@ TEST(ClassFolders, AreSplitsAndClassesInTheOrderOfNames) {
   EXPECT_EQ(dataset.train.source()->read(4, scratch).label, 1);
 }
 
+TEST(ClassFolders, OneImageIsForTraining) {
+  const TestFolder folder;
+  write_classes(folder, "", {"a"}, 1);
+  const Dataset dataset = load_class_folders(folder.path());
+  EXPECT_EQ(dataset.size(Split::train), 1);
+  EXPECT_EQ(dataset.size(Split::test), 0);
+}
+
+TEST(ClassFolders, AFolderIsNoImageAndALinkThatLeadsNowhereIsNamed) {
+  const TestFolder folder;
+  write_classes(folder, "", {"a"}, 2);
+  std::filesystem::create_directories(folder.path() / "a" / "folder.png");
+  EXPECT_EQ(load_class_folders(folder.path()).size(Split::train), 1);
+  std::filesystem::create_symlink("nowhere", folder.path() / "a" / "link.png");
+  const Dataset dataset = load_class_folders(folder.path());
+  SampleSource::Scratch scratch;
+  expect_error(ErrorKind::io, "a/link.png' cannot be read: No such file", [&] {
+    for (const Split split : {Split::train, Split::test})
+      for (std::int64_t i = 0; i < dataset.size(split); ++i) dataset.split(split).source()->read(i, scratch);
+  });
+}
+
+TEST(ListedFiles, AreThoseThatAreRead) {
+  const TestFolder folder;
+  write_classes(folder, "images/train", {"a", "b"}, 2);
+  write_classes(folder, "images/val", {"a", "b"}, 1);
+  folder.write("images/train/a/notes.txt", "");
+  folder.write("images/other.png", "");
+  const auto names = [&](const std::string& dataset) {
+    const DatasetFiles found = list_files({.name = dataset + folder.path().string()});
+    std::set<std::string> all;
+    for (const std::filesystem::path& file : found.files) all.insert(file.lexically_relative(folder.path()));
+    return all;
+  };
+  const DatasetFiles images = list_files({.name = "folder:" + (folder.path() / "images").string()});
+  EXPECT_EQ(images.files.size(), 6u);
+  EXPECT_EQ(images.note, "1 files that are neither JPEG nor PNG are left out");
+  write_records(folder.path(), "train", 20);
+  EXPECT_EQ(names("tfrecord:"), (std::set<std::string>{"made-up-train-00000-of-00002.tfrecord",
+                                                       "made-up-train-00001-of-00002.tfrecord"}));
+  write_records(folder.path(), "test", 4);
+  write_records(folder.path(), "extra", 4);
+  folder.write("labels.txt", "0:a\n1:b\n2:c\n");
+  EXPECT_EQ(names("tfrecord:").size(), 5u);
+  EXPECT_TRUE(names("tfrecord:").contains("labels.txt"));
+  EXPECT_FALSE(names("tfrecord:").contains("made-up-extra-00000-of-00002.tfrecord"));
+  expect_error(ErrorKind::config, "has no files", [] { list_files({.name = "synthetic"}); });
+}
+
 TEST(ClassFolders, Mistakes) {
   const TestFolder folder;
   const auto load = [&](const std::string& below) {

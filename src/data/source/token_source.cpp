@@ -44,9 +44,14 @@ class TextSamples final : public SampleSource {
 
 }  // namespace
 
-Dataset load_text(const std::filesystem::path& file, const SequenceOptions& options) {
+DatasetFiles list_text(const std::filesystem::path& file) {
   if (!std::filesystem::is_regular_file(file))
     fail(ErrorKind::config, "'{}' is not a file; a text expected", file.string());
+  return {.root = file, .files = {file}, .note = ""};
+}
+
+Dataset load_text(const std::filesystem::path& file, const SequenceOptions& options) {
+  list_text(file);
   const auto text = std::make_shared<const MappedFile>(file);
   const std::int64_t sequences = (text->bytes() - 1) / options.length;
   if (sequences < 2)

@@ -6,6 +6,7 @@
 namespace trainyard::data {
 
 struct Dataset;
+struct DatasetFiles;
 
 struct SequenceOptions {
   std::int64_t length = 50;  // steps of a sequence; it has one token more, which the last step is to predict
@@ -19,6 +20,9 @@ inline constexpr std::int64_t kByteVocabulary = 256;
 // the next. The last tenth is held out for evaluation. Error (config) when the text is too short for two
 // sequences; Error (usage) when it has a byte that is not in the vocabulary.
 Dataset load_text(const std::filesystem::path& file, const SequenceOptions& options);
+
+// Error (config) when there is no such file.
+DatasetFiles list_text(const std::filesystem::path& file);
 
 // Made-up sequences of any length that can be learnt: three of four tokens follow from the one before, in a
 // way that depends on the seed alone, and the others are random. A sequence depends on (seed, split, index).

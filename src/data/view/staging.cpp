@@ -1,15 +1,16 @@
 #include "data/view/staging.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
-#include <unistd.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -19,7 +20,8 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "data/get/gzip_file.h"
-#include "data/source/dataset.h"
+#include "data/source/get_dataset.h"
+#include "data/view/verified_copy.h"
 
 namespace trainyard::data {
 
@@ -72,72 +74,60 @@ std::filesystem::path checked_folder(const StagingOptions& options) {
   return folder;
 }
 
-struct Source {
-  std::filesystem::path path;
+// The name that the copy of a folder or of a file has, as the messages about it say it.
+std::string name_of_root(const std::filesystem::path& root) {
+  const std::filesystem::path whole = std::filesystem::absolute(root).lexically_normal();
+  const std::filesystem::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  return name.empty() ? "data" : name.string();
+}
+
+std::vector<SourceFile> find_sources(const std::string& dataset, const DatasetFiles& source) {
+  const std::optional<CacheEntry> manifest = find_manifest(source.root, dataset);
+  std::vector<SourceFile> files(source.files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    files[i].path = source.files[i];
+    const bool is_root = source.files[i] == source.root;
+    files[i].name =
+        is_root ? name_of_root(source.root) : source.files[i].lexically_relative(source.root).string();
+    if (!manifest) continue;
+    for (const CachedFile& file : manifest->files)
+      if (file.name == files[i].path.filename()) files[i].sha256 = file.sha256;
+  }
+  look_at_files(files);
+  return files;
+}
+
+// Files take whole blocks, which is what decides for many small ones.
+void want_room(const std::filesystem::path& folder, const std::string& dataset,
+               const std::vector<SourceFile>& files) {
+  struct statvfs room {};
+  if (::statvfs(folder.c_str(), &room) != 0)
+    fail(ErrorKind::io, "staging: '{}': {}", folder.string(), std::strerror(errno));
+  const auto block = static_cast<std::int64_t>(std::max<unsigned long>(room.f_frsize, 1)),
+             free_bytes = static_cast<std::int64_t>(room.f_bavail) * block,
+             free_files = static_cast<std::int64_t>(room.f_favail);
   std::int64_t bytes = 0;
-  std::string sha256;  // what the manifest says; empty: there is none
-};
-
-std::vector<Source> find_sources(const std::string& dataset, const std::filesystem::path& folder) {
-  const std::optional<CacheEntry> manifest = find_manifest(folder, dataset);
-  std::vector<Source> sources;
-  for (const std::filesystem::path& path : list_dataset_files(dataset, folder)) {
-    std::error_code code;
-    Source source{path, static_cast<std::int64_t>(std::filesystem::file_size(path, code)), ""};
-    if (code) fail(ErrorKind::config, "staging: '{}': {}", path.string(), code.message());
-    if (manifest)
-      for (const CachedFile& file : manifest->files)
-        if (file.name == path.filename()) source.sha256 = file.sha256;
-    sources.push_back(source);
+  std::set<std::filesystem::path> folders;
+  for (const SourceFile& file : files) {
+    bytes += (file.bytes + block - 1) / block * block;
+    folders.insert(std::filesystem::path(file.name).parent_path());
   }
-  return sources;
-}
-
-// Returns the SHA-256 of the bytes read; `tick` receives the bytes of each piece.
-template <typename Tick>
-std::string copy_file(const Source& source, const std::filesystem::path& target, const Tick& tick) {
-  std::ifstream stream(source.path, std::ios::binary);
-  if (!stream) fail(ErrorKind::io, "cannot read '{}': {}", source.path.string(), std::strerror(errno));
-  AtomicFile file(target);
-  data::Sha256 sum;
-  std::vector<char> piece(std::size_t{1} << 20);
-  std::int64_t copied = 0;
-  while (stream.read(piece.data(), std::ssize(piece)) || stream.gcount() > 0) {
-    const auto bytes = static_cast<std::size_t>(stream.gcount());
-    sum.update(piece.data(), bytes);
-    file.write(piece.data(), bytes);
-    copied += stream.gcount();
-    tick(stream.gcount());
-  }
-  if (stream.bad() || copied != source.bytes)
-    fail(ErrorKind::io, "staging: {} bytes read of '{}', which had {}: it changed or cannot be read", copied,
-         source.path.string(), source.bytes);
-  file.commit();
-  return sum.hex();
-}
-
-void want_sum(const Source& source, const std::string& found) {
-  if (!source.sha256.empty() && source.sha256 != found)
-    fail(ErrorKind::config,
-         "staging: '{}' is damaged: SHA-256 {:.12}... found, {:.12}... in its manifest; get the data set "
-         "again",
-         source.path.string(), found, source.sha256);
-}
-
-// Drops the file from the page cache, so that reading it back asks the disk. A file in memory has nothing to
-// drop.
-void drop_from_page_cache(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
-  ::close(descriptor);
+  if (free_bytes < bytes)
+    fail(ErrorKind::io, "staging: '{}' has {} free, data set '{}' needs {}", folder.string(),
+         format_bytes(free_bytes), dataset, format_bytes(bytes));
+  const std::int64_t wanted = std::ssize(files) + std::ssize(folders) + 2;  // `data` and the manifest
+  const bool counts_files = room.f_files > 0;
+  if (counts_files && free_files < wanted)
+    fail(ErrorKind::io, "staging: '{}' has room for {} more files, data set '{}' needs {}", folder.string(),
+         free_files, dataset, wanted);
 }
 
 void write_staging_manifest(const std::string& dataset, const std::filesystem::path& source,
                             const StagingReport& report) {
   Json json{{"schema", 1},
             {"name", dataset},
-            {"source", "folder " + std::filesystem::absolute(source).string()},
+            {"source", fmt::format("{} {}", std::filesystem::is_directory(source) ? "folder" : "file",
+                                   std::filesystem::absolute(source).string())},
             {"files", Json::array()}};
   for (const CachedFile& file : report.files)
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
@@ -146,67 +136,55 @@ void write_staging_manifest(const std::string& dataset, const std::filesystem::p
   file.commit();
 }
 
-double cached_fraction(const std::vector<Source>& sources) {
-  std::int64_t bytes = 0, resident = 0;
-  for (const Source& source : sources) {
-    const MappedFile map(source.path);
-    bytes += map.bytes();
-    resident += map.resident_bytes();
-  }
-  return static_cast<double>(resident) / static_cast<double>(std::max<std::int64_t>(bytes, 1));
+std::int64_t sum_of_bytes(const std::vector<SourceFile>& files) {
+  std::int64_t bytes = 0;
+  for (const SourceFile& file : files) bytes += file.bytes;
+  return bytes;
 }
 
 }  // namespace
 
-StagedFiles::StagedFiles(const std::string& dataset, const std::filesystem::path& source,
-                         const StagingOptions& options)
-    : scratch_(checked_folder(options), kPrefix) {
-  const std::vector<Source> sources = find_sources(dataset, source);
-  for (const Source& file : sources) report_.bytes += file.bytes;
-  report_.folder = scratch_.path();
-  report_.filesystem = filesystem_of(report_.folder);
-  report_.source_cached_fraction = cached_fraction(sources);
-  const std::filesystem::path parent = report_.folder.parent_path();
-  const auto free_bytes = static_cast<std::int64_t>(std::filesystem::space(parent).available);
-  if (free_bytes < report_.bytes)
-    fail(ErrorKind::io, "staging: '{}' has {} free, data set '{}' needs {}", parent.string(),
-         format_bytes(free_bytes), dataset, format_bytes(report_.bytes));
-
-  const double began = now_seconds();
-  Progress bar(options.progress, "stage " + dataset, report_.bytes);
-  std::int64_t done = 0;
-  for (const Source& file : sources) {
-    const std::string name = file.path.filename();
-    const std::string sum = copy_file(file, report_.folder / name, [&](std::int64_t bytes) {
-      bar.update(done += bytes);
-      process::StopRequest::check();
-    });
-    want_sum(file, sum);
-    report_.files.push_back({name, file.bytes, sum});
+std::string StagingReport::sum_of_sums() const {
+  std::vector<CachedFile> sorted = files;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const CachedFile& one, const CachedFile& other) { return one.name < other.name; });
+  Sha256 sum;
+  for (const CachedFile& file : sorted) {
+    const std::string line = fmt::format("{}  {}\n", file.sha256, file.name);
+    sum.update(line.data(), line.size());
   }
-  write_staging_manifest(dataset, source, report_);
-  const double copied = now_seconds();
-  verify_staged(report_.folder, report_.files);
-  report_.seconds = now_seconds() - began;
-  report_.verify_seconds = now_seconds() - copied;
-  process::StopRequest::check();
+  return sum.hex();
 }
 
-void verify_staged(const std::filesystem::path& folder, const std::vector<CachedFile>& files) {
-  for (const CachedFile& file : files) {
-    const std::filesystem::path path = folder / file.name;
-    std::error_code code;
-    const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, code));
-    if (code)
-      fail(ErrorKind::io, "staging: '{}' was copied but cannot be read: {}", path.string(), code.message());
-    if (bytes != file.bytes)
-      fail(ErrorKind::io, "staging: '{}' has {} bytes after the copy, its source {}", path.string(), bytes,
-           file.bytes);
-    drop_from_page_cache(path);
-    if (const std::string found = data::sha256_of_file(path); found != file.sha256)
-      fail(ErrorKind::io, "staging: '{}' has SHA-256 {:.12}... after the copy, its source {:.12}...",
-           path.string(), found, file.sha256);
+StagedFiles::StagedFiles(const std::string& dataset, const DatasetFiles& source,
+                         const StagingOptions& options)
+    : scratch_(checked_folder(options), kPrefix) {
+  const std::vector<SourceFile> sources = find_sources(dataset, source);
+  const std::filesystem::path parent = scratch_.path().parent_path();
+  want_room(parent, dataset, sources);
+  root_ = scratch_.path() / "data" / name_of_root(source.root);
+  const bool is_file = source.files.size() == 1 && source.files.front() == source.root;
+  const std::filesystem::path folder = is_file ? root_.parent_path() : root_;
+  report_.folder = scratch_.path();
+  report_.filesystem = filesystem_of(parent);
+  report_.bytes = sum_of_bytes(sources);
+
+  const double began = now_seconds();
+  {
+    Progress bar(options.progress, "stage " + dataset, report_.bytes);
+    Copies copies = copy_files(sources, folder, [&](std::int64_t done) { bar.update(done); });
+    report_.files = std::move(copies.files);
+    report_.source_cached_fraction = static_cast<double>(copies.cached_bytes) /
+                                     static_cast<double>(std::max<std::int64_t>(report_.bytes, 1));
   }
+  write_staging_manifest(dataset, source.root, report_);
+  const double copied = now_seconds();
+  {
+    Progress bar(options.progress, "verify " + dataset, report_.bytes);
+    verify_copies(folder, report_.files, [&](std::int64_t done) { bar.update(done); });
+  }
+  report_.seconds = now_seconds() - began;
+  report_.verify_seconds = now_seconds() - copied;
 }
 
 }  // namespace trainyard::data

@@ -7,6 +7,7 @@
 
 #include "base/progress.h"
 #include "data/get/scratch_folder.h"
+#include "data/source/dataset.h"
 #include "data/source/get_dataset.h"
 #include "process/stop_request.h"
 
@@ -26,11 +27,13 @@ struct StagingOptions {
 struct StagingReport {
   std::filesystem::path folder;
   std::string filesystem;         // of that folder: tmpfs, ext, xfs, ...
-  std::vector<CachedFile> files;  // as they lie there, verified
+  std::vector<CachedFile> files;  // verified; named as below the root of the source
   std::int64_t bytes = 0;
   double seconds = 0, verify_seconds = 0;  // of both copying and verifying; of verifying alone
   double source_cached_fraction = 0;       // of the bytes, those in the page cache before the copy
 
+  // The SHA-256 of what `sha256sum` prints of the files in the order of their names.
+  std::string sum_of_sums() const;
   double bytes_per_second() const { return static_cast<double>(bytes) / seconds; }
 };
 
@@ -40,19 +43,18 @@ struct StagingReport {
 // this object lives, signals only request a stop: long work must check StopRequest.
 class StagedFiles {
  public:
-  // Error (config) when the source or the folder is not as it should be; Error (io) when copying fails.
-  StagedFiles(const std::string& dataset, const std::filesystem::path& source, const StagingOptions& options);
+  // Error (config) when the source or the folder is not as it should be; Error (io) when there is no room,
+  // when a file of the source changes or vanishes, or when copying fails.
+  StagedFiles(const std::string& dataset, const DatasetFiles& source, const StagingOptions& options);
 
-  const std::filesystem::path& folder() const { return scratch_.path(); }
+  const std::filesystem::path& root() const { return root_; }  // the copy of the source's root
   const StagingReport& report() const { return report_; }
 
  private:
   process::StopRequest guard_;
   data::ScratchFolder scratch_;
+  std::filesystem::path root_;
   StagingReport report_;
 };
-
-// Error (io) names the first file in `folder` that is missing or not as described.
-void verify_staged(const std::filesystem::path& folder, const std::vector<CachedFile>& files);
 
 }  // namespace trainyard::data

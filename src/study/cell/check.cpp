@@ -125,6 +125,10 @@ class CellReader {
     if (const std::string folder = word("from");
         where_ == Where::this_machine && !folder.empty() && !std::filesystem::is_directory(folder))
       return fmt::format("from '{}': there is no such folder", folder);
+    if (const std::size_t colon = dataset.find(':'); where_ == Where::this_machine &&
+                                                     colon != std::string::npos &&
+                                                     !std::filesystem::exists(dataset.substr(colon + 1)))
+      return fmt::format("data '{}': there is no such folder or file", dataset);
     const std::optional<std::int64_t> images = training_images_in_files(dataset);
     const std::int64_t batch = count("batch", 0);
     if (!images || batch <= *images) return "";

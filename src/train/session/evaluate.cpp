@@ -38,8 +38,9 @@ Shape look_at_images(const data::SampleSource& images) {
   Shape shape;
   for (std::int64_t i = 0; i < looks; ++i) {
     const std::int64_t index = i * images.size() / looks;
+    const data::Sample sample = images.read(index, scratch);
     try {
-      const auto image = data::open_image(images.read(index, scratch).bytes);
+      const auto image = data::open_image(sample.bytes);
       if (i == 0) shape = {image->channels(), image->height(), image->width()};
       if (image->channels() > shape[0]) shape = {image->channels(), shape[1], shape[2]};
     } catch (const Error& error) {
