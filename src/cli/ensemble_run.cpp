@@ -1,7 +1,5 @@
-#include <condition_variable>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include <fmt/core.h>
@@ -9,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/threads.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"
@@ -53,11 +52,8 @@ class EnergyWatch {
 
  private:
   void work(const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
-      never.wait_for(lock, stop, std::chrono::milliseconds(250), [] { return false; });
+      sleep_unless_stopped(stop, 0.25);
       energy_ = meter_.read();
       if (const auto busy = meter_.gpu_busy_fraction()) {
         busy_ += *busy;

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace trainyard::ensemble {
 
@@ -38,9 +37,13 @@ class BoundedQueue {
   const Limits& limits() const { return limits_; }
 
   // Waits while it is full; one item always fits. False: it is closed, and the item was not taken.
-  bool push(Item item, std::int64_t bytes) {
-    std::unique_lock lock(mutex_);
-    wait(lock, has_room_, fill_.push_wait_seconds, [&] { return closed_ || fits(bytes); });
+  bool push(Item item, std::int64_t bytes) TRAINYARD_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!closed_ && !fits(bytes)) {
+      const double began = now_seconds();
+      while (!closed_ && !fits(bytes)) has_room_.wait(lock);
+      fill_.push_wait_seconds += now_seconds() - began;
+    }
     if (closed_) return false;
     items_.emplace_back(std::move(item), bytes);
     ++fill_.items;
@@ -52,9 +55,13 @@ class BoundedQueue {
   }
 
   // Waits while it is empty. None: it is closed, and all was taken.
-  std::optional<Item> pop() {
-    std::unique_lock lock(mutex_);
-    wait(lock, has_items_, fill_.pop_wait_seconds, [&] { return closed_ || !items_.empty(); });
+  std::optional<Item> pop() TRAINYARD_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!closed_ && items_.empty()) {
+      const double began = now_seconds();
+      while (!closed_ && items_.empty()) has_items_.wait(lock);
+      fill_.pop_wait_seconds += now_seconds() - began;
+    }
     if (items_.empty()) return std::nullopt;
     auto [item, bytes] = std::move(items_.front());
     items_.pop_front();
@@ -67,9 +74,9 @@ class BoundedQueue {
   }
 
   // Nothing more comes in; what is there can be taken.
-  void close() {
+  void close() TRAINYARD_EXCLUDES(mutex_) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
     }
     has_room_.notify_all();
@@ -77,41 +84,32 @@ class BoundedQueue {
   }
 
   // Closes it and drops what is there.
-  void abandon() {
+  void abandon() TRAINYARD_EXCLUDES(mutex_) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       items_.clear();
       fill_.items = fill_.bytes = 0;
     }
     close();
   }
 
-  QueueFill fill() const {
-    const std::lock_guard lock(mutex_);
+  QueueFill fill() const TRAINYARD_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
     return fill_;
   }
 
  private:
-  bool fits(std::int64_t bytes) const {
+  bool fits(std::int64_t bytes) const TRAINYARD_REQUIRES(mutex_) {
     if (items_.empty()) return true;
     return fill_.items < limits_.items && (limits_.bytes == 0 || fill_.bytes + bytes <= limits_.bytes);
   }
 
-  template <typename Ready>
-  static void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, double& waited,
-                   const Ready& ready) {
-    if (ready()) return;
-    const double began = now_seconds();
-    changed.wait(lock, ready);
-    waited += now_seconds() - began;
-  }
-
   const Limits limits_;
-  mutable std::mutex mutex_;
-  std::condition_variable has_room_, has_items_;
-  std::deque<std::pair<Item, std::int64_t>> items_;
-  QueueFill fill_;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable has_room_, has_items_;
+  std::deque<std::pair<Item, std::int64_t>> items_ TRAINYARD_GUARDED_BY(mutex_);
+  QueueFill fill_ TRAINYARD_GUARDED_BY(mutex_);
+  bool closed_ TRAINYARD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace trainyard::ensemble

@@ -1,9 +1,7 @@
 #include "ensemble/fill_log.h"
 
-#include <condition_variable>
-#include <mutex>
-
 #include "base/clock.h"
+#include "base/threads.h"
 #include "meter/cpu.h"
 
 namespace trainyard::ensemble {
@@ -16,9 +14,6 @@ void FillLog::work(const std::stop_token& stop, double period_seconds) {
   meter::name_thread("fill log");
   const double began = now_seconds();
   const meter::CpuSnapshot before = meter::read_cpu();
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
   double period = period_seconds;
   while (true) {
     Sample sample{.seconds = now_seconds() - began,
@@ -32,7 +27,7 @@ void FillLog::work(const std::stop_token& stop, double period_seconds) {
       samples_.resize(kMost);
       period *= 2;
     }
-    never.wait_for(lock, stop, std::chrono::duration<double>(period), [] { return false; });
+    sleep_unless_stopped(stop, period);
   }
 }
 

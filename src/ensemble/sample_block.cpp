@@ -57,7 +57,7 @@ bool SampleBlock::is_sound() const { return count() >= 0 && count() <= sizes_.ca
 OwnedBlock BlockPool::take() {
   AlignedBuffer memory;
   {
-    const std::lock_guard lock(free_->mutex);
+    const MutexLock lock(free_->mutex);
     if (!free_->memory.empty()) {
       memory = std::move(free_->memory.back());
       free_->memory.pop_back();
@@ -65,7 +65,7 @@ OwnedBlock BlockPool::take() {
   }
   if (memory.data() == nullptr) memory = AlignedBuffer(sizes_.block_bytes());
   return {sizes_, {new AlignedBuffer(std::move(memory)), [free = free_](AlignedBuffer* used) {
-                     const std::lock_guard lock(free->mutex);
+                     const MutexLock lock(free->mutex);
                      free->memory.push_back(std::move(*used));
                      delete used;
                    }}};

@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tensor/tensor.h"
 
 namespace trainyard::ensemble {
@@ -98,8 +98,8 @@ class BlockPool {
 
  private:
   struct Free {
-    std::mutex mutex;
-    std::vector<AlignedBuffer> memory;
+    Mutex mutex;
+    std::vector<AlignedBuffer> memory TRAINYARD_GUARDED_BY(mutex);
   };
 
   const SampleBlock::Sizes sizes_;

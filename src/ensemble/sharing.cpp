@@ -2,11 +2,10 @@
 
 #include <array>
 #include <atomic>
-#include <exception>
-#include <mutex>
 #include <thread>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "ensemble/stream_part.h"
 
 namespace trainyard::ensemble {
@@ -108,8 +107,7 @@ void broadcast_from_each(const Sharing& sharing, comm::collective::Job& job, boo
   for (int root = 0; root < p; ++root)
     groups.push_back(job.make_group(ranks_between(0, job.size()), sharing.patience_seconds));
   std::atomic<bool> wants = true;
-  std::mutex mutex;
-  std::exception_ptr first;
+  FirstError first;
   {
     std::vector<std::jthread> channels;
     for (int root = 0; root < p; ++root)
@@ -118,13 +116,12 @@ void broadcast_from_each(const Sharing& sharing, comm::collective::Job& job, boo
           run_channel(sharing, *groups[static_cast<std::size_t>(root)], root, as_built && job.rank() < p,
                       wants);
         } catch (...) {
-          const std::lock_guard lock(mutex);
-          if (!first) first = std::current_exception();
+          first.keep_current();
           wants = false;
         }
       });
   }
-  if (first) std::rethrow_exception(first);
+  first.rethrow();
 }
 
 // The first p ranks gather what they have; the last of them, the merger, passes it on to all behind it.

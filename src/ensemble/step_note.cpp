@@ -3,15 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <fstream>
-#include <mutex>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "ensemble/member.h"
 
 namespace trainyard::ensemble {
@@ -72,11 +71,7 @@ EnsembleProgress::EnsembleProgress(const std::filesystem::path& results, std::si
     constexpr std::int64_t kWhole = 1000;
     Progress bar(progress, "ensemble", kWhole);
     std::vector<StepsReached> last(members);
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    while (!never.wait_for(lock, stop, std::chrono::duration<double>(kNoteSeconds),
-                           [&] { return stop.stop_requested(); })) {
+    while (!sleep_unless_stopped(stop, kNoteSeconds)) {
       if (!bar.due()) continue;
       const StepsReached sum = read_notes(results, last);
       if (sum.asked > 0)

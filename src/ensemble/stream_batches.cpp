@@ -74,8 +74,8 @@ StreamBatches::StreamBatches(std::shared_ptr<MemberStream> stream, const How& ho
     : BatchMaker(by_one_thread(std::move(options))),
       stream_(std::move(stream)),
       how_(how),
-      next_step_(this->options().first_step),
       place_(place),
+      next_step_(this->options().first_step),
       places_{place} {}
 
 Shape StreamBatches::input_shape() const {
@@ -84,7 +84,7 @@ Shape StreamBatches::input_shape() const {
 }
 
 StreamPlace StreamBatches::place_after(std::int64_t steps) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::int64_t back = next_step_ - steps;
   TRAINYARD_CHECK(back >= 0 && back < static_cast<std::int64_t>(places_.size()));
   return places_[places_.size() - 1 - static_cast<std::size_t>(back)];
@@ -92,7 +92,10 @@ StreamPlace StreamBatches::place_after(std::int64_t steps) const {
 
 std::int64_t StreamBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
                                  Scratch& scratch) const {
-  TRAINYARD_CHECK(step == next_step_);
+  {
+    const MutexLock lock(mutex_);
+    TRAINYARD_CHECK(step == next_step_);
+  }
   const std::int64_t batch = options().batch;
   for (std::int64_t i = 0; i < batch;) {
     if (block_ == nullptr) {
@@ -113,7 +116,7 @@ std::int64_t StreamBatches::fill(std::int64_t step, std::byte* inputs, std::int3
     put(*block_, at, i, inputs, scratch);
     labels[i++] = tag.label;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++next_step_;
   places_.push_back(place_);
   if (places_.size() > kPlacesKept) places_.pop_front();
@@ -210,7 +213,7 @@ std::int64_t GatheredBatches::blocks_held(std::int64_t batch, std::int64_t block
 std::int64_t GatheredBatches::fill(std::int64_t step, std::byte* inputs, std::int32_t* labels,
                                    Scratch& scratch) const {
   const std::int64_t images = StreamBatches::fill(step, inputs, labels, scratch);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   through_.emplace_back(step, lent_->looked_at());
   return images;
 }
@@ -225,7 +228,7 @@ void GatheredBatches::put(const SampleBlock& block, std::int64_t at, std::int64_
 void GatheredBatches::used(std::int64_t step) const {
   std::int64_t blocks = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (; !through_.empty() && through_.front().first <= step; through_.pop_front())
       blocks = through_.front().second;
   }

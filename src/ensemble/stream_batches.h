@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "backend/device.h"
 #include "backend/input.h"
+#include "base/mutex.h"
 #include "data/recipe/preprocess.h"
 #include "data/view/batch_maker.h"
 #include "ensemble/member_stream.h"
@@ -82,12 +82,15 @@ class StreamBatches : public data::BatchMaker {
 
   const std::shared_ptr<MemberStream> stream_;
   const How how_;
-  // Making a batch takes it from the stream.
-  mutable std::mutex mutex_;
+  // Making a batch takes it from the stream. Only the thread that makes them uses these.
   mutable const SampleBlock* block_ = nullptr;
-  mutable std::int64_t next_in_block_ = 0, next_step_;
+  mutable std::int64_t next_in_block_ = 0;
   mutable StreamPlace place_;
-  mutable std::deque<StreamPlace> places_;  // after the last steps, the newest last
+
+  mutable Mutex mutex_;
+  mutable std::int64_t next_step_ TRAINYARD_GUARDED_BY(mutex_);
+  mutable std::deque<StreamPlace> places_
+      TRAINYARD_GUARDED_BY(mutex_);  // after the last steps, the newest last
 };
 
 // Batches of samples that one process copies to a GPU for all of its members there: of each this says only
@@ -125,8 +128,9 @@ class GatheredBatches final : public StreamBatches {
 
   const std::shared_ptr<Lent> lent_;
   const std::shared_ptr<backend::OpenedMemory> samples_;
-  mutable std::mutex mutex_;
-  mutable std::deque<std::pair<std::int64_t, std::int64_t>> through_;  // after this step, with so many blocks
+  mutable Mutex mutex_;
+  // After this step, with so many blocks.
+  mutable std::deque<std::pair<std::int64_t, std::int64_t>> through_ TRAINYARD_GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::ensemble

@@ -109,7 +109,7 @@ StreamPart::StreamPart(const StreamOptions& options, comm::collective::Job& job,
     if (options.design == Design::multi_broadcast_as_built) {
       waster_ = std::make_unique<SampleMaker>(source_of(options, share, 0), options.threads);
       sharing.waste = [this](SampleBlock& block) {
-        const std::lock_guard lock(wasting_);
+        const MutexLock lock(wasting_);
         waster_->make(block);
       };
     }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "comm/collective/collective.h"
 #include "ensemble/member_stream.h"
 #include "ensemble/sample_maker.h"
@@ -75,9 +76,10 @@ class StreamPart {
   std::int64_t images_skipped() const;
 
  private:
-  std::unique_ptr<SampleMaker> maker_, waster_;
+  std::unique_ptr<SampleMaker> maker_;
+  std::unique_ptr<SampleMaker> waster_;  // of two, `wasting_` guards what makes; its counts are atomic
   std::unique_ptr<MadeAhead> made_ahead_;
-  std::mutex wasting_;
+  Mutex wasting_;                         // held while the waster makes a block
   std::unique_ptr<MemberStream> stream_;  // last: its thread uses the above
 };
 

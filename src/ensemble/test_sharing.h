@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "base/mutex.h"
 #include "ensemble/sharing.h"
 
 // Samples whose content says what they are, made and taken without any image.
@@ -54,7 +54,7 @@ class TestTaker {
   explicit TestTaker(std::int64_t wanted) : wanted_(wanted) {}
 
   bool take(OwnedBlock block) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (std::int64_t i = 0; i < block->count(); ++i) {
       const SampleTag& tag = block->tag(i);
       if (block->pixels(i)[kTestSizes.sample_bytes - 1] != test_pixel(tag)) damaged_ = true;
@@ -66,6 +66,7 @@ class TestTaker {
 
   // Returns "" if each sample came once, and as many as were wanted, or all.
   std::string complaint() const {
+    const MutexLock lock(mutex_);
     if (damaged_) return "a sample was not what its id says";
     for (const auto& [which, times] : times_)
       if (times != 1) return fmt::format("epoch {}, id {}: {} times", which.first, which.second, times);
@@ -73,14 +74,17 @@ class TestTaker {
     return count >= std::min(wanted_, kTestSamples) ? ""
                                                     : fmt::format("{} samples, {} wanted", count, wanted_);
   }
-  const std::vector<std::int64_t>& order() const { return order_; }
+  std::vector<std::int64_t> order() const {
+    const MutexLock lock(mutex_);
+    return order_;
+  }
 
  private:
   const std::int64_t wanted_;
-  std::mutex mutex_;
-  std::map<std::pair<std::int32_t, std::int64_t>, int> times_;
-  std::vector<std::int64_t> order_;
-  bool damaged_ = false;
+  mutable Mutex mutex_;
+  std::map<std::pair<std::int32_t, std::int64_t>, int> times_ TRAINYARD_GUARDED_BY(mutex_);
+  std::vector<std::int64_t> order_ TRAINYARD_GUARDED_BY(mutex_);
+  bool damaged_ TRAINYARD_GUARDED_BY(mutex_) = false;
 };
 
 // Returns whether a design has a meaning for so many preprocessors.

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <sstream>
 #include <string_view>
 
 #include <fmt/core.h>
+
+#include "base/threads.h"
 
 namespace trainyard::meter {
 
@@ -56,12 +55,9 @@ GpuActivity::GpuActivity() : nvml_(Nvml::open()) {
 }
 
 void GpuActivity::work(const std::stop_token& stop) {
-  constexpr auto kPause = std::chrono::milliseconds(200);
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
+  constexpr double kPauseSeconds = 0.2;
   while (!stop.stop_requested()) {
-    never.wait_for(lock, stop, kPause, [] { return false; });
+    sleep_unless_stopped(stop, kPauseSeconds);
     for (Gpu& gpu : gpus_) {
       const std::optional<double> busy = nvml_->load(gpu.number).busy_fraction;
       if (!busy) continue;

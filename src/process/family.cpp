@@ -11,12 +11,12 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
 
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "process/bare_process.h"
 
 namespace trainyard::process {
@@ -212,13 +212,13 @@ int fork_guard(const Mark& mark) {
 
 // This state belongs to this process; a forked copy inherits none of it.
 struct Family {
-  std::mutex mutex;
-  pid_t owner = 0;
-  int pipe = -1;
-  std::string mark;
-  unsigned children = 0;
+  Mutex mutex;
+  pid_t owner TRAINYARD_GUARDED_BY(mutex) = 0;
+  int pipe TRAINYARD_GUARDED_BY(mutex) = -1;
+  std::string mark TRAINYARD_GUARDED_BY(mutex);
+  unsigned children TRAINYARD_GUARDED_BY(mutex) = 0;
 
-  void guard() {
+  void guard() TRAINYARD_REQUIRES(mutex) {
     const pid_t self = ::getpid();
     if (owner == self) return;
     if (pipe >= 0) ::close(pipe);  // the original's
@@ -237,14 +237,16 @@ Family& family() {
 }  // namespace
 
 void start_guard() {
-  const std::scoped_lock lock(family().mutex);
-  family().guard();
+  Family& own = family();
+  const MutexLock lock(own.mutex);
+  own.guard();
 }
 
 std::string next_mark() {
-  const std::scoped_lock lock(family().mutex);
-  family().guard();
-  return fmt::format("{}{}.", family().mark, family().children++);
+  Family& own = family();
+  const MutexLock lock(own.mutex);
+  own.guard();
+  return fmt::format("{}{}.", own.mark, own.children++);
 }
 
 void end_marked(const std::string& mark) { end_all(Mark(mark)); }

@@ -1,17 +1,15 @@
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include <fmt/core.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "comm/collective/collective.h"
 
 namespace trainyard::comm::collective {
@@ -27,15 +25,16 @@ class Meeting {
 
   // `take` sees what every rank laid down.
   template <typename Take>
-  void meet(int rank, std::span<const std::byte> own, const Take& take) {
-    std::unique_lock lock(mutex_);
+  void meet(int rank, std::span<const std::byte> own, const Take& take) TRAINYARD_EXCLUDES(mutex_) {
     const auto mine = static_cast<std::size_t>(rank);
-    wait(lock, [&] { return !here_[mine]; });  // all have left the meeting before
+    MutexLock lock(mutex_);
+    for (const double end = deadline(); here_[mine];)
+      wait(lock, end);  // until all have left the meeting before
     laid_[mine] = own;
     here_[mine] = true;
     ++came_;
     changed_.notify_all();
-    wait(lock, [&] { return came_ == ranks_.size(); });
+    for (const double end = deadline(); came_ != ranks_.size();) wait(lock, end);
     lock.unlock();
     take(laid_);
     lock.lock();
@@ -44,13 +43,13 @@ class Meeting {
       std::fill(here_.begin(), here_.end(), false);
     }
     changed_.notify_all();
-    wait(lock, [&] { return !here_[mine]; });  // others still read what is mine
+    for (const double end = deadline(); here_[mine];) wait(lock, end);  // while others read what is mine
   }
 
  private:
-  template <typename Ready>
-  void wait(std::unique_lock<std::mutex>& lock, const Ready& ready) {
-    if (changed_.wait_for(lock, std::chrono::duration<double>(patience_), ready)) return;
+  double deadline() const { return now_seconds() + patience_; }
+  void wait(MutexLock& lock, double deadline) TRAINYARD_REQUIRES(mutex_) {
+    if (now_seconds() < deadline) return static_cast<void>(changed_.wait_until(lock, deadline));
     std::vector<int> missing;
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (!here_[i]) missing.push_back(ranks_[i]);
@@ -59,11 +58,13 @@ class Meeting {
 
   const std::vector<int> ranks_;
   const double patience_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  // Each rank's is its own to write before it says that it is here, and anybody's to read until all have
+  // left.
   std::vector<std::span<const std::byte>> laid_;
-  std::vector<bool> here_;
-  std::size_t came_ = 0, left_ = 0;
+  std::vector<bool> here_ TRAINYARD_GUARDED_BY(mutex_);
+  std::size_t came_ TRAINYARD_GUARDED_BY(mutex_) = 0, left_ TRAINYARD_GUARDED_BY(mutex_) = 0;
 };
 
 class ThreadGroup final : public Group {
@@ -97,8 +98,8 @@ class ThreadGroup final : public Group {
 
 // Meetings holds the meetings of a job, by the number of the group: all ranks make groups in one order.
 struct Meetings {
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Meeting>> made;
+  Mutex mutex;
+  std::vector<std::shared_ptr<Meeting>> made TRAINYARD_GUARDED_BY(mutex);
 };
 
 class ThreadJob final : public Job {
@@ -109,7 +110,7 @@ class ThreadJob final : public Job {
   int size() const override { return size_; }
   std::unique_ptr<Group> make_group(const std::vector<int>& ranks, double patience_seconds) override {
     const std::size_t number = groups_++;
-    const std::lock_guard lock(meetings_.mutex);
+    const MutexLock lock(meetings_.mutex);
     if (number == meetings_.made.size())
       meetings_.made.push_back(std::make_shared<Meeting>(ranks, patience_seconds));
     const auto found = std::find(ranks.begin(), ranks.end(), rank_);
@@ -127,8 +128,7 @@ class ThreadJob final : public Job {
 
 void run_thread_job(int size, const std::function<void(Job&)>& work) {
   Meetings meetings;
-  std::mutex mutex;
-  std::exception_ptr first;
+  FirstError first;
   std::vector<std::jthread> ranks;
   for (int rank = 0; rank < size; ++rank)
     ranks.emplace_back([&, rank] {
@@ -136,12 +136,11 @@ void run_thread_job(int size, const std::function<void(Job&)>& work) {
         ThreadJob job(meetings, rank, size);
         work(job);
       } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!first) first = std::current_exception();
+        first.keep_current();
       }
     });
   ranks.clear();
-  if (first) std::rethrow_exception(first);
+  first.rethrow();
 }
 
 }  // namespace trainyard::comm::collective

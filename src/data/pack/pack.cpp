@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <mutex>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -15,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sample_order.h"
+#include "base/threads.h"
 #include "data/decode/decode.h"
 #include "data/pack/photo.h"
 #include "data/source/record_writer.h"
@@ -36,16 +35,14 @@ constexpr std::int64_t kRecordsAShard = 10'000;
 void make_images(std::vector<PackedImage>& images, std::int64_t first,
                  const std::function<PackedImage(std::int64_t)>& make) {
   std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr error;
+  FirstError error;
   const auto work = [&] {
     try {
       for (std::size_t i; (i = next++) < images.size();)
         images[i] = make(first + static_cast<std::int64_t>(i));
     } catch (...) {
       next = images.size();
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
+      error.keep_current();
     }
   };
   {
@@ -53,7 +50,7 @@ void make_images(std::vector<PackedImage>& images, std::int64_t first,
     for (std::size_t i = 1; i < process_cores().size(); ++i) threads.emplace_back(work);
     work();
   }
-  if (error) std::rethrow_exception(error);
+  error.rethrow();
 }
 
 data::ImageExample example_of(const PackedImage& image) {

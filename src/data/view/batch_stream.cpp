@@ -26,7 +26,7 @@ PrefetchRing::PrefetchRing(std::int64_t depth, int threads, std::int64_t first_s
 
 PrefetchRing::~PrefetchRing() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   slot_freed_.notify_all();
@@ -39,13 +39,12 @@ std::int64_t PrefetchRing::take() {
   if (threads_.empty()) {
     fill_(slot, step);
   } else {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (released_ < step - held_ + 1) {
       released_ = step - held_ + 1;
       slot_freed_.notify_one();
     }
-    const auto filled = [&] { return ready_[static_cast<std::size_t>(slot)] == step || error_ != nullptr; };
-    slot_filled_.wait(lock, filled);
+    while (ready_[static_cast<std::size_t>(slot)] != step && error_ == nullptr) slot_filled_.wait(lock);
     // A step that was filled before another one failed is still good.
     if (ready_[static_cast<std::size_t>(slot)] != step) std::rethrow_exception(error_);
   }
@@ -55,15 +54,15 @@ std::int64_t PrefetchRing::take() {
 
 bool PrefetchRing::ready() {
   if (threads_.empty()) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_step_ < end_step_ && ready_[static_cast<std::size_t>(slot_of(next_step_))] == next_step_;
 }
 
 void PrefetchRing::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
     // Steps released_ .. released_ + slots_ - 1 have slots of their own; released_ itself may be in use.
-    slot_freed_.wait(lock, [&] { return stopping_ || claim_ >= end_step_ || claim_ < released_ + slots_; });
+    while (!stopping_ && claim_ < end_step_ && claim_ >= released_ + slots_) slot_freed_.wait(lock);
     if (stopping_ || error_ != nullptr || claim_ >= end_step_) return;
     const std::int64_t step = claim_++;
     // One free slot wakes one thread, which wakes the next one when there are more.

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "data/view/batch_maker.h"
 #include "tensor/tensor.h"
 
@@ -31,26 +30,26 @@ class PrefetchRing {
 
   // Gives the slot of the take() `held` calls ago back and returns the slot of the next step, once it is
   // filled. Rethrows the exception of a fill. REQUIRES: steps are left; called from one thread.
-  std::int64_t take();
-  bool ready();  // take() would not wait
+  std::int64_t take() TRAINYARD_EXCLUDES(mutex_);
+  bool ready() TRAINYARD_EXCLUDES(mutex_);  // take() would not wait
 
   std::int64_t next_step() const { return next_step_; }
 
  private:
-  void work();
+  void work() TRAINYARD_EXCLUDES(mutex_);
   std::int64_t slot_of(std::int64_t step) const { return step % slots_; }
 
   const std::int64_t held_, slots_, end_step_;
   const Fill fill_;
   std::int64_t next_step_;  // the consumer's
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable slot_freed_, slot_filled_;
-  std::int64_t claim_;               // the step that the next free thread will fill
-  std::int64_t released_;            // steps below this have been given back
-  std::vector<std::int64_t> ready_;  // per slot: the step it holds, -1 for none
-  std::exception_ptr error_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable slot_freed_, slot_filled_;
+  std::int64_t claim_ TRAINYARD_GUARDED_BY(mutex_);     // the step that the next free thread will fill
+  std::int64_t released_ TRAINYARD_GUARDED_BY(mutex_);  // steps below this have been given back
+  std::vector<std::int64_t> ready_ TRAINYARD_GUARDED_BY(mutex_);  // per slot: the step it holds, -1 for none
+  std::exception_ptr error_ TRAINYARD_GUARDED_BY(mutex_);
+  bool stopping_ TRAINYARD_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

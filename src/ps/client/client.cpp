@@ -1,7 +1,6 @@
 #include "ps/client/client.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/clock.h"
@@ -36,7 +35,7 @@ Client::~Client() {
 }
 
 Client::Weights Client::wait_for_weights() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   loop_.post([this, taken = progress_.taken()] {
     bool call = false;
     change([&](Progress& progress) { call = progress.waits(taken); });
@@ -46,7 +45,7 @@ Client::Weights Client::wait_for_weights() {
   double reported = began;
   while (!progress_.is_settled()) {
     if (options_.stop != nullptr && options_.stop()) return {.done = true};
-    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    changed_.wait_for(lock, 0.1);
     if (progress_.is_settled() || now_seconds() - reported < options_.stall_seconds) continue;
     reported = now_seconds();
     loop_.post([this, seconds = reported - began] { report_stall(seconds); });
@@ -65,7 +64,7 @@ Client::Weights Client::wait_for_weights() {
 }
 
 std::optional<std::int64_t> Client::next_batch() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return progress_.next_batch();
 }
 
@@ -81,7 +80,7 @@ void Client::ready(std::int64_t first, std::int64_t elements) {
 }
 
 ClientCounts Client::counts() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ClientCounts counts = progress_.counts();
   counts.bytes_sent = bytes_sent_;
   counts.bytes_received = bytes_received_;
@@ -91,19 +90,19 @@ ClientCounts Client::counts() const {
 template <typename Change>
 void Client::change(const Change& change_progress) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     change_progress(progress_);
   }
   changed_.notify_all();
 }
 
 Progress::Stage Client::stage() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return progress_.stage();
 }
 
 std::uint64_t Client::clock() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return progress_.clock();
 }
 
@@ -173,12 +172,17 @@ void Client::weights_are_here(Link&) {
   remaining_.clear();
   for (const Key& key : keys_) remaining_.push_back(key.elements);
   unsent_ = keys_.size();
-  change([this](Progress& progress) {
+  const double now = now_seconds();
+  double first_came = now;
+  for (const auto& link : links_) first_came = std::min(first_came, link->first_came_at());
+  {
+    const MutexLock lock(mutex_);
     newest_.updates = links_[0]->updates();
-    newest_.came = newest_.first_came = now_seconds();
-    for (const auto& link : links_) newest_.first_came = std::min(newest_.first_came, link->first_came_at());
-    progress.weights_came();
-  });
+    newest_.first_came = first_came;
+    newest_.came = now;
+    progress_.weights_came();
+  }
+  changed_.notify_all();
 }
 
 void Client::lost(Link& link, const std::string& reason, bool final) {
@@ -241,7 +245,7 @@ void Client::push(std::size_t number, std::uint64_t clock) {
   std::function<void()> sent;
   if (--unsent_ == 0)
     sent = [this] {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       newest_.pushed = now_seconds();
     };
   links_[static_cast<std::size_t>(key.server)]->send(Kind::push, clock, static_cast<std::uint32_t>(number),
@@ -294,7 +298,7 @@ void Client::stop_when_closed() {
 }
 
 void Client::add_traffic(Link& link) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bytes_sent_ += link.connection().traffic().bytes_sent;
   bytes_received_ += link.connection().traffic().bytes_received;
 }

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "comm/transport/listener.h"
 #include "ps/client/link.h"
 #include "ps/client/progress.h"
@@ -54,16 +53,16 @@ class Client final : private Link::Owner {
   };
   // Waits until `parameters` holds the weights for the next gradient; the first call waits for the first
   // weights. Error (peer) that names who is missing.
-  Weights wait_for_weights();
+  Weights wait_for_weights() TRAINYARD_EXCLUDES(mutex_);
   // Returns the batch after that, if it is known yet; it may still come otherwise.
-  std::optional<std::int64_t> next_batch() const;
+  std::optional<std::int64_t> next_batch() const TRAINYARD_EXCLUDES(mutex_);
   // Sends further facts about the gradient to the leader's watcher. Call it before the last part of the
   // gradient is ready.
   void note(std::span<const std::byte> bytes);
   // These elements of `gradients` are as they will be: what is complete is sent.
   void ready(std::int64_t first, std::int64_t elements);
 
-  ClientCounts counts() const;
+  ClientCounts counts() const TRAINYARD_EXCLUDES(mutex_);
 
  private:
   // All of what follows runs on the loop's thread.
@@ -86,13 +85,13 @@ class Client final : private Link::Owner {
   void report_stall(double seconds);
   void leave();
   void stop_when_closed();
-  void add_traffic(Link& link);
+  void add_traffic(Link& link) TRAINYARD_EXCLUDES(mutex_);
 
   // May be called on both threads: takes the lock, and wakes up the worker.
   template <typename Change>
-  void change(const Change& change_progress);
-  Progress::Stage stage() const;
-  std::uint64_t clock() const;
+  void change(const Change& change_progress) TRAINYARD_EXCLUDES(mutex_);
+  Progress::Stage stage() const TRAINYARD_EXCLUDES(mutex_);
+  std::uint64_t clock() const TRAINYARD_EXCLUDES(mutex_);
 
   ClientOptions options_;
   const std::vector<Key> keys_;
@@ -112,11 +111,12 @@ class Client final : private Link::Owner {
   std::size_t unsent_ = 0;  // keys
   double lost_since_ = 0, looked_;
 
-  mutable std::mutex mutex_;  // of what both threads touch
-  std::condition_variable changed_;
-  Progress progress_;
-  Weights newest_;  // but what progress_ knows
-  std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  Progress progress_ TRAINYARD_GUARDED_BY(mutex_);
+  Weights newest_ TRAINYARD_GUARDED_BY(mutex_);  // but what progress_ knows
+  std::uint64_t bytes_sent_ TRAINYARD_GUARDED_BY(mutex_) = 0, bytes_received_
+                                                              TRAINYARD_GUARDED_BY(mutex_) = 0;
 
   std::thread thread_;
 };

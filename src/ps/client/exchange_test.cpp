@@ -2,13 +2,13 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/mutex.h"
 #include "comm/transport/listener.h"
 #include "comm/transport/loop.h"
 #include "ps/client/client.h"
@@ -28,19 +28,19 @@ class Lines {
  public:
   Server::Log log() {
     return [this](const std::string& line) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       lines_.push_back(line);
     };
   }
   bool has(const std::string& part) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::any_of(lines_.begin(), lines_.end(),
                        [&](const std::string& line) { return line.find(part) != std::string::npos; });
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
+  mutable Mutex mutex_;
+  std::vector<std::string> lines_ TRAINYARD_GUARDED_BY(mutex_);
 };
 
 class ServerThread {

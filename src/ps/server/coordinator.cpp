@@ -1,7 +1,6 @@
 #include "ps/server/coordinator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/clock.h"
@@ -37,8 +36,10 @@ Coordinator::~Coordinator() {
 }
 
 std::optional<Coordinator::News> Coordinator::next(double seconds) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !news_.empty(); });
+  const double deadline = now_seconds() + seconds;
+  MutexLock lock(mutex_);
+  while (news_.empty() && changed_.wait_until(lock, deadline)) {
+  }
   if (news_.empty()) return std::nullopt;
   News first = std::move(news_.front());
   news_.pop_front();
@@ -277,7 +278,7 @@ void Coordinator::say_to_all(const Frame& frame) {
 
 void Coordinator::tell(News news) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     news_.push_back(std::move(news));
   }
   changed_.notify_all();

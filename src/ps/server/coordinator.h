@@ -1,16 +1,15 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "comm/transport/listener.h"
 #include "comm/transport/loop.h"
 #include "ps/server/state.h"
@@ -58,7 +57,7 @@ class Coordinator {
     std::vector<ServerCounts> counts = {};
   };
   // Returns nothing when nothing comes for so long.
-  std::optional<News> next(double seconds);
+  std::optional<News> next(double seconds) TRAINYARD_EXCLUDES(mutex_);
 
   // Sets the state with which servers begin that have none yet.
   void begin(State state);
@@ -105,7 +104,7 @@ class Coordinator {
   void tell_counts();
   void lost(Seat& server, const std::string& reason);
   void say_to_all(const comm::transport::Frame& frame);
-  void tell(News news);
+  void tell(News news) TRAINYARD_EXCLUDES(mutex_);
 
   CoordinatorOptions options_;
   Log log_;
@@ -124,9 +123,9 @@ class Coordinator {
   std::unique_ptr<comm::transport::Loop::Timer> last_;
   std::unique_ptr<comm::transport::Listener> listener_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<News> news_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<News> news_ TRAINYARD_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -29,6 +29,7 @@ Shard::Shard(const std::vector<Key>& keys, int server, std::shared_ptr<StateMemo
 }
 
 void Shard::take_over() {
+  const MutexLock lock(mutex_);
   version_ = memory_->version();
   newest_ = versions_.take(version_.parameters);
 }
@@ -40,7 +41,7 @@ void Shard::begin(std::span<const float> parameters, std::span<const float> slot
   std::copy(parameters.begin(), parameters.end(), first->values.begin());
   std::copy(slots.begin(), slots.end(), memory_->slots(0).begin());
   memory_->set_version({.updates = updates, .parameters = first->number, .slots = 0});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   newest_ = first;
   version_ = memory_->version();
 }
@@ -53,7 +54,7 @@ Shard::Place Shard::place_of(std::uint32_t key) const {
 
 Shard::Version Shard::newest() const {
   if (sharing_ == Sharing::racing) return {copy_racing(), updates()};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (sharing_ == Sharing::locked) {
     std::shared_ptr<Buffer> copy = versions_.take();
     std::copy(newest_->values.begin(), newest_->values.end(), copy->values.begin());
@@ -64,33 +65,49 @@ Shard::Version Shard::newest() const {
 
 std::int64_t Shard::updates() const {
   if (sharing_ == Sharing::racing) return memory_->version().updates;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return version_.updates;
 }
 
 void Shard::apply(Updater& updater, std::span<const float> gradient, int summed) {
   TRAINYARD_CHECK(static_cast<std::int64_t>(gradient.size()) == elements());
   if (sharing_ == Sharing::racing) return race(updater, gradient);
-  const std::lock_guard alone(applying_);
-  std::unique_lock lock(mutex_);
-  const StateMemory::Version from = version_;
-  const std::shared_ptr<Buffer> old = newest_;
-  if (sharing_ != Sharing::locked) lock.unlock();
+  const MutexLock alone(applying_);
+  MutexLock lock(mutex_);
+  const Numbers from{newest_, version_};
+  if (sharing_ == Sharing::locked) return put(updated(from, updater, gradient, summed));
+  lock.unlock();
+  Numbers next = updated(from, updater, gradient, summed);
+  lock.lock();
+  put(std::move(next));
+}
+
+Shard::Numbers Shard::updated(const Numbers& from, Updater& updater, std::span<const float> gradient,
+                              int summed) {
   std::shared_ptr<Buffer> next = versions_.take();
-  const int slots = 1 - from.slots;
-  updater.apply({old->values, memory_->slots(from.slots)}, {next->values, memory_->slots(slots)}, gradient,
-                from.updates, summed);
-  if (!lock.owns_lock()) lock.lock();
-  version_ = {.updates = from.updates + 1, .parameters = next->number, .slots = slots};
+  const int slots = 1 - from.version.slots;
+  updater.apply({from.values->values, memory_->slots(from.version.slots)},
+                {next->values, memory_->slots(slots)}, gradient, from.version.updates, summed);
+  const int number = next->number;
+  return {std::move(next), {.updates = from.version.updates + 1, .parameters = number, .slots = slots}};
+}
+
+void Shard::put(Numbers next) {
+  version_ = next.version;
   memory_->set_version(version_);
-  newest_ = std::move(next);
+  newest_ = std::move(next.values);
+}
+
+std::span<float> Shard::racing() const {
+  const MutexLock lock(mutex_);
+  return newest_->values;
 }
 
 // Numbers are read and written one by one, whole but in no order: an update of another thread may come
 // between and be lost. That is what the mode accepts for never waiting.
 void Shard::race(const Updater& updater, std::span<const float> gradient) {
   const float rate = updater.rate(updates());
-  float* values = newest_->values.data();
+  const std::span<float> values = racing();
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const std::atomic_ref<float> value(values[i]);
     value.store(value.load(std::memory_order_relaxed) - rate * gradient[i], std::memory_order_relaxed);
@@ -100,16 +117,21 @@ void Shard::race(const Updater& updater, std::span<const float> gradient) {
 
 std::shared_ptr<Buffer> Shard::copy_racing() const {
   std::shared_ptr<Buffer> copy = versions_.take();
-  float* values = newest_->values.data();
+  const std::span<float> values = racing();
   for (std::size_t i = 0; i < copy->values.size(); ++i)
     copy->values[i] = std::atomic_ref<float>(values[i]).load(std::memory_order_relaxed);
   return copy;
 }
 
+std::span<const float> Shard::newest_slots() const {
+  const MutexLock lock(mutex_);
+  return memory_->slots(version_.slots);
+}
+
 Shard::Copy Shard::copy() const {
-  const std::lock_guard alone(applying_);
+  const MutexLock alone(applying_);
   const Version version = newest();
-  const std::span<const float> slots = memory_->slots(version_.slots);
+  const std::span<const float> slots = newest_slots();
   return {.parameters = {version.values->values.begin(), version.values->values.end()},
           .slots = {slots.begin(), slots.end()},
           .updates = version.updates};
@@ -120,7 +142,7 @@ Applier::Applier(comm::transport::Loop& loop, Shard& shard, Updater& updater)
 
 Applier::~Applier() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();
@@ -129,25 +151,25 @@ Applier::~Applier() {
 
 void Applier::apply(Mode::Gradient gradient, std::function<void()> done) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_.push_back({std::move(gradient), std::move(done)});
   }
   changed_.notify_all();
 }
 
 void Applier::finish() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return waiting_.empty() && !busy_; });
+  MutexLock lock(mutex_);
+  while (!waiting_.empty() || busy_) changed_.wait(lock);
 }
 
 void Applier::run() {
   while (true) {
     Waiting next;
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       busy_ = false;
       changed_.notify_all();
-      changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+      while (!ending_ && waiting_.empty()) changed_.wait(lock);
       if (ending_) return;
       busy_ = true;
       next = std::move(waiting_.front());

@@ -1,16 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "comm/transport/loop.h"
 #include "ps/mode/mode.h"
 #include "ps/server/state.h"
@@ -63,28 +62,41 @@ class Shard {
   }
 
   // The first version; parameters and slots are those of this shard alone.
-  void begin(std::span<const float> parameters, std::span<const float> slots, std::int64_t updates);
+  void begin(std::span<const float> parameters, std::span<const float> slots, std::int64_t updates)
+      TRAINYARD_EXCLUDES(mutex_);
 
-  Version newest() const;
-  std::int64_t updates() const;
+  Version newest() const TRAINYARD_EXCLUDES(mutex_);
+  std::int64_t updates() const TRAINYARD_EXCLUDES(mutex_);
   // One thread at a time may call it, unless updates race.
-  void apply(Updater& updater, std::span<const float> gradient, int summed);
+  void apply(Updater& updater, std::span<const float> gradient, int summed)
+      TRAINYARD_EXCLUDES(applying_, mutex_);
 
   struct Copy {
     std::vector<float> parameters, slots;
     std::int64_t updates = 0;
   };
   // Returns numbers that are all of one version.
-  Copy copy() const;
+  Copy copy() const TRAINYARD_EXCLUDES(applying_, mutex_);
 
  private:
   struct Place {
     std::int64_t first = 0, elements = 0;
   };
+  struct Numbers {
+    std::shared_ptr<Buffer> values;
+    StateMemory::Version version;
+  };
   Place place_of(std::uint32_t key) const;
-  void take_over();
-  void race(const Updater& updater, std::span<const float> gradient);
-  std::shared_ptr<Buffer> copy_racing() const;
+  void take_over() TRAINYARD_EXCLUDES(mutex_);
+  // Makes the next version, in memory that nobody reads yet, and puts it in place.
+  Numbers updated(const Numbers& from, Updater& updater, std::span<const float> gradient, int summed)
+      TRAINYARD_REQUIRES(applying_);
+  void put(Numbers next) TRAINYARD_REQUIRES(mutex_);
+  std::span<const float> newest_slots() const TRAINYARD_REQUIRES(applying_) TRAINYARD_EXCLUDES(mutex_);
+  // The numbers of the only version that there is when updates race.
+  std::span<float> racing() const TRAINYARD_EXCLUDES(mutex_);
+  void race(const Updater& updater, std::span<const float> gradient) TRAINYARD_EXCLUDES(mutex_);
+  std::shared_ptr<Buffer> copy_racing() const TRAINYARD_EXCLUDES(mutex_);
 
   std::shared_ptr<StateMemory> memory_;
   Sharing sharing_;
@@ -93,10 +105,10 @@ class Shard {
 
   mutable BufferPool versions_;
 
-  mutable std::mutex applying_;  // held while a version is made, and while all of one is copied
-  mutable std::mutex mutex_;     // of what follows
-  std::shared_ptr<Buffer> newest_;
-  StateMemory::Version version_;
+  mutable Mutex applying_;  // held while a version is made, and while all of one is copied
+  mutable Mutex mutex_ TRAINYARD_ACQUIRED_AFTER(applying_);
+  std::shared_ptr<Buffer> newest_ TRAINYARD_GUARDED_BY(mutex_);
+  StateMemory::Version version_ TRAINYARD_GUARDED_BY(mutex_);
 };
 
 // An Applier is a thread that updates a shard beside the one that talks.
@@ -108,25 +120,25 @@ class Applier {
   Applier& operator=(const Applier&) = delete;
 
   // Applies in the order of the calls; `done` is called on the loop, unless the applier is gone by then.
-  void apply(Mode::Gradient gradient, std::function<void()> done);
+  void apply(Mode::Gradient gradient, std::function<void()> done) TRAINYARD_EXCLUDES(mutex_);
   // Waits until all of it is applied.
-  void finish();
+  void finish() TRAINYARD_EXCLUDES(mutex_);
 
  private:
   struct Waiting {
     Mode::Gradient gradient;
     std::function<void()> done;
   };
-  void run();
+  void run() TRAINYARD_EXCLUDES(mutex_);
 
   comm::transport::Loop& loop_;
   Shard& shard_;
   Updater& updater_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Waiting> waiting_;
-  bool ending_ = false, busy_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Waiting> waiting_ TRAINYARD_GUARDED_BY(mutex_);
+  bool ending_ TRAINYARD_GUARDED_BY(mutex_) = false, busy_ TRAINYARD_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -2,12 +2,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 
 namespace trainyard::ps {
 
@@ -26,6 +26,7 @@ class BufferPool {
                       std::function<void(int number)> returned = {}) {
     free_->owner = std::move(owner);
     free_->returned = std::move(returned);
+    const MutexLock lock(free_->mutex);
     for (const std::span<float> values : memory)
       free_->buffers.push_back(
           std::make_unique<Buffer>(Buffer{values, static_cast<int>(free_->buffers.size())}));
@@ -40,14 +41,14 @@ class BufferPool {
   struct Free {
     std::shared_ptr<void> owner;
     std::function<void(int)> returned;
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Buffer>> buffers;
+    Mutex mutex;
+    std::vector<std::unique_ptr<Buffer>> buffers TRAINYARD_GUARDED_BY(mutex);
   };
 
   std::shared_ptr<Buffer> take_at(int number) {
     std::unique_ptr<Buffer> buffer;
     {
-      const std::lock_guard lock(free_->mutex);
+      const MutexLock lock(free_->mutex);
       for (std::size_t i = free_->buffers.size(); i-- > 0 && buffer == nullptr;)
         if (number < 0 || free_->buffers[i]->number == number) {
           buffer = std::move(free_->buffers[i]);
@@ -58,7 +59,7 @@ class BufferPool {
     return {buffer.release(), [free = free_](Buffer* returned) {
               std::unique_ptr<Buffer> owned(returned);
               if (free->returned) free->returned(owned->number);
-              const std::lock_guard lock(free->mutex);
+              const MutexLock lock(free->mutex);
               free->buffers.push_back(std::move(owned));
             }};
   }

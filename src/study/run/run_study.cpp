@@ -5,7 +5,6 @@
 #include <charconv>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/philox.h"
 #include "meter/clock_pin.h"
 #include "meter/provenance.h"
@@ -52,13 +52,13 @@ void LocalLauncher::settle() {
 
 void LocalLauncher::run(std::span<const Job> jobs, const Finished& finished, const Stop& stop) {
   std::vector<Lane> lanes = lanes_of(jobs);
-  std::mutex one_at_a_time;
+  Mutex one_at_a_time;
   const auto run_lane = [&](Lane& lane) {
     try {
       for (const Job* job : lane.jobs) {
         if (stop()) return;
         const record::RunRecord run = supervise(*job, folder_, stop);
-        const std::scoped_lock lock(one_at_a_time);
+        const MutexLock lock(one_at_a_time);
         finished(run);
       }
     } catch (...) {

@@ -19,14 +19,13 @@ LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
 LeasedBatches::LeasedBatches(const data::Dataset& dataset, const data::BatchStreamOptions& options)
     : maker_(data::batches_of(dataset)(options)),
       used_(room_for(*maker_)),
-      ahead_(room_for(*maker_)),
       scratch_(maker_->scratch()),
-      scratch_ahead_(maker_->scratch()),
+      ahead_(room_for(*maker_)),
       thread_([this] { run(); }) {}
 
 LeasedBatches::~LeasedBatches() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();
@@ -34,48 +33,49 @@ LeasedBatches::~LeasedBatches() {
 }
 
 const LeasedBatches::Batch& LeasedBatches::get(std::int64_t number) {
-  std::unique_lock lock(mutex_);
-  if (wanted_ == number) changed_.wait(lock, [this] { return !wanted_; });
-  if (ahead_.number == number && !making_) {
-    std::swap(used_, ahead_);
-    ahead_.number = -1;
-    return used_;
+  {
+    MutexLock lock(mutex_);
+    while (wanted_ == number) changed_.wait(lock);
+    if (ahead_.number == number) {
+      std::swap(used_, ahead_);
+      ahead_.number = -1;
+      return used_;
+    }
   }
-  lock.unlock();
-  if (used_.number != number) make(used_, number);
+  if (used_.number != number) make(used_, number, scratch_);
   return used_;
 }
 
 void LeasedBatches::prepare(std::int64_t number) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (wanted_ || ahead_.number == number) return;
     wanted_ = number;
   }
   changed_.notify_all();
 }
 
-void LeasedBatches::make(Batch& batch, std::int64_t number) {
-  data::BatchMaker::Scratch& scratch = &batch == &used_ ? scratch_ : scratch_ahead_;
+void LeasedBatches::make(Batch& batch, std::int64_t number, data::BatchMaker::Scratch& scratch) const {
   batch.valid = maker_->make(number, batch.images.data(), batch.labels.as<std::int32_t>().data(), scratch);
   batch.number = number;
 }
 
 void LeasedBatches::run() {
-  std::unique_lock lock(mutex_);
+  data::BatchMaker::Scratch scratch = maker_->scratch();
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || wanted_; });
+    while (!ending_ && !wanted_) changed_.wait(lock);
     if (ending_) return;
     const std::int64_t number = *wanted_;
-    making_ = true;
+    Batch batch = std::exchange(ahead_, {});
     lock.unlock();
     try {
-      make(ahead_, number);
+      make(batch, number, scratch);
     } catch (...) {
-      ahead_.number = -1;  // get() will make it, and meet the error where it can be reported
+      batch.number = -1;  // get() will make it, and meet the error where it can be reported
     }
     lock.lock();
-    making_ = false;
+    ahead_ = std::move(batch);
     wanted_.reset();
     changed_.notify_all();
   }

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/mutex.h"
 #include "data/view/batch_maker.h"
 #include "tensor/tensor.h"
 #include "train/exchange/replicas.h"
@@ -27,21 +26,22 @@ class LeasedBatches {
     HostTensor images, labels;
   };
   // Makes the batch now unless it was made ahead. Valid until the next call.
-  const Batch& get(std::int64_t number);
+  const Batch& get(std::int64_t number) TRAINYARD_EXCLUDES(mutex_);
   // Announces the batch that will probably be requested next.
-  void prepare(std::int64_t number);
+  void prepare(std::int64_t number) TRAINYARD_EXCLUDES(mutex_);
 
  private:
-  void make(Batch& batch, std::int64_t number);
-  void run();
+  void make(Batch& batch, std::int64_t number, data::BatchMaker::Scratch& scratch) const;
+  void run() TRAINYARD_EXCLUDES(mutex_);
 
   const std::shared_ptr<const data::BatchMaker> maker_;
-  Batch used_, ahead_;
-  data::BatchMaker::Scratch scratch_, scratch_ahead_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<std::int64_t> wanted_;  // to be made ahead, or being made
-  bool making_ = false, ending_ = false;
+  Batch used_;
+  data::BatchMaker::Scratch scratch_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  Batch ahead_ TRAINYARD_GUARDED_BY(mutex_);  // without memory while the thread makes one
+  std::optional<std::int64_t> wanted_ TRAINYARD_GUARDED_BY(mutex_);  // to be made ahead, or being made
+  bool ending_ TRAINYARD_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

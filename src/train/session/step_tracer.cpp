@@ -149,7 +149,7 @@ void StepTracer::note_batch(int device, std::int64_t step, double began, double 
   constexpr std::int64_t kAhead = 8;
   if (!steps_.first || step < *steps_.first - steps_.count || step >= *steps_.first + steps_.count + kAhead)
     return;
-  const std::lock_guard lock(batches_mutex_);
+  const MutexLock lock(batches_mutex_);
   batches_.push_back({device, std::this_thread::get_id(), step, began, ended});
 }
 
@@ -180,6 +180,7 @@ trace::Trace StepTracer::noted() const {
     add("kernels", device.kernels);
     add("copies", device.copies);
     std::vector<std::thread::id> threads;  // that make its batches
+    const MutexLock lock(batches_mutex_);
     for (const Batch& batch : batches_) {
       if (batch.device != static_cast<int>(i)) continue;
       auto thread = std::find(threads.begin(), threads.end(), batch.thread);

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "backend/input.h"
+#include "base/mutex.h"
 #include "engine/executor.h"
 #include "trace/trace.h"
 
@@ -65,11 +65,12 @@ class StepTracer {
   void note_plain(int device, std::int64_t step, double began, double ended);
   void note_copies(int device, const std::vector<backend::CopyQueue::Copy>& copies);
   // Any thread may call it.
-  void note_batch(int device, std::int64_t step, double began, double ended);
+  void note_batch(int device, std::int64_t step, double began, double ended)
+      TRAINYARD_EXCLUDES(batches_mutex_);
 
   bool has_steps() const;
-  // Returns all that was noted. Nothing may be noted meanwhile.
-  trace::Trace noted() const;
+  // Returns all that was noted. Only batches, which threads make ahead, may be noted meanwhile.
+  trace::Trace noted() const TRAINYARD_EXCLUDES(batches_mutex_);
 
  private:
   struct Device {
@@ -88,8 +89,8 @@ class StepTracer {
 
   TracedSteps steps_;
   std::deque<Device> devices_;
-  std::mutex batches_mutex_;
-  std::vector<Batch> batches_;
+  mutable Mutex batches_mutex_;
+  std::vector<Batch> batches_ TRAINYARD_GUARDED_BY(batches_mutex_);
 };
 
 }  // namespace trainyard::train
