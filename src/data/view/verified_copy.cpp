@@ -8,8 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -17,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "data/get/gzip_file.h"
 #include "process/stop_request.h"
 
@@ -32,8 +31,7 @@ using Piece = std::vector<char>;  // a thread's own; empty until it reads
 void for_each_file(std::size_t files, const std::function<void(std::size_t file, Piece& piece)>& work) {
   constexpr std::size_t kThreads = 8;
   std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
+  FirstError failure;
   const auto loop = [&] {
     try {
       Piece piece;
@@ -42,8 +40,7 @@ void for_each_file(std::size_t files, const std::function<void(std::size_t file,
         work(file, piece);
       }
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
+      failure.keep_current();
       next = files;
     }
   };
@@ -52,7 +49,7 @@ void for_each_file(std::size_t files, const std::function<void(std::size_t file,
     for (std::size_t thread = 1; thread < std::min(kThreads, files); ++thread) others.emplace_back(loop);
     loop();
   }
-  if (failure) std::rethrow_exception(failure);
+  failure.rethrow();
 }
 
 // Sums the bytes of all threads. A thread that finds another one telling leaves it to that one.
@@ -62,13 +59,15 @@ class Tally {
 
   void add(std::int64_t bytes) {
     sum_ += bytes;
-    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) done_(sum_);
+    if (telling_.test_and_set()) return;
+    done_(sum_);
+    telling_.clear();
   }
 
  private:
   const BytesDone& done_;
   std::atomic<std::int64_t> sum_{0};
-  std::mutex mutex_;
+  std::atomic_flag telling_;
 };
 
 bool is_as_it_was(const SourceFile& file, const struct stat& now) {
