@@ -1,13 +1,5 @@
 #include "analyze/analysis.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "analyze/regression.h"
 #include "base/error.h"
 #include "base/nearest_name.h"

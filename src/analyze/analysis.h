@@ -1,12 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "analyze/bottleneck.h"
 #include "analyze/op_breakdown.h"
 #include "analyze/point.h"

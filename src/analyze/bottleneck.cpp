@@ -1,9 +1,5 @@
 #include "analyze/bottleneck.h"
 
-#include <algorithm>
-#include <cmath>
-#include <optional>
-
 namespace trainyard::analyze {
 namespace {
 

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "analyze/step_model.h"
 
 namespace trainyard::analyze {

@@ -1,10 +1,6 @@
 #include "analyze/bursts.h"
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <numeric>
-#include <utility>
 
 #include "record/unit.h"
 #include "stats/statistics.h"

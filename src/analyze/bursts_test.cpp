@@ -1,8 +1,5 @@
 #include "analyze/bursts.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "analyze/op_breakdown.h"

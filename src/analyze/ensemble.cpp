@@ -1,10 +1,6 @@
 #include "analyze/ensemble.h"
 
-#include <algorithm>
-#include <map>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

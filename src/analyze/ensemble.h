@@ -1,9 +1,5 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/run_record.h"
 
 namespace trainyard::analyze {

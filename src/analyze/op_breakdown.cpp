@@ -1,9 +1,5 @@
 #include "analyze/op_breakdown.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "analyze/bursts.h"
 #include "base/json.h"
 #include "stats/statistics.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "analyze/roofline.h"
 #include "record/resource_trace.h"
 #include "record/run_record.h"

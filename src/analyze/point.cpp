@@ -1,11 +1,5 @@
 #include "analyze/point.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <set>
-
-#include <limits>
 #include "base/json.h"
 #include "record/run_record.h"
 #include "stats/statistics.h"

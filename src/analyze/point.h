@@ -1,11 +1,5 @@
 #pragma once
 
-#include <limits>
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/run_record.h"
 
 namespace trainyard::analyze {

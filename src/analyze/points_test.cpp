@@ -1,7 +1,5 @@
 #include "analyze/point.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "analyze/analysis.h"

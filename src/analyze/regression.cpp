@@ -1,7 +1,5 @@
 #include "analyze/regression.h"
 
-#include <cmath>
-
 #include "base/error.h"
 #include "stats/least_squares.h"
 #include "stats/statistics.h"

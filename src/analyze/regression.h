@@ -1,9 +1,5 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
 #include "analyze/point.h"
 #include "stats/least_squares.h"
 

@@ -1,7 +1,5 @@
 #include "analyze/regression.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "analyze/test_points.h"

@@ -1,8 +1,5 @@
 #include "analyze/roofline.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace trainyard::analyze {
 
 double Roofs::attainable(double flops_per_byte) const {

@@ -1,8 +1,5 @@
 #include "analyze/speedup.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
 #include "stats/statistics.h"
 

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <map>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "analyze/point.h"
 
 namespace trainyard::analyze {

@@ -1,9 +1,5 @@
 #include "analyze/step_model.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
 #include "base/error.h"
 #include "stats/least_squares.h"
 #include "stats/statistics.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <span>
-
 #include "analyze/point.h"
 #include "analyze/roofline.h"
 

@@ -1,7 +1,5 @@
 #include "analyze/step_model.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "analyze/bottleneck.h"

@@ -2,10 +2,6 @@
 
 // For tests only: points with numbers for keys and metrics.
 
-#include <map>
-#include <string>
-#include <utility>
-
 #include "analyze/point.h"
 
 namespace trainyard::analyze {

@@ -2,8 +2,6 @@
 
 #include <sched.h>
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -1,7 +1,5 @@
 #include "trainyard/predict.h"
 
-#include <algorithm>
-
 #include "api/session_options.h"
 #include "predict/read_predictor.h"
 

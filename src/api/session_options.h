@@ -1,10 +1,7 @@
 #pragma once
 
 #include <exception>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "networks/zoo/zoo.h"
 #include "train/session/session.h"

@@ -1,8 +1,5 @@
 #include "trainyard/train.h"
 
-#include <numeric>
-#include <span>
-
 #include "api/session_options.h"
 #include "base/clock.h"
 #include "run/training.h"

@@ -1,10 +1,5 @@
 #include "backend/backend.h"
 
-#include <algorithm>
-#include <vector>
-
-#include <fmt/core.h>
-
 #include "backend/device.h"
 #include "backend/kernel.h"
 #include "base/nearest_name.h"

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "backend/input.h"
 #include "backend/kernel.h"
 #include "base/device_spec.h"

@@ -3,9 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parallel.h"

@@ -1,7 +1,5 @@
 #include "backend/flat_update.h"
 
-#include <cmath>
-
 #include "backend/kernel_level.h"
 
 namespace trainyard::backend {

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "backend/flat_update.h"
 
 namespace trainyard::backend {

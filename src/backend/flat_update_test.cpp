@@ -1,9 +1,5 @@
 #include "backend/flat_update.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

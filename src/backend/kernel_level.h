@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "backend/backend.h"
 #include "backend/flat_update.h"
 

@@ -3,17 +3,11 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <map>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "base/error.h"

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard {
 

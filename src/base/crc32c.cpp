@@ -1,8 +1,5 @@
 #include "base/crc32c.h"
 
-#include <array>
-#include <cstring>
-
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #endif

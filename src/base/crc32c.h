@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
+#include "base/standard.h"
 
 namespace trainyard {
 

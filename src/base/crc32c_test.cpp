@@ -1,8 +1,5 @@
 #include "base/crc32c.h"
 
-#include <string_view>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 
 namespace trainyard {

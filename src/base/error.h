@@ -1,10 +1,6 @@
 #pragma once
 
-#include <string_view>
-#include <utility>
-
-#include <fmt/core.h>
-
+#include "base/standard.h"
 #include "trainyard/error.h"  // Error and its kinds, which users of the library see
 
 namespace trainyard {

@@ -5,18 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <optional>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/error.h"
 

@@ -2,14 +2,7 @@
 
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard {
 

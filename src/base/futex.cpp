@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <climits>
-#include <cmath>
 #include <ctime>
 
 namespace trainyard {

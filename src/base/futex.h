@@ -1,7 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
+
+#include "base/standard.h"
 
 namespace trainyard {
 

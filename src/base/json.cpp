@@ -1,7 +1,5 @@
 #include "base/json.h"
 
-#include <vector>
-
 #include "base/file.h"
 
 namespace trainyard {

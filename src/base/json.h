@@ -1,12 +1,10 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
 #include <nlohmann/json.hpp>
+
+#include "base/standard.h"
 
 // JSON as text. The library's parser and writer are templates, which every source that calls them compiles
 // anew, in seconds; these functions are compiled once.

@@ -1,9 +1,7 @@
 #include "base/mutex.h"
 
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,5 @@
 #include "base/nearest_name.h"
 
-#include <algorithm>
-#include <numeric>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 
 namespace trainyard {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-
 #ifdef _OPENMP
 #include <omp.h>
+
+#include "base/standard.h"
 #endif
 
 namespace trainyard {

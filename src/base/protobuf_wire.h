@@ -1,12 +1,8 @@
 #pragma once
 
-// This file reads and writes the part of protobuf's wire format that TensorFlow's events and examples need.
+#include "base/standard.h"
 
-#include <cstdint>
-#include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
+// This file reads and writes the part of protobuf's wire format that TensorFlow's events and examples need.
 
 namespace trainyard {
 

@@ -1,6 +1,5 @@
 #include "base/sample_order.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "base/error.h"

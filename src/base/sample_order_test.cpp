@@ -1,7 +1,5 @@
 #include "base/sample_order.h"
-
-#include <set>
-#include <vector>
+#include "base/standard.h"
 
 #include <gtest/gtest.h>
 

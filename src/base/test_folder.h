@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <functional>
-#include <string>
 
 #include <gtest/gtest.h>
 

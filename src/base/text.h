@@ -1,11 +1,6 @@
 #pragma once
 
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <fmt/core.h>
+#include "base/standard.h"
 
 // Small work on text. What it calls (std::regex) is a template that every source which uses it would compile
 // anew.

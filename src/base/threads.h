@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <exception>
 #include <stop_token>
-#include <utility>
 
 #include "base/mutex.h"
+#include "base/standard.h"
 
 namespace trainyard {
 

@@ -1,10 +1,5 @@
 #include "base/units.h"
 
-#include <array>
-#include <cmath>
-
-#include <fmt/core.h>
-
 namespace trainyard {
 namespace {
 

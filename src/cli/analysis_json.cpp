@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "base/json.h"
 #include "cli/study.h"
 

@@ -1,8 +1,5 @@
 #include "cli/train.h"
 
-#include <memory>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/file.h"

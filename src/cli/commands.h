@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include "base/standard.h"
 
 namespace CLI {
 class App;

@@ -1,12 +1,7 @@
 #include "cli/compare.h"
 
-#include <algorithm>
 #include <fstream>
-#include <memory>
-#include <optional>
-#include <span>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

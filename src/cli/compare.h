@@ -1,11 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "record/comparison.h"

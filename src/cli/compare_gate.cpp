@@ -2,11 +2,6 @@
 #include "base/text.h"
 #include "cli/compare.h"
 
-#include <algorithm>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "record/build.h"

@@ -2,12 +2,7 @@
 #include "base/text.h"
 #include "cli/compare.h"
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <map>
-
-#include <fmt/core.h>
 
 #include "cli/study.h"
 #include "cli/text_table.h"

@@ -1,7 +1,3 @@
-#include <functional>
-
-#include <fmt/core.h>
-
 #include "base/text.h"
 #include "cli/documents.h"
 

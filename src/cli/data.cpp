@@ -2,12 +2,7 @@
 #include "cli/commands.h"
 
 #include <cstdio>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/clock.h"

@@ -1,8 +1,5 @@
-#include <algorithm>
 #include <charconv>
-#include <memory>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/clock.h"

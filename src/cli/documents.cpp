@@ -1,10 +1,5 @@
 #include "cli/documents.h"
 
-#include <filesystem>
-#include <memory>
-
-#include <fmt/core.h>
-
 #include "base/file.h"
 #include "base/text.h"
 #include "meter/provenance.h"

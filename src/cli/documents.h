@@ -1,10 +1,8 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include <CLI/CLI.hpp>
+
+#include "base/standard.h"
 
 namespace trainyard::cli {
 

@@ -1,13 +1,7 @@
 #include "cli/ensemble.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <map>
-#include <memory>
-#include <set>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "analyze/ensemble.h"

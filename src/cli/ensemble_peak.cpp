@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <optional>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/cores.h"

@@ -1,8 +1,6 @@
 #include <cstdio>
-#include <memory>
 #include <thread>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/clock.h"

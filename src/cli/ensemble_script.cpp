@@ -1,6 +1,3 @@
-#include <memory>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/nearest_name.h"

@@ -1,15 +1,6 @@
 #include "base/json.h"
 #include "cli/train.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <memory>
-#include <optional>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"

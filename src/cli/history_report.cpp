@@ -2,13 +2,9 @@
 #include "base/text.h"
 #include "cli/study.h"
 
-#include <algorithm>
-#include <cmath>
 #include <ctime>
-#include <set>
 
 #include <fmt/chrono.h>
-#include <fmt/core.h>
 
 #include "cli/text_table.h"
 #include "record/build.h"

@@ -1,11 +1,8 @@
 #include <cstdio>
-#include <functional>
-#include <map>
 #include <new>
 #include <sstream>
 #include <system_error>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

@@ -1,11 +1,5 @@
 #include "cli/networks.h"
 
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/file.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include <CLI/CLI.hpp>
 
 #include "interchange/interchange_graph.h"

@@ -2,11 +2,7 @@
 #include "cli/networks.h"
 
 #include <charconv>
-#include <filesystem>
-#include <map>
-#include <memory>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/crc32c.h"

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <memory>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

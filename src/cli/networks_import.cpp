@@ -1,11 +1,6 @@
 #include "base/json.h"
 #include "cli/networks.h"
 
-#include <filesystem>
-#include <map>
-#include <memory>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/nearest_name.h"

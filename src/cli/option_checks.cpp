@@ -1,9 +1,5 @@
 #include "cli/option_checks.h"
 
-#include <string>
-#include <vector>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 

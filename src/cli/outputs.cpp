@@ -3,13 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <vector>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

@@ -4,11 +4,6 @@ namespace CLI {
 class App;
 }
 
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,11 +1,6 @@
 #include "cli/place.h"
 
-#include <algorithm>
 #include <ctime>
-#include <memory>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

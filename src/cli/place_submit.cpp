@@ -1,11 +1,6 @@
 #include "cli/place.h"
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <memory>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "cli/progress_bar.h"

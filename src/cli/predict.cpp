@@ -1,11 +1,5 @@
 #include "cli/predict.h"
 
-#include <algorithm>
-#include <map>
-#include <memory>
-
-#include <fmt/core.h>
-
 #include "base/json.h"
 #include "cli/networks.h"
 #include "cli/outputs.h"

@@ -1,12 +1,7 @@
 #include "base/json.h"
 #include "cli/predict.h"
 
-#include <algorithm>
-#include <cmath>
 #include <ctime>
-#include <memory>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,9 +1,3 @@
-#include <cmath>
-#include <memory>
-#include <optional>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/option_checks.h"

@@ -1,11 +1,6 @@
 #include "base/json.h"
 #include "cli/predict.h"
 
-#include <cmath>
-#include <memory>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/option_checks.h"

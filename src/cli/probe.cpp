@@ -1,11 +1,8 @@
 #include "base/json.h"
 #include "cli/commands.h"
 
-#include <algorithm>
-#include <memory>
 #include <variant>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "backend/backend.h"

@@ -1,13 +1,5 @@
 #include "cli/profile.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <memory>
-#include <utility>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/file.h"

@@ -4,10 +4,6 @@ namespace CLI {
 class App;
 }
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "analyze/bursts.h"

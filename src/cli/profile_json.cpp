@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "base/json.h"
 #include "cli/profile.h"
 #include "record/unit.h"

@@ -3,12 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/units.h"

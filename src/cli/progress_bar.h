@@ -1,15 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "base/progress.h"
 #include "study/cell/cost.h"
 #include "study/run/run_study.h"

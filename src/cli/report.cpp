@@ -2,11 +2,7 @@
 #include "cli/commands.h"
 
 #include <ctime>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

@@ -1,11 +1,5 @@
 #include "cli/run_options.h"
 
-#include <algorithm>
-#include <limits>
-#include <optional>
-#include <vector>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/clock.h"

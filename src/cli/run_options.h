@@ -1,10 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <CLI/CLI.hpp>
 
 #include "cli/option_checks.h"

@@ -1,10 +1,5 @@
 #include "cli/study.h"
 
-#include <algorithm>
-#include <map>
-#include <memory>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

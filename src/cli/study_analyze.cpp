@@ -1,13 +1,6 @@
 #include "base/json.h"
 #include "cli/study.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <memory>
-#include <numeric>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

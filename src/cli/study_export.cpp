@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

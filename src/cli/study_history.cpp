@@ -1,9 +1,5 @@
-#include <map>
-#include <memory>
-#include <optional>
 #include <sstream>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

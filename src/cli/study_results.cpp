@@ -2,12 +2,6 @@
 #include "base/text.h"
 #include "cli/study.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "base/units.h"
 #include "cli/text_table.h"
 #include "record/cell_summary.h"

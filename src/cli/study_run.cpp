@@ -1,10 +1,5 @@
 #include <cstdio>
-#include <memory>
-#include <optional>
-#include <span>
-#include <utility>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"

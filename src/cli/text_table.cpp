@@ -1,9 +1,5 @@
 #include "cli/text_table.h"
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
 namespace trainyard::cli {
 namespace {
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::cli {
 

@@ -1,14 +1,6 @@
 #include "base/json.h"
 #include "cli/commands.h"
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <vector>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"

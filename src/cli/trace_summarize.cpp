@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <vector>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/json.h"

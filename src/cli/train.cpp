@@ -1,12 +1,5 @@
 #include "cli/train.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <string>
-
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"

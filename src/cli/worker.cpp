@@ -1,11 +1,9 @@
 #include "cli/train.h"
 
 #include <chrono>
-#include <memory>
 #include <new>
 
 #include <fmt/chrono.h>
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "cli/outputs.h"

@@ -1,8 +1,5 @@
 #include "engine/canonical.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <numbers>
 
 #include "base/parallel.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "engine/executor.h"
 #include "engine/plain_order.h"
 #include "graph/graph.h"

@@ -2,15 +2,10 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
-#include <map>
-
-#include <fmt/core.h>
 
 #include "base/crc32c.h"
 #include "base/file.h"

@@ -1,9 +1,5 @@
 #include "engine/executor.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/parallel.h"

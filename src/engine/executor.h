@@ -1,11 +1,5 @@
 #pragma once
 
-#include <array>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "backend/device.h"
 #include "engine/gradient_schedule.h"
 #include "plan/step_plan.h"

@@ -1,7 +1,5 @@
 #include "engine/gradient_schedule.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "graph/op_def.h"
 

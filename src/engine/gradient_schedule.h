@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "plan/step_plan.h"
 
 namespace trainyard::engine {

@@ -1,7 +1,5 @@
 #include "engine/op_breakdown.h"
 
-#include <algorithm>
-
 #include "base/clock.h"
 
 namespace trainyard::engine {

@@ -1,8 +1,5 @@
 #include "engine/plain_order.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/error.h"
 #include "base/parallel.h"
 

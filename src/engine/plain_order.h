@@ -1,10 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "tensor/layout.h"
 #include "tensor/tensor.h"
 

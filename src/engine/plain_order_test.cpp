@@ -1,8 +1,5 @@
 #include "engine/plain_order.h"
 
-#include <cstring>
-#include <numeric>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::engine {

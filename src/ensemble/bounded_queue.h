@@ -1,13 +1,10 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
 #include <deque>
-#include <optional>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/standard.h"
 
 namespace trainyard::ensemble {
 

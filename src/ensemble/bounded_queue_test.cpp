@@ -4,7 +4,6 @@
 #include <chrono>
 #include <ctime>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <functional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "ensemble/bounded_queue.h"
 

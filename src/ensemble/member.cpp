@@ -1,12 +1,6 @@
 #include "ensemble/member.h"
 
-#include <cmath>
 #include <cstdlib>
-#include <limits>
-#include <map>
-#include <numeric>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/cores.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <vector>
-
 #include "base/progress.h"
 #include "comm/collective/collective.h"
 #include "ensemble/spec.h"

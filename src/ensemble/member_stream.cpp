@@ -1,10 +1,7 @@
 #include "ensemble/member_stream.h"
 
-#include <algorithm>
 #include <exception>
-#include <optional>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 #include "meter/cpu.h"

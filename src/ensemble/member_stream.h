@@ -1,8 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "data/recipe/preprocess.h"
 #include "data/source/record_set.h"
 #include "data/view/batch_maker.h"

@@ -1,10 +1,5 @@
 #include "ensemble/preprocessor.h"
 
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/file.h"

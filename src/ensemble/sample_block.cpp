@@ -1,7 +1,5 @@
 #include "ensemble/sample_block.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 
 namespace trainyard::ensemble {

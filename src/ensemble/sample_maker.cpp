@@ -1,8 +1,5 @@
 #include "ensemble/sample_maker.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/error.h"
 #include "base/philox.h"
 #include "meter/cpu.h"

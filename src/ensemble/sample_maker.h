@@ -1,11 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <exception>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "data/recipe/preprocess.h"
 #include "data/source/record_reader.h"

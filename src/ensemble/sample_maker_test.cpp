@@ -1,7 +1,5 @@
 #include "ensemble/sample_maker.h"
 
-#include <map>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -6,15 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <new>
-#include <span>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

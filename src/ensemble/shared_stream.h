@@ -1,12 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "backend/device.h"
 #include "ensemble/bounded_queue.h"

@@ -1,6 +1,5 @@
 #include "ensemble/sharing.h"
 
-#include <array>
 #include <atomic>
 #include <thread>
 

@@ -1,10 +1,7 @@
 #include "ensemble/sharing.h"
 
 #include <atomic>
-#include <numeric>
-#include <string>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,10 +1,5 @@
 #include "ensemble/spec.h"
 
-#include <algorithm>
-#include <functional>
-#include <map>
-
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "base/cores.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/device_spec.h"
 #include "data/recipe/preprocess.h"
 #include "data/source/record_set.h"

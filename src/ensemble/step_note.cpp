@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,10 +1,6 @@
 #include "ensemble/stream_batches.h"
 
-#include <algorithm>
 #include <sstream>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/philox.h"

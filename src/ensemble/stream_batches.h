@@ -1,12 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "backend/device.h"
 #include "backend/input.h"

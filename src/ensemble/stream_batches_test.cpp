@@ -1,7 +1,5 @@
 #include "ensemble/stream_batches.h"
 
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

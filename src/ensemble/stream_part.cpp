@@ -1,8 +1,5 @@
 #include "ensemble/stream_part.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "base/error.h"
 
 namespace trainyard::ensemble {

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "base/mutex.h"
 #include "comm/collective/collective.h"
 #include "ensemble/member_stream.h"

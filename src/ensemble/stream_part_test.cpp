@@ -1,9 +1,7 @@
 #include "ensemble/stream_part.h"
 
-#include <map>
 #include <thread>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "ensemble/fill_log.h"
 #include "meter/cpu.h"
 #include "record/run_record.h"

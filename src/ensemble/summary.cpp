@@ -1,10 +1,5 @@
 #include "ensemble/summary.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "base/cores.h"
 #include "base/json.h"
 #include "train/loop/run_folder.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <vector>
-
 #include "ensemble/member.h"
 #include "ensemble/vote.h"
 #include "meter/energy.h"

@@ -2,11 +2,6 @@
 
 // For tests only.
 
-#include <algorithm>
-#include <filesystem>
-#include <memory>
-#include <string>
-
 #include "data/decode/decode.h"
 #include "data/recipe/preprocess.h"
 #include "data/source/record_set.h"

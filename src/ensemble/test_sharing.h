@@ -1,13 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/core.h>
-
 #include "base/mutex.h"
 #include "ensemble/sharing.h"
 

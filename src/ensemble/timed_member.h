@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <vector>
-
 #include "comm/collective/collective.h"
 #include "ensemble/member_stream.h"
 #include "ensemble/stream_batches.h"

@@ -1,7 +1,5 @@
 #include "ensemble/timed_member.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::ensemble {

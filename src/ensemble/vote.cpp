@@ -1,9 +1,5 @@
 #include "ensemble/vote.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include "base/error.h"
 #include "base/file.h"
 

@@ -1,7 +1,5 @@
 #include "ensemble/vote.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

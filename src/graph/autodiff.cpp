@@ -1,7 +1,5 @@
 #include "graph/autodiff.h"
 
-#include <algorithm>
-
 #include "graph/op_def.h"
 
 namespace trainyard::graph {

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <vector>
-
 #include "graph/graph.h"
 #include "graph/op_def.h"
 

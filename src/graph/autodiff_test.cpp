@@ -1,10 +1,6 @@
 #include "graph/autodiff.h"
 
-#include <functional>
-#include <map>
 #include <random>
-#include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,5 @@
 #include "graph/graph.h"
 
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "graph/op_def.h"
 
 namespace trainyard::graph {

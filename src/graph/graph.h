@@ -1,13 +1,7 @@
 #pragma once
 
 #include <any>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "tensor/tensor.h"

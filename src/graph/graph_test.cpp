@@ -1,11 +1,5 @@
 #include "graph/graph.h"
 
-#include <functional>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "graph/toy_ops.h"

@@ -1,7 +1,5 @@
 #include "graph/op_def.h"
 
-#include <array>
-
 namespace trainyard::graph {
 
 void NodeView::refuse_text(const std::string& text) const {

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/core.h>
-
 #include "graph/graph.h"
 
 namespace trainyard::graph {

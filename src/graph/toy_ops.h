@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "graph/op_def.h"
 
 // Small ops for tests of this folder, which knows no real ones.

@@ -1,10 +1,7 @@
 #include "interchange/dot.h"
 
-#include <algorithm>
 #include <charconv>
 #include <unordered_map>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "interchange/text_format.h"

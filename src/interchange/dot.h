@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "interchange/interchange_graph.h"
 
 namespace trainyard::interchange {

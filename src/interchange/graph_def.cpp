@@ -1,8 +1,6 @@
 #include "interchange/graph_def.h"
 
-#include <cstring>
 #include <unordered_map>
-#include <utility>
 
 #include "base/error.h"
 #include "interchange/text_format.h"

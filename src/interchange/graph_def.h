@@ -3,12 +3,6 @@
 // This file declares the fields that are read of TensorFlow's nodes, and the shapes and costs that follow
 // from them.
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "interchange/interchange_graph.h"
 
 namespace trainyard::interchange::tensorflow {

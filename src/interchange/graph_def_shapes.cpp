@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "interchange/graph_def.h"
 #include "interchange/text_format.h"
 

@@ -1,11 +1,6 @@
 #include "interchange/interchange_graph.h"
 
-#include <algorithm>
-#include <functional>
 #include <queue>
-#include <string_view>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

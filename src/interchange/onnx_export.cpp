@@ -1,8 +1,5 @@
 #include "interchange/onnx_export.h"
 
-#include <cstring>
-#include <map>
-
 #include "base/file.h"
 #include "interchange/interchange_graph.h"
 #include "interchange/onnx_model.h"

@@ -1,7 +1,5 @@
 // This file maps convolution, pooling and the normalisations of images.
 
-#include <array>
-
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
 #include "ops/conv2d.h"

@@ -1,9 +1,5 @@
 #include "interchange/onnx_import.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "graph/autodiff.h"
 #include "interchange/interchange_graph.h"
 #include "interchange/onnx_rules.h"

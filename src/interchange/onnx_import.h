@@ -1,10 +1,7 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "graph/graph.h"
 #include "interchange/interchange_graph.h"

@@ -1,9 +1,6 @@
 #include "interchange/onnx_model.h"
 
 #include <iterator>
-#include <span>
-
-#include <fmt/core.h>
 
 #include "base/text.h"
 #include "interchange/text_format.h"

@@ -2,13 +2,6 @@
 
 // The parts of an ONNX model that we read or write, as plain data. Names follow ONNX.
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "interchange/interchange_graph.h"
 
 namespace trainyard::interchange::onnx {

@@ -1,6 +1,5 @@
 #include <charconv>
 #include <type_traits>
-#include <utility>
 
 #include "base/error.h"
 #include "base/protobuf_wire.h"

@@ -1,7 +1,5 @@
 // This file maps recurrent layers over whole sequences.
 
-#include <cstring>
-
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
 #include "ops/recurrent.h"

@@ -1,7 +1,3 @@
-#include <cstring>
-#include <map>
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "graph/autodiff.h"

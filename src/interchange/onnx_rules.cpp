@@ -1,8 +1,5 @@
 #include "interchange/onnx_rules.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "interchange/interchange_graph.h"
 #include "interchange/text_format.h"
 

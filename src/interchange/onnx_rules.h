@@ -1,11 +1,7 @@
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "base/error.h"
 #include "graph/graph.h"

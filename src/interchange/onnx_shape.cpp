@@ -1,8 +1,6 @@
 // This file maps ops that move numbers and compute none, and dropout, which computes nothing in ONNX's form
 // of inference.
 
-#include <algorithm>
-
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
 #include "ops/elementwise.h"

@@ -1,4 +1,3 @@
-
 #include "base/error.h"
 #include "base/protobuf_wire.h"
 #include "interchange/onnx_model.h"

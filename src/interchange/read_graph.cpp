@@ -1,8 +1,5 @@
 #include "interchange/read_graph.h"
 
-#include <fmt/core.h>
-#include <string_view>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "interchange/dot.h"

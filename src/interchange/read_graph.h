@@ -1,8 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
-
 #include "interchange/interchange_graph.h"
 #include "interchange/onnx_import.h"
 

@@ -2,10 +2,6 @@
 
 // For tests only.
 
-#include <cstring>
-#include <string>
-#include <vector>
-
 #include "interchange/onnx_export.h"
 #include "interchange/onnx_model.h"
 #include "networks/zoo/zoo.h"

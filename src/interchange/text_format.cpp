@@ -1,6 +1,5 @@
 #include "interchange/text_format.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"

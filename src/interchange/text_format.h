@@ -1,12 +1,8 @@
 #pragma once
 
-// Limits that keep any file within memory and 64-bit numbers, and the reader of protobuf's text format.
+#include "base/standard.h"
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+// Limits that keep any file within memory and 64-bit numbers, and the reader of protobuf's text format.
 
 namespace trainyard::interchange {
 

@@ -1,12 +1,5 @@
 #include "interchange/trainable.h"
 
-#include <algorithm>
-#include <memory>
-#include <optional>
-#include <string_view>
-
-#include <fmt/core.h>
-
 #include "base/file.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <string>
-
 #include "graph/graph.h"
 
 namespace trainyard::interchange {

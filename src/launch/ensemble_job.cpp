@@ -1,16 +1,8 @@
 #include "base/text.h"
 #include "launch/train_job.h"
 
-#include <algorithm>
 #include <csignal>
-#include <cstring>
-#include <limits>
-#include <map>
-#include <memory>
-#include <span>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/file.h"

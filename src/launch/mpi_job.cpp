@@ -5,16 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <map>
 #include <sstream>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

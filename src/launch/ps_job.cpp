@@ -2,16 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <map>
-#include <set>
 #include <sstream>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

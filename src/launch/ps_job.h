@@ -1,10 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/progress.h"
 #include "comm/transport/handshake.h"
 #include "data/get/scratch_folder.h"

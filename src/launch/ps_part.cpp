@@ -5,9 +5,6 @@
 #include <charconv>
 #include <csignal>
 #include <iostream>
-#include <limits>
-
-#include <fmt/core.h>
 
 #include "base/cores.h"
 #include "base/error.h"

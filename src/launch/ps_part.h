@@ -1,12 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/device_spec.h"
 #include "comm/transport/handshake.h"
 #include "run/train_options.h"

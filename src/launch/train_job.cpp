@@ -1,10 +1,5 @@
 #include "launch/train_job.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"

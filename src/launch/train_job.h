@@ -1,9 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
-#include <string>
-
 #include "base/progress.h"
 #include "ensemble/spec.h"
 #include "record/run_record.h"

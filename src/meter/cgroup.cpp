@@ -1,9 +1,5 @@
 #include "meter/cgroup.h"
 
-#include <algorithm>
-#include <functional>
-#include <string>
-
 namespace trainyard::meter {
 namespace {
 

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "meter/system_files.h"
 
 namespace trainyard::meter {

@@ -4,11 +4,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-
-#include <fmt/core.h>
-
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"

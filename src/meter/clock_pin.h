@@ -1,11 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "meter/nvml.h"
 #include "meter/system_files.h"
 

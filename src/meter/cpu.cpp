@@ -5,12 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <map>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 

@@ -1,7 +1,5 @@
 #include "meter/energy.h"
 
-#include <fmt/core.h>
-
 namespace trainyard::meter {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "meter/energy.h"
 
-#include <filesystem>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -1,9 +1,5 @@
-#include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/text.h"
 #include "meter/cgroup.h"

@@ -1,11 +1,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-
-#include <fmt/core.h>
 
 #include "base/philox.h"
 #include "meter/provenance.h"

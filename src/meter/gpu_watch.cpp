@@ -1,12 +1,8 @@
 #include "meter/gpu_watch.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
-#include <string_view>
-
-#include <fmt/core.h>
 
 #include "base/threads.h"
 

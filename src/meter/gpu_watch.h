@@ -1,10 +1,6 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "meter/nvml.h"
 #include "record/run_record.h"

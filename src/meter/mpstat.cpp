@@ -1,9 +1,6 @@
 #include "meter/mpstat.h"
 
-#include <algorithm>
 #include <charconv>
-#include <numeric>
-#include <optional>
 
 #include "base/error.h"
 #include "meter/system_files.h"

@@ -1,7 +1,5 @@
 #include "meter/mpstat.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

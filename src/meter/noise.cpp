@@ -1,11 +1,7 @@
 #include "meter/noise.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

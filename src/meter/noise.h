@@ -1,10 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "meter/cgroup.h"
 #include "meter/cpu.h"
 #include "meter/nvml.h"

@@ -7,7 +7,6 @@
 #include <list>
 #include <thread>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/clock.h"

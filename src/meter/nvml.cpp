@@ -2,10 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 
 namespace trainyard::meter {

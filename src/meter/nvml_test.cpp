@@ -1,6 +1,5 @@
 #include "meter/nvml.h"
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "meter/provenance.h"

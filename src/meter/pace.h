@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include <algorithm>
+#include "base/standard.h"
 
 namespace trainyard::meter {
 

@@ -1,11 +1,6 @@
 #include "meter/peaks.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/parallel.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include "base/standard.h"
 
 namespace trainyard::meter {
 

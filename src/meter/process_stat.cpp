@@ -2,12 +2,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <sstream>
-#include <string>
 
 #include "meter/cgroup.h"
 #include "meter/system_files.h"

@@ -4,12 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <csignal>
-#include <optional>
-#include <utility>
 
 #include "base/clock.h"
 #include "meter/nvml.h"

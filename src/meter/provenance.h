@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "meter/nvml.h"
 #include "meter/system_files.h"
 #include "record/run_record.h"

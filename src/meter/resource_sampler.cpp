@@ -1,12 +1,5 @@
 #include "meter/resource_sampler.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "base/cores.h"
 #include "meter/cgroup.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "meter/nvml.h"
 #include "meter/pace.h"
 #include "meter/process_stat.h"

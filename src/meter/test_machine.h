@@ -2,9 +2,7 @@
 
 // For tests only.
 
-#include <filesystem>
 #include <fstream>
-#include <string>
 
 #include "base/test_folder.h"
 #include "meter/system_files.h"

@@ -3,14 +3,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <ctime>
-#include <filesystem>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "meter/system_files.h"
 

@@ -3,12 +3,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include <cstdint>
 #include <ctime>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "meter/pace.h"
 #include "meter/process_stat.h"

@@ -1,7 +1,5 @@
 #include "networks/blocks.h"
 
-#include <fmt/core.h>
-
 namespace trainyard::networks {
 
 namespace {

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "networks/builder.h"
 
 namespace trainyard::networks {

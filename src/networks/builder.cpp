@@ -1,8 +1,5 @@
 #include "networks/builder.h"
 
-#include <cmath>
-#include <utility>
-
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "graph/graph.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"

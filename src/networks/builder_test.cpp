@@ -1,9 +1,6 @@
 #include "networks/builder.h"
 
-#include <cmath>
 #include <numbers>
-#include <set>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
 #include "ops/conv2d.h"
 
-#include <fmt/core.h>
-
 namespace trainyard::ops {
 namespace {
 

@@ -1,8 +1,5 @@
 #include "ops/dense.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "ops/update.h"
 
 namespace trainyard::ops {

@@ -1,7 +1,5 @@
 #include "ops/dense.h"
 
-#include <cmath>
-
 namespace trainyard::ops {
 namespace {
 

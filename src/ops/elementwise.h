@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "graph/op_def.h"
 #include "ops/device_attrs.h"
 

@@ -1,7 +1,5 @@
 #include "ops/graph_layers.h"
 
-#include <algorithm>
-
 namespace trainyard::ops {
 namespace {
 

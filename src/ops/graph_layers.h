@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "graph/op_def.h"
 
 namespace trainyard::ops {

@@ -1,7 +1,5 @@
 #include "ops/loss.h"
 
-#include <fmt/core.h>
-
 namespace trainyard::ops {
 
 namespace {

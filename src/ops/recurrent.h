@@ -1,8 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string_view>
-
 #include "graph/op_def.h"
 
 namespace trainyard::ops {

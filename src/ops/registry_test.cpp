@@ -1,7 +1,5 @@
 #include "ops/registry.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
 #include "graph/autodiff.h"

@@ -1,7 +1,3 @@
-#include <functional>
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "ops/conv2d.h"

@@ -1,7 +1,5 @@
 #include "ops/update.h"
 
-#include <fmt/core.h>
-
 namespace trainyard::ops {
 
 std::string Schedule::to_string() const {

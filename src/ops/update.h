@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "graph/op_def.h"
 #include "ops/device_attrs.h"
 

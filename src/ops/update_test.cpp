@@ -1,7 +1,5 @@
 #include "ops/update.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::ops {

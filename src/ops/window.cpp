@@ -1,9 +1,5 @@
 #include "ops/window.h"
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
 namespace trainyard::ops {
 namespace {
 

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "graph/op_def.h"
 
 namespace trainyard::ops {

@@ -1,10 +1,5 @@
 #include "place/policy.h"
 
-#include <algorithm>
-#include <string>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/philox.h"

@@ -1,13 +1,7 @@
 #include "place/problem.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <numbers>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "base/device_spec.h"
 #include "base/error.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "base/device_spec.h"
 #include "predict/analytic/predictor.h"
 #include "predict/runs/device.h"

@@ -1,9 +1,5 @@
 #include "place/simulate.h"
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
-
 #include "base/philox.h"
 
 namespace trainyard::place {

@@ -1,11 +1,5 @@
 #include "plan/compile.h"
 
-#include <algorithm>
-#include <optional>
-#include <string_view>
-
-#include <fmt/core.h>
-
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/parallel.h"

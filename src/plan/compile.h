@@ -1,9 +1,5 @@
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "backend/backend.h"
 #include "plan/step_plan.h"
 

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <set>
-
 #include "graph/op_def.h"
 #include "ops/elementwise.h"
 #include "plan/passes.h"

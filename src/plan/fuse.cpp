@@ -1,7 +1,3 @@
-#include <algorithm>
-
-#include <fmt/core.h>
-
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"

@@ -1,7 +1,3 @@
-#include <algorithm>
-
-#include <fmt/core.h>
-
 #include "ops/dense.h"
 #include "plan/passes.h"
 

@@ -1,10 +1,4 @@
-#include <algorithm>
-#include <functional>
-#include <memory>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <numeric>
-
 #include "ops/dense.h"
 #include "ops/update.h"
 #include "plan/passes.h"

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <set>
-
 #include "plan/passes.h"
 
 namespace trainyard::plan {

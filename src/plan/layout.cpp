@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "graph/autodiff.h"
 #include "ops/update.h"
 #include "plan/compile.h"

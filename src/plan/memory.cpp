@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <numeric>
-
 #include "graph/op_def.h"
 #include "plan/passes.h"
 #include "tensor/tensor.h"

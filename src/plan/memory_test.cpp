@@ -1,9 +1,4 @@
-#include <algorithm>
-#include <memory>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

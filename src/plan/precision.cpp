@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <map>
-
 #include "ops/shape.h"
 #include "ops/update.h"
 #include "plan/passes.h"

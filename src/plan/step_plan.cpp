@@ -1,9 +1,5 @@
 #include "plan/step_plan.h"
 
-#include <numeric>
-
-#include <fmt/core.h>
-
 #include "ops/update.h"
 
 namespace trainyard::plan {

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "backend/kernel.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"

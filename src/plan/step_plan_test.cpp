@@ -1,9 +1,5 @@
 #include "plan/step_plan.h"
 
-#include <set>
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "ops/registry.h"

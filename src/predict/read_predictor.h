@@ -1,8 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <memory>
-
 #include "predict/analytic/predictor.h"
 #include "predict/runs/model_container.h"
 

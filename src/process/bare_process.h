@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
+
+#include "base/standard.h"
 
 // These functions serve a forked copy of this process that gives back the memory it was copied with.
 // Afterwards only its code, its stack and the kept bytes are left, so it may call only functions of this

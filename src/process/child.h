@@ -4,12 +4,6 @@
 #include <sys/types.h>
 
 #include <csignal>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/error.h"
 

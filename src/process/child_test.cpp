@@ -9,7 +9,6 @@
 #include <fstream>
 #include <thread>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -7,13 +7,8 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
-#include <string>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/mutex.h"

@@ -2,9 +2,7 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::process {
 

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "process/child.h"
 
 // Each function here starts one program by start() (child.h) and returns when it has ended.

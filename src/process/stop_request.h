@@ -1,7 +1,8 @@
 #pragma once
 
-#include <array>
 #include <csignal>
+
+#include "base/standard.h"
 
 namespace trainyard::process {
 

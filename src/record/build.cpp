@@ -1,15 +1,7 @@
 #include "record/build.h"
 
-#include <algorithm>
-#include <array>
 #include <cctype>
-#include <map>
-#include <set>
-#include <string_view>
 #include <tuple>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/text.h"

@@ -1,11 +1,5 @@
 #include "record/cell_summary.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-#include <vector>
-
 #include "base/error.h"
 #include "stats/statistics.h"
 

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/steady_state.h"
 
 namespace trainyard::record {

@@ -1,9 +1,5 @@
 #include "record/cell_summary.h"
 
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "record/test_psc_runs.h"

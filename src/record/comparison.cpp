@@ -1,12 +1,5 @@
 #include "record/comparison.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <optional>
-
-#include <fmt/core.h>
-
 #include "stats/statistics.h"
 
 namespace trainyard::record {

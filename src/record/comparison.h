@@ -1,10 +1,5 @@
 #pragma once
 
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/metric.h"
 #include "record/run_record.h"
 #include "record/verdict.h"

@@ -1,7 +1,5 @@
 #include "record/comparison.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "stats/test_series.h"

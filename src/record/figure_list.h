@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "record/unit.h"
 
 namespace trainyard::record {

@@ -1,10 +1,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "record/figure_list.h"
 

@@ -1,13 +1,5 @@
 #include "record/metric.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <set>
-#include <string_view>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/nearest_name.h"

@@ -1,13 +1,8 @@
 #include "record/references.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <ctime>
-#include <limits>
 
 #include <fmt/chrono.h>
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "record/metric.h"
 #include "record/run_record.h"
 

@@ -1,9 +1,7 @@
 #include "record/references.h"
 
-#include <cmath>
 #include <fstream>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,8 +1,6 @@
 #include "record/resource_trace.h"
 
 #include <charconv>
-#include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 

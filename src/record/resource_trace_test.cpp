@@ -1,6 +1,5 @@
 #include "record/resource_trace.h"
 
-#include <cmath>
 #include <fstream>
 
 #include <gtest/gtest.h>

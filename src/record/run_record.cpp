@@ -1,12 +1,6 @@
 #include "record/run_record.h"
 
-#include <array>
-#include <cmath>
 #include <csignal>
-#include <cstring>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/text.h"
 #include "base/units.h"

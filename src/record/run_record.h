@@ -1,12 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "process/run_to_end.h"
 #include "record/figures.h"
 #include "record/steady_state.h"

@@ -1,6 +1,3 @@
-#include <limits>
-#include <set>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -1,8 +1,5 @@
 #include "record/run_record.h"
 
-#include <cmath>
-#include <limits>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

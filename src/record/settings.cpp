@@ -1,9 +1,6 @@
 #include "record/settings.h"
 
-#include <algorithm>
 #include <cctype>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"

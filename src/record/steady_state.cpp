@@ -4,12 +4,6 @@
 
 #include "record/steady_state.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <span>
-#include <vector>
-
 #include "stats/bootstrap.h"
 #include "stats/change_points.h"
 #include "stats/statistics.h"

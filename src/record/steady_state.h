@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <vector>
-
 #include "stats/statistics.h"
 
 namespace trainyard::record {

@@ -1,10 +1,5 @@
 #include "record/steady_state.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "stats/change_points.h"

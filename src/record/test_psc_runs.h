@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include "base/standard.h"
 
 namespace trainyard::record {
 

@@ -1,8 +1,5 @@
 #include "record/unit.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace trainyard::record {
 namespace {
 

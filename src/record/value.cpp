@@ -1,10 +1,7 @@
 #include "record/value.h"
 
 #include <charconv>
-#include <cmath>
 #include <system_error>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

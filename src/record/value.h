@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <variant>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "base/standard.h"
 
 namespace trainyard::record {
 

@@ -1,14 +1,5 @@
 #include "record/verdict.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <set>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "stats/permutation.h"
 #include "stats/statistics.h"

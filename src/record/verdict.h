@@ -1,9 +1,5 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/cell_summary.h"
 #include "stats/permutation.h"
 

@@ -1,10 +1,5 @@
 #include "record/verdict.h"
 
-#include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "record/test_psc_runs.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "analyze/analysis.h"
 #include "analyze/ensemble.h"
 #include "record/run_record.h"

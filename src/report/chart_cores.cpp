@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "report/chart.h"
 #include "report/naming.h"
 #include "report/spec.h"

@@ -1,11 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <map>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "analyze/ensemble.h"
 #include "base/json.h"
 #include "report/chart.h"

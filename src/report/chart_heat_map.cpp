@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/text.h"
 #include "report/chart.h"
 #include "report/series.h"

@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <cstdint>
-#include <string>
-
-#include <fmt/core.h>
-
 #include "base/json.h"
 #include "record/unit.h"
 #include "report/chart.h"

@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "base/text.h"
 #include "report/chart.h"
 #include "report/spec.h"

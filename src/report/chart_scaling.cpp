@@ -1,11 +1,4 @@
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <map>
-#include <optional>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/text.h"
 #include "report/chart.h"

@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "base/text.h"
 #include "report/chart.h"
 #include "report/series.h"

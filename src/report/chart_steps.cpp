@@ -1,11 +1,5 @@
 #include "report/chart.h"
 
-#include <algorithm>
-#include <set>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "report/spec.h"
 #include "report/text.h"
 #include "stats/statistics.h"

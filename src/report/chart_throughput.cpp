@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "report/chart.h"
 #include "report/naming.h"
 #include "report/spec.h"

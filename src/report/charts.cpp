@@ -1,10 +1,7 @@
 #include "base/json.h"
 #include "report/chart.h"
 
-#include <algorithm>
 #include <iterator>
-#include <span>
-#include <utility>
 
 namespace trainyard::report {
 

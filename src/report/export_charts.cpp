@@ -2,13 +2,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,9 +1,5 @@
 #include "report/libraries.h"
 
-#include <optional>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "data/get/gzip_file.h"

@@ -1,10 +1,6 @@
 #include "report/naming.h"
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <map>
-#include <set>
 #include <tuple>
 
 #include "report/text.h"

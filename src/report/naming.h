@@ -1,9 +1,5 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
 #include "report/study_view.h"
 
 // These functions find which settings tell cells apart, and which cells can share the scale of a chart.

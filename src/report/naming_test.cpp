@@ -1,9 +1,6 @@
 #include "report/naming.h"
 #include "base/json.h"
 
-#include <cmath>
-
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "report/series.h"

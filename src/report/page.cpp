@@ -1,7 +1,5 @@
 #include "report/page.h"
 
-#include <fmt/core.h>
-
 #include "report/sections.h"
 #include "report/spec.h"
 #include "report/text.h"

@@ -2,9 +2,6 @@
 
 // The fixed texts of the page, and of the program that draws its charts without a browser.
 
-#include <string>
-#include <vector>
-
 #include "report/chart.h"
 #include "report/libraries.h"
 #include "report/study_view.h"

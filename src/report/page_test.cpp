@@ -2,7 +2,6 @@
 
 #include <regex>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "report/chart.h"

@@ -1,11 +1,4 @@
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <limits>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/text.h"
 #include "base/units.h"

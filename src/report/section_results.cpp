@@ -1,11 +1,5 @@
-#include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <iterator>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "report/naming.h"
 #include "report/sections.h"

@@ -1,9 +1,5 @@
 #include "report/sections.h"
 
-#include <map>
-
-#include <fmt/core.h>
-
 #include "report/text.h"
 
 namespace trainyard::report {

@@ -2,9 +2,6 @@
 
 // These functions make the parts of the page, as HTML. They escape all text of the study.
 
-#include <string>
-#include <vector>
-
 #include "report/chart.h"
 #include "report/study_view.h"
 

@@ -1,13 +1,6 @@
 #include "report/series.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <iterator>
-#include <optional>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "record/cell_summary.h"
 #include "report/spec.h"

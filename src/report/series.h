@@ -1,12 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/run_record.h"
 #include "report/naming.h"
 #include "report/spec.h"

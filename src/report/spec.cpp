@@ -1,12 +1,7 @@
 #include "report/spec.h"
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <iterator>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "record/value.h"
 
 // Vega-Lite specs as text: a chart's file holds its spec as JSON with $names, which stand for JSON values.

@@ -1,12 +1,5 @@
 #include "report/study_view.h"
 
-#include <algorithm>
-#include <limits>
-#include <set>
-#include <utility>
-
-#include <cmath>
-#include <vector>
 #include "record/build.h"
 #include "record/cell_summary.h"
 #include "record/value.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
-#include <cstdint>
-#include <span>
 #include "record/run_record.h"
 #include "store/store.h"
 

@@ -1,7 +1,5 @@
 #include "report/study_view.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "report/test_study.h"

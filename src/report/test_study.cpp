@@ -1,10 +1,6 @@
 #include "report/test_study.h"
 
-#include <algorithm>
-#include <cmath>
 #include <random>
-
-#include <fmt/core.h>
 
 #include "stats/statistics.h"
 

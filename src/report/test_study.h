@@ -2,10 +2,6 @@
 
 // For tests only: studies that look like real ones.
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "record/run_record.h"
 #include "report/study_view.h"
 #include "store/store.h"

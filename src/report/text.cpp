@@ -1,13 +1,9 @@
 #include "report/text.h"
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <cstring>
 #include <ctime>
 
 #include <fmt/chrono.h>
-#include <fmt/core.h>
 
 namespace trainyard::report {
 

@@ -1,11 +1,5 @@
 #include "run/bench.h"
 
-#include <algorithm>
-#include <limits>
-#include <memory>
-
-#include <fmt/core.h>
-
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "base/progress.h"
 #include "engine/op_breakdown.h"
 #include "record/run_record.h"

@@ -1,7 +1,5 @@
 #include "run/deployment_options.h"
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/collective/collective.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-
 #include "base/device_spec.h"
 #include "ps/mode/mode.h"
 #include "run/run_options.h"

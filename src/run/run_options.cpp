@@ -1,12 +1,5 @@
 #include "run/run_options.h"
 
-#include <map>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include <fmt/core.h>
-
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/error.h"

@@ -2,12 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <limits>
 #include <new>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "base/cores.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "base/clock.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"

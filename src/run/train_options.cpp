@@ -1,10 +1,6 @@
 #include "run/train_options.h"
 
 #include <charconv>
-#include <optional>
-#include <string_view>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "meter/provenance.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <string>
-
 #include "record/run_record.h"
 #include "run/deployment_options.h"
 #include "run/run_options.h"

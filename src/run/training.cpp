@@ -1,14 +1,5 @@
 #include "run/training.h"
 
-#include <array>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <optional>
-#include <span>
-
-#include <fmt/core.h>
-
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "comm/collective/collective.h"
 #include "record/run_record.h"
 #include "run/run_record.h"

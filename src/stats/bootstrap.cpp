@@ -1,11 +1,5 @@
 #include "stats/bootstrap.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <vector>
-
 #include "base/philox.h"
 #include "stats/statistics.h"
 

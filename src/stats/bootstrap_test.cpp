@@ -1,9 +1,5 @@
 #include "stats/bootstrap.h"
 
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "stats/statistics.h"

@@ -1,10 +1,5 @@
 #include "stats/change_points.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <numbers>
 
 #include "base/philox.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <span>
-#include <vector>
-
 #include "stats/permutation.h"
 
 namespace trainyard::stats {

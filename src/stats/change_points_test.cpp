@@ -1,7 +1,5 @@
 #include "stats/change_points.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "stats/test_series.h"

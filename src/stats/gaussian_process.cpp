@@ -1,8 +1,5 @@
 #include "stats/gaussian_process.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace trainyard::stats {
 
 namespace {

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <span>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::stats {
 

@@ -1,9 +1,5 @@
 #include "stats/least_squares.h"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "base/error.h"
 #include "base/sample_order.h"
 

@@ -1,7 +1,5 @@
 #include "stats/least_squares.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::stats {

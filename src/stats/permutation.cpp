@@ -1,10 +1,5 @@
 #include "stats/permutation.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
-
 #include "base/philox.h"
 #include "stats/statistics.h"
 

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <span>
-#include <vector>
-
 #include "stats/statistics.h"
 
 namespace trainyard::stats {

@@ -1,8 +1,5 @@
 #include "stats/permutation.h"
 
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "stats/test_series.h"

@@ -1,13 +1,6 @@
 #include "stats/statistics.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <initializer_list>
-#include <limits>
-#include <numeric>
-#include <utility>
-#include <vector>
 
 #include "base/error.h"
 

@@ -1,8 +1,5 @@
 #include "stats/statistics.h"
 
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "stats/test_series.h"

@@ -1,6 +1,5 @@
 #include "stats/test_series.h"
 
-#include <cmath>
 #include <numbers>
 
 #include "base/philox.h"

@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <set>
 
 #include "base/error.h"
 #include "base/json.h"

@@ -4,8 +4,6 @@
 
 #include <sqlite3.h>
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 
 namespace trainyard::store {

@@ -1,12 +1,9 @@
 #pragma once
 
+#include "base/standard.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
-
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
 
 namespace trainyard::store {
 

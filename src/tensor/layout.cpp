@@ -1,11 +1,6 @@
 #include "tensor/layout.h"
 
-#include <algorithm>
 #include <cctype>
-#include <numeric>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 

@@ -1,7 +1,5 @@
 #include "tensor/layout.h"
 
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

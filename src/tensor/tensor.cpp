@@ -1,11 +1,7 @@
 #include "tensor/tensor.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/text.h"

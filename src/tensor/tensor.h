@@ -1,13 +1,6 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "tensor/dtype.h"

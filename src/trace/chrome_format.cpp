@@ -1,14 +1,6 @@
 #include "trace/chrome_format.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <fstream>
-#include <limits>
-#include <map>
-#include <numeric>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

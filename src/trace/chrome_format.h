@@ -1,8 +1,6 @@
 #pragma once
 
-#include <filesystem>
 #include <istream>
-#include <string>
 
 #include "trace/trace.h"
 

@@ -1,8 +1,5 @@
 #include "trace/summary.h"
 
-#include <algorithm>
-#include <limits>
-#include <set>
 #include <tuple>
 
 #include "base/error.h"

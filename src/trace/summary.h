@@ -1,9 +1,5 @@
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "trace/trace.h"
 
 namespace trainyard::trace {

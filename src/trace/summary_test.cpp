@@ -2,7 +2,6 @@
 
 #include "trace/summary.h"
 
-#include <numeric>
 #include <sstream>
 
 #include <gtest/gtest.h>

@@ -1,11 +1,5 @@
 #include "trace/test_rules.h"
 
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "base/json.h"
 
 namespace trainyard::trace {

@@ -1,7 +1,5 @@
 #include "trace/trace.h"
 
-#include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace trainyard::trace {

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
+
+#include "base/standard.h"
 
 namespace trainyard::trace {
 

@@ -1,8 +1,5 @@
-#include <algorithm>
 #include <iterator>
 #include <sstream>
-
-#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "backend/cuda/dense/matmul.h"

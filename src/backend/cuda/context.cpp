@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include <fmt/core.h>
-
 #include "backend/cuda/conv/convolution.h"
 #include "backend/cuda/dense/matmul.h"
 #include "backend/cuda/input/input.h"

@@ -1,9 +1,5 @@
 #include "backend/cuda/peaks.h"
 
-#include <algorithm>
-#include <array>
-#include <limits>
-
 #include "backend/cuda/dense/matmul.h"
 #include "backend/cuda/input/input.h"
 #include "backend/cuda/runtime/launch_kernel.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "backend/backend.h"
 #include "backend/cuda/runtime/context.h"
 

@@ -1,9 +1,5 @@
 #include "backend/onednn/backend.h"
 
-#include <algorithm>
-#include <array>
-#include <string>
-
 #include "backend/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/reference/backend.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "backend/backend.h"
 
 // Each *_candidates() returns the candidates of one file, best first; all_candidates() in backend.cpp joins

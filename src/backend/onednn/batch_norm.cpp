@@ -1,8 +1,5 @@
 #include "ops/norm.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "base/parallel.h"

@@ -1,8 +1,5 @@
 #include "backend/onednn/conv2d.h"
 
-#include <algorithm>
-#include <string>
-
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "base/parallel.h"

@@ -1,7 +1,5 @@
 // This file computes convolutions on images of up to four channels: the first layer of a network, alone or
 // with the max pool behind it.
-#include <algorithm>
-#include <optional>
 
 #include "backend/onednn/backend.h"
 #include "backend/onednn/few_channels_image.h"

@@ -1,6 +1,5 @@
 #include "ops/dense.h"
 
-#include <optional>
 #include <type_traits>
 
 #include "backend/onednn/backend.h"

@@ -1,11 +1,5 @@
 #include "backend/onednn/dnnl_kernel.h"
 
-#include <algorithm>
-#include <numeric>
-#include <string>
-
-#include <fmt/core.h>
-
 #include "backend/onednn/isa_check.h"
 
 namespace trainyard::backend::onednn {

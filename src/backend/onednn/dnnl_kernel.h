@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <optional>
-#include <vector>
-
 #include <dnnl.hpp>
 
 #include "backend/kernel.h"

@@ -1,9 +1,5 @@
 #include "backend/onednn/elementwise.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "base/philox.h"

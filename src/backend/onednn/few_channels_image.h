@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "backend/onednn/dnnl_kernel.h"
 #include "ops/window.h"
 

@@ -1,9 +1,5 @@
 #include "ops/graph_layers.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"

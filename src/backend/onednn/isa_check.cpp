@@ -3,17 +3,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "backend/onednn/dnnl_kernel.h"
 #include "base/parallel.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "backend/backend.h"
 #include "backend/kernel_level.h"
 

@@ -1,6 +1,5 @@
 #include "backend/onednn/isa_check.h"
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 

@@ -2,7 +2,6 @@
 // object file of which this table is the only symbol that others see: inline functions of headers, which
 // every object has for itself, would otherwise reach code that must run without these instructions
 // (cmake/levels.cmake).
-#include <vector>
 
 #include "backend/kernel_level.h"
 #include "backend/onednn/backend.h"

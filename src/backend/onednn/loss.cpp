@@ -1,13 +1,9 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
+#include "ops/loss.h"
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/vector_math.h"
 #include "base/parallel.h"
-#include "ops/loss.h"
 
 namespace trainyard::backend::onednn {
 

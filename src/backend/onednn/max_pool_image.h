@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <limits>
-
 #include "backend/onednn/dnnl_kernel.h"
 #include "ops/window.h"
 

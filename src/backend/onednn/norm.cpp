@@ -2,15 +2,11 @@
 // over the window is a few shifted loads from the first-level cache. Nothing is saved for the gradient, which
 // makes the sums again: that costs less than writing and reading a tensor.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
+#include "ops/norm.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
 #include "base/parallel.h"
-#include "ops/norm.h"
 
 namespace trainyard::backend::onednn {
 

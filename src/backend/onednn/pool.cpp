@@ -1,10 +1,8 @@
-#include <algorithm>
-
+#include "ops/pool.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/max_pool_image.h"
 #include "base/parallel.h"
-#include "ops/pool.h"
 
 namespace trainyard::backend::onednn {
 

@@ -1,16 +1,13 @@
 // Work that does not depend on the step before is one matrix product over all steps: W x, and all gradients
 // of weights and of src. A step itself is one product with U and one pass over its gates.
 
-#include <algorithm>
-#include <limits>
-
+#include "ops/recurrent.h"
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
 #include "backend/onednn/recurrent_gates.h"
 #include "base/parallel.h"
-#include "ops/recurrent.h"
 
 namespace trainyard::backend::onednn {
 

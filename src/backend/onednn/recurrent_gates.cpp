@@ -1,7 +1,5 @@
 #include "backend/onednn/recurrent_gates.h"
 
-#include <algorithm>
-
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/vector_math.h"
 #include "base/parallel.h"

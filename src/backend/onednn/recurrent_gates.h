@@ -3,10 +3,6 @@
 // This header declares both parts of a recurrent layer: the element by element part of one step, between the
 // matrix products, and the matrix products themselves.
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 #include <dnnl.hpp>
 
 #include "ops/recurrent.h"

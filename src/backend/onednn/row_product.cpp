@@ -1,7 +1,5 @@
 #include "backend/onednn/row_product.h"
 
-#include <algorithm>
-
 namespace trainyard::backend::onednn {
 namespace {
 

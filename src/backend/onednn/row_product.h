@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include "base/standard.h"
 
 // Small matrix products in the calling thread: for kernels whose threads each have work of their own that
 // fits the cache, where a product by all threads would have them wait for each other. Sums are made in an

@@ -1,8 +1,5 @@
 #include "backend/onednn/row_product.h"
 
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::backend::onednn {

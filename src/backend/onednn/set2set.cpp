@@ -1,7 +1,5 @@
 #include "ops/graph_layers.h"
 
-#include <algorithm>
-
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"

@@ -1,7 +1,5 @@
 #include "backend/onednn/shape.h"
 
-#include <algorithm>
-
 #include "backend/onednn/backend.h"
 #include "base/parallel.h"
 #include "ops/shape.h"

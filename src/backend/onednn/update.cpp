@@ -1,8 +1,5 @@
 #include "ops/update.h"
 
-#include <array>
-#include <vector>
-
 #include "backend/flat_update.h"
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"

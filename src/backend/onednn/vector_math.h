@@ -1,7 +1,8 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
+
+#include "base/standard.h"
 
 // Exponentials that a compiler turns into vector code: no calls, no branches. NaN stays NaN.
 namespace trainyard::backend::onednn {

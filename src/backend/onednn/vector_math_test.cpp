@@ -1,9 +1,5 @@
 #include "backend/onednn/vector_math.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::backend::onednn {

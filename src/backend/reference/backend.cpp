@@ -1,7 +1,5 @@
 #include "backend/reference/backend.h"
 
-#include <cstring>
-
 #include "backend/backend.h"
 
 namespace trainyard::backend::reference {

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "backend/kernel.h"
 
 namespace trainyard::backend::reference {

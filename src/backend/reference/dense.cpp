@@ -1,10 +1,7 @@
-#include <algorithm>
-#include <vector>
-
+#include "ops/dense.h"
 #include "backend/reference/backend.h"
 #include "backend/reference/elementwise.h"
 #include "backend/reference/update.h"
-#include "ops/dense.h"
 
 namespace trainyard::backend::reference {
 

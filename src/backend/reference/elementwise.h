@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include "ops/elementwise.h"
 
 namespace trainyard::backend::reference {

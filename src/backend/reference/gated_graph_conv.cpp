@@ -1,8 +1,5 @@
 #include "ops/graph_layers.h"
 
-#include <cmath>
-#include <vector>
-
 #include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {

@@ -1,10 +1,6 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
+#include "ops/loss.h"
 #include "backend/reference/backend.h"
 #include "base/philox.h"
-#include "ops/loss.h"
 
 namespace trainyard::backend::reference {
 

@@ -1,9 +1,6 @@
-#include <algorithm>
-#include <cmath>
-
+#include "ops/norm.h"
 #include "backend/reference/backend.h"
 #include "backend/reference/elementwise.h"
-#include "ops/norm.h"
 
 namespace trainyard::backend::reference {
 

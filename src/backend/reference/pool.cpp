@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <limits>
-
-#include "backend/reference/backend.h"
 #include "ops/pool.h"
+#include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
 

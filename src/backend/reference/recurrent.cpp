@@ -1,10 +1,5 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "backend/reference/backend.h"
 #include "ops/recurrent.h"
+#include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {
 

@@ -1,9 +1,5 @@
 #include "ops/graph_layers.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {

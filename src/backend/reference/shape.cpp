@@ -1,8 +1,5 @@
 #include "backend/reference/shape.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "backend/reference/backend.h"
 #include "ops/shape.h"
 #include "tensor/tensor.h"

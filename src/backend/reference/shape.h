@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "tensor/tensor.h"
 
 namespace trainyard::backend::reference {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cmath>
-
 #include "ops/update.h"
 #include "tensor/tensor.h"
 

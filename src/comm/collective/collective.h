@@ -1,10 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <span>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::comm::collective {
 

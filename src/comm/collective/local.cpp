@@ -1,8 +1,5 @@
 #include "comm/collective/local.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/error.h"
 #include "base/parallel.h"
 

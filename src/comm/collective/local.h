@@ -1,8 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <span>
-#include <vector>
 
 #include "comm/collective/collective.h"
 

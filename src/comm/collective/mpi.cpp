@@ -1,9 +1,7 @@
 #define OMPI_SKIP_MPICXX  // the C++ bindings, long gone from the standard
 #include <mpi.h>
 
-#include <algorithm>
 #include <climits>
-#include <vector>
 
 #include "base/error.h"
 #include "comm/collective/collective.h"

@@ -1,13 +1,9 @@
 #define OMPI_SKIP_MPICXX  // the C++ bindings, long gone from the standard
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
 #include <climits>
-#include <string>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

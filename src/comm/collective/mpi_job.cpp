@@ -2,7 +2,8 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
+
+#include "base/standard.h"
 
 namespace trainyard::comm::collective {
 namespace {

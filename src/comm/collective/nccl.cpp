@@ -2,8 +2,6 @@
 #include <nccl.h>
 #include <unistd.h>
 
-#include <array>
-
 #include "base/error.h"
 #include "comm/collective/collective.h"
 

@@ -1,10 +1,4 @@
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <string>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

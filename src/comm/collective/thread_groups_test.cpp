@@ -1,8 +1,6 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <numeric>
-#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>

@@ -6,8 +6,6 @@
 #include <sys/un.h>
 
 #include <charconv>
-#include <string_view>
-#include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>

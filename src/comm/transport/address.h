@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include <boost/asio/io_context.hpp>
 
 #include "comm/transport/stream_connection.h"

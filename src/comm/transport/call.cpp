@@ -1,5 +1,3 @@
-#include <utility>
-
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
-
 #include "comm/transport/frame.h"
 #include "comm/transport/handshake.h"
 

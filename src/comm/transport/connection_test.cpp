@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <optional>
-#include <vector>
-
 #include "comm/transport/listener.h"
 #include "comm/transport/shared_memory.h"
 #include "comm/transport/test_connections.h"

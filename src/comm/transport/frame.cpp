@@ -1,8 +1,5 @@
 #include "comm/transport/frame.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/crc32c.h"
 #include "base/error.h"
 

@@ -2,13 +2,9 @@
 
 // Numbers on the wire lie with their lowest byte first, on every machine.
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <span>
-#include <vector>
+
+#include "base/standard.h"
 
 namespace trainyard::comm::transport {
 

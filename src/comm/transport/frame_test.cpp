@@ -1,10 +1,5 @@
 #include "comm/transport/frame.h"
 
-#include <algorithm>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/crc32c.h"

@@ -4,13 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <memory>
-#include <string_view>
-#include <vector>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

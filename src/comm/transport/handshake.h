@@ -1,12 +1,8 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <initializer_list>
-#include <span>
-#include <string>
+
+#include "base/standard.h"
 
 namespace trainyard::comm::transport {
 

@@ -2,10 +2,6 @@
 
 #include <unistd.h>
 
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <functional>
-#include <memory>
+#include "base/standard.h"
 
 namespace boost::asio {
 class io_context;

@@ -2,11 +2,8 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <utility>
-#include <vector>
 
 #include <boost/asio/post.hpp>
 

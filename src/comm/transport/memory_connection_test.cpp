@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include <limits>
 #include <thread>
 
 #include "comm/transport/test_connections.h"

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
+
+#include "base/standard.h"
 
 namespace trainyard::comm::transport {
 

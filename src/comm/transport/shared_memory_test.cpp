@@ -1,8 +1,5 @@
 #include "comm/transport/shared_memory.h"
 
-#include <limits>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

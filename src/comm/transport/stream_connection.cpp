@@ -1,8 +1,6 @@
 #include "comm/transport/stream_connection.h"
 
 #include <chrono>
-#include <utility>
-#include <vector>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>

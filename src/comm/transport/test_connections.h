@@ -5,10 +5,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,8 +1,5 @@
 #include "data/decode/colour.h"
 
-#include <algorithm>
-#include <vector>
-
 namespace trainyard::data {
 
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include "base/standard.h"
 
 namespace trainyard::data {
 

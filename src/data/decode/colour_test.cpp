@@ -1,10 +1,5 @@
 #include "data/decode/colour.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "data/decode/test_images.h"

@@ -1,8 +1,5 @@
 #include "data/decode/decode.h"
 
-#include <array>
-#include <cstring>
-
 #include "base/error.h"
 
 namespace trainyard::data {

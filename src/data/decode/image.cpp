@@ -1,8 +1,5 @@
 #include "data/decode/image.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "tensor/image_recipe.h"
 
 namespace trainyard::data {

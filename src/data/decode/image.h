@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-
+#include "base/standard.h"
 #include "tensor/image_recipe.h"
 
 namespace trainyard::data {

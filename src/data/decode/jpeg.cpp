@@ -1,9 +1,5 @@
 #include "data/decode/decode.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include <jerror.h>
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 #include "data/decode/decode.h"
 
 #include <cstdio>
-#include <cstring>
 
 #include <jpeglib.h>
 

@@ -2,8 +2,6 @@
 
 #include <csetjmp>
 #include <cstdio>
-#include <cstring>
-#include <utility>
 
 #include <png.h>
 

@@ -1,7 +1,5 @@
 #include "data/decode/decode.h"
 
-#include <cstring>
-
 #include <png.h>
 
 #include <gtest/gtest.h>

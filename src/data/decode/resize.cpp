@@ -1,10 +1,5 @@
 #include "data/decode/resize.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <vector>
-
 #include "base/error.h"
 
 namespace trainyard::data {

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "data/decode/image.h"
 
 namespace trainyard::data {

@@ -1,9 +1,5 @@
 #include "data/decode/resize.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "data/decode/test_images.h"

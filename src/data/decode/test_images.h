@@ -2,7 +2,6 @@
 
 // For tests only.
 
-#include <cstdint>
 #include <cstdlib>
 
 #include "base/philox.h"

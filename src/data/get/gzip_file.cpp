@@ -1,16 +1,10 @@
 #include "data/get/gzip_file.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <utility>
-#include <vector>
 
 #include <openssl/evp.h>
 #include <zlib.h>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 

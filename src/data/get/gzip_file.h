@@ -1,11 +1,8 @@
 #pragma once
 
-struct gzFile_s;
+#include "base/standard.h"
 
-#include <cstddef>
-#include <filesystem>
-#include <memory>
-#include <string>
+struct gzFile_s;
 
 namespace trainyard::data {
 

@@ -1,13 +1,7 @@
 #include "data/get/package.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <optional>
-#include <string_view>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
+#include "base/standard.h"
 
 namespace trainyard::data {
 

@@ -3,8 +3,6 @@
 // For tests only.
 
 #include <cstdlib>
-#include <filesystem>
-#include <string>
 
 #include "base/test_folder.h"
 

@@ -1,8 +1,6 @@
 #include "data/get/test_tarball.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <string_view>
 
 #include <zlib.h>
 

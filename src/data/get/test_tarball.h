@@ -1,11 +1,8 @@
 #pragma once
 
-// For the unit tests of this folder only.
+#include "base/standard.h"
 
-#include <filesystem>
-#include <string>
-#include <utility>
-#include <vector>
+// For the unit tests of this folder only.
 
 namespace trainyard::data {
 

@@ -1,13 +1,8 @@
 #include "data/pack/pack.h"
 
-#include <algorithm>
 #include <atomic>
-#include <span>
-#include <string_view>
 #include <system_error>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/cores.h"
 #include "base/error.h"

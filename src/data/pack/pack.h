@@ -1,12 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "base/progress.h"
 #include "data/pack/photo.h"
 #include "data/source/class_folders.h"

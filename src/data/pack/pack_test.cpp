@@ -1,7 +1,5 @@
 #include "data/pack/pack.h"
 
-#include <algorithm>
-
 #include "base/file.h"
 #include "base/test_folder.h"
 #include "data/decode/decode.h"

@@ -1,9 +1,5 @@
 #include "data/pack/photo.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
 #include "base/error.h"
 #include "base/philox.h"
 

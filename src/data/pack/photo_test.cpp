@@ -1,8 +1,5 @@
 #include "data/pack/photo.h"
 
-#include <cmath>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

@@ -1,11 +1,5 @@
 #include "data/recipe/augment.h"
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "data/recipe/recipe.h"
 

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "tensor/image_recipe.h"
 #include "tensor/tensor.h"
 

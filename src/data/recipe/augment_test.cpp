@@ -1,9 +1,5 @@
 #include "data/recipe/augment.h"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "base/test_folder.h"
 
 namespace trainyard::data {

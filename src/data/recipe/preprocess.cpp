@@ -1,7 +1,5 @@
 #include "data/recipe/preprocess.h"
 
-#include <cmath>
-
 #include <fmt/ranges.h>
 
 #include "base/error.h"

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "base/philox.h"
 #include "data/decode/image.h"
 #include "tensor/image_recipe.h"

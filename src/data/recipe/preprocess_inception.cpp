@@ -2,8 +2,6 @@
 // whatever its shape by a method drawn for the image, flips it half the time, and changes colours in one of
 // four orders. Evaluation takes the central 87.5 % of each side, bilinear. Floats lie in [-1, 1].
 
-#include <array>
-
 #include "data/decode/colour.h"
 #include "data/decode/decode.h"
 #include "data/recipe/preprocess.h"

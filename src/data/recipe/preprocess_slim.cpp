@@ -6,9 +6,6 @@
 // means (see StandardMap), both while the deviation is above its floor. They are left out: bytes would clip
 // them.
 
-#include <algorithm>
-#include <cmath>
-
 #include "data/decode/decode.h"
 #include "data/decode/image.h"
 #include "data/recipe/preprocess.h"

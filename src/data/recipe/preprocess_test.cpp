@@ -1,8 +1,5 @@
 #include "data/recipe/preprocess.h"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>

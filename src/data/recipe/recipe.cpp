@@ -1,9 +1,5 @@
 #include "data/recipe/recipe.h"
 
-#include <vector>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/philox.h"

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "data/recipe/augment.h"
 #include "data/recipe/preprocess.h"
 #include "data/source/sample_source.h"

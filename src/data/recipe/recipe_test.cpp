@@ -2,8 +2,6 @@
 
 #include "data/recipe/recipe.h"
 
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "data/recipe/augment.h"

@@ -1,15 +1,9 @@
 #include "data/source/cifar10.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <span>
-#include <vector>
 
 #include <png.h>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

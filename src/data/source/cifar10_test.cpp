@@ -1,10 +1,6 @@
 #include "data/source/cifar10.h"
 
-#include <cstring>
-
 #include <png.h>
-
-#include <fmt/core.h>
 
 #include "base/file.h"
 #include "base/test_folder.h"

@@ -1,15 +1,9 @@
 #include "data/source/class_folders.h"
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <memory>
 #include <system_error>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/text.h"

@@ -1,9 +1,5 @@
 #include "data/source/dataset.h"
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"

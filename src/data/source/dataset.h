@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "data/source/image_files.h"
 #include "data/source/sample_source.h"
 #include "data/source/synthetic.h"

@@ -1,11 +1,5 @@
 #include "data/source/get_dataset.h"
 
-#include <algorithm>
-#include <map>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/progress.h"
 #include "data/get/package.h"
 #include "tensor/tensor.h"

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "base/file.h"

@@ -4,12 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"

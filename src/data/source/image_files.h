@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <vector>
-
 #include "data/source/sample_source.h"
 #include "tensor/tensor.h"
 

@@ -1,9 +1,5 @@
 #include "data/source/image_files.h"
 
-#include <cstring>
-
-#include <fmt/core.h>
-
 #include "base/test_folder.h"
 #include "data/source/cifar10.h"
 #include "data/source/mnist.h"

@@ -1,9 +1,5 @@
 #include "data/source/mnist.h"
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "data/get/gzip_file.h"

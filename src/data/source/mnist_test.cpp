@@ -1,7 +1,5 @@
 #include "data/source/mnist.h"
 
-#include <cstring>
-
 #include <zlib.h>
 
 #include "base/file.h"

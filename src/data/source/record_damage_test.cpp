@@ -1,6 +1,5 @@
 // These tests read record files that were changed after they were written.
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

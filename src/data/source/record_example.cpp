@@ -1,9 +1,6 @@
 #include "data/source/record_example.h"
 
 #include <bit>
-#include <limits>
-
-#include <fmt/core.h>
 
 #include "base/crc32c.h"
 #include "base/protobuf_wire.h"

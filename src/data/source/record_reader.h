@@ -1,9 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <memory>
-#include <optional>
 
 #include "base/sample_order.h"
 #include "data/source/record_set.h"

@@ -1,9 +1,6 @@
 #include "data/source/record_reader.h"
 
-#include <algorithm>
-#include <numeric>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,6 @@
 #include "data/source/record_set.h"
 
-#include <algorithm>
 #include <fstream>
-#include <string>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "data/source/record_shard.h"

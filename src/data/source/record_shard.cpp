@@ -1,11 +1,6 @@
 #include "data/source/record_shard.h"
 
-#include <algorithm>
 #include <charconv>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 

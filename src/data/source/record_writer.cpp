@@ -1,6 +1,5 @@
 #include "data/source/record_writer.h"
 
-#include <set>
 #include <system_error>
 
 #include "base/error.h"

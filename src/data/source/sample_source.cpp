@@ -1,10 +1,5 @@
 #include "data/source/sample_source.h"
 
-#include <algorithm>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/sample_order.h"
 
 namespace trainyard::data {

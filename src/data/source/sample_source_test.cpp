@@ -1,7 +1,5 @@
 #include "data/source/sample_source.h"
 
-#include <set>
-
 #include "base/test_folder.h"
 #include "data/decode/decode.h"
 #include "data/decode/test_images.h"

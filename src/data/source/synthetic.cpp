@@ -1,10 +1,5 @@
 #include "data/source/synthetic.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <vector>
-
 #include "base/error.h"
 #include "base/philox.h"
 #include "data/source/dataset.h"

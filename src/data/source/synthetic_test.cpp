@@ -1,9 +1,5 @@
 #include "data/source/synthetic.h"
 
-#include <cmath>
-#include <cstring>
-#include <vector>
-
 #include "base/test_folder.h"
 #include "data/view/batch_stream.h"
 

@@ -1,11 +1,8 @@
 #pragma once
 
-// For tests only.
+#include "base/standard.h"
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
+// For tests only.
 
 namespace trainyard::data {
 

@@ -1,13 +1,5 @@
 #include "data/source/token_source.h"
 
-#include <algorithm>
-#include <limits>
-#include <memory>
-#include <numeric>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"

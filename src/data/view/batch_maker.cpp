@@ -1,8 +1,5 @@
 #include "data/view/batch_maker.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sample_order.h"

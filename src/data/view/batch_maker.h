@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "base/sample_order.h"
 #include "data/recipe/augment.h"
 #include "data/recipe/recipe.h"

@@ -1,8 +1,5 @@
 #include "data/view/batch_maker.h"
 
-#include <algorithm>
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

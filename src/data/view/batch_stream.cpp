@@ -1,8 +1,5 @@
 #include "data/view/batch_stream.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/error.h"
 #include "data/view/batch_maker.h"
 

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <exception>
-#include <functional>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "base/mutex.h"
 #include "data/view/batch_maker.h"

@@ -1,9 +1,7 @@
 #include "data/view/batch_stream.h"
 
 #include <atomic>
-#include <cstring>
 #include <deque>
-#include <set>
 #include <stdexcept>
 
 #include "base/test_folder.h"

@@ -4,15 +4,8 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <optional>
-#include <set>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

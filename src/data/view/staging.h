@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "base/progress.h"
 #include "data/get/scratch_folder.h"
 #include "data/source/dataset.h"

@@ -5,11 +5,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <functional>
-#include <map>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "base/file.h"
 #include "base/test_folder.h"

@@ -4,14 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <ctime>
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "data/source/get_dataset.h"
 

@@ -1,9 +1,5 @@
 #include "networks/generator/generator.h"
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
 #include "networks/blocks.h"
 #include "networks/generator/counts.h"
 #include "networks/generator/network_info.h"

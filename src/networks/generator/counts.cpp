@@ -1,8 +1,5 @@
 #include "networks/generator/counts.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "graph/autodiff.h"
 
 namespace trainyard::networks::generator {

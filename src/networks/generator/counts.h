@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <limits>
-
 #include "graph/graph.h"
 
 namespace trainyard::networks::generator {

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <array>
-#include <vector>
-
 #include "networks/builder.h"
 #include "networks/generator/counts.h"
 #include "networks/generator/parameter.h"

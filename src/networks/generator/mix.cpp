@@ -1,9 +1,4 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <initializer_list>
-
-#include <fmt/core.h>
 
 #include "base/philox.h"
 #include "networks/blocks.h"

@@ -1,10 +1,6 @@
 #include "networks/generator/parameter.h"
 
-#include <algorithm>
 #include <charconv>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/nearest_name.h"

@@ -1,7 +1,5 @@
 #include "networks/generator/generator.h"
 
-#include <fmt/core.h>
-
 #include "networks/generator/counts.h"
 #include "networks/generator/network_info.h"
 #include "ops/shape.h"

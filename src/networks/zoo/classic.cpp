@@ -1,7 +1,3 @@
-#include <array>
-
-#include <fmt/core.h>
-
 #include "networks/generator/network_info.h"
 
 namespace trainyard::networks {

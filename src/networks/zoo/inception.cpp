@@ -1,5 +1,3 @@
-#include <fmt/core.h>
-
 #include "networks/blocks.h"
 #include "networks/generator/network_info.h"
 

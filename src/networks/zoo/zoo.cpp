@@ -1,8 +1,6 @@
 #include "networks/zoo/zoo.h"
 
-#include <algorithm>
 #include <iterator>
-#include <map>
 
 #include "base/nearest_name.h"
 #include "networks/generator/network_info.h"

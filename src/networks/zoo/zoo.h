@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "graph/graph.h"
 #include "networks/generator/network_info.h"
 #include "ops/update.h"

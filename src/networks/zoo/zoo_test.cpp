@@ -1,8 +1,5 @@
 #include "networks/zoo/zoo.h"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "graph/autodiff.h"

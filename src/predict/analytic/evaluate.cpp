@@ -1,10 +1,5 @@
 #include "predict/analytic/evaluate.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <set>
 #include <tuple>
 
 #include "base/error.h"

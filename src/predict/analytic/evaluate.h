@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "predict/analytic/predictor.h"
 #include "predict/runs/run_set.h"
 

@@ -1,12 +1,5 @@
 #include "predict/analytic/fit_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <optional>
-#include <set>
-
 #include "base/error.h"
 #include "stats/least_squares.h"
 

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "predict/analytic/time_model.h"
 #include "predict/runs/run_set.h"
 

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "predict/analytic/time_model.h"
 #include "predict/runs/run_table.h"
 

@@ -1,8 +1,5 @@
 #include "predict/analytic/residual.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
 
 namespace trainyard::predict {

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <vector>
-
 #include "predict/analytic/step_time.h"
 #include "stats/gaussian_process.h"
 

@@ -1,8 +1,5 @@
 #include "predict/analytic/step_time.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace trainyard::predict {
 
 // The initial values come from the literature and data sheets: 3x3 convolutions by Winograd's algorithm do

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <map>
-#include <string>
-
 #include "predict/runs/device.h"
 #include "predict/runs/network_work.h"
 

@@ -1,9 +1,5 @@
 #include "predict/analytic/time_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "predict/analytic/use_model.h"

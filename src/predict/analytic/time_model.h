@@ -1,12 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "predict/analytic/residual.h"
 #include "predict/analytic/step_time.h"
 #include "predict/analytic/use_model.h"

@@ -1,9 +1,5 @@
 #include "predict/analytic/use_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "base/error.h"
 #include "base/json.h"
 

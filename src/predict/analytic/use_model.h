@@ -1,10 +1,5 @@
 #pragma once
 
-#include <array>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "predict/analytic/residual.h"
 #include "predict/runs/device.h"
 #include "predict/runs/model_container.h"

@@ -1,7 +1,5 @@
 #include "predict/analytic/use_model.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "predict/analytic/evaluate.h"

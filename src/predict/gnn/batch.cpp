@@ -1,8 +1,5 @@
 #include "predict/gnn/batch.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace trainyard::predict {
 
 namespace {

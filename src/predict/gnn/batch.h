@@ -1,8 +1,5 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "engine/executor.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"

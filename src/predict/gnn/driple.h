@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "predict/gnn/model.h"
 #include "predict/graph_features/graph_features.h"
 

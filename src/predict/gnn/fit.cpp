@@ -1,7 +1,5 @@
 #include "predict/gnn/fit.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "base/crc32c.h"

@@ -1,9 +1,5 @@
 #include "predict/gnn/graph_sample.h"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-
 #include "base/error.h"
 
 namespace trainyard::predict {

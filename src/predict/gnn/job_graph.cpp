@@ -1,7 +1,5 @@
 #include "predict/gnn/job_graph.h"
 
-#include <algorithm>
-
 #include "interchange/interchange_graph.h"
 #include "networks/zoo/zoo.h"
 #include "predict/graph_features/communities.h"

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "predict/analytic/predictor.h"
 #include "predict/gnn/graph_sample.h"

@@ -1,8 +1,5 @@
 #include "predict/gnn/model.h"
 
-#include <cmath>
-#include <map>
-
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/json.h"

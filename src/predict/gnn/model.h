@@ -1,11 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 #include "predict/gnn/scaling.h"

@@ -1,8 +1,6 @@
 #include "predict/gnn/network.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "base/error.h"
 #include "ops/dense.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "engine/executor.h"
 #include "graph/graph.h"
 #include "ops/update.h"

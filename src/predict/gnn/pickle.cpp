@@ -1,9 +1,5 @@
 #include "predict/gnn/pickle.h"
 
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <utility>
 #include <variant>
 
 #include "base/error.h"

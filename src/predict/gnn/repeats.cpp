@@ -1,8 +1,6 @@
 #include "predict/gnn/repeats.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "base/error.h"
 

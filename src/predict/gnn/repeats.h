@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include "base/standard.h"
 
 namespace trainyard::predict {
 

@@ -1,9 +1,6 @@
 #include "predict/gnn/run_labels.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <map>
 
 #include "base/error.h"
 #include "stats/statistics.h"

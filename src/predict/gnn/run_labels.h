@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "predict/gnn/run_model.h"
 
 namespace trainyard::predict {

@@ -1,9 +1,5 @@
 #include "predict/gnn/run_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "predict/analytic/evaluate.h"

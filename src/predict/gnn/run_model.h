@@ -1,11 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "predict/analytic/use_model.h"
 #include "predict/gnn/fit.h"
 #include "predict/gnn/job_graph.h"

@@ -1,7 +1,5 @@
 #include "predict/gnn/run_model.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/parallel.h"

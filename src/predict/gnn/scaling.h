@@ -1,9 +1,5 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
 #include "predict/gnn/graph_sample.h"
 #include "predict/gnn/network.h"
 

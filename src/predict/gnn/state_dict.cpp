@@ -4,13 +4,6 @@
 
 #include "predict/gnn/state_dict.h"
 
-#include <array>
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <optional>
-#include <set>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "predict/gnn/pickle.h"

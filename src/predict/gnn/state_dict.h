@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "predict/gnn/network.h"
 
 namespace trainyard::predict {

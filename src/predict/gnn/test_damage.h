@@ -2,11 +2,8 @@
 
 // For tests only.
 
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,6 @@
 
 // For tests only.
 
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "base/philox.h"
 #include "predict/gnn/graph_sample.h"
 

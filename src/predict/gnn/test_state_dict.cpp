@@ -1,8 +1,5 @@
 #include "predict/gnn/test_state_dict.h"
 
-#include <cstdint>
-#include <cstring>
-
 namespace trainyard::predict {
 namespace {
 

@@ -1,11 +1,8 @@
 #pragma once
 
-// For tests only.
+#include "base/standard.h"
 
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
+// For tests only.
 
 namespace trainyard::predict {
 

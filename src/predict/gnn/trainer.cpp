@@ -1,9 +1,5 @@
 #include "predict/gnn/trainer.h"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-
 #include "base/sample_order.h"
 #include "engine/canonical.h"
 #include "meter/process_stat.h"

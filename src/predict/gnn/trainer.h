@@ -1,9 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "backend/backend.h"
 #include "engine/executor.h"
 #include "predict/gnn/fit.h"

@@ -1,11 +1,5 @@
 #include "predict/graph_features/communities.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
-#include <utility>
-
 #include "base/error.h"
 #include "base/philox.h"
 

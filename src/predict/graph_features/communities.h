@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "interchange/interchange_graph.h"
 
 namespace trainyard::predict {

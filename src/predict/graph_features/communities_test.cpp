@@ -1,8 +1,5 @@
-#include <algorithm>
 #include <ctime>
-#include <numeric>
 #include <random>
-#include <set>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <numeric>
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -1,8 +1,5 @@
 #include "predict/graph_features/graph_features.h"
 
-#include <algorithm>
-#include <map>
-
 #include "base/error.h"
 #include "predict/graph_features/communities.h"
 

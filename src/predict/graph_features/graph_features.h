@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include "interchange/interchange_graph.h"
 #include "predict/graph_features/op_vocabulary.h"
 

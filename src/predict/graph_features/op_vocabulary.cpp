@@ -1,10 +1,6 @@
 #include "predict/graph_features/op_vocabulary.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 

@@ -1,9 +1,4 @@
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <map>
-#include <optional>
-#include <set>
 
 #include "base/error.h"
 #include "base/parallel.h"

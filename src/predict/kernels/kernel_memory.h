@@ -1,9 +1,5 @@
 #pragma once
 
-#include <array>
-#include <string>
-#include <vector>
-
 #include "predict/kernels/planned_step.h"
 #include "predict/runs/model_container.h"
 #include "predict/runs/run_set.h"

@@ -1,7 +1,5 @@
 #include "predict/kernels/kernel_memory.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/parallel.h"

@@ -1,8 +1,5 @@
 #include "predict/kernels/kernel_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <tuple>
 
 #include "base/error.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "predict/kernels/kernel_memory.h"
 #include "predict/kernels/kernel_times.h"
 #include "predict/kernels/measured_run.h"

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "predict/kernels/kernel_model.h"

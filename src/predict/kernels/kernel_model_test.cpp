@@ -1,8 +1,5 @@
 #include "predict/kernels/kernel_model.h"
 
-#include <cmath>
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -1,10 +1,5 @@
 #include "predict/kernels/kernel_shape.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "graph/op_def.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "backend/kernel.h"
 #include "graph/graph.h"

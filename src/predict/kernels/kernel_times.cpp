@@ -1,8 +1,5 @@
 #include "predict/kernels/kernel_times.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "stats/least_squares.h"
 
 namespace trainyard::predict {

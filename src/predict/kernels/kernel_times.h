@@ -1,10 +1,5 @@
 #pragma once
 
-#include <array>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "predict/kernels/kernel_shape.h"
 #include "predict/kernels/nearest_process.h"
 

@@ -1,7 +1,5 @@
 #include "predict/kernels/measured_run.h"
 
-#include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "predict/runs/network_work.h"

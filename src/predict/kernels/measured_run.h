@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "networks/zoo/zoo.h"
 #include "predict/analytic/predictor.h"
 #include "predict/kernels/kernel_shape.h"

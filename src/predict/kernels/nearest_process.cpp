@@ -1,9 +1,5 @@
 #include "predict/kernels/nearest_process.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "stats/gaussian_process.h"
 
 namespace trainyard::predict {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "predict/kernels/kernel_shape.h"
 
 namespace trainyard::predict {

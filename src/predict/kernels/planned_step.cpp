@@ -1,9 +1,5 @@
 #include "predict/kernels/planned_step.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
 #include <tuple>
 
 #include "base/error.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-
 #include "backend/backend.h"
 #include "plan/step_plan.h"
 #include "predict/analytic/predictor.h"

@@ -1,8 +1,5 @@
 #include "predict/kernels/step_intervals.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "predict/analytic/fit_model.h"
 #include "stats/gaussian_process.h"
 #include "stats/statistics.h"

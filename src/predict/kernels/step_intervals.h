@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::predict {
 

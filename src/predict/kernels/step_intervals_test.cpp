@@ -1,7 +1,5 @@
 #include "predict/kernels/step_intervals.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

@@ -1,9 +1,6 @@
 #include "predict/runs/device.h"
 
-#include <algorithm>
 #include <cctype>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "predict/runs/model_container.h"
 
 namespace trainyard::predict {

@@ -1,12 +1,6 @@
 #include "predict/runs/model_container.h"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <set>
-#include <string_view>
 
 #include "base/crc32c.h"
 #include "base/error.h"

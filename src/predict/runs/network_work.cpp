@@ -1,11 +1,7 @@
 #include "predict/runs/network_work.h"
 
-#include <algorithm>
-#include <array>
 #include <cctype>
-#include <map>
 #include <tuple>
-#include <vector>
 
 #include "base/error.h"
 #include "base/nearest_name.h"

@@ -1,12 +1,8 @@
 #include "predict/runs/run_set.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <sstream>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

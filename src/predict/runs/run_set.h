@@ -1,10 +1,5 @@
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "predict/runs/device.h"
 #include "predict/runs/network_work.h"
 #include "predict/runs/run_table.h"

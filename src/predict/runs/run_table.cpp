@@ -1,13 +1,7 @@
 #include "predict/runs/run_table.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <map>
-#include <optional>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "base/device_spec.h"
 #include "base/error.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "backend/kernel.h"
 #include "networks/generator/parameter.h"
 #include "ops/update.h"

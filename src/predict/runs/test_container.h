@@ -2,9 +2,6 @@
 
 // For tests only.
 
-#include <cstdint>
-#include <string>
-
 #include "base/crc32c.h"
 
 namespace trainyard::predict {

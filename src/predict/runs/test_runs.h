@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "predict/runs/run_table.h"
 
 namespace trainyard::predict {

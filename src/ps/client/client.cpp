@@ -1,8 +1,5 @@
 #include "ps/client/client.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/clock.h"
 #include "base/error.h"
 

@@ -1,12 +1,6 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "base/mutex.h"
 #include "comm/transport/listener.h"

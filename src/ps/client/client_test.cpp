@@ -10,7 +10,6 @@
 #include <future>
 #include <thread>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/crc32c.h"

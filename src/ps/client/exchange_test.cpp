@@ -1,7 +1,5 @@
 // Servers and workers that talk over real sockets, each with its own thread.
 #include <atomic>
-#include <cmath>
-#include <limits>
 #include <thread>
 
 #include <gtest/gtest.h>

@@ -1,7 +1,5 @@
 #include "ps/client/link.h"
 
-#include <utility>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "ps/wire/messages.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "comm/transport/connection.h"
 #include "ps/wire/messages.h"
 #include "tensor/tensor.h"

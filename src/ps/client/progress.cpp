@@ -1,7 +1,5 @@
 #include "ps/client/progress.h"
 
-#include <utility>
-
 #include "base/error.h"
 
 namespace trainyard::ps {

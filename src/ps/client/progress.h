@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <optional>
-#include <string>
+
+#include "base/standard.h"
 
 namespace trainyard::ps {
 

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <map>
-#include <utility>
-
 #include "base/error.h"
 #include "ps/mode/modes.h"
 

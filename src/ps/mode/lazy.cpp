@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "ps/mode/modes.h"
 
 namespace trainyard::ps {

@@ -1,9 +1,6 @@
 #include "ps/mode/mode.h"
 
 #include <charconv>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/text.h"

@@ -1,14 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "ps/wire/buffer_pool.h"
 
 namespace trainyard::ps {

@@ -1,11 +1,7 @@
 // Tests the rules of each mode, without a network: workers are moved by hand, or at random.
 #include "ps/mode/mode.h"
 
-#include <algorithm>
 #include <deque>
-#include <limits>
-#include <map>
-#include <set>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <map>
-
 #include "base/error.h"
 #include "ps/mode/modes.h"
 

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <cctype>
-#include <string>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "ps/mode/mode.h"
 

@@ -1,8 +1,5 @@
 #include "ps/server/arbiter.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/error.h"
 
 namespace trainyard::ps {

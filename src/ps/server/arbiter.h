@@ -1,11 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 
 #include "ps/wire/ledger.h"
 #include "ps/wire/messages.h"

@@ -1,10 +1,6 @@
 // Tests the leader's decisions with servers that are plain lists: workers are moved by hand, or at random.
 #include "ps/server/arbiter.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
 #include <gtest/gtest.h>
 
 #include "base/philox.h"

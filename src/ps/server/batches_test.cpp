@@ -1,6 +1,4 @@
 // Tests how the leader lends batches: each is used once.
-#include <optional>
-#include <set>
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,7 @@
 #pragma once
 
 #include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "base/mutex.h"
 #include "comm/transport/listener.h"

@@ -1,7 +1,5 @@
 #include "ps/server/follower.h"
 
-#include <utility>
-
 #include "base/error.h"
 
 namespace trainyard::ps {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "ps/server/server.h"
 #include "ps/wire/peer.h"
 

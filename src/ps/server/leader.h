@@ -1,8 +1,5 @@
 #pragma once
 
-#include <map>
-#include <optional>
-
 #include "ps/server/arbiter.h"
 #include "ps/server/server.h"
 #include "ps/wire/peer.h"

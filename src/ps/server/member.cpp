@@ -1,9 +1,5 @@
 #include "ps/server/member.h"
 
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "ps/wire/messages.h"
 

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "comm/transport/connection.h"
 #include "ps/server/shard.h"
 #include "ps/wire/messages.h"

@@ -2,8 +2,6 @@
 
 #include "ps/server/member.h"
 
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::ps {

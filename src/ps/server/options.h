@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-
 #include "ps/mode/mode.h"
 
 namespace trainyard::ps {

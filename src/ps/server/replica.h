@@ -1,11 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "comm/transport/loop.h"
 #include "ps/mode/mode.h"
 #include "ps/server/options.h"

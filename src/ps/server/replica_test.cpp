@@ -1,9 +1,6 @@
 // Tests one server's part of events, without the others: their messages are put in by hand.
 #include "ps/server/replica.h"
 
-#include <algorithm>
-#include <optional>
-
 #include <gtest/gtest.h>
 
 #include "ps/mode/test_modes.h"

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "comm/transport/listener.h"
 #include "ps/server/member.h"
 #include "ps/server/options.h"

@@ -1,8 +1,5 @@
 #include "ps/server/shard.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/error.h"
 #include "ps/wire/messages.h"
 

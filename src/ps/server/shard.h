@@ -1,13 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <span>
 #include <thread>
-#include <vector>
 
 #include "base/mutex.h"
 #include "comm/transport/loop.h"

@@ -1,7 +1,6 @@
 #include "ps/server/shard.h"
 
 #include <atomic>
-#include <numeric>
 #include <thread>
 
 #include <gtest/gtest.h>

@@ -1,12 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "ps/wire/ledger.h"
 #include "ps/wire/messages.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <span>
-#include <utility>
-#include <vector>
-
 #include "base/error.h"
 #include "base/mutex.h"
 

@@ -1,7 +1,5 @@
 #include "ps/wire/ledger.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 
 namespace trainyard::ps {

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <span>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::ps {
 

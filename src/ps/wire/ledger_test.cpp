@@ -1,7 +1,5 @@
 #include "ps/wire/ledger.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

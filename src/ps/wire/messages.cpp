@@ -1,8 +1,5 @@
 #include "ps/wire/messages.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <sstream>
 
 #include "base/error.h"

@@ -1,11 +1,6 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "comm/transport/address.h"
 #include "comm/transport/frame.h"

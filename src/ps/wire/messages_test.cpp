@@ -1,7 +1,5 @@
 #include "ps/wire/messages.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::ps {

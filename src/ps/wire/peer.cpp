@@ -1,7 +1,5 @@
 #include "ps/wire/peer.h"
 
-#include <utility>
-
 namespace trainyard::ps {
 
 using comm::transport::Frame;

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "base/error.h"
 #include "comm/transport/connection.h"
 #include "ps/wire/messages.h"

@@ -1,11 +1,6 @@
 #include "report/placement/placement_charts.h"
 
-#include <algorithm>
-#include <map>
-#include <set>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "base/units.h"
 #include "report/spec.h"

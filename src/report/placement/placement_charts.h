@@ -1,9 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "place/simulate.h"
 #include "report/chart.h"
 #include "report/spec.h"

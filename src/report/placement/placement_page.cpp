@@ -1,7 +1,5 @@
 #include "report/placement/placement_page.h"
 
-#include <fmt/core.h>
-
 #include "base/units.h"
 #include "report/page.h"
 #include "report/sections.h"

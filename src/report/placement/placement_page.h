@@ -2,9 +2,6 @@
 
 // These functions make the parts of the page of a placement, as HTML. They escape all text of jobs.
 
-#include <string>
-#include <vector>
-
 #include "report/chart.h"
 #include "report/libraries.h"
 #include "report/placement/placement_charts.h"

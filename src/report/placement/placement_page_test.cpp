@@ -1,9 +1,6 @@
 #include "report/placement/placement_page.h"
 #include "base/json.h"
 
-#include <map>
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "report/placement/placement_charts.h"

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <set>
-
 #include "report/prediction/eval_charts.h"
 #include "report/spec.h"
 

@@ -1,11 +1,5 @@
 #include "report/prediction/eval_charts.h"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "report/spec.h"
 #include "report/text.h"
 

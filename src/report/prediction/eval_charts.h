@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "predict/analytic/evaluate.h"
 #include "report/chart.h"
 #include "report/spec.h"

@@ -1,10 +1,6 @@
 #include "report/prediction/eval_page.h"
 
-#include <algorithm>
-#include <set>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "predict/analytic/time_model.h"
 #include "report/page.h"

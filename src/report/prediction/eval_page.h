@@ -2,9 +2,6 @@
 
 // These functions make the parts of the page of an evaluation, as HTML. They escape all text of runs.
 
-#include <string>
-#include <vector>
-
 #include "report/chart.h"
 #include "report/libraries.h"
 #include "report/prediction/eval_charts.h"

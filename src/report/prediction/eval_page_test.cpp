@@ -1,7 +1,6 @@
 #include "report/prediction/eval_page.h"
 #include "base/json.h"
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "report/prediction/eval_charts.h"

@@ -2,13 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "base/cores.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "study/spec/plan.h"
 
 namespace trainyard::study {

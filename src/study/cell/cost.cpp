@@ -1,10 +1,5 @@
 #include "study/cell/cost.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/core.h>
-
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/text.h"

@@ -1,15 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "predict/analytic/predictor.h"
 #include "study/cell/check.h"
 #include "study/run/folder.h"

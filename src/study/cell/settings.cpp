@@ -1,10 +1,5 @@
 #include "study/cell/settings.h"
 
-#include <cmath>
-#include <map>
-
-#include <fmt/core.h>
-
 #include "networks/zoo/zoo.h"
 #include "run/train_options.h"
 #include "train/session/evaluate.h"

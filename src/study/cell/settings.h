@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "networks/generator/parameter.h"
 #include "predict/analytic/predictor.h"
 #include "record/value.h"

@@ -1,15 +1,6 @@
 #include "study/import/import.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
-#include <map>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

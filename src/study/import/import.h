@@ -1,10 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "record/run_record.h"
 #include "study/run/folder.h"
 

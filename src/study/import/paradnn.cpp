@@ -1,11 +1,6 @@
 #include "study/import/paradnn.h"
 
 #include <charconv>
-#include <cmath>
-#include <map>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/json.h"

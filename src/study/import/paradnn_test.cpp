@@ -1,7 +1,5 @@
 #include "study/import/paradnn.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,14 +1,7 @@
 #include "study/import/psc.h"
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
-#include <map>
-#include <set>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "base/device_spec.h"
 #include "base/error.h"

@@ -1,12 +1,8 @@
 #include "study/import/psc_log.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <ctime>
 #include <iterator>
-
-#include <fmt/core.h>
 
 namespace trainyard::study {
 namespace {

@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 // These tests run studies of ensembles.
-#include <algorithm>
 
 #include <gtest/gtest.h>
 

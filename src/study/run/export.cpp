@@ -1,10 +1,5 @@
 #include "study/run/export.h"
 
-#include <cmath>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "base/device_spec.h"
 #include "record/build.h"
 

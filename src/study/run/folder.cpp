@@ -5,9 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

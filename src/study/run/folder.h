@@ -1,8 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-
 #include "store/store.h"
 
 namespace trainyard::study {

@@ -1,9 +1,5 @@
 #include "study/run/history.h"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
 #include "record/build.h"
 #include "record/run_record.h"
 #include "record/verdict.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "record/metric.h"
 #include "stats/change_points.h"
 

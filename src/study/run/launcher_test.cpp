@@ -6,7 +6,6 @@
 #include <csignal>
 #include <fstream>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,11 +1,6 @@
 #include "study/run/progress.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
 #include <iterator>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <map>
-#include <optional>
-#include <vector>
-
 #include "meter/gpu_watch.h"
 #include "record/run_record.h"
 #include "store/store.h"

@@ -1,15 +1,9 @@
 #include "study/run/run_study.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <exception>
-#include <functional>
 #include <sstream>
 #include <thread>
-#include <vector>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <set>
-#include <span>
-#include <string>
-
 #include "record/run_record.h"
 #include "study/run/folder.h"
 #include "study/run/progress.h"

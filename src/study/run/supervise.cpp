@@ -2,13 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <memory>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/cores.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "record/run_record.h"
 #include "study/run/folder.h"
 #include "study/spec/job.h"

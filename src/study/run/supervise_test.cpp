@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"

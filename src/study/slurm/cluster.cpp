@@ -2,18 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

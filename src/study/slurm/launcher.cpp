@@ -1,13 +1,7 @@
 #include "study/slurm/launcher.h"
 
-#include <algorithm>
 #include <chrono>
-#include <map>
-#include <optional>
 #include <thread>
-#include <utility>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "study/slurm/cluster.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "study/run/folder.h"
 #include "study/run/progress.h"
 #include "study/run/run_study.h"

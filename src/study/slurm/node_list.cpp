@@ -1,11 +1,6 @@
 #include "study/slurm/node_list.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cstdint>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 

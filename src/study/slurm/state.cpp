@@ -1,12 +1,7 @@
 #include "study/slurm/state.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <ctime>
-#include <string>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "study/slurm/node_list.h"

@@ -4,15 +4,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <random>
 #include <thread>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "study/run/folder.h"
 #include "study/slurm/cluster.h"
 #include "study/spec/job.h"

@@ -1,12 +1,5 @@
 #include "study/slurm/tracker.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "record/run_record.h"
 #include "study/run/folder.h"
 #include "study/slurm/cluster.h"

@@ -1,10 +1,5 @@
 #include "study/spec/job.h"
 
-#include <algorithm>
-#include <array>
-
-#include <fmt/core.h>
-
 #include "base/device_spec.h"
 #include "base/error.h"
 #include "base/json.h"

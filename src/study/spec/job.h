@@ -1,10 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "record/run_record.h"
 #include "store/store.h"
 #include "study/spec/spec.h"

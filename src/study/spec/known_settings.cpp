@@ -1,7 +1,5 @@
 #include "study/spec/known_settings.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "networks/zoo/zoo.h"

@@ -1,6 +1,5 @@
 #include "study/spec/places.h"
 
-#include <algorithm>
 #include <cctype>
 
 namespace trainyard::study {

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "base/standard.h"
 
 namespace trainyard::study {
 

@@ -1,12 +1,6 @@
 #include "study/spec/plan.h"
 
-#include <algorithm>
 #include <charconv>
-#include <map>
-#include <numeric>
-#include <set>
-
-#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/philox.h"

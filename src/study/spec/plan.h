@@ -1,11 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "base/philox.h"
 #include "store/store.h"
 #include "study/spec/spec.h"

@@ -1,8 +1,5 @@
 #include "study/spec/plan.h"
 
-#include <algorithm>
-#include <set>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::study {

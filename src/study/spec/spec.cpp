@@ -1,11 +1,5 @@
 #include "study/spec/spec.h"
 
-#include <algorithm>
-#include <functional>
-#include <set>
-
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"

@@ -1,8 +1,5 @@
 #include "study/spec/spec.h"
 
-#include <set>
-
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"

@@ -1,13 +1,8 @@
 #include "study/spec/yaml_reader.h"
 
-#include <algorithm>
 #include <charconv>
-#include <map>
-#include <set>
 #include <sstream>
-#include <string_view>
 
-#include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 
 #include "base/error.h"

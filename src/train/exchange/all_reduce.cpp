@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <memory>
-
 #include "train/exchange/exchange.h"
 
 namespace trainyard::train {

@@ -1,7 +1,5 @@
 #include "train/exchange/exchange.h"
 
-#include <cstring>
-
 #include <gtest/gtest.h>
 
 #include "base/cores.h"

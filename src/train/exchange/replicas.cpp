@@ -1,10 +1,5 @@
 #include "train/exchange/replicas.h"
 
-#include <array>
-#include <cmath>
-#include <numeric>
-#include <optional>
-
 #include "base/clock.h"
 #include "base/cores.h"
 #include "process/stop_request.h"

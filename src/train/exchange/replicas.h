@@ -1,12 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "comm/collective/local.h"
 #include "train/exchange/exchange.h"
 #include "train/session/deployment.h"

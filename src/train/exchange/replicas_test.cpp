@@ -1,9 +1,5 @@
 #include "train/exchange/replicas.h"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-
 #include <gtest/gtest.h>
 
 #include "base/cores.h"

@@ -2,13 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "process/stop_request.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <array>
-#include <functional>
-#include <optional>
-
 #include "comm/transport/handshake.h"
 #include "ps/client/client.h"
 #include "train/exchange/exchange.h"

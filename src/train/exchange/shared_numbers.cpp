@@ -1,7 +1,5 @@
 #include "train/exchange/shared_numbers.h"
 
-#include <algorithm>
-
 #include "base/crc32c.h"
 #include "ops/update.h"
 

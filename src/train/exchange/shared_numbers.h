@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "backend/flat_update.h"
 #include "backend/input.h"
 #include "engine/canonical.h"

@@ -1,9 +1,5 @@
 #include "train/exchange/shared_numbers.h"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::train {

@@ -1,9 +1,5 @@
 #include "train/loop/run_folder.h"
 
-#include <cstring>
-#include <map>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/crc32c.h"

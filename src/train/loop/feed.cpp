@@ -1,10 +1,5 @@
 #include "train/loop/feed.h"
 
-#include <algorithm>
-#include <array>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/view/batch_maker.h"

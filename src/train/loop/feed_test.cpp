@@ -1,10 +1,5 @@
 #include "train/loop/feed.h"
 
-#include <algorithm>
-#include <cstring>
-#include <functional>
-#include <numeric>
-
 #include <gtest/gtest.h>
 
 #include "data/source/synthetic.h"

@@ -1,14 +1,5 @@
 #include "train/loop/loop.h"
 
-#include <algorithm>
-#include <array>
-#include <memory>
-#include <numeric>
-#include <span>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "process/stop_request.h"
 #include "train/loop/run_folder.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/progress.h"
 #include "data/recipe/augment.h"
 #include "data/view/batch_maker.h"

@@ -2,14 +2,8 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <array>
 #include <deque>
-#include <optional>
-#include <set>
 #include <sstream>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "data/view/batch_maker.h"

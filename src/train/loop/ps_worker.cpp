@@ -1,7 +1,5 @@
 #include "train/loop/ps_worker.h"
 
-#include <utility>
-
 #include "base/clock.h"
 #include "process/stop_request.h"
 

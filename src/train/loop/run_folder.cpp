@@ -4,11 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
-
-#include <fmt/core.h>
 
 #include "base/clock.h"
 #include "base/error.h"

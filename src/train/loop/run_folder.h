@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "data/recipe/augment.h"
 #include "data/source/dataset.h"
 #include "engine/checkpoint.h"

@@ -1,8 +1,5 @@
 // Networks that read sequences are trained, evaluated and resumed like all others.
 
-#include <array>
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/cores.h"

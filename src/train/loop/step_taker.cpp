@@ -1,11 +1,5 @@
 #include "train/loop/step_taker.h"
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "base/cores.h"
 #include "train/session/deployment.h"

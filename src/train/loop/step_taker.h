@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"
 #include "meter/peaks.h"

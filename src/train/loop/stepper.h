@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "engine/checkpoint.h"
 #include "train/loop/step_taker.h"
 #include "train/session/session.h"

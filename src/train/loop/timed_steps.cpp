@@ -1,9 +1,6 @@
 #include "train/loop/timed_steps.h"
 
-#include <algorithm>
 #include <atomic>
-#include <memory>
-#include <numeric>
 
 #include "base/cores.h"
 #include "process/stop_request.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "train/exchange/replicas.h"
 #include "train/loop/feed.h"
 #include "train/loop/step_taker.h"

@@ -1,13 +1,5 @@
 #include "train/loop/training.h"
 
-#include <algorithm>
-#include <cmath>
-#include <optional>
-#include <span>
-#include <utility>
-
-#include <fmt/core.h>
-
 #include "base/clock.h"
 #include "data/view/batch_maker.h"
 #include "engine/checkpoint.h"

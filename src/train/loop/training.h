@@ -1,8 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "data/source/dataset.h"
 #include "train/exchange/replicas.h"
 #include "train/loop/loop.h"

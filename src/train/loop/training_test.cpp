@@ -1,7 +1,5 @@
 #include "train/loop/training.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"

@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/parallel.h"

@@ -4,8 +4,6 @@
 #include <xmmintrin.h>
 #endif
 
-#include <algorithm>
-
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/parallel.h"

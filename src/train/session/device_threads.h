@@ -2,10 +2,9 @@
 
 #include <atomic>
 #include <exception>
-#include <functional>
-#include <span>
 #include <thread>
-#include <vector>
+
+#include "base/standard.h"
 
 namespace trainyard::train {
 

@@ -1,8 +1,6 @@
 #include "train/session/device_threads.h"
 
-#include <filesystem>
 #include <fstream>
-#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>

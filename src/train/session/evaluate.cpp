@@ -1,10 +1,5 @@
 #include "train/session/evaluate.h"
 
-#include <algorithm>
-#include <cmath>
-#include <string_view>
-#include <utility>
-
 #include "base/error.h"
 #include "data/decode/decode.h"
 #include "data/recipe/recipe.h"

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "data/recipe/augment.h"
 #include "data/source/dataset.h"
 #include "data/view/batch_stream.h"

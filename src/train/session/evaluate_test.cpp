@@ -1,7 +1,5 @@
 #include "train/session/evaluate.h"
 
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::train {

@@ -3,12 +3,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-
-#include <fmt/core.h>
 
 #include "base/cores.h"
 #include "base/units.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "backend/device.h"
 #include "graph/graph.h"
 #include "meter/system_files.h"

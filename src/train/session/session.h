@@ -1,9 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "backend/backend.h"
 #include "base/device_spec.h"
 #include "engine/executor.h"

@@ -1,7 +1,5 @@
 #include "train/session/step_tracer.h"
 
-#include <algorithm>
-
 #include "base/clock.h"
 #include "base/error.h"
 

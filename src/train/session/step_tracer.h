@@ -1,11 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "backend/input.h"
 #include "base/mutex.h"

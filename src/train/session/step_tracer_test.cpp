@@ -1,9 +1,5 @@
 #include "train/session/step_tracer.h"
 
-#include <algorithm>
-#include <numeric>
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "base/cores.h"

@@ -1,7 +1,5 @@
 // First layers: tensor cores want the channels of an image in groups, so copies with 4 or 8 of them are made.
 
-#include <fmt/core.h>
-
 #include "backend/cuda/conv/conv2d_kernels.h"
 #include "backend/cuda/conv/convolution.h"
 #include "backend/cuda/elementwise/elementwise.h"

@@ -1,9 +1,5 @@
 #include "backend/cuda/conv/convolution.h"
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
 #include "backend/cuda/conv/conv2d_kernels.h"
 #include "backend/cuda/elementwise/elementwise.h"
 #include "backend/cuda/elementwise/elementwise_kernels.h"

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "backend/cuda/runtime/cudnn_graph.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/tuning.h"

@@ -1,12 +1,5 @@
 #include "backend/cuda/dense/matmul.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <optional>
-
-#include <fmt/core.h>
-
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "base/error.h"
 

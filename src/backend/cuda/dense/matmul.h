@@ -2,10 +2,6 @@
 
 #include <cublasLt.h>
 
-#include <map>
-#include <memory>
-#include <string>
-
 #include "backend/backend.h"
 #include "backend/cuda/runtime/context.h"
 #include "backend/cuda/runtime/tuning.h"

@@ -1,8 +1,5 @@
 #include "backend/cuda/elementwise/shape.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"

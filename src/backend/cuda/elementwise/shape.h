@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "backend/cuda/runtime/context.h"
 #include "backend/cuda/runtime/walk.h"
 #include "tensor/layout.h"

@@ -2,11 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <deque>
-#include <limits>
-#include <vector>
 
 #include "backend/cuda/input/input_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <memory>
-
 #include <cuda_runtime_api.h>
 
 #include "backend/cuda/runtime/context.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "backend/cuda/dense/matmul.h"
 
 namespace trainyard::backend::cuda {

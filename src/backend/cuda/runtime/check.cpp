@@ -1,9 +1,5 @@
 #include "backend/cuda/runtime/check.h"
 
-#include <array>
-#include <cstring>
-#include <string_view>
-
 #include "base/error.h"
 
 namespace trainyard::backend::cuda {

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "backend/cuda/runtime/chunks.h"
 #include "backend/cuda/runtime/context.h"
 #include "backend/device.h"

@@ -4,9 +4,6 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-#include <array>
-#include <vector>
-
 #include "backend/cuda/runtime/event_clock.h"
 #include "backend/device.h"
 #include "backend/kernel.h"

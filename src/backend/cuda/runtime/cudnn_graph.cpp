@@ -1,10 +1,6 @@
 #include "backend/cuda/runtime/cudnn_graph.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
-
-#include <fmt/core.h>
 
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "base/error.h"

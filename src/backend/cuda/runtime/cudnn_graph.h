@@ -2,13 +2,6 @@
 
 #include <cudnn.h>
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "backend/cuda/runtime/context.h"
 #include "tensor/layout.h"
 

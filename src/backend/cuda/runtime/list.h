@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "backend/kernel.h"
 
 namespace trainyard::backend::cuda {

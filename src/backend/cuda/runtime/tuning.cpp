@@ -5,13 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cmath>
 #include <fstream>
-
-#include <fmt/core.h>
 
 #include "backend/backend.h"
 #include "base/error.h"
