@@ -127,7 +127,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
                            here());
   const std::string ask = fmt::format("study status {} --json", folder().path.string());
   Json status;
-  EXPECT_TRUE(eventually(40, [&] {
+  EXPECT_TRUE(eventually(100, [&] {
     if (!std::filesystem::exists(folder().store())) return false;
     status = Json::parse(trainyard(ask).out, nullptr, false);
     return status.is_object() && status["running"] == 1 && status["queued"] == 2;
@@ -149,7 +149,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
                   std::string::npos;
   EXPECT_TRUE(has_limit);
   trainyard("study cancel " + folder().path.string());
-  EXPECT_TRUE(eventually(20, [&] {
+  EXPECT_TRUE(eventually(100, [&] {
     status = Json::parse(trainyard(ask).out, nullptr, false);
     return status.is_object() && status["running"] == 0 && status["queued"] == 0;
   })) << status;
@@ -170,7 +170,7 @@ TEST_F(NodesTest, CleanUpRunsWhenSlurmEndsARun) {
     run_line({"scancel", *id});
   });
   EXPECT_EQ(records.at("endless").status, record::Status::cancelled) << records.at("endless").reason;
-  EXPECT_TRUE(eventually(10, [&] { return content_of("notes") == "set up\ncleaned up\n"; }))
+  EXPECT_TRUE(eventually(100, [&] { return content_of("notes") == "set up\ncleaned up\n"; }))
       << content_of("notes");
 }
 
