@@ -8,7 +8,7 @@ include(GoogleTest)
 function(trainyard_test_binary name label)
   cmake_parse_arguments(ARG "" "TIMEOUT;LONG;CUDA;LIBRARY" "SOURCES;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 600) # ends what hangs: each test runs once, on a machine that may be busy
   endif()
   if(NOT ARG_LIBRARY)
     set(ARG_LIBRARY trainyard)

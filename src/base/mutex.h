@@ -14,9 +14,8 @@
 #define TRAINYARD_THREAD_SAFETY(attribute)
 #endif
 
-// Of a member: only who holds the mutex may use it; with PT_, what it points to.
+// Of a member: only who holds the mutex may use it.
 #define TRAINYARD_GUARDED_BY(mutex) TRAINYARD_THREAD_SAFETY(guarded_by(mutex))
-#define TRAINYARD_PT_GUARDED_BY(mutex) TRAINYARD_THREAD_SAFETY(pt_guarded_by(mutex))
 // Of a function: the caller holds the mutex; or must not, because the function takes it.
 #define TRAINYARD_REQUIRES(...) TRAINYARD_THREAD_SAFETY(requires_capability(__VA_ARGS__))
 #define TRAINYARD_EXCLUDES(...) TRAINYARD_THREAD_SAFETY(locks_excluded(__VA_ARGS__))

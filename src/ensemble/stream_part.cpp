@@ -41,7 +41,7 @@ std::vector<OwnedBlock> gather_blocks(const Sharing& sharing, comm::collective::
   for (std::size_t r = 0; r < words.size(); ++r) {
     at[r] = blocks.size();
     if (words[r].bytes == 0) continue;
-    if (r == mine)
+    if (r == mine)  // NOLINTNEXTLINE(bugprone-use-after-move): it is so once
       blocks.push_back(std::move(own));
     else
       blocks.push_back(sharing.blocks->take());

@@ -50,11 +50,11 @@ ValueId Graph::add_value(Value value) {
 }
 
 ValueId Graph::add_input(const std::string& name, TensorType type, Initializer initializer) {
-  return add_state(name, type, Role::input, initializer);
+  return add_state(name, type, Role::input, std::move(initializer));
 }
 
 ValueId Graph::add_parameter(const std::string& name, TensorType type, Initializer initializer) {
-  return add_state(name, type, Role::parameter, initializer);
+  return add_state(name, type, Role::parameter, std::move(initializer));
 }
 
 ValueId Graph::add_state(const std::string& name, TensorType type, Role role, Initializer initializer) {
@@ -62,7 +62,7 @@ ValueId Graph::add_state(const std::string& name, TensorType type, Role role, In
     if (dim <= 0)
       fail(ErrorKind::shape, "{} '{}': shape {} has a dimension below 1", graph::name(role), name,
            type.shape.to_string());
-  return add_value({.name = name, .type = type, .role = role, .initializer = initializer});
+  return add_value({.name = name, .type = type, .role = role, .initializer = std::move(initializer)});
 }
 
 std::vector<ValueId> Graph::add_node(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,

@@ -76,6 +76,7 @@ void write_model(const Model& model, const std::function<void(std::string_view)>
 namespace trainyard::interchange::onnx::field {
 
 // These are the field numbers of the messages in ONNX's onnx.proto (IR version 8) that we read or write.
+// NOLINTBEGIN(readability-identifier-naming): they are named as there
 
 namespace model {
 inline constexpr unsigned ir_version = 1, producer_name = 2, producer_version = 3, graph = 7,
@@ -113,5 +114,6 @@ inline constexpr unsigned dim = 1;
 namespace dim {
 inline constexpr unsigned value = 1;
 }
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace trainyard::interchange::onnx::field

@@ -44,9 +44,9 @@ inline std::vector<pid_t> tree_below(pid_t parent) {
   return all;
 }
 
-// True once all of them have ended, within some seconds.
+// True once all of them have ended, within a minute: on a busy machine soon is not at once.
 inline bool end_soon(const std::vector<pid_t>& processes) {
-  for (int look = 0; look < 500; ++look) {
+  for (int look = 0; look < 3000; ++look) {
     if (std::all_of(processes.begin(), processes.end(), has_ended)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

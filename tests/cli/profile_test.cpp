@@ -192,7 +192,7 @@ TEST_F(ProfileTest, AnInterruptIsPassedOnAndWhatWasMeasuredIsKept) {
       }
       return false;
     };
-    for (int i = 0; i < 600 && !begun(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (command.running() && !begun()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     command.signal(SIGINT);
     if (std::string(load) != "wait") {

@@ -16,7 +16,8 @@ class HostsTest : public JobTest {
     return " --hosts hosts ";
   }
   static constexpr const char* kJob =
-      "--network lenet --batch 4 --steps 5 --workers 2 --mode bsp --threads 2 --no-eval --lease 30 ";
+      "--network lenet --batch 4 --steps 5 --workers 2 --mode bsp --threads 2 --no-eval --lease 30 "
+      "--patience 120 ";
 };
 
 TEST_F(HostsTest, UnlikeWorkersTrainTogether) {

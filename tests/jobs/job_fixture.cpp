@@ -58,7 +58,7 @@ std::int64_t JobTest::saved_step(const std::string& folder) const {
 
 void JobTest::wait_for_step(const std::string& folder, std::int64_t step, cli_test::Command& command) const {
   const auto reached = [&] { return saved_step(folder) >= step || !command.running(); };
-  EXPECT_TRUE(wait_until(60, reached) && command.running()) << "ended before step " << step;
+  EXPECT_TRUE(wait_until(240, reached) && command.running()) << "ended before step " << step;
 }
 
 std::string JobTest::log(const std::string& folder, const std::string& member) const {
@@ -84,14 +84,14 @@ std::vector<pid_t> JobTest::processes(const std::string& folder) const {
   return found;
 }
 
-bool JobTest::gone(const std::vector<pid_t>& processes, double seconds) {
+bool JobTest::gone(const std::vector<pid_t>& processes) {
   // Whoever nobody has waited for yet is gone as well.
   const auto runs = [](pid_t pid) {
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string line;
     return std::getline(file, line) && line.substr(line.rfind(')')).substr(0, 3) != ") Z";
   };
-  return wait_until(seconds, [&] { return std::none_of(processes.begin(), processes.end(), runs); });
+  return wait_until(20, [&] { return std::none_of(processes.begin(), processes.end(), runs); });
 }
 
 std::int64_t gradients(const Json& record) {

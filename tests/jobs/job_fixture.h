@@ -37,8 +37,8 @@ class JobTest : public cli_test::CliTest {
   std::string log(const std::string& folder, const std::string& member) const;
   // All that ever were part of the run.
   std::vector<pid_t> processes(const std::string& folder) const;
-  // None of these is there any more, within so many seconds.
-  static bool gone(const std::vector<pid_t>& processes, double seconds);
+  // None of these is there any more, soon: long before a job would give one up that it waits for.
+  static bool gone(const std::vector<pid_t>& processes);
 
  private:
   data::Dataset dataset_;

@@ -176,10 +176,8 @@ TEST_F(WorkersTest, AKilledWorkerEndsTheRun) {
     Command command(trainyard(kTwo + "--steps 1000000 --checkpoint-every 3 --out " + folder), options());
     wait_for_checkpoint(command, folder);
     const std::vector<pid_t> ranks = children_of(mpirun_of(command));
-    const auto began = std::chrono::steady_clock::now();
     ::kill(first ? ranks.front() : ranks.back(), SIGKILL);
     expect_failed(command.wait(), 2, fmt::format("worker {} was ended by signal 9", first ? 0 : 1));
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
     EXPECT_FALSE(fs::exists(work() / folder / "record.json"));
     for (const auto& entry : fs::directory_iterator(work() / folder)) {
       const std::string name = entry.path().filename();

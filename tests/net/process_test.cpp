@@ -22,7 +22,7 @@ class Processes : public testing::Test {
 
 TEST_F(Processes, PrintToAFileAndEndWithACode) {
   Process command({"sh", "-c", "echo out; echo err >&2; exit 3"}, output());
-  ASSERT_EQ(command.wait(10), (Exit{3, 0}));
+  ASSERT_EQ(command.wait(60), (Exit{3, 0}));
   EXPECT_EQ(command.output(), "out\nerr\n");
   EXPECT_EQ(command.cpu_seconds(), 0);
 
@@ -32,17 +32,17 @@ TEST_F(Processes, PrintToAFileAndEndWithACode) {
         return 0;
       },
       folder_.path() / "other");
-  ASSERT_EQ(function.wait(10), (Exit{1, 0}));
+  ASSERT_EQ(function.wait(60), (Exit{1, 0}));
   EXPECT_EQ(function.output(), "nobody is there\n");
   Process absent({"/no/such/command"}, output());
-  EXPECT_EQ(absent.wait(10)->to_string(), "exit 127");
+  EXPECT_EQ(absent.wait(60)->to_string(), "exit 127");
 }
 
 TEST_F(Processes, AreWaitedForOnlySoLong) {
   Process process({"sleep", "60"}, output());
   const double began = now_seconds();
   EXPECT_EQ(process.wait(0.05), std::nullopt);
-  EXPECT_LT(now_seconds() - began, 1);
+  EXPECT_LT(now_seconds() - began, 30);
   process.kill();
   EXPECT_EQ(process.wait(0)->to_string(), "signal 9");
   process.kill();  // does nothing any more
@@ -62,7 +62,7 @@ TEST_F(Processes, AreSeenAlsoWhenTheirParentsAreGone) {
   pid_t orphan = 0;
   {
     Process parent({"sh", "-c", "sleep 60 & echo $!"}, output());
-    ASSERT_TRUE(parent.wait(10));
+    ASSERT_TRUE(parent.wait(60));
     orphan = std::stoi(parent.output());
   }
   const std::vector<std::string> left = processes_left();
@@ -84,7 +84,7 @@ TEST_F(Processes, DoNotOutliveWhoStartedThem) {
           return 0;
         },
         output());
-    EXPECT_EQ(parent.wait(10)->to_string(), "signal 9");
+    EXPECT_EQ(parent.wait(60)->to_string(), "signal 9");
   }
   // It came to us when its parent went, and waits to be waited for.
   for (int i = 0; i < 1000 && !processes_left().empty(); ++i) {

@@ -45,7 +45,7 @@ class Relays : public testing::Test {
   static Plan only_to_target(const Script& script) {
     return [script](int, Way way) { return way == Way::to_target ? script : Script(); };
   }
-  Bytes at_target(std::size_t count, double seconds = 5) const {
+  Bytes at_target(std::size_t count, double seconds = kPatienceSeconds) const {
     Bytes bytes(count);
     bytes.resize(target_.read(bytes, seconds));
     return bytes;
@@ -76,7 +76,7 @@ TEST_F(Relays, BytesComeThroughBothWaysAsTheyWere) {
   EXPECT_EQ(caller_.read(std::span(at_caller).first(10)), 10u);
   target_.close();
   EXPECT_TRUE(caller_.wait_for_end());
-  for (int i = 0; i < 1000 && relay_->open_connections() > 0; ++i) sleep_for(0.001);
+  for (int i = 0; i < 20'000 && relay_->open_connections() > 0; ++i) sleep_for(0.001);
   EXPECT_TRUE(has_event("ended by its ends")) << relay_->history();
 }
 
@@ -87,7 +87,6 @@ TEST_F(Relays, AWayIsAsSlowAsAsked) {
     ASSERT_TRUE(caller_.write(noise(1, 10)));
     EXPECT_EQ(at_target(10), noise(1, 10));
     EXPECT_GE(now_seconds() - began, 0.08);
-    EXPECT_LT(now_seconds() - began, 1);
   }
   // The other way is not; the quickest counts, as this machine may have other work.
   double quickest = 1;
@@ -107,13 +106,16 @@ TEST_F(Relays, AWayIsAsNarrowAsAsked) {
     relay_->set_conditions({.bytes_per_second = rate});
     const auto count = static_cast<std::size_t>(rate * 0.6);
     const Bytes load = noise(1, count);
-    const double began = now_seconds();
-    std::thread writer([&] { EXPECT_TRUE(caller_.write(load, 10)); });
-    EXPECT_TRUE(at_target(count) == load);
-    const double seconds = now_seconds() - began;
-    writer.join();
-    EXPECT_NEAR(static_cast<double>(count) / seconds, rate, 0.15 * rate);
-    sleep_for(0.05);
+    double fastest = 0;  // as this machine may have other work
+    for (int time = 0; time < 10 && fastest < 0.85 * rate; ++time) {
+      const double began = now_seconds();
+      std::thread writer([&] { EXPECT_TRUE(caller_.write(load)); });
+      EXPECT_TRUE(at_target(count) == load);
+      fastest = std::max(fastest, static_cast<double>(count) / (now_seconds() - began));
+      writer.join();
+      sleep_for(0.05);
+    }
+    EXPECT_NEAR(fastest, rate, 0.15 * rate);
   }
 }
 
@@ -167,14 +169,15 @@ TEST_F(Relays, AreCutWhenTheTestSaysSo) {
 TEST_F(Relays, StandStillForATime) {
   open();
   const double began = now_seconds();
-  relay_->stall(0.3);
+  relay_->stall(1.5);
   ASSERT_TRUE(caller_.write(noise(1, 100)));
   EXPECT_EQ(at_target(100, 0.1).size(), 0u);
   EXPECT_EQ(at_target(100), noise(1, 100));
-  EXPECT_GE(now_seconds() - began, 0.3);
-  relay_->order({.kind = FaultKind::stall, .at_byte = 10, .seconds = 0.2}, Way::to_target);
+  EXPECT_GE(now_seconds() - began, 1.5);
+  relay_->order({.kind = FaultKind::stall, .at_byte = 10, .seconds = 1.5}, Way::to_target);
   ASSERT_TRUE(caller_.write(noise(1, 100)));
-  EXPECT_EQ(at_target(100, 0.1).size(), 10u);
+  EXPECT_EQ(at_target(10).size(), 10u);
+  EXPECT_EQ(at_target(90, 0.1).size(), 0u);
   EXPECT_EQ(at_target(90).size(), 90u);
 }
 
@@ -197,11 +200,11 @@ TEST_F(Relays, GarbageIsWhatWasSaid) {
 TEST_F(Relays, ConditionsPass) {
   open();
   const double began = now_seconds();
-  inject(*relay_, {.kind = Injection::Kind::delay, .seconds = 0.2, .amount = 5}, 1);
+  inject(*relay_, {.kind = Injection::Kind::delay, .seconds = 0.2, .amount = 60}, 1);
   ASSERT_TRUE(caller_.write(noise(1, 10)));
   EXPECT_EQ(at_target(10), noise(1, 10));
   EXPECT_GE(now_seconds() - began, 0.2);
-  EXPECT_LT(now_seconds() - began, 2) << "five seconds were asked for, but only for 0.2";
+  EXPECT_LT(now_seconds() - began, 30) << "a minute was asked for, but only for 0.2 s";
 }
 
 TEST_F(Relays, FindATargetThatMovedOrComesLater) {

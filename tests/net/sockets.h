@@ -14,6 +14,8 @@ namespace trainyard::net_test {
 
 using comm::transport::Address;
 
+inline constexpr double kPatienceSeconds = 30;  // what should come at once comes later on a busy machine
+
 // Closed when it goes.
 class Socket {
  public:
@@ -34,10 +36,10 @@ class Socket {
 
   // Waits at most so many seconds for each; then and when the other end is gone, what there is. `room` is
   // filled as far as it goes.
-  std::size_t read(std::span<std::byte> room, double seconds = 5) const;
-  bool write(std::span<const std::byte> bytes, double seconds = 5) const;
+  std::size_t read(std::span<std::byte> room, double seconds = kPatienceSeconds) const;
+  bool write(std::span<const std::byte> bytes, double seconds = kPatienceSeconds) const;
   // Reads until the other end closes; false: it did not within so many seconds.
-  bool wait_for_end(double seconds = 5) const;
+  bool wait_for_end(double seconds = kPatienceSeconds) const;
 
  private:
   int number_ = -1;
@@ -46,7 +48,7 @@ class Socket {
 // Hosts are numbers: no names are looked up. Does not wait for the other side when not `blocking`.
 Socket connect_to(const Address& address, bool blocking = true);
 Socket listen_at(const Address& address);
-Socket accept_from(const Socket& listener, double seconds = 5);
+Socket accept_from(const Socket& listener, double seconds = kPatienceSeconds);
 Address address_of(const Socket& listener);
 
 // The bytes that a seed stands for.

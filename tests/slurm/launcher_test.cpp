@@ -135,7 +135,7 @@ TEST_F(Launched, AKillBeforeTheSubmissionLosesNothing) {
 
 TEST_F(Launched, WhatIsInTheQueueIsWaitedFor) {
   const pid_t first = launch({job("slow", "sleep 2"), noting("a")}, options());
-  ASSERT_TRUE(eventually(10, [&] { return std::filesystem::exists(file("ran")); }));
+  ASSERT_TRUE(eventually(100, [&] { return std::filesystem::exists(file("ran")); }));
   kill(first);
   // The log has claimed the first attempt: a study asks for the second.
   const Records records = run({job("slow", "sleep 2", 2), noting("b")});
@@ -148,9 +148,9 @@ TEST_F(Launched, TheCollectorMakesRecordsWhenNobodyWaits) {
   auto with_collector = options();
   with_collector.collector = true;
   const pid_t parent = launch({noting("a"), job("lost", "kill -9 $PPID")}, with_collector);
-  ASSERT_TRUE(eventually(10, [&] { return std::filesystem::exists(file("ran")); }));
+  ASSERT_TRUE(eventually(100, [&] { return std::filesystem::exists(file("ran")); }));
   kill(parent);
-  ASSERT_TRUE(eventually(20, [&] { return std::filesystem::exists(folder().record("lost-r1-a1")); }));
+  ASSERT_TRUE(eventually(100, [&] { return std::filesystem::exists(folder().record("lost-r1-a1")); }));
   const auto lost = record::read_run_record(folder().record("lost-r1-a1"));
   EXPECT_STREQ(name(lost.status), "crash") << lost.reason;
   EXPECT_EQ(record::read_run_record(folder().record("a-r1-a1")).status, Status::ok);

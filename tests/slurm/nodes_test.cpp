@@ -125,7 +125,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
                            here());
   const std::string ask = fmt::format("study status {} --json", folder().path.string());
   SortedJson status;
-  EXPECT_TRUE(eventually(40, [&] {
+  EXPECT_TRUE(eventually(100, [&] {
     if (!std::filesystem::exists(folder().store())) return false;
     status = parse_json_or_discard<SortedJson>(trainyard(ask).out);
     return status.is_object() && status["running"] == 1 && status["queued"] == 2;
@@ -147,7 +147,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
                   std::string::npos;
   EXPECT_TRUE(has_limit);
   trainyard("study cancel " + folder().path.string());
-  EXPECT_TRUE(eventually(20, [&] {
+  EXPECT_TRUE(eventually(100, [&] {
     status = parse_json_or_discard<SortedJson>(trainyard(ask).out);
     return status.is_object() && status["running"] == 0 && status["queued"] == 0;
   })) << status;
@@ -168,7 +168,7 @@ TEST_F(NodesTest, CleanUpRunsWhenSlurmEndsARun) {
     run_line({"scancel", *id});
   });
   EXPECT_EQ(records.at("endless").status, record::Status::cancelled) << records.at("endless").reason;
-  EXPECT_TRUE(eventually(10, [&] { return content_of("notes") == "set up\ncleaned up\n"; }))
+  EXPECT_TRUE(eventually(100, [&] { return content_of("notes") == "set up\ncleaned up\n"; }))
       << content_of("notes");
 }
 

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr auto kPatience = std::chrono::seconds(40);
+constexpr auto kPatience = std::chrono::seconds(120);
 
 void pause_milliseconds(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

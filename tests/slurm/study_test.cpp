@@ -94,7 +94,7 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
 
   cli_test::Command first = start(command);
   std::optional<std::string> unlucky;
-  ASSERT_TRUE(eventually(30, [&] { return (unlucky = slurm_id_of_run_saying("unlucky")).has_value(); }))
+  ASSERT_TRUE(eventually(100, [&] { return (unlucky = slurm_id_of_run_saying("unlucky")).has_value(); }))
       << first.wait().err;
   run_line({"scancel", *unlucky});
   SortedJson progress = parsed(first.wait(), 2);
@@ -133,7 +133,7 @@ TEST_F(StudyOnSlurm, IsCompleteInTheStoreWhenItsParentWasKilled) {
                                    "axes: {seconds: [0.1, 0.2, 0.3, 1]}\n");
   cli_test::Command parent = start(
       fmt::format("study run {} --launcher slurm --out {}", file_of_study.string(), folder().path.string()));
-  ASSERT_TRUE(eventually(20, [&] {
+  ASSERT_TRUE(eventually(100, [&] {
     return run_line({"squeue", "--noheader", "--format=%j"}).find("-collect") != std::string::npos;
   }));
   parent.signal(SIGKILL);

@@ -7,8 +7,8 @@ std::unique_ptr<Backend> make_onednn_backend() { return nullptr; }
 std::optional<CpuIsa> found_cpu_isa() { return std::nullopt; }
 
 const KernelLevel& usable_level() {
-  static constexpr KernelLevel level{"native", flat_update_loop, nullptr, nullptr};
-  return level;
+  static constexpr KernelLevel kLevel{"native", flat_update_loop, nullptr, nullptr};
+  return kLevel;
 }
 
 }  // namespace trainyard::backend

@@ -7,10 +7,10 @@ namespace trainyard::data {
 namespace {
 
 double keys_kernel(double x) {
-  constexpr double a = -0.5;
+  constexpr double kA = -0.5;
   x = std::abs(x);
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((x - 5) * x + 8) * x * a - 4 * a;
+  if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+  if (x < 2) return ((x - 5) * x + 8) * x * kA - 4 * kA;
   return 0;
 }
 

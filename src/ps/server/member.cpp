@@ -223,13 +223,15 @@ void WeightsSender::send(Member& member, std::span<const Number> values, std::in
                          std::function<void()> keep) {
   for (const std::uint32_t key : shard_.keys()) {
     const bool last = key == shard_.keys().back();
-    member.connection().send({.kind = wire(Kind::weights),
-                              .flags = static_cast<std::uint16_t>((bf16_ ? kBf16 : 0) | (last ? kLast : 0)),
-                              .epoch = member.epoch(),
-                              .key = key,
-                              .clock = static_cast<std::uint64_t>(updates)},
-                             std::as_bytes(shard_.slice(values, key)),
-                             last ? std::move(keep) : std::function<void()>());  // until all of it is sent
+    member.connection().send(
+        {.kind = wire(Kind::weights),
+         .flags = static_cast<std::uint16_t>((bf16_ ? kBf16 : 0) | (last ? kLast : 0)),
+         .epoch = member.epoch(),
+         .key = key,
+         .clock = static_cast<std::uint64_t>(updates)},
+        std::as_bytes(shard_.slice(values, key)),
+        // Until all of it is sent. NOLINTNEXTLINE(bugprone-use-after-move): the last is one
+        last ? std::move(keep) : std::function<void()>());
   }
 }
 

@@ -43,8 +43,7 @@ class YamlReader {
   std::string one_of(const std::vector<std::string>& allowed) const;
 
  private:
-  YamlReader(YAML::Node node, std::string file_name)
-      : node_(std::move(node)), file_name_(std::move(file_name)) {}
+  YamlReader(const YAML::Node& node, std::string file_name) : node_(node), file_name_(std::move(file_name)) {}
   void refuse_repeated_keys() const;
   YAML::Node node_;
   std::string file_name_;

@@ -141,6 +141,7 @@ class ServersStepper final : public Stepper {
  private:
   // From the start of the processes to their end.
   struct Watch {
+    Watch() {}  // without it Clang 16 has no default constructor for optional's emplace
     meter::NoiseGuard guard;
     double children_before = children_seconds();
     std::optional<Error> failure;
