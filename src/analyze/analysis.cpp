@@ -1,10 +1,7 @@
 #include "analyze/analysis.h"
 
-#include "analyze/regression.h"
-#include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
-#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 

@@ -2,7 +2,6 @@
 
 #include <tuple>
 
-#include "base/error.h"
 #include "base/json.h"
 
 namespace trainyard::analyze {

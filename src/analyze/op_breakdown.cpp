@@ -2,7 +2,6 @@
 
 #include "analyze/bursts.h"
 #include "base/json.h"
-#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 

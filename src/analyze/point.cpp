@@ -1,8 +1,6 @@
 #include "analyze/point.h"
 
 #include "base/json.h"
-#include "record/run_record.h"
-#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 namespace {

@@ -1,9 +1,5 @@
 #include "analyze/regression.h"
 
-#include "base/error.h"
-#include "stats/least_squares.h"
-#include "stats/statistics.h"
-
 namespace trainyard::analyze {
 
 std::vector<std::string> feature_names(const std::vector<std::string>& dimensions, int order) {

@@ -1,8 +1,5 @@
 #include "analyze/speedup.h"
 
-#include "base/error.h"
-#include "stats/statistics.h"
-
 namespace trainyard::analyze {
 namespace {
 

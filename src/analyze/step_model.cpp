@@ -1,8 +1,6 @@
 #include "analyze/step_model.h"
 
-#include "base/error.h"
 #include "stats/least_squares.h"
-#include "stats/statistics.h"
 
 namespace trainyard::analyze {
 

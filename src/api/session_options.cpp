@@ -1,6 +1,5 @@
 #include "api/session_options.h"
 
-#include "base/error.h"
 #include "record/value.h"
 #include "run/run_options.h"
 

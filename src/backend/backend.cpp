@@ -1,10 +1,7 @@
 #include "backend/backend.h"
 
-#include "backend/device.h"
-#include "backend/kernel.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::backend {
 

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/philox.h"
 #include "base/units.h"
 
 namespace trainyard::backend {

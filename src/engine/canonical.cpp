@@ -3,8 +3,6 @@
 #include <numbers>
 
 #include "base/parallel.h"
-#include "base/philox.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::engine {
 

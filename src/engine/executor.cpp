@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "engine/plain_order.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::engine {
 

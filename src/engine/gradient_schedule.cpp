@@ -1,8 +1,5 @@
 #include "engine/gradient_schedule.h"
 
-#include "base/error.h"
-#include "graph/op_def.h"
-
 namespace trainyard::engine {
 namespace {
 

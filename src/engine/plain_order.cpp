@@ -1,6 +1,5 @@
 #include "engine/plain_order.h"
 
-#include "base/error.h"
 #include "base/parallel.h"
 
 namespace trainyard::engine {

@@ -1,6 +1,5 @@
 #include "ensemble/fill_log.h"
 
-#include "base/clock.h"
 #include "base/threads.h"
 #include "meter/cpu.h"
 

@@ -2,27 +2,14 @@
 
 #include <cstdlib>
 
-#include "base/clock.h"
 #include "base/cores.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "data/source/record_set.h"
-#include "engine/checkpoint.h"
-#include "ensemble/member_stream.h"
 #include "ensemble/step_note.h"
-#include "ensemble/stream_batches.h"
 #include "ensemble/stream_use.h"
 #include "ensemble/timed_member.h"
 #include "ensemble/vote.h"
-#include "process/child.h"
-#include "process/stop_request.h"
 #include "run/run_record.h"
 #include "run/training.h"
-#include "train/loop/feed.h"
-#include "train/loop/run_folder.h"
-#include "train/loop/training.h"
-#include "train/session/evaluate.h"
 
 namespace trainyard::ensemble {
 

@@ -3,7 +3,6 @@
 #include <exception>
 #include <thread>
 
-#include "base/error.h"
 #include "meter/cpu.h"
 
 namespace trainyard::ensemble {

@@ -1,10 +1,6 @@
 #include "ensemble/preprocessor.h"
 
-#include "backend/backend.h"
-#include "base/clock.h"
-#include "base/file.h"
 #include "ensemble/member.h"
-#include "ensemble/shared_stream.h"
 #include "ensemble/stream_use.h"
 #include "run/run_record.h"
 

@@ -1,7 +1,5 @@
 #include "ensemble/sample_block.h"
 
-#include "base/error.h"
-
 namespace trainyard::ensemble {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "ensemble/sample_maker.h"
 
-#include "base/error.h"
-#include "base/philox.h"
 #include "meter/cpu.h"
 
 namespace trainyard::ensemble {

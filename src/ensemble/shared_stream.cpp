@@ -6,12 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <new>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/futex.h"
 
 namespace trainyard::ensemble {

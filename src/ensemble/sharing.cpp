@@ -3,7 +3,6 @@
 #include <atomic>
 #include <thread>
 
-#include "base/error.h"
 #include "base/threads.h"
 #include "ensemble/stream_part.h"
 

@@ -3,16 +3,9 @@
 #include <fmt/ranges.h>
 
 #include "base/cores.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
-#include "data/recipe/recipe.h"
-#include "ensemble/stream_batches.h"
-#include "record/settings.h"
-#include "run/run_options.h"
 #include "study/spec/yaml_reader.h"
-#include "train/loop/feed.h"
 #include "train/session/job_check.h"
 
 namespace trainyard::ensemble {

@@ -2,8 +2,6 @@
 
 #include <sstream>
 
-#include "base/error.h"
-#include "base/philox.h"
 #include "base/text.h"
 
 namespace trainyard::ensemble {

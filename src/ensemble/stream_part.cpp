@@ -1,7 +1,5 @@
 #include "ensemble/stream_part.h"
 
-#include "base/error.h"
-
 namespace trainyard::ensemble {
 
 namespace {

@@ -2,7 +2,6 @@
 
 #include "base/cores.h"
 #include "base/json.h"
-#include "train/loop/run_folder.h"
 
 namespace trainyard::ensemble {
 

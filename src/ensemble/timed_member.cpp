@@ -1,14 +1,8 @@
 #include "ensemble/timed_member.h"
 
-#include <unistd.h>
-
-#include <chrono>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/cores.h"
-#include "base/error.h"
-#include "base/philox.h"
 #include "ensemble/stream_part.h"
 
 namespace trainyard::ensemble {

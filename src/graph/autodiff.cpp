@@ -1,7 +1,5 @@
 #include "graph/autodiff.h"
 
-#include "graph/op_def.h"
-
 namespace trainyard::graph {
 
 Cost cost_of(const Graph& graph, NodeId node) {

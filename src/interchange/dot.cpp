@@ -1,9 +1,7 @@
 #include "interchange/dot.h"
 
 #include <charconv>
-#include <unordered_map>
 
-#include "base/error.h"
 #include "interchange/text_format.h"
 
 namespace trainyard::interchange {

@@ -1,8 +1,5 @@
 #include "interchange/graph_def.h"
 
-#include <unordered_map>
-
-#include "base/error.h"
 #include "interchange/text_format.h"
 
 namespace trainyard::interchange {

@@ -2,7 +2,6 @@
 
 #include <queue>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "graph/autodiff.h"
 #include "graph/op_def.h"

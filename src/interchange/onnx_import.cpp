@@ -1,8 +1,6 @@
 #include "interchange/onnx_import.h"
 
 #include "graph/autodiff.h"
-#include "interchange/interchange_graph.h"
-#include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
 #include "ops/loss.h"
 #include "ops/registry.h"

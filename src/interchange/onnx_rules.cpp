@@ -1,6 +1,5 @@
 #include "interchange/onnx_rules.h"
 
-#include "interchange/interchange_graph.h"
 #include "interchange/text_format.h"
 
 namespace trainyard::interchange {

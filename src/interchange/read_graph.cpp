@@ -1,6 +1,5 @@
 #include "interchange/read_graph.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "interchange/dot.h"
 #include "interchange/graph_def.h"

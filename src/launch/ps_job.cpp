@@ -2,18 +2,11 @@
 
 #include <unistd.h>
 
-#include <chrono>
-#include <csignal>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "launch/ps_part.h"
-#include "process/child.h"
-#include "record/run_record.h"
 
 namespace trainyard::launch {
 

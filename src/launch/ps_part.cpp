@@ -3,15 +3,12 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <csignal>
 #include <iostream>
 
 #include "base/cores.h"
-#include "base/error.h"
 #include "ps/server/serve.h"
 #include "run/training.h"
 #include "train/loop/ps_worker.h"
-#include "train/session/deployment.h"
 
 namespace trainyard::launch {
 

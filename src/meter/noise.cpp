@@ -4,10 +4,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "meter/cpu.h"
 #include "meter/gpu_watch.h"
 #include "meter/process_stat.h"
 

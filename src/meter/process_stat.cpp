@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "meter/cgroup.h"
-#include "meter/system_files.h"
 
 namespace trainyard::meter {
 

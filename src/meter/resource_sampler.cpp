@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "meter/cgroup.h"
-#include "meter/system_files.h"
 
 namespace trainyard::meter {
 namespace {

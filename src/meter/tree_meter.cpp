@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <ctime>
-
-#include "meter/system_files.h"
 
 namespace trainyard::meter {
 namespace {

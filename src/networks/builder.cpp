@@ -2,10 +2,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/elementwise.h"
-#include "ops/norm.h"
 #include "ops/pool.h"
-#include "ops/recurrent.h"
 #include "ops/shape.h"
 
 namespace trainyard::networks {

@@ -1,8 +1,6 @@
 #include "place/policy.h"
 
-#include "base/error.h"
 #include "base/nearest_name.h"
-#include "base/philox.h"
 #include "base/units.h"
 
 namespace trainyard::place {

@@ -1,13 +1,5 @@
 #include "place/problem.h"
 
-#include <numbers>
-#include <tuple>
-
-#include "base/device_spec.h"
-#include "base/error.h"
-#include "base/philox.h"
-#include "base/sample_order.h"
-#include "predict/runs/network_work.h"
 #include "record/settings.h"
 #include "study/spec/yaml_reader.h"
 

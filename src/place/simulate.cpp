@@ -1,7 +1,5 @@
 #include "place/simulate.h"
 
-#include "base/philox.h"
-
 namespace trainyard::place {
 namespace {
 

@@ -1,10 +1,7 @@
 #include "plan/compile.h"
 
-#include "backend/backend.h"
-#include "base/error.h"
 #include "base/parallel.h"
 #include "base/units.h"
-#include "graph/graph.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {

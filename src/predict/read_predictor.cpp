@@ -1,7 +1,5 @@
 #include "predict/read_predictor.h"
 
-#include "base/error.h"
-#include "predict/analytic/time_model.h"
 #include "predict/gnn/run_model.h"
 #include "predict/kernels/kernel_model.h"
 

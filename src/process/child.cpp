@@ -8,14 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <new>
 
 #include "base/cores.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "process/bare_process.h"
 #include "process/family.h"

@@ -9,12 +9,10 @@
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <fstream>
 #include <thread>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "process/family.h"
 

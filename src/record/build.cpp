@@ -3,7 +3,6 @@
 #include <cctype>
 #include <tuple>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace trainyard::record {

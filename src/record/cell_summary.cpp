@@ -1,7 +1,6 @@
 #include "record/cell_summary.h"
 
 #include "base/error.h"
-#include "stats/statistics.h"
 
 namespace trainyard::record {
 

@@ -1,7 +1,5 @@
 #include "record/comparison.h"
 
-#include "stats/statistics.h"
-
 namespace trainyard::record {
 namespace {
 

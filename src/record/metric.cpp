@@ -1,12 +1,8 @@
 #include "record/metric.h"
 
-#include "base/error.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
-#include "record/steady_state.h"
-#include "record/unit.h"
-#include "stats/statistics.h"
 
 namespace trainyard::record {
 

@@ -4,13 +4,10 @@
 
 #include <fmt/chrono.h>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "record/build.h"
-#include "record/run_record.h"
-#include "record/value.h"
 
 namespace trainyard::record {
 

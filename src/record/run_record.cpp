@@ -1,7 +1,5 @@
 #include "record/run_record.h"
 
-#include <csignal>
-
 #include "base/text.h"
 #include "base/units.h"
 #include "record/build.h"

@@ -6,7 +6,6 @@
 
 #include "stats/bootstrap.h"
 #include "stats/change_points.h"
-#include "stats/statistics.h"
 
 namespace trainyard::record {
 

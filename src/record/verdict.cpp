@@ -1,8 +1,6 @@
 #include "record/verdict.h"
 
 #include "base/error.h"
-#include "stats/permutation.h"
-#include "stats/statistics.h"
 
 namespace trainyard::record {
 namespace {

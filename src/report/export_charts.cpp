@@ -6,10 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "data/get/scratch_folder.h"
-#include "process/run_to_end.h"
 #include "process/stop_request.h"
 #include "report/page.h"
 #include "report/text.h"

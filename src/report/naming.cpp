@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "report/text.h"
-#include "stats/statistics.h"
 
 namespace trainyard::report {
 namespace {

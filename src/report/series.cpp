@@ -3,7 +3,6 @@
 #include <iterator>
 
 #include "record/cell_summary.h"
-#include "report/spec.h"
 
 namespace trainyard::report {
 

@@ -2,7 +2,6 @@
 
 #include "record/build.h"
 #include "record/cell_summary.h"
-#include "record/value.h"
 #include "report/naming.h"
 #include "report/text.h"
 

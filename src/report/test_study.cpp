@@ -2,8 +2,6 @@
 
 #include <random>
 
-#include "stats/statistics.h"
-
 namespace trainyard::report {
 namespace {
 

@@ -1,22 +1,10 @@
 #include "run/bench.h"
 
-#include "backend/backend.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
-#include "data/source/dataset.h"
-#include "data/view/batch_maker.h"
 #include "engine/canonical.h"
-#include "meter/peaks.h"
-#include "networks/zoo/zoo.h"
-#include "process/stop_request.h"
-#include "run/run_options.h"
 #include "run/run_record.h"
-#include "train/exchange/replicas.h"
-#include "train/loop/feed.h"
 #include "train/loop/timed_steps.h"
-#include "train/session/device_threads.h"
-#include "train/session/evaluate.h"
 
 namespace trainyard::run {
 

@@ -1,10 +1,6 @@
 #include "run/deployment_options.h"
 
-#include "base/error.h"
 #include "base/text.h"
-#include "comm/collective/collective.h"
-#include "ps/mode/mode.h"
-#include "run/run_options.h"
 
 namespace trainyard::run {
 

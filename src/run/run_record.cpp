@@ -4,17 +4,11 @@
 
 #include <new>
 
-#include "backend/backend.h"
 #include "base/cores.h"
 #include "base/json.h"
-#include "base/philox.h"
-#include "meter/cgroup.h"
 #include "meter/process_stat.h"
 #include "meter/provenance.h"
-#include "networks/zoo/zoo.h"
-#include "process/child.h"
 #include "record/metric.h"
-#include "record/run_record.h"
 
 namespace trainyard::run {
 

@@ -2,12 +2,8 @@
 
 #include <charconv>
 
-#include "base/error.h"
 #include "meter/provenance.h"
-#include "networks/zoo/zoo.h"
-#include "run/run_options.h"
 #include "trace/chrome_format.h"
-#include "train/loop/feed.h"
 
 namespace trainyard::run {
 

@@ -1,16 +1,8 @@
 #include "run/training.h"
 
-#include "backend/backend.h"
-#include "base/error.h"
 #include "base/json.h"
-#include "networks/zoo/zoo.h"
-#include "process/child.h"
-#include "process/stop_request.h"
 #include "run/bench.h"
-#include "train/loop/feed.h"
 #include "train/loop/ps_training.h"
-#include "train/loop/training.h"
-#include "train/session/evaluate.h"
 
 namespace trainyard::run {
 

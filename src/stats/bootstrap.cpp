@@ -1,7 +1,6 @@
 #include "stats/bootstrap.h"
 
 #include "base/philox.h"
-#include "stats/statistics.h"
 
 namespace trainyard::stats {
 

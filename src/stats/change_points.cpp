@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "base/philox.h"
-#include "stats/statistics.h"
 
 namespace trainyard::stats {
 

@@ -2,7 +2,6 @@
 
 #include <sqlite3.h>
 
-#include "base/error.h"
 #include "record/build.h"
 #include "store/database.h"
 

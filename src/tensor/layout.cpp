@@ -2,8 +2,6 @@
 
 #include <cctype>
 
-#include "base/error.h"
-
 namespace trainyard {
 
 Layout::Layout(std::vector<int> order, std::vector<Block> blocks)

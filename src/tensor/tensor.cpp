@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace trainyard {

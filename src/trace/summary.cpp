@@ -3,7 +3,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "trace/trace.h"
 
 namespace trainyard::trace {
 namespace {

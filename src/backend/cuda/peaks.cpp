@@ -4,7 +4,6 @@
 #include "backend/cuda/input/input.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/peaks_kernels.h"
-#include "backend/device.h"
 #include "base/clock.h"
 
 namespace trainyard::backend::cuda {

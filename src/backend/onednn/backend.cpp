@@ -1,6 +1,5 @@
 #include "backend/onednn/backend.h"
 
-#include "backend/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/reference/backend.h"
 #include "base/clock.h"

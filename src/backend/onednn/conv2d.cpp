@@ -4,7 +4,6 @@
 #include "backend/onednn/dnnl_kernel.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::backend::onednn {
 

@@ -2,7 +2,6 @@
 
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
-#include "base/philox.h"
 #include "ops/elementwise.h"
 
 namespace trainyard::backend::onednn {

@@ -2,7 +2,6 @@
 
 #include "backend/reference/backend.h"
 #include "base/philox.h"
-#include "ops/elementwise.h"
 
 namespace trainyard::backend::reference {
 

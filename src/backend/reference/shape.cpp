@@ -2,7 +2,6 @@
 
 #include "backend/reference/backend.h"
 #include "ops/shape.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::backend::reference {
 

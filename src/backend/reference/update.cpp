@@ -1,7 +1,5 @@
 #include "backend/reference/update.h"
 
-#include "ops/update.h"
-
 #include "backend/reference/backend.h"
 
 namespace trainyard::backend::reference {

@@ -7,8 +7,6 @@
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
-#include "comm/transport/address.h"
-#include "comm/transport/stream_connection.h"
 
 namespace trainyard::comm::transport {
 namespace {

@@ -9,8 +9,6 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "comm/transport/connection.h"
-#include "comm/transport/frame.h"
 
 namespace trainyard::comm::transport {
 namespace {

@@ -1,7 +1,5 @@
 #include "data/decode/image.h"
 
-#include "tensor/image_recipe.h"
-
 namespace trainyard::data {
 
 namespace {

@@ -5,12 +5,10 @@
 #include <thread>
 
 #include "base/cores.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/sample_order.h"
 #include "base/threads.h"
 #include "data/decode/decode.h"
-#include "data/pack/photo.h"
 #include "data/source/record_writer.h"
 #include "process/stop_request.h"
 

@@ -1,6 +1,5 @@
 #include "data/recipe/augment.h"
 
-#include "base/error.h"
 #include "data/recipe/recipe.h"
 
 namespace trainyard::data {

@@ -2,9 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "base/error.h"
 #include "base/text.h"
-#include "data/decode/image.h"
 #include "data/recipe/recipe.h"
 
 namespace trainyard::data {

@@ -1,12 +1,8 @@
 #include "data/recipe/recipe.h"
 
-#include "base/error.h"
 #include "base/nearest_name.h"
-#include "base/philox.h"
 #include "base/text.h"
 #include "data/decode/decode.h"
-#include "data/recipe/augment.h"
-#include "data/recipe/preprocess.h"
 
 namespace trainyard::data {
 

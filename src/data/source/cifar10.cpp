@@ -5,10 +5,8 @@
 
 #include <png.h>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "data/source/dataset.h"
 
 namespace trainyard::data {
 

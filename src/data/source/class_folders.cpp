@@ -5,7 +5,6 @@
 #include <fstream>
 #include <system_error>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace trainyard::data {

@@ -1,6 +1,5 @@
 #include "data/source/dataset.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
 #include "base/text.h"

@@ -1,6 +1,5 @@
 #include "data/source/get_dataset.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/nearest_name.h"

@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 
 namespace trainyard::data {

@@ -1,9 +1,7 @@
 #include "data/source/mnist.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "data/get/gzip_file.h"
-#include "data/source/dataset.h"
 
 namespace trainyard::data {
 

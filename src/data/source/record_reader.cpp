@@ -1,8 +1,5 @@
 #include "data/source/record_reader.h"
 
-#include "base/error.h"
-#include "base/philox.h"
-
 namespace trainyard::data {
 
 namespace {

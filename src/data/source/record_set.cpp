@@ -2,9 +2,6 @@
 
 #include <fstream>
 
-#include "base/error.h"
-#include "data/source/record_shard.h"
-
 namespace trainyard::data {
 
 namespace {

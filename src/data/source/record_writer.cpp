@@ -3,7 +3,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "data/source/record_example.h"
 #include "data/source/record_shard.h"
 
 namespace trainyard::data {

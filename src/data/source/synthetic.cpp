@@ -1,6 +1,5 @@
 #include "data/source/synthetic.h"
 
-#include "base/error.h"
 #include "base/philox.h"
 #include "data/source/dataset.h"
 

@@ -1,8 +1,6 @@
 #include "data/view/batch_maker.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/sample_order.h"
 
 namespace trainyard::data {
 

@@ -1,8 +1,5 @@
 #include "data/view/batch_stream.h"
 
-#include "base/error.h"
-#include "data/view/batch_maker.h"
-
 namespace trainyard::data {
 
 PrefetchRing::PrefetchRing(std::int64_t depth, int threads, std::int64_t first_step, std::int64_t end_step,

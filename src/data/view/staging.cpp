@@ -8,12 +8,10 @@
 #include <cstdlib>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "data/get/gzip_file.h"
-#include "data/source/get_dataset.h"
 #include "data/view/verified_copy.h"
 
 namespace trainyard::data {

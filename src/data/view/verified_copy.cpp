@@ -9,7 +9,6 @@
 #include <system_error>
 #include <thread>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/threads.h"
 #include "data/get/gzip_file.h"

@@ -3,10 +3,7 @@
 #include <iterator>
 
 #include "base/nearest_name.h"
-#include "networks/generator/network_info.h"
-#include "ops/elementwise.h"
 #include "ops/loss.h"
-#include "ops/norm.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
 

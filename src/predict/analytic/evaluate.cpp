@@ -1,11 +1,6 @@
 #include "predict/analytic/evaluate.h"
 
-#include <tuple>
-
-#include "base/error.h"
-#include "base/philox.h"
 #include "stats/least_squares.h"
-#include "stats/statistics.h"
 
 namespace trainyard::predict {
 

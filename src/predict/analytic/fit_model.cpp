@@ -1,6 +1,5 @@
 #include "predict/analytic/fit_model.h"
 
-#include "base/error.h"
 #include "stats/least_squares.h"
 
 namespace trainyard::predict {

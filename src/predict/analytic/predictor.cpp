@@ -1,8 +1,5 @@
 #include "predict/analytic/predictor.h"
 
-#include "base/error.h"
-#include "predict/runs/network_work.h"
-
 namespace trainyard::predict {
 
 JobDescription describe(const TableRun& run, const DeviceSheet& device) {

@@ -1,7 +1,5 @@
 #include "predict/analytic/residual.h"
 
-#include "base/error.h"
-
 namespace trainyard::predict {
 
 namespace {

@@ -1,9 +1,6 @@
 #include "predict/analytic/time_model.h"
 
-#include "base/error.h"
 #include "base/json.h"
-#include "predict/analytic/use_model.h"
-#include "predict/runs/device.h"
 #include "stats/least_squares.h"
 
 namespace trainyard::predict {

@@ -1,6 +1,5 @@
 #include "predict/analytic/use_model.h"
 
-#include "base/error.h"
 #include "base/json.h"
 
 namespace trainyard::predict {

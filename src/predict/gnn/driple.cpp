@@ -1,7 +1,5 @@
 #include "predict/gnn/driple.h"
 
-#include "base/error.h"
-
 namespace trainyard::predict {
 namespace {
 

@@ -3,10 +3,8 @@
 #include <cstdlib>
 
 #include "base/crc32c.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "engine/checkpoint.h"
-#include "predict/gnn/network.h"
 #include "predict/gnn/trainer.h"
 
 namespace trainyard::predict {

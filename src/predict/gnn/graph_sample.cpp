@@ -1,7 +1,5 @@
 #include "predict/gnn/graph_sample.h"
 
-#include "base/error.h"
-
 namespace trainyard::predict {
 
 void set_undirected_edges(GraphSample& sample,

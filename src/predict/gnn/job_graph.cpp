@@ -1,9 +1,7 @@
 #include "predict/gnn/job_graph.h"
 
-#include "interchange/interchange_graph.h"
 #include "networks/zoo/zoo.h"
 #include "predict/graph_features/communities.h"
-#include "predict/runs/network_work.h"
 
 namespace trainyard::predict {
 namespace {

@@ -1,16 +1,11 @@
 #include "predict/gnn/model.h"
 
 #include "backend/backend.h"
-#include "base/error.h"
 #include "base/json.h"
-#include "engine/executor.h"
 #include "plan/compile.h"
 #include "predict/gnn/batch.h"
-#include "predict/gnn/graph_sample.h"
-#include "predict/gnn/network.h"
 #include "predict/gnn/run_labels.h"
 #include "predict/gnn/run_model.h"
-#include "predict/runs/model_container.h"
 #include "predict/runs/network_work.h"
 
 namespace trainyard::predict {

@@ -2,13 +2,11 @@
 
 #include <charconv>
 
-#include "base/error.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/graph_layers.h"
 #include "ops/norm.h"
 #include "ops/registry.h"
-#include "ops/update.h"
 
 namespace trainyard::predict {
 

@@ -2,9 +2,6 @@
 
 #include <charconv>
 
-#include "base/error.h"
-#include "stats/statistics.h"
-
 namespace trainyard::predict {
 
 namespace {

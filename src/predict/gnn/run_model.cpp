@@ -1,14 +1,10 @@
 #include "predict/gnn/run_model.h"
 
-#include "base/error.h"
 #include "base/json.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
-#include "predict/analytic/use_model.h"
 #include "predict/gnn/run_labels.h"
-#include "predict/runs/device.h"
 #include "stats/least_squares.h"
-#include "stats/statistics.h"
 
 namespace trainyard::predict {
 

@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include "base/error.h"
-
 namespace trainyard::predict {
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include "predict/gnn/state_dict.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "predict/gnn/pickle.h"
 

@@ -1,12 +1,9 @@
 #include "predict/gnn/trainer.h"
 
-#include "base/sample_order.h"
 #include "engine/canonical.h"
 #include "meter/process_stat.h"
 #include "plan/compile.h"
 #include "predict/gnn/batch.h"
-#include "predict/gnn/graph_sample.h"
-#include "predict/gnn/network.h"
 
 namespace trainyard::predict {
 namespace {

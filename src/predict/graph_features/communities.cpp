@@ -1,6 +1,5 @@
 #include "predict/graph_features/communities.h"
 
-#include "base/error.h"
 #include "base/philox.h"
 
 namespace trainyard::predict {

@@ -1,6 +1,5 @@
 #include "predict/graph_features/graph_features.h"
 
-#include "base/error.h"
 #include "predict/graph_features/communities.h"
 
 namespace trainyard::predict {

@@ -1,6 +1,5 @@
 #include "predict/kernels/kernel_memory.h"
 
-#include "base/error.h"
 #include "base/json.h"
 #include "engine/executor.h"
 

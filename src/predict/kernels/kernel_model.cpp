@@ -1,10 +1,5 @@
 #include "predict/kernels/kernel_model.h"
 
-#include <tuple>
-
-#include "base/error.h"
-#include "predict/runs/network_work.h"
-
 namespace trainyard::predict {
 
 KernelModel::KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObservation> kernels,

@@ -1,6 +1,5 @@
 #include "predict/kernels/kernel_shape.h"
 
-#include "graph/op_def.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"

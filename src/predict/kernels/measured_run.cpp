@@ -1,9 +1,5 @@
 #include "predict/kernels/measured_run.h"
 
-#include <unordered_map>
-
-#include "predict/runs/network_work.h"
-
 namespace trainyard::predict {
 
 networks::Model training_model(const JobDescription& job) {

@@ -1,8 +1,5 @@
 #include "predict/kernels/planned_step.h"
 
-#include <tuple>
-
-#include "base/error.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
 #include "ops/registry.h"

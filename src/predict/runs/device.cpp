@@ -2,7 +2,6 @@
 
 #include <cctype>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "study/spec/yaml_reader.h"
 

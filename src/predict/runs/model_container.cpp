@@ -1,12 +1,8 @@
 #include "predict/runs/model_container.h"
 
-#include <bit>
-
 #include "base/crc32c.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::predict {
 

@@ -1,16 +1,12 @@
 #include "predict/runs/network_work.h"
 
 #include <cctype>
-#include <tuple>
 
-#include "base/error.h"
 #include "base/nearest_name.h"
 #include "graph/autodiff.h"
-#include "graph/op_def.h"
 #include "networks/zoo/zoo.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/update.h"
 
 namespace trainyard::predict {
 

@@ -2,15 +2,10 @@
 
 #include <charconv>
 #include <sstream>
-#include <tuple>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "data/get/gzip_file.h"
 #include "networks/zoo/zoo.h"
-#include "predict/runs/network_work.h"
-#include "predict/runs/run_table.h"
-#include "record/run_record.h"
 #include "record/settings.h"
 
 namespace trainyard::predict {

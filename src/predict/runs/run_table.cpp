@@ -4,13 +4,10 @@
 #include <tuple>
 
 #include "base/device_spec.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "networks/zoo/zoo.h"
-#include "ops/update.h"
 #include "predict/runs/run_set.h"
-#include "stats/statistics.h"
 
 namespace trainyard::predict {
 namespace {

@@ -1,8 +1,6 @@
 #include "ps/client/link.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "ps/wire/messages.h"
 
 namespace trainyard::ps {
 

@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "ps/mode/modes.h"
 

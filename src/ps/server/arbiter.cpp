@@ -1,7 +1,5 @@
 #include "ps/server/arbiter.h"
 
-#include "base/error.h"
-
 namespace trainyard::ps {
 
 Batches::Batches(std::int64_t total, const Ledger& ledger)

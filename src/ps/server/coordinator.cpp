@@ -1,8 +1,5 @@
 #include "ps/server/coordinator.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-
 namespace trainyard::ps {
 
 namespace transport = comm::transport;

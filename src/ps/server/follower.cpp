@@ -1,7 +1,5 @@
 #include "ps/server/follower.h"
 
-#include "base/error.h"
-
 namespace trainyard::ps {
 
 namespace transport = comm::transport;

@@ -1,8 +1,5 @@
 #include "ps/server/member.h"
 
-#include "base/error.h"
-#include "ps/wire/messages.h"
-
 namespace trainyard::ps {
 
 namespace {

@@ -1,7 +1,5 @@
 #include "ps/server/serve.h"
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "ps/wire/peer.h"
 
 namespace trainyard::ps {

@@ -1,7 +1,5 @@
 #include "ps/server/server.h"
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "ps/server/follower.h"
 #include "ps/server/leader.h"
 

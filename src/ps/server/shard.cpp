@@ -1,8 +1,5 @@
 #include "ps/server/shard.h"
 
-#include "base/error.h"
-#include "ps/wire/messages.h"
-
 namespace trainyard::ps {
 
 std::int64_t Shard::elements_of(const std::vector<Key>& keys, int server) {

@@ -7,8 +7,6 @@
 
 #include <cerrno>
 
-#include "base/error.h"
-
 namespace trainyard::ps {
 
 std::vector<float> part_of(std::span<const float> array, const std::vector<Key>& keys, int server) {

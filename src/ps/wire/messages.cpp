@@ -2,9 +2,6 @@
 
 #include <sstream>
 
-#include "base/error.h"
-#include "comm/transport/frame.h"
-
 namespace trainyard::ps {
 
 namespace {

@@ -1,9 +1,6 @@
 #include "report/placement/placement_charts.h"
 
-#include <tuple>
-
 #include "base/units.h"
-#include "report/spec.h"
 #include "report/text.h"
 
 namespace trainyard::report {

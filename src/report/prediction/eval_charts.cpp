@@ -1,6 +1,5 @@
 #include "report/prediction/eval_charts.h"
 
-#include "report/spec.h"
 #include "report/text.h"
 
 namespace trainyard::report {

@@ -1,8 +1,5 @@
 #include "report/prediction/eval_page.h"
 
-#include <tuple>
-
-#include "predict/analytic/time_model.h"
 #include "report/page.h"
 #include "report/sections.h"
 #include "report/text.h"

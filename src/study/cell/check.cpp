@@ -7,13 +7,10 @@
 
 #include "backend/backend.h"
 #include "base/cores.h"
-#include "base/device_spec.h"
-#include "base/error.h"
 #include "base/nearest_name.h"
 #include "ensemble/spec.h"
 #include "meter/nvml.h"
 #include "networks/zoo/zoo.h"
-#include "process/child.h"
 #include "run/deployment_options.h"
 #include "study/cell/settings.h"
 #include "study/spec/known_settings.h"

@@ -1,11 +1,8 @@
 #include "study/cell/cost.h"
 
 #include "base/cores.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "study/cell/settings.h"
-#include "study/run/progress.h"
-#include "study/run/run_study.h"
 
 namespace trainyard::study {
 

@@ -2,13 +2,10 @@
 
 #include <charconv>
 
-#include "base/error.h"
 #include "base/file.h"
-#include "record/value.h"
 #include "study/import/paradnn.h"
 #include "study/import/psc.h"
 #include "study/import/psc_log.h"
-#include "study/run/folder.h"
 #include "study/spec/plan.h"
 
 namespace trainyard::study {

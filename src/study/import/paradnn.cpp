@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "base/error.h"
 #include "base/json.h"
 
 namespace trainyard::study {

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "base/device_spec.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "study/import/psc_log.h"
 

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "study/run/progress.h"
 #include "study/spec/plan.h"

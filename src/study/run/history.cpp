@@ -1,7 +1,6 @@
 #include "study/run/history.h"
 
 #include "record/build.h"
-#include "record/run_record.h"
 #include "record/verdict.h"
 
 namespace trainyard::study {

@@ -2,12 +2,10 @@
 
 #include <iterator>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "record/build.h"
-#include "study/run/folder.h"
 
 namespace trainyard::study {
 

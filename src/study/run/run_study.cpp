@@ -3,17 +3,13 @@
 #include <charconv>
 #include <exception>
 #include <sstream>
-#include <thread>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/mutex.h"
-#include "base/philox.h"
 #include "meter/clock_pin.h"
 #include "meter/provenance.h"
 #include "record/build.h"
-#include "study/run/folder.h"
 #include "study/run/supervise.h"
 
 namespace trainyard::study {

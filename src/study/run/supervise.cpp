@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -16,8 +15,6 @@
 #include "meter/noise.h"
 #include "meter/provenance.h"
 #include "process/family.h"
-#include "process/run_to_end.h"
-#include "record/run_record.h"
 #include "study/run/progress.h"
 #include "study/spec/places.h"
 

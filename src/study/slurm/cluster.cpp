@@ -3,17 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
-#include "base/error.h"
 #include "base/file.h"
-#include "process/run_to_end.h"
 #include "study/run/supervise.h"
-#include "study/slurm/state.h"
 #include "study/slurm/submission.h"
 
 namespace trainyard::study::slurm {

@@ -1,11 +1,6 @@
 #include "study/slurm/launcher.h"
 
 #include <chrono>
-#include <thread>
-
-#include "base/error.h"
-#include "study/slurm/cluster.h"
-#include "study/slurm/tracker.h"
 
 namespace trainyard::study::slurm {
 namespace {

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <ctime>
 
-#include "base/error.h"
 #include "study/slurm/node_list.h"
 
 namespace trainyard::study::slurm {

@@ -9,12 +9,9 @@
 #include <random>
 #include <thread>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "study/slurm/cluster.h"
-#include "study/slurm/state.h"
 
 namespace trainyard::study::slurm {
 

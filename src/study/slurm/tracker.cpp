@@ -1,7 +1,6 @@
 #include "study/slurm/tracker.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "study/slurm/node_list.h"
 

@@ -1,7 +1,5 @@
 #include "study/spec/job.h"
 
-#include "base/device_spec.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
 #include "meter/provenance.h"

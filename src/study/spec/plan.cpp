@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include "base/error.h"
-#include "base/philox.h"
 #include "base/text.h"
 #include "study/spec/job.h"
 

@@ -1,9 +1,7 @@
 #include "train/exchange/replicas.h"
 
-#include "base/clock.h"
 #include "base/cores.h"
 #include "process/stop_request.h"
-#include "train/session/deployment.h"
 
 namespace trainyard::train {
 namespace {

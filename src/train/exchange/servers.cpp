@@ -2,8 +2,6 @@
 
 #include <sys/resource.h>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "process/stop_request.h"
 #include "ps/server/coordinator.h"
 

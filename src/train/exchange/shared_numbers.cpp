@@ -1,7 +1,6 @@
 #include "train/exchange/shared_numbers.h"
 
 #include "base/crc32c.h"
-#include "ops/update.h"
 
 namespace trainyard::train {
 namespace {

@@ -1,9 +1,5 @@
 #include "train/loop/feed.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "data/view/batch_maker.h"
-
 namespace trainyard::train {
 
 namespace {

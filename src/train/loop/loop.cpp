@@ -1,8 +1,6 @@
 #include "train/loop/loop.h"
 
-#include "base/clock.h"
 #include "process/stop_request.h"
-#include "train/loop/run_folder.h"
 
 namespace trainyard::train {
 namespace {

@@ -2,16 +2,10 @@
 
 #include <sys/resource.h>
 
-#include <deque>
 #include <sstream>
 
-#include "base/clock.h"
-#include "data/view/batch_maker.h"
-#include "engine/checkpoint.h"
-#include "meter/noise.h"
 #include "process/stop_request.h"
 #include "ps/server/coordinator.h"
-#include "train/loop/run_folder.h"
 
 namespace trainyard::train {
 namespace {

@@ -1,6 +1,5 @@
 #include "train/loop/ps_worker.h"
 
-#include "base/clock.h"
 #include "process/stop_request.h"
 
 namespace trainyard::train {

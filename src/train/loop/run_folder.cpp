@@ -7,11 +7,9 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/protobuf_wire.h"
 #include "data/source/record_example.h"
-#include "engine/checkpoint.h"
 
 namespace trainyard::train {
 

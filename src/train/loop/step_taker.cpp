@@ -1,8 +1,6 @@
 #include "train/loop/step_taker.h"
 
-#include "base/clock.h"
 #include "base/cores.h"
-#include "train/session/deployment.h"
 
 namespace trainyard::train {
 

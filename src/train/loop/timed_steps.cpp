@@ -1,10 +1,7 @@
 #include "train/loop/timed_steps.h"
 
-#include <atomic>
-
 #include "base/cores.h"
 #include "process/stop_request.h"
-#include "train/loop/step_taker.h"
 #include "train/loop/training.h"
 
 namespace trainyard::train {

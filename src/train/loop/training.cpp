@@ -1,11 +1,6 @@
 #include "train/loop/training.h"
 
-#include "base/clock.h"
-#include "data/view/batch_maker.h"
-#include "engine/checkpoint.h"
 #include "process/stop_request.h"
-#include "train/loop/step_taker.h"
-#include "train/session/deployment.h"
 
 namespace trainyard::train {
 namespace {

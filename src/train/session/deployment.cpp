@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/cores.h"
-#include "base/error.h"
 #include "base/parallel.h"
 #include "base/philox.h"
 #include "train/session/device_threads.h"

@@ -1,8 +1,6 @@
 #include "train/session/evaluate.h"
 
-#include "base/error.h"
 #include "data/decode/decode.h"
-#include "data/recipe/recipe.h"
 #include "process/stop_request.h"
 #include "stats/statistics.h"
 

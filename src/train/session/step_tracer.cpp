@@ -1,8 +1,5 @@
 #include "train/session/step_tracer.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-
 namespace trainyard::train {
 namespace {
 

@@ -5,9 +5,6 @@
 #include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/pool/pool.h"
 #include "backend/cuda/pool/pool_kernels.h"
-#include "backend/cuda/runtime/launch_kernel.h"
-#include "base/error.h"
-#include "ops/conv2d.h"
 
 namespace trainyard::backend::cuda {
 

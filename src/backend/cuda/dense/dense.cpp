@@ -4,10 +4,8 @@
 #include "backend/cuda/dense/matmul.h"
 #include "backend/cuda/elementwise/elementwise.h"
 #include "backend/cuda/elementwise/elementwise_kernels.h"
-#include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
 #include "ops/dense.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::backend::cuda {
 

@@ -1,7 +1,6 @@
 #include "backend/cuda/dense/matmul.h"
 
 #include "backend/cuda/runtime/launch_kernel.h"
-#include "base/error.h"
 
 namespace trainyard::backend::cuda {
 namespace {

@@ -1,9 +1,7 @@
 #include "backend/cuda/elementwise/elementwise.h"
 
-#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
-#include "ops/elementwise.h"
 
 namespace trainyard::backend::cuda {
 

@@ -4,7 +4,6 @@
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
-#include "base/error.h"
 #include "ops/shape.h"
 
 namespace trainyard::backend::cuda {

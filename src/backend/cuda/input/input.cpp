@@ -6,7 +6,6 @@
 
 #include "backend/cuda/input/input_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
-#include "base/error.h"
 #include "base/units.h"
 
 namespace trainyard::backend::cuda {

@@ -1,6 +1,5 @@
 #include "backend/cuda/pool/pool.h"
 
-#include "backend/cuda/pool/pool_kernels.h"
 #include "backend/cuda/runtime/list.h"
 #include "ops/pool.h"
 

@@ -8,7 +8,6 @@
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
 #include "ops/recurrent.h"
-#include "tensor/tensor.h"
 
 namespace trainyard::backend::cuda {
 

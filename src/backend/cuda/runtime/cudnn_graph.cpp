@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "backend/cuda/runtime/launch_kernel.h"
-#include "base/error.h"
 
 namespace trainyard::backend::cuda {
 namespace {

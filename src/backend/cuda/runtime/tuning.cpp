@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "backend/backend.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
