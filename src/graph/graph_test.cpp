@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/toy_ops.h"
+#include "graph/test_ops.h"
 
 namespace trainyard::graph {
 namespace {

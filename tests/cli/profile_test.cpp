@@ -21,7 +21,7 @@ const std::string kLoad = TRAINYARD_PROFILE_LOAD;
 class ProfileTest : public CliTest {
  protected:
   SortedJson profile(const std::string& load, const std::string& more = "--no-gpus") const {
-    result_ = run("profile --SortedJson " + more + " -- " + kLoad + " " + load);
+    result_ = run("profile --json " + more + " -- " + kLoad + " " + load);
     EXPECT_EQ(result_.exit_code, 0) << result_.err;
     return parse_json<SortedJson>(result_.out);
   }
@@ -73,7 +73,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   with_gpu.environment["FAKE_NVML_DUTY"] = "0.3";
   with_gpu.environment["FAKE_NVML_CALL_MICROSECONDS"] = "15";
   const CommandResult result = cli_test::run(
-      trainyard("profile --SortedJson --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"),
+      trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"),
       with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const SortedJson record = parse_json<SortedJson>(result.out);
@@ -116,7 +116,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
         << shares;
   }
   // The stored trace says the same.
-  const CommandResult again = run("profile --SortedJson --legacy --from gpu.trace.csv");
+  const CommandResult again = run("profile --json --legacy --from gpu.trace.csv");
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(parse_json<SortedJson>(again.out)["profile"], record["profile"]);
   EXPECT_EQ(record["trace"], "gpu.trace.csv");
@@ -125,7 +125,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
 TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
   constexpr double kBytes = 200e6;
   const CommandResult result =
-      cli_test::run(words_of(fmt::format("{} alone {} profile --no-gpus --SortedJson -- {} loopback {}",
+      cli_test::run(words_of(fmt::format("{} alone {} profile --no-gpus --json -- {} loopback {}",
                                          kLoad, TRAINYARD_BINARY, kLoad, kBytes)),
                     options());
   if (result.exit_code == 77) GTEST_SKIP() << "no network of its own may be made here";
@@ -163,7 +163,7 @@ TEST_F(ProfileTest, MemoryAndDiskAreThoseOfTheCommand) {
 }
 
 TEST_F(ProfileTest, AFailingCommandIsProfiledAndReported) {
-  const CommandResult failed = run("profile --no-gpus --SortedJson --record r.json -- false");
+  const CommandResult failed = run("profile --no-gpus --json --record r.json -- false");
   EXPECT_EQ(failed.exit_code, 2);
   EXPECT_EQ(failed.err, "trainyard: profile: 'false' ended with exit code 1\n");
   const SortedJson record = parse_json<SortedJson>(failed.out);
@@ -238,7 +238,7 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
 }
 
 TEST_F(ProfileTest, ASmallCommandsMemoryIsSmall) {
-  const CommandResult result = run("profile --SortedJson -- sleep 0.2");
+  const CommandResult result = run("profile --json -- sleep 0.2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_LT(parse_json<SortedJson>(result.out)["peak_memory_bytes"], 30e6);
 }
