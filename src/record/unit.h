@@ -48,6 +48,7 @@ std::string_view without_unit(std::string_view name);
 // The units of figures, for their list.
 namespace unit {
 
+// NOLINTBEGIN(readability-identifier-naming): rows of the list read unit::seconds
 inline constexpr Unit none{}, seconds{Quantity::seconds}, bytes{Quantity::bytes}, joules{Quantity::joules},
     watts{Quantity::watts}, hertz{Quantity::hertz}, celsius{Quantity::celsius}, fraction{Quantity::fraction},
     percent{Quantity::percent}, flops{Quantity::flops}, images{Quantity::images}, cores{Quantity::cores},
@@ -56,6 +57,7 @@ inline constexpr Unit none{}, seconds{Quantity::seconds}, bytes{Quantity::bytes}
     seconds_per_step{Quantity::seconds, Per::step}, bytes_per_step{Quantity::bytes, Per::step},
     flops_per_step{Quantity::flops, Per::step}, seconds_per_image{Quantity::seconds, Per::image},
     joules_per_image{Quantity::joules, Per::image}, flops_per_byte{Quantity::flops, Per::byte};
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace unit
 
