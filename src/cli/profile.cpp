@@ -1,11 +1,10 @@
 #include "cli/profile.h"
 
-#include <CLI/CLI.hpp>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
@@ -170,7 +169,7 @@ int profile_this(const ProfileCommandOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_profile(CLI::App& command) {
+std::function<int()> declare_profile(Command& command) {
   const auto options = std::make_shared<ProfileCommandOptions>();
   command.add_option("command", options->command, "Any program with its arguments, after --")
       ->type_name("WORD");

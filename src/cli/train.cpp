@@ -1,8 +1,7 @@
 #include "cli/train.h"
 
-#include <CLI/CLI.hpp>
-
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
@@ -86,7 +85,7 @@ int train_with_servers(const run::TrainCommand& options) {
 
 }  // namespace
 
-std::function<int()> declare_train(CLI::App& command) {
+std::function<int()> declare_train(Command& command) {
   const auto options = std::make_shared<run::TrainCommand>();
   add_train_options(command, *options);
   command.footer(
