@@ -1,6 +1,5 @@
+#include "cli/command.h"
 #include "cli/train.h"
-
-#include <CLI/CLI.hpp>
 
 #include "base/file.h"
 #include "base/units.h"
@@ -28,7 +27,7 @@ int bench_and_report(const run::BenchOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_bench(CLI::App& command) {
+std::function<int()> declare_bench(Command& command) {
   const auto options = std::make_shared<run::BenchOptions>();
   add_run_options(command, options->run);
   add_output_options(command, options->run);

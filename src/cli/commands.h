@@ -1,55 +1,51 @@
 #pragma once
 
-#include "base/standard.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/command.h"
 
 // Commands that are known by one function alone. Each declares the options, the help and the examples of a
 // command, or of a command with those below it; the closure runs it and returns the exit code. main.cpp has
 // the table of commands.
 namespace trainyard::cli {
 
-std::function<int()> declare_compare(CLI::App& command);
+std::function<int()> declare_compare(Command& command);
 
-std::function<int()> declare_data(CLI::App& command);
-std::function<int()> declare_data_pack(CLI::App& command);
-std::function<int()> declare_data_info(CLI::App& command);
+std::function<int()> declare_data(Command& command);
+std::function<int()> declare_data_pack(Command& command);
+std::function<int()> declare_data_info(Command& command);
 
-std::function<int()> declare_ensemble(CLI::App& command);
-std::function<int()> declare_ensemble_run(CLI::App& command);
-std::function<int()> declare_ensemble_peak(CLI::App& command);
-std::function<int()> declare_ensemble_demand(CLI::App& command);
-std::function<int()> declare_ensemble_tables(CLI::App& command);
-std::function<int()> declare_ensemble_script(CLI::App& command);
-std::function<int()> declare_ensemble_member(CLI::App& command);
-std::function<int()> declare_ensemble_preprocess(CLI::App& command);
+std::function<int()> declare_ensemble(Command& command);
+std::function<int()> declare_ensemble_run(Command& command);
+std::function<int()> declare_ensemble_peak(Command& command);
+std::function<int()> declare_ensemble_demand(Command& command);
+std::function<int()> declare_ensemble_tables(Command& command);
+std::function<int()> declare_ensemble_script(Command& command);
+std::function<int()> declare_ensemble_member(Command& command);
+std::function<int()> declare_ensemble_preprocess(Command& command);
 
-std::function<int()> declare_networks(CLI::App& command);
-std::function<int()> declare_networks_export(CLI::App& command);
-std::function<int()> declare_networks_import(CLI::App& command);
-std::function<int()> declare_networks_features(CLI::App& command);
-std::function<int()> declare_networks_stats(CLI::App& command);
+std::function<int()> declare_networks(Command& command);
+std::function<int()> declare_networks_export(Command& command);
+std::function<int()> declare_networks_import(Command& command);
+std::function<int()> declare_networks_features(Command& command);
+std::function<int()> declare_networks_stats(Command& command);
 
-std::function<int()> declare_probe(CLI::App& command);
+std::function<int()> declare_probe(Command& command);
 
-std::function<int()> declare_report(CLI::App& command);
+std::function<int()> declare_report(Command& command);
 
-std::function<int()> declare_study(CLI::App& command);
-std::function<int()> declare_study_plan(CLI::App& command);
-std::function<int()> declare_study_run(CLI::App& command);
-std::function<int()> declare_study_status(CLI::App& command);
-std::function<int()> declare_study_export(CLI::App& command);
-std::function<int()> declare_study_collect(CLI::App& command);
-std::function<int()> declare_study_cancel(CLI::App& command);
-std::function<int()> declare_study_exec(CLI::App& command);
-std::function<int()> declare_study_import(CLI::App& command);
-std::function<int()> declare_study_analyze(CLI::App& command);
-std::function<int()> declare_study_history(CLI::App& command);
+std::function<int()> declare_study(Command& command);
+std::function<int()> declare_study_plan(Command& command);
+std::function<int()> declare_study_run(Command& command);
+std::function<int()> declare_study_status(Command& command);
+std::function<int()> declare_study_export(Command& command);
+std::function<int()> declare_study_collect(Command& command);
+std::function<int()> declare_study_cancel(Command& command);
+std::function<int()> declare_study_exec(Command& command);
+std::function<int()> declare_study_import(Command& command);
+std::function<int()> declare_study_analyze(Command& command);
+std::function<int()> declare_study_history(Command& command);
 
-std::function<int()> declare_trace(CLI::App& command);
-std::function<int()> declare_trace_summarize(CLI::App& command);
-std::function<int()> declare_trace_diff(CLI::App& command);
+std::function<int()> declare_trace(Command& command);
+std::function<int()> declare_trace_summarize(Command& command);
+std::function<int()> declare_trace_diff(Command& command);
 
 }  // namespace trainyard::cli

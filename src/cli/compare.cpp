@@ -2,13 +2,11 @@
 
 #include <fstream>
 
-#include <CLI/CLI.hpp>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/study.h"
@@ -42,8 +40,7 @@ struct Across {
 
 Across parse_across(const std::string& text) {
   Across across{text.substr(0, text.find('=')), {}};
-  if (across.name.size() < text.size())
-    across.values = CLI::detail::split(text.substr(across.name.size() + 1), ',');
+  if (across.name.size() < text.size()) across.values = split_at_commas(text.substr(across.name.size() + 1));
   const bool empty =
       std::any_of(across.values.begin(), across.values.end(), [](const auto& v) { return v.empty(); });
   if (across.name.empty() || empty || across.values.size() == 1)
@@ -193,7 +190,7 @@ int compare(const CompareOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_compare(CLI::App& command) {
+std::function<int()> declare_compare(Command& command) {
   const auto options = std::make_shared<CompareOptions>();
   command.add_option("a", options->a, "Before: a study's folder, its store, or a run's record")
       ->required()
@@ -231,7 +228,7 @@ std::function<int()> declare_compare(CLI::App& command) {
                   "Spread from run to run to assume where each side has one run only")
       ->transform(within(record::NumberRange::real(0, 10)))
       ->capture_default_str();
-  CLI::Option* gate =
+  Option* gate =
       command
           .add_option("--gate", options->gate,
                       "Compare A with the references that this file has for machines like those of its runs")

@@ -3,11 +3,10 @@
 
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
@@ -88,7 +87,7 @@ int run_list(const DataOptions& options) {
   return 0;
 }
 
-void add_common(CLI::App& command, DataOptions& options) {
+void add_common(Command& command, DataOptions& options) {
   command.add_option("--cache", options.get.cache, "Cache folder (default: ~/.cache/trainyard)")
       ->type_name("DIR");
   command.add_flag("--json", options.json, "Print one JSON object");
@@ -96,13 +95,13 @@ void add_common(CLI::App& command, DataOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_data(CLI::App& command) {
+std::function<int()> declare_data(Command& command) {
   const auto options = std::make_shared<DataOptions>();
   command.description("Get datasets, say which are there, and pack images into record files");
   command.require_subcommand(1);
   command.footer("Examples:\n  trainyard data list\n  trainyard data get mnist");
 
-  CLI::App* get = command.add_subcommand("get", "Put a dataset into the cache, whole or not at all");
+  Command* get = command.add_subcommand("get", "Put a dataset into the cache, whole or not at all");
   get->add_option("name", options->get.name, "mnist or cifar10")->required()->type_name("NAME");
   get->add_option("--from", options->get.from,
                   "Import the usual files (IDX, IDX.gz, CIFAR-10 binary) from a folder")
@@ -111,12 +110,12 @@ std::function<int()> declare_data(CLI::App& command) {
   get->footer("Examples:\n  trainyard data get mnist\n  trainyard data get mnist --json");
   add_common(*get, *options);
 
-  CLI::App* list = command.add_subcommand("list", "Say which datasets are in the cache");
+  Command* list = command.add_subcommand("list", "Say which datasets are in the cache");
   list->footer("Examples:\n  trainyard data list\n  trainyard data list --json");
   add_common(*list, *options);
 
-  CLI::App* pack = command.add_subcommand("pack", "Write images as a set of record files");
-  CLI::App* info = command.add_subcommand("info", "Say what is in a set of record files");
+  Command* pack = command.add_subcommand("pack", "Write images as a set of record files");
+  Command* info = command.add_subcommand("info", "Say what is in a set of record files");
   const std::function<int()> run_pack = declare_data_pack(*pack), run_info = declare_data_info(*info);
 
   return [=] {
@@ -217,7 +216,7 @@ int run_data_info(const DataInfoOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_data_info(CLI::App& command) {
+std::function<int()> declare_data_info(Command& command) {
   const auto options = std::make_shared<DataInfoOptions>();
   command.add_option("path", options->path, "A folder of record files, or one of them")
       ->required()

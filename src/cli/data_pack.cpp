@@ -1,13 +1,12 @@
 #include <charconv>
 
-#include <CLI/CLI.hpp>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -147,7 +146,7 @@ int run_data_pack(DataPackOptions options) {
 
 }  // namespace
 
-std::function<int()> declare_data_pack(CLI::App& command) {
+std::function<int()> declare_data_pack(Command& command) {
   const auto options = std::make_shared<DataPackOptions>();
   command
       .add_option("source", options->source,

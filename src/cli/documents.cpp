@@ -8,31 +8,6 @@ namespace trainyard::cli {
 
 namespace {
 
-// "TEXT:{sgd,adam}" -> sgd, adam.
-std::vector<std::string> choices_in(const std::string& type) {
-  std::vector<std::string> choices;
-  const std::size_t open = type.find('{'), close = type.find('}', open);
-  if (open == std::string::npos || close == std::string::npos) return choices;
-  for (const std::string& word : CLI::detail::split(type.substr(open + 1, close - open - 1), ','))
-    choices.push_back(CLI::detail::trim_copy(word));
-  return choices;
-}
-
-OptionText describe_option(const CLI::App& command, const CLI::Option& option) {
-  OptionText text{.names = {},
-                  .positional = option.get_positional() && option.get_lnames().empty(),
-                  .takes_value = option.get_items_expected_max() > 0,
-                  .value = "",
-                  .help = option.get_description(),
-                  .choices = choices_in(option.get_type_name())};
-  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
-  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
-  if (text.positional) text.names = {option.get_name(true)};
-  const auto* formatter = dynamic_cast<const CLI::Formatter*>(command.get_formatter().get());
-  if (formatter != nullptr) text.value = formatter->make_option_opts(&option);
-  return text;
-}
-
 void write_document(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::create_directories(file.parent_path());
   AtomicFile out(file);
@@ -47,29 +22,27 @@ void write_manual(const CommandText& command, const std::filesystem::path& folde
 
 }  // namespace
 
-CommandText describe_command(const CLI::App& command) {
+CommandText describe_command(const Command& command) {
   CommandText text{.path = {},
-                   .summary = command.get_description(),
-                   .footer = command.get_footer(),
-                   .options = {},
+                   .summary = command.summary(),
+                   .footer = command.footer(),
+                   .options = command.describe_options(),
                    .commands = {}};
-  for (const CLI::App* level = &command; level != nullptr; level = level->get_parent())
-    text.path.insert(text.path.begin(), level->get_name());
-  for (const CLI::Option* option : command.get_options())
-    if (!option->get_group().empty()) text.options.push_back(describe_option(command, *option));
-  for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
-    if (!below->get_group().empty()) text.commands.push_back(describe_command(*below));
+  for (const Command* level = &command; level != nullptr; level = level->parent())
+    text.path.insert(text.path.begin(), level->name());
+  for (const Command* below : command.commands())
+    if (!below->hidden()) text.commands.push_back(describe_command(*below));
   return text;
 }
 
-std::function<int()> declare_documents(CLI::App& command) {
+std::function<int()> declare_documents(Command& command) {
   const auto folder = std::make_shared<std::filesystem::path>();
   command.group("");
   command.add_option("folder", *folder, "Where to write manual pages and completions")
       ->required()
       ->type_name("DIR");
   return [folder, &command] {
-    const CommandText program = describe_command(*command.get_parent());
+    const CommandText program = describe_command(*command.parent());
     write_manual(program, *folder / "man1");
     write_document(*folder / "bash", bash_completion(program));
     write_document(*folder / "zsh", zsh_completion(program));

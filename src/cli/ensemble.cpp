@@ -2,21 +2,12 @@
 
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
 #include "analyze/ensemble.h"
-#include "backend/backend.h"
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/option_checks.h"
 #include "cli/outputs.h"
-#include "cli/run_options.h"
 #include "cli/train.h"
-#include "ensemble/member.h"
 #include "meter/mpstat.h"
 
 namespace trainyard::cli {
@@ -25,7 +16,7 @@ namespace {
 
 struct EnsembleRow {
   const char *name, *summary;
-  std::function<int()> (*declare)(CLI::App&);
+  std::function<int()> (*declare)(Command&);
   bool started_by_us = false;
 };
 
@@ -43,11 +34,11 @@ constexpr EnsembleRow kEnsembleCommands[] = {
 
 }  // namespace
 
-std::function<int()> declare_ensemble(CLI::App& command) {
+std::function<int()> declare_ensemble(Command& command) {
   command.require_subcommand(1);
-  const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
+  const auto runs = std::make_shared<std::map<const Command*, std::function<int()>>>();
   for (const EnsembleRow& row : kEnsembleCommands) {
-    CLI::App* below = command.add_subcommand(row.name, row.summary);
+    Command* below = command.add_subcommand(row.name, row.summary);
     (*runs)[below] = row.declare(*below);
     if (row.started_by_us) below->group("");  // not listed
   }
@@ -58,7 +49,7 @@ std::function<int()> declare_ensemble(CLI::App& command) {
       "Examples:\n"
       "  trainyard data pack synthetic --to photos --images 200 --classes 5\n"
       "  trainyard ensemble run studies/ensemble-photos.yaml");
-  return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
+  return [runs, &command] { return runs->at(command.chosen())(); };
 }
 
 namespace {
@@ -125,7 +116,7 @@ int print_table(const TablesOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_ensemble_tables(CLI::App& command) {
+std::function<int()> declare_ensemble_tables(Command& command) {
   const auto options = std::make_shared<TablesOptions>();
   command
       .add_option("files", options->files,
@@ -146,7 +137,7 @@ std::function<int()> declare_ensemble_tables(CLI::App& command) {
   return [options] { return print_table(*options); };
 }
 
-void add_ensemble_options(CLI::App& command, ensemble::EnsembleOptions& options) {
+void add_ensemble_options(Command& command, ensemble::EnsembleOptions& options) {
   add_settings(command, "ensemble", options, "ensemble");
   command.get_option("--file")->required();
   add_resume_option(command, options.resume, "the checkpoints in --out");
@@ -156,7 +147,7 @@ void add_ensemble_options(CLI::App& command, ensemble::EnsembleOptions& options)
   command.add_flag("--quiet,-q", options.quiet, "No progress");
 }
 
-void add_ensemble_part(CLI::App& command, ensemble::EnsemblePart& part) {
+void add_ensemble_part(Command& command, ensemble::EnsemblePart& part) {
   command.add_option("--member", part.member, "Its number, where it reads in place")
       ->transform(within(record::NumberRange::whole(0, 1'000)));
   command.add_option("--stream", part.stream, "Where it reads the samples");

@@ -1,9 +1,8 @@
-#include <CLI/CLI.hpp>
-
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"
@@ -156,7 +155,7 @@ int run_demand(const DemandOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_ensemble_demand(CLI::App& command) {
+std::function<int()> declare_ensemble_demand(Command& command) {
   const auto options = std::make_shared<DemandOptions>();
   add_ensemble_options(command, options->ensemble);
   command

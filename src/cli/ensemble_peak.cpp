@@ -1,8 +1,7 @@
-#include <CLI/CLI.hpp>
-
 #include "base/cores.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"
@@ -106,7 +105,7 @@ int run_peak(const PeakOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_ensemble_peak(CLI::App& command) {
+std::function<int()> declare_ensemble_peak(Command& command) {
   const auto options = std::make_shared<PeakOptions>();
   add_ensemble_options(command, options->ensemble);
   command.add_option("--designs", options->designs, "Designs (default: all)")->delimiter(',');

@@ -1,11 +1,10 @@
 #include <cstdio>
 #include <thread>
 
-#include <CLI/CLI.hpp>
-
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/threads.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"
@@ -156,7 +155,7 @@ int run_ensemble(const ensemble::EnsembleOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_ensemble_run(CLI::App& command) {
+std::function<int()> declare_ensemble_run(Command& command) {
   const auto options = std::make_shared<ensemble::EnsembleOptions>();
   add_ensemble_options(command, *options);
   command.footer(
@@ -175,7 +174,7 @@ std::function<int()> declare_ensemble_run(CLI::App& command) {
   };
 }
 
-std::function<int()> declare_ensemble_member(CLI::App& command) {
+std::function<int()> declare_ensemble_member(Command& command) {
   const auto options = std::make_shared<ensemble::EnsembleOptions>();
   const auto part = std::make_shared<ensemble::EnsemblePart>();
   add_ensemble_options(command, *options);
@@ -190,7 +189,7 @@ std::function<int()> declare_ensemble_member(CLI::App& command) {
   };
 }
 
-std::function<int()> declare_ensemble_preprocess(CLI::App& command) {
+std::function<int()> declare_ensemble_preprocess(Command& command) {
   const auto options = std::make_shared<ensemble::EnsembleOptions>();
   const auto part = std::make_shared<ensemble::EnsemblePart>();
   add_ensemble_options(command, *options);

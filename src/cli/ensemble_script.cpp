@@ -1,7 +1,6 @@
-#include <CLI/CLI.hpp>
-
 #include "base/nearest_name.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"
@@ -67,23 +66,22 @@ int print_script(const ScriptOptions& options) {
 
 // It goes into the script as it is: the forms of Slurm, of which PBS takes those with hours, minutes and
 // seconds.
-CLI::Validator time_limit() {
-  return CLI::Validator(
-      [](const std::string& given) -> std::string {
-        static const Pattern kForm(R"(\d{1,6}(:[0-5]\d){0,2}|\d{1,3}-\d{1,2}(:[0-5]\d){0,2})");
-        const bool some = given.find_first_of("123456789") != std::string::npos;
-        if (some && !kForm.match(given).empty()) return "";
-        return fmt::format(
-            "'{}' given, a time expected: hours, minutes and seconds, such as 01:30:00, or with slurm "
-            "minutes",
-            given);
-      },
-      "");
+Check time_limit() {
+  return {[](const std::string& given) -> std::string {
+            static const Pattern kForm(R"(\d{1,6}(:[0-5]\d){0,2}|\d{1,3}-\d{1,2}(:[0-5]\d){0,2})");
+            const bool some = given.find_first_of("123456789") != std::string::npos;
+            if (some && !kForm.match(given).empty()) return "";
+            return fmt::format(
+                "'{}' given, a time expected: hours, minutes and seconds, such as 01:30:00, or with slurm "
+                "minutes",
+                given);
+          },
+          ""};
 }
 
 }  // namespace
 
-std::function<int()> declare_ensemble_script(CLI::App& command) {
+std::function<int()> declare_ensemble_script(Command& command) {
   const auto options = std::make_shared<ScriptOptions>();
   command.add_option("file", options->file, "YAML file of the ensemble")->required()->type_name("FILE");
   command.add_option("--out", options->out, "Folder for what the run leaves, seen by all nodes")

@@ -1,7 +1,6 @@
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/train.h"
-
-#include <CLI/CLI.hpp>
 
 #include "base/units.h"
 #include "cli/outputs.h"
@@ -214,7 +213,7 @@ std::string how_far(const Explained& explained) {
 
 }  // namespace
 
-std::function<int()> declare_explain(CLI::App& command) {
+std::function<int()> declare_explain(Command& command) {
   const auto options = std::make_shared<ExplainOptions>();
   add_run_options(command, options->run, true);
   add_mode_option(command, options->run);

@@ -2,12 +2,9 @@
 #include "base/text.h"
 #include "cli/study.h"
 
-#include <ctime>
-
-#include <fmt/chrono.h>
-
 #include "cli/text_table.h"
 #include "record/build.h"
+#include "report/text.h"
 #include "study/cell/settings.h"
 
 namespace trainyard::cli {
@@ -18,7 +15,7 @@ using study::CellHistory;
 using study::HistoryPoint;
 
 std::string date_text(double seconds_since_1970) {
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
+  return report::time_text(seconds_since_1970).substr(0, std::strlen("YYYY-MM-DD"));  // the day alone
 }
 
 double date_of(const HistoryPoint& point) {

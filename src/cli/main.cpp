@@ -1,13 +1,11 @@
 #include <cstdio>
 #include <new>
-#include <sstream>
 #include <system_error>
-
-#include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
 #include "cli/outputs.h"
@@ -22,7 +20,7 @@ namespace {
 
 struct Row {
   const char *name, *summary;
-  std::function<int()> (*declare)(CLI::App&);
+  std::function<int()> (*declare)(Command&);
 };
 
 const Row kCommands[] = {
@@ -69,54 +67,48 @@ int report(const std::string& message, int code) {
 
 // Returns what is wrong with the command line: a word that is no command in a place that needs one, or the
 // parser's message.
-std::string mistake(CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
-  CLI::App* level = &app;
+std::string mistake(const Command& program, int argc, char** argv, const std::string& message) {
+  const Command* level = &program;
   std::string path = "trainyard";
   for (int i = 1;; ++i) {
     std::vector<std::string> names;
-    CLI::App* next = nullptr;
-    for (CLI::App* below : level->get_subcommands([](CLI::App*) { return true; })) {
-      if (!below->get_group().empty()) names.push_back(below->get_name());  // else it is hidden
-      if (i < argc && below->get_name() == argv[i]) next = below;
+    const Command* next = nullptr;
+    for (const Command* below : level->commands()) {
+      if (!below->hidden()) names.push_back(below->name());
+      if (i < argc && below->name() == argv[i]) next = below;
     }
     if (names.empty() || (i < argc && argv[i][0] == '-')) break;
     // A command that takes positional words accepts a word that names no subcommand.
-    const bool takes_words =
-        level->get_options([](const CLI::Option* o) { return o->get_positional(); }).size() > 0;
-    if (next == nullptr && takes_words) break;
+    if (next == nullptr && level->takes_words()) break;
     if (i < argc && next == nullptr)
       return fmt::format("'{}' is no command of {}{}; one of {}; see {} --help", argv[i], path,
                          did_you_mean(argv[i], names), joined(names, ", "), path);
     if (next == nullptr)
       return fmt::format("{} wants a command: one of {}; see {} --help", path, joined(names, ", "), path);
     level = next;
-    path += " " + next->get_name();
+    path += " " + next->name();
   }
-  return fmt::format("{}; see {} --help", error.what(), path);
+  return fmt::format("{}; see {} --help", message, path);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Trainyard: a laboratory for the performance of DNN training", "trainyard");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", version_text, "Version, commit, compiler and libraries");
-  std::map<const CLI::App*, std::function<int()>> runs;
+  Command program("Trainyard: a laboratory for the performance of DNN training", "trainyard");
+  program.require_subcommand(1);
+  program.set_version_flag("--version", version_text, "Version, commit, compiler and libraries");
+  std::map<const Command*, std::function<int()>> runs;
   for (const Row& row : kCommands) {
-    CLI::App* command = app.add_subcommand(row.name, row.summary);
+    Command* command = program.add_subcommand(row.name, row.summary);
     runs[command] = row.declare(*command);
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help, --version
-      std::ostringstream text;
-      app.exit(error, text, text);
-      std::fputs(text.str().c_str(), stdout);
-      return 0;
-    }
-    return report(mistake(app, argc, argv, error).c_str(), kCallerCanMendIt);
+  const Command::Parsed parsed = program.parse(argc, argv);
+  if (parsed.outcome == Command::Parsed::Outcome::told) {
+    std::fputs(parsed.text.c_str(), stdout);
+    return 0;
   }
+  if (parsed.outcome == Command::Parsed::Outcome::mistake)
+    return report(mistake(program, argc, argv, parsed.text), kCallerCanMendIt);
   check_outputs();
-  return runs.at(app.get_subcommands().front())();
+  return runs.at(program.chosen())();
 }
 
 // `output_errno`: why standard output could not be written, where that ended the command.

@@ -1,7 +1,5 @@
 #include "cli/networks.h"
 
-#include <CLI/CLI.hpp>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
@@ -10,7 +8,6 @@
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "graph/autodiff.h"
-#include "networks/zoo/zoo.h"
 
 namespace trainyard::cli {
 
@@ -120,7 +117,7 @@ int run(const std::string& name, bool json) {
 
 }  // namespace
 
-std::function<int()> declare_networks(CLI::App& command) {
+std::function<int()> declare_networks(Command& command) {
   struct Options {
     std::string name;
     bool json = false;
@@ -131,12 +128,12 @@ std::function<int()> declare_networks(CLI::App& command) {
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer("Examples:\n  trainyard networks\n  trainyard networks resnet50 --json");
   struct Below {
-    CLI::App* command;
+    Command* command;
     std::function<int()> run;
   };
   std::vector<Below> below;
-  const auto add = [&](const char* name, const char* summary, std::function<int()> (*declare)(CLI::App&)) {
-    CLI::App* subcommand = command.add_subcommand(name, summary);
+  const auto add = [&](const char* name, const char* summary, std::function<int()> (*declare)(Command&)) {
+    Command* subcommand = command.add_subcommand(name, summary);
     below.push_back({subcommand, declare(*subcommand)});
   };
   add("export", "Write a network as an ONNX file, or its graph for Graphviz", declare_networks_export);
@@ -183,7 +180,7 @@ int run_stats(const StatsOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_networks_stats(CLI::App& command) {
+std::function<int()> declare_networks_stats(Command& command) {
   const auto options = std::make_shared<StatsOptions>();
   command.add_option("sources", options->sources, "Networks and files of graphs (default: all our networks)")
       ->type_name("NAME|FILE");

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command.h"
 #include "interchange/interchange_graph.h"
 #include "interchange/onnx_export.h"
 #include "interchange/read_graph.h"
@@ -30,7 +29,7 @@ struct GraphOptions {
 };
 
 // Adds the options that say which graph a network's name means.
-void add_graph_options(CLI::App& command, GraphOptions& options, bool with_step);
+void add_graph_options(Command& command, GraphOptions& options, bool with_step);
 
 // Returns whether `source` is a file: a file of that name exists, or the name ends as those of graph files
 // do.

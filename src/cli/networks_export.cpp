@@ -3,12 +3,11 @@
 
 #include <charconv>
 
-#include <CLI/CLI.hpp>
-
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -156,7 +155,7 @@ int run_export(const ExportOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_networks_export(CLI::App& command) {
+std::function<int()> declare_networks_export(Command& command) {
   const auto options = std::make_shared<ExportOptions>();
   command.add_option("name", options->name, "Network; for a drawing also a file of a graph")
       ->required()

@@ -1,9 +1,8 @@
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
@@ -127,7 +126,7 @@ int run_features(const FeatureOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_networks_features(CLI::App& command) {
+std::function<int()> declare_networks_features(Command& command) {
   const auto options = std::make_shared<FeatureOptions>();
   command.add_option("source", options->source, "Network, or file: .onnx, .pbtxt, .dot")
       ->required()

@@ -1,7 +1,6 @@
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/networks.h"
-
-#include <CLI/CLI.hpp>
 
 #include "base/nearest_name.h"
 #include "base/units.h"
@@ -13,11 +12,11 @@
 
 namespace trainyard::cli {
 
-void add_graph_options(CLI::App& command, GraphOptions& options, bool with_step) {
+void add_graph_options(Command& command, GraphOptions& options, bool with_step) {
   command.add_option("--batch", options.batch, "Images a step; of an ONNX file where it leaves that open")
       ->transform(within("batch"))
       ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->check(in_range(1, std::int64_t{1} << 24))
       ->type_name("N");
   command.add_option("--classes", options.classes, "Classes of a network (default: its own)")
       ->transform(within("classes"))
@@ -142,7 +141,7 @@ void print_import(const ImportOptions& options, const Imported& imported) {
 
 }  // namespace
 
-std::function<int()> declare_networks_import(CLI::App& command) {
+std::function<int()> declare_networks_import(Command& command) {
   const auto options = std::make_shared<ImportOptions>();
   command
       .add_option("file", options->file, "ONNX (.onnx), TensorFlow GraphDef (.pbtxt) or Graphviz (.dot, .gv)")
@@ -151,7 +150,7 @@ std::function<int()> declare_networks_import(CLI::App& command) {
   command.add_option("--batch", options->batch, "Of an ONNX file that leaves it open")
       ->transform(within("batch"))
       ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->check(in_range(1, std::int64_t{1} << 24))
       ->type_name("N");
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(

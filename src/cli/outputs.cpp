@@ -6,12 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/option_checks.h"
 #include "comm/collective/mpi_job.h"
 #include "report/export_charts.h"
 
@@ -20,8 +18,8 @@ namespace trainyard::cli {
 namespace {
 
 struct NamedOutput {  // an option of a command
-  const CLI::App* command;
-  const CLI::Option* option;
+  const Command* command;
+  const Option* option;
   bool is_folder;
 };
 
@@ -32,21 +30,21 @@ std::vector<NamedOutput>& declared_outputs() {
 
 }  // namespace
 
-CLI::Option* add_output_file(CLI::App& command, const std::string& names, std::filesystem::path& path,
-                             const std::string& help) {
-  CLI::Option* option = command.add_option(names, path, help)->type_name("FILE");
+Option* add_output_file(Command& command, const std::string& names, std::filesystem::path& path,
+                        const std::string& help) {
+  Option* option = command.add_option(names, path, help)->type_name("FILE");
   declared_outputs().push_back({&command, option, false});
   return option;
 }
 
-CLI::Option* add_output_folder(CLI::App& command, const std::string& names, std::filesystem::path& path,
-                               const std::string& help) {
-  CLI::Option* option = command.add_option(names, path, help)->type_name("DIR");
+Option* add_output_folder(Command& command, const std::string& names, std::filesystem::path& path,
+                          const std::string& help) {
+  Option* option = command.add_option(names, path, help)->type_name("DIR");
   declared_outputs().push_back({&command, option, true});
   return option;
 }
 
-void leave_outputs_to_starter(const CLI::App& command) {
+void leave_outputs_to_starter(const Command& command) {
   std::erase_if(declared_outputs(), [&](const NamedOutput& output) { return output.command == &command; });
 }
 
@@ -58,7 +56,7 @@ void check_outputs() {
     try {
       output.is_folder ? check_output_folder(path) : check_output_file(path);
     } catch (const Error& error) {
-      fail(error.kind(), "{}: {}", output.option->get_name(), error.with_options());
+      fail(error.kind(), "{}: {}", output.option->name(), error.with_options());
     }
   }
 }
@@ -90,10 +88,10 @@ bool finish_standard_output(int earlier_errno) {
   return false;
 }
 
-void declare_chart_files(CLI::App& command, PageFiles& files) {
+void declare_chart_files(Command& command, PageFiles& files) {
   add_output_folder(command, "--charts", files.charts, "Also draw every chart into a file of this folder");
   command.add_option("--format", files.format, "Of these files: svg or png")
-      ->check(CLI::IsMember({"svg", "png"}))
+      ->check(one_of({"svg", "png"}))
       ->capture_default_str();
 }
 

@@ -1,12 +1,8 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
-#include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/command.h"
 #include "process/child.h"
 #include "report/chart.h"
 #include "report/libraries.h"
@@ -20,14 +16,14 @@ using process::kRunFailed;
 
 // Adds an option that names a file, or a folder, which the command will write. main() looks at all that were
 // given before the command begins, so that nobody works for an hour and then cannot write.
-CLI::Option* add_output_file(CLI::App& command, const std::string& names, std::filesystem::path& path,
-                             const std::string& help);
-CLI::Option* add_output_folder(CLI::App& command, const std::string& names, std::filesystem::path& path,
-                               const std::string& help);
+Option* add_output_file(Command& command, const std::string& names, std::filesystem::path& path,
+                        const std::string& help);
+Option* add_output_folder(Command& command, const std::string& names, std::filesystem::path& path,
+                          const std::string& help);
 
 // For a command that others start with their own words: they have looked, and it may run on a machine where
 // these paths are not.
-void leave_outputs_to_starter(const CLI::App& command);
+void leave_outputs_to_starter(const Command& command);
 
 // Error (config) names the option and the first output that was given and cannot be written. Looks at nothing
 // in a rank other than 0, which writes nothing.
@@ -53,7 +49,7 @@ struct PageFiles {
 };
 
 // --charts and --format; the page's own option differs by command.
-void declare_chart_files(CLI::App& command, PageFiles& files);
+void declare_chart_files(Command& command, PageFiles& files);
 
 // The files that were written; empty when none were wanted.
 struct WrittenFiles {

@@ -2,18 +2,13 @@
 
 #include <ctime>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/option_checks.h"
-#include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
-#include "place/problem.h"
-#include "place/simulate.h"
 #include "predict/read_predictor.h"
-#include "predict/runs/network_work.h"
 #include "predict/runs/run_set.h"
 #include "process/stop_request.h"
 #include "report/placement/placement_charts.h"
@@ -239,7 +234,7 @@ int run_place(const PlaceOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_place(CLI::App& command) {
+std::function<int()> declare_place(Command& command) {
   const auto options = std::make_shared<PlaceOptions>();
   command.add_option("jobs", options->jobs, "Jobs to place (YAML, docs/formats/jobs.md)")
       ->required()
@@ -265,7 +260,7 @@ std::function<int()> declare_place(CLI::App& command) {
   command
       .add_option("--submit", options->submit,
                   "Start the jobs as they were placed, here (local) or on slurm; again to go on")
-      ->check(CLI::IsMember({"local", "slurm"}));
+      ->check(one_of({"local", "slurm"}));
   add_output_folder(command, "--out", options->out, "With --submit: folder for their records and logs")
       ->capture_default_str();
   add_output_file(command, "--report", options->page.page,

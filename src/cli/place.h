@@ -1,7 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command.h"
 #include "cli/outputs.h"
 #include "place/problem.h"
 #include "place/simulate.h"
@@ -29,7 +28,7 @@ struct PlacePageInput {
 
 WrittenFiles write_place_page(const PageFiles& files, const PlacePageInput& input, bool quiet);
 
-std::function<int()> declare_place(CLI::App& command);
+std::function<int()> declare_place(Command& command);
 
 struct SubmitPlacement {
   std::string launcher;  // local or slurm

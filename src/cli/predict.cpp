@@ -2,7 +2,6 @@
 
 #include "base/json.h"
 #include "cli/networks.h"
-#include "cli/outputs.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "predict/gnn/driple.h"
@@ -90,7 +89,7 @@ namespace {
 
 struct PredictCommand {
   const char *name, *summary;
-  std::function<int()> (*declare)(CLI::App&);
+  std::function<int()> (*declare)(Command&);
 };
 
 constexpr PredictCommand kPredictCommands[] = {
@@ -102,11 +101,11 @@ constexpr PredictCommand kPredictCommands[] = {
 
 }  // namespace
 
-std::function<int()> declare_predict(CLI::App& command) {
+std::function<int()> declare_predict(Command& command) {
   command.require_subcommand(1);
-  const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
+  const auto runs = std::make_shared<std::map<const Command*, std::function<int()>>>();
   for (const PredictCommand& row : kPredictCommands) {
-    CLI::App* below = command.add_subcommand(row.name, row.summary);
+    Command* below = command.add_subcommand(row.name, row.summary);
     (*runs)[below] = row.declare(*below);
   }
   command.footer(
@@ -116,7 +115,7 @@ std::function<int()> declare_predict(CLI::App& command) {
       "Examples:\n"
       "  trainyard predict fit runs.csv --output model.json\n"
       "  trainyard predict eval --runs runs.csv --model model.json");
-  return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
+  return [runs, &command] { return runs->at(command.chosen())(); };
 }
 
 namespace {
@@ -177,7 +176,7 @@ int run_imported(const predict::ModelContainer& container, const ImportedRun& ru
   return 0;
 }
 
-std::function<int()> declare_predict_import(CLI::App& command) {
+std::function<int()> declare_predict_import(Command& command) {
   const auto options = std::make_shared<PredictImportOptions>();
   command.add_option("file", options->file, "State dict that torch.save wrote (.pkl, .pt, .pth)")
       ->required()

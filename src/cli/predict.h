@@ -1,8 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "predict/analytic/evaluate.h"
@@ -13,9 +13,9 @@
 // Declares the subcommands of `trainyard predict`.
 namespace trainyard::cli {
 
-std::function<int()> declare_predict_fit(CLI::App& command);
-std::function<int()> declare_predict_eval(CLI::App& command);
-std::function<int()> declare_predict_run(CLI::App& command);
+std::function<int()> declare_predict_fit(Command& command);
+std::function<int()> declare_predict_eval(Command& command);
+std::function<int()> declare_predict_run(Command& command);
 
 using predict::NamedScores;
 using predict::scores_by;
@@ -31,7 +31,7 @@ void print_use_scores(const std::vector<predict::UseScore>& scores);
 std::vector<predict::DeviceSheet> devices_to_choose_from(const std::vector<predict::DeviceSheet>& seen,
                                                          const std::filesystem::path& file);
 
-std::function<int()> declare_predict(CLI::App& command);
+std::function<int()> declare_predict(Command& command);
 
 // The parts of `predict eval` that its page shows: what was judged, and how.
 struct EvalPageInput {
@@ -46,7 +46,7 @@ struct EvalPageInput {
 WrittenFiles write_eval_page(const PageFiles& files, EvalPageInput input, bool quiet);
 
 // Declares `trainyard predict import`, which makes a model file of weights that others published.
-std::function<int()> declare_predict_import(CLI::App& command);
+std::function<int()> declare_predict_import(Command& command);
 
 // The part of the options of `predict run` that an imported model uses.
 struct ImportedRun {
@@ -69,7 +69,7 @@ struct GraphKindOptions {
   bool is_graph() const { return kind == "gnn"; }
   bool is_kernels() const { return kind == "kernels"; }
 };
-void add_graph_kind_options(CLI::App& command, GraphKindOptions& options);
+void add_graph_kind_options(Command& command, GraphKindOptions& options);
 std::vector<Idle> idle_options(const GraphKindOptions& options);
 
 // Fits with a progress bar of epochs. An empty `validation` means a fifth of the training rows. While a

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
@@ -288,7 +289,7 @@ int eval(const EvalOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_predict_eval(CLI::App& command) {
+std::function<int()> declare_predict_eval(Command& command) {
   const auto options = std::make_shared<EvalOptions>();
   command
       .add_option("--runs", options->runs,
@@ -297,7 +298,7 @@ std::function<int()> declare_predict_eval(CLI::App& command) {
       ->type_name("RUNS");
   command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");
   command.add_option("--split", options->split, "Fit to a part of the runs and judge by the others")
-      ->check(CLI::IsMember({"random", "network", "family", "device"}));
+      ->check(one_of({"random", "network", "family", "device"}));
   command.add_option("--to", options->target, "Adapt to this device with few of its runs")
       ->type_name("DEVICE");
   command.add_option("--from", options->source, "With --to: the device that is known")->type_name("DEVICE");

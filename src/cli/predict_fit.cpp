@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
@@ -174,7 +175,7 @@ int fit(const FitCommandOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_predict_fit(CLI::App& command) {
+std::function<int()> declare_predict_fit(Command& command) {
   const auto options = std::make_shared<FitCommandOptions>();
   command
       .add_option("runs", options->runs,

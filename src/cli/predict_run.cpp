@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/predict.h"
 
 #include "base/error.h"
@@ -11,13 +12,13 @@
 
 namespace trainyard::cli {
 
-void add_graph_kind_options(CLI::App& command, GraphKindOptions& options) {
+void add_graph_kind_options(Command& command, GraphKindOptions& options) {
   command
       .add_option(
           "--kind", options.kind,
           "Kind of model: first principles with fitted constants; a graph network; or kernels, each by "
           "its like in records of `bench --ops`")
-      ->check(CLI::IsMember({"analytic", "gnn", "kernels"}))
+      ->check(one_of({"analytic", "gnn", "kernels"}))
       ->capture_default_str();
   command.add_option("--groups", options.groups, "gnn: nodes that ops are joined to, at most")
       ->transform(within(record::NumberRange::whole(2, 100)))
@@ -137,7 +138,7 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
     fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
 }
 
-int predict_run(const PredictRunOptions& options, const CLI::App& command) {
+int predict_run(const PredictRunOptions& options, const Command& command) {
   const predict::ModelContainer container = predict::read_model_container(options.model);
   const bool imported = container.schema == predict::kGraphModelSchema;
   warn_of_idle_options(command,
@@ -175,7 +176,7 @@ int predict_run(const PredictRunOptions& options, const CLI::App& command) {
 
 }  // namespace
 
-std::function<int()> declare_predict_run(CLI::App& command) {
+std::function<int()> declare_predict_run(Command& command) {
   const auto options = std::make_shared<PredictRunOptions>();
   command.add_option("--model", options->model, "What `predict fit` or `predict import` wrote")
       ->required()
@@ -189,10 +190,10 @@ std::function<int()> declare_predict_run(CLI::App& command) {
       ->transform(within("batch"))
       ->capture_default_str();
   command.add_option("--optimizer", options->optimizer, "Rule of the update")
-      ->check(CLI::IsMember({"sgd", "momentum", "rmsprop", "adam"}))
+      ->check(one_of({"sgd", "momentum", "rmsprop", "adam"}))
       ->capture_default_str();
   command.add_option("--precision", options->precision, "Of the arithmetic; a model has to have seen it")
-      ->check(CLI::IsMember({"f32", "tf32", "bf16"}))
+      ->check(one_of({"f32", "tf32", "bf16"}))
       ->capture_default_str();
   command.add_option("--classes", options->classes, "Classes (default: the network's own)")
       ->transform(within("classes"));

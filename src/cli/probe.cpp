@@ -3,10 +3,9 @@
 
 #include <variant>
 
-#include <CLI/CLI.hpp>
-
 #include "backend/backend.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/progress_bar.h"
 #include "cli/train.h"
@@ -240,7 +239,7 @@ int probe(const ProbeOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_probe(CLI::App& command) {
+std::function<int()> declare_probe(Command& command) {
   const auto options = std::make_shared<ProbeOptions>();
   command.add_option("--device", options->device, "cpu, cuda (the first GPU) or cuda:1")
       ->capture_default_str();

@@ -1,7 +1,5 @@
 #include "cli/profile.h"
 
-#include <CLI/CLI.hpp>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -11,8 +9,6 @@
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
-#include "meter/profile_command.h"
-#include "record/unit.h"
 #include "run/run_record.h"
 
 namespace trainyard::cli {
@@ -170,7 +166,7 @@ int profile_this(const ProfileCommandOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_profile(CLI::App& command) {
+std::function<int()> declare_profile(Command& command) {
   const auto options = std::make_shared<ProfileCommandOptions>();
   command.add_option("command", options->command, "Any program with its arguments, after --")
       ->type_name("WORD");

@@ -1,13 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "analyze/bursts.h"
 #include "analyze/op_breakdown.h"
+#include "cli/command.h"
 #include "meter/profile_command.h"
 #include "record/run_record.h"
 
@@ -30,6 +27,6 @@ void add_trace_figures(const record::ResourceTrace& trace, record::RunRecord& ru
 void print_reduced(const ReducedTrace& reduced);
 void print_profile(const record::RunRecord& run, const meter::CommandProfile& profile);
 
-std::function<int()> declare_profile(CLI::App& command);
+std::function<int()> declare_profile(Command& command);
 
 }  // namespace trainyard::cli

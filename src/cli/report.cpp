@@ -3,10 +3,9 @@
 
 #include <ctime>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
@@ -110,7 +109,7 @@ int write_report(const ReportOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_report(CLI::App& command) {
+std::function<int()> declare_report(Command& command) {
   const auto options = std::make_shared<ReportOptions>();
   command.description(
       "Write a study's results as one HTML file that needs no network, and its charts as files");

@@ -1,34 +1,27 @@
 #include "cli/run_options.h"
 
-#include <CLI/CLI.hpp>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
-#include "networks/zoo/zoo.h"
 #include "predict/read_predictor.h"
-#include "ps/mode/mode.h"
 
 namespace trainyard::cli {
 
-void add_run_options(CLI::App& command, run::RunOptions& options, bool network_first) {
+void add_run_options(Command& command, run::RunOptions& options, bool network_first) {
   add_settings(command, "train", options, network_first ? "network" : "");
 }
 
-void add_output_options(CLI::App& command, run::RunOptions& options) {
+void add_output_options(Command& command, run::RunOptions& options) {
   add_output_file(command, "--record", options.record, "File for the run's record, as --json prints it");
   command.add_flag("--json", options.json, "One JSON object on standard output");
   command.add_flag("--quiet,-q", options.quiet, "No progress bar");
 }
 
-void add_mode_option(CLI::App& command, run::RunOptions& options) {
+void add_mode_option(Command& command, run::RunOptions& options) {
   add_setting(command, "bench", "mode", options.mode);
 }
 
@@ -66,7 +59,7 @@ void print_input(const record::RunRecord& run) {
                100 * run.figure_or("staging_source_cached_fraction", 0));
 }
 
-void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
+void add_part_options(Command& command, launch::PsPart& part, bool server) {
   command.add_option("--join", part.coordinator, "Where the job's coordinator listens")->type_name("ADDRESS");
   command.add_option("--number", part.number, "Which one of them")
       ->transform(within(record::NumberRange::whole(0, 1'000'000)))
@@ -89,25 +82,26 @@ void add_part_options(CLI::App& command, launch::PsPart& part, bool server) {
     command.add_option("--fingerprint", part.fingerprint, "Of the job's layout")
         ->transform(within(record::NumberRange::whole(0, std::numeric_limits<std::uint32_t>::max())));
     command.add_option("--share", part.share, "I/K: its share of this machine's cores");
-    command.add_option_function<std::string>(
+    command.add_option_function(
         "--on-device", [&part](const std::string& given) { part.device = DeviceSpec::parse(given); },
         "In place of --device");
     command.add_option("--with-backend", part.backend, "In place of --backend");
   }
 }
 
-void add_resume_option(CLI::App& command, run::ResumeOption& resume, const std::string& from) {
+void add_resume_option(Command& command, run::ResumeOption& resume, const std::string& from) {
   // A flag, so that it never takes the word behind it; `--resume` alone is "true".
   command
       .add_flag("--resume", resume.value,
                 "Go on from " + from + "; --resume=auto: or begin, where there is none yet")
-      ->check([](const std::string& given) {
-        const bool known = given == "true" || given == "auto";
-        return known ? std::string() : "'" + given + "' given, nothing or =auto expected";
-      });
+      ->check({[](const std::string& given) {
+                 const bool known = given == "true" || given == "auto";
+                 return known ? std::string() : "'" + given + "' given, nothing or =auto expected";
+               },
+               ""});
 }
 
-void add_train_options(CLI::App& command, run::TrainCommand& options) {
+void add_train_options(Command& command, run::TrainCommand& options) {
   add_run_options(command, options.run);
   add_output_options(command, options.run);
   add_settings(command, "train", options);
@@ -152,7 +146,7 @@ std::string device_to_ask(const CostOptions& options, const std::vector<predict:
 
 }  // namespace
 
-void add_cost_options(CLI::App& command, CostOptions& options) {
+void add_cost_options(Command& command, CostOptions& options) {
   auto* model = command
                     .add_option("--model", options.model,
                                 "What `predict fit` wrote, for estimates of runs that were never measured")

@@ -1,8 +1,5 @@
 #include "cli/study.h"
 
-#include <CLI/CLI.hpp>
-
-#include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -11,7 +8,6 @@
 #include "record/build.h"
 #include "run/run_options.h"
 #include "study/cell/settings.h"
-#include "study/run/folder.h"
 #include "study/slurm/cluster.h"
 #include "study/slurm/launcher.h"
 
@@ -21,7 +17,7 @@ namespace {
 
 struct StudyCommand {
   const char *name, *summary;
-  std::function<int()> (*declare)(CLI::App&);
+  std::function<int()> (*declare)(Command&);
 };
 
 constexpr StudyCommand kStudyCommands[] = {
@@ -40,11 +36,11 @@ constexpr StudyCommand kStudyCommands[] = {
 
 }  // namespace
 
-std::function<int()> declare_study(CLI::App& command) {
+std::function<int()> declare_study(Command& command) {
   command.require_subcommand(1);
-  const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
+  const auto runs = std::make_shared<std::map<const Command*, std::function<int()>>>();
   for (const StudyCommand& row : kStudyCommands) {
-    CLI::App* below = command.add_subcommand(row.name, row.summary);
+    Command* below = command.add_subcommand(row.name, row.summary);
     (*runs)[below] = row.declare(*below);
   }
   command.footer(
@@ -54,7 +50,7 @@ std::function<int()> declare_study(CLI::App& command) {
       "Examples:\n"
       "  trainyard study plan studies/batch-sweep.yaml\n"
       "  trainyard study run studies/smoke.yaml");
-  return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
+  return [runs, &command] { return runs->at(command.chosen())(); };
 }
 
 namespace {
@@ -80,7 +76,7 @@ int status(const StudyStatusOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_status(CLI::App& command) {
+std::function<int()> declare_study_status(Command& command) {
   const auto options = std::make_shared<StudyStatusOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   add_build_option(command, options->build);
@@ -113,7 +109,7 @@ int cancel(const StudyCancelOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_cancel(CLI::App& command) {
+std::function<int()> declare_study_cancel(Command& command) {
   const auto options = std::make_shared<StudyCancelOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_flag("--json", options->json, "One JSON object on standard output");
@@ -155,7 +151,7 @@ int collect(const StudyCollectOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_collect(CLI::App& command) {
+std::function<int()> declare_study_collect(Command& command) {
   const auto options = std::make_shared<StudyCollectOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_flag("--json", options->json, "One JSON object on standard output");
@@ -169,7 +165,7 @@ std::function<int()> declare_study_collect(CLI::App& command) {
   return [options] { return collect(*options); };
 }
 
-std::function<int()> declare_study_exec(CLI::App& command) {
+std::function<int()> declare_study_exec(Command& command) {
   struct Options {
     std::filesystem::path folder;
     std::string submission;
@@ -191,7 +187,7 @@ study::Spec read_study(const std::filesystem::path& file, const std::vector<std:
   return spec;
 }
 
-void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
+void add_study_options(Command& command, std::filesystem::path& file, std::filesystem::path& out,
                        std::vector<std::string>& overrides) {
   command.add_option("file", file, "The study's YAML file")->required()->type_name("FILE");
   command.add_option("--out,-o", out, "The study's folder (default: results/NAME)")->type_name("DIR");
@@ -200,7 +196,7 @@ void add_study_options(CLI::App& command, std::filesystem::path& file, std::file
       ->allow_extra_args(false);
 }
 
-void add_measured_build_option(CLI::App& command, std::string& build) {
+void add_measured_build_option(Command& command, std::string& build) {
   command
       .add_option(
           "--build", build,
@@ -209,7 +205,7 @@ void add_measured_build_option(CLI::App& command, std::string& build) {
       ->type_name("NAME");
 }
 
-void add_shard_option(CLI::App& command, std::string& shard) {
+void add_shard_option(Command& command, std::string& shard) {
   command
       .add_option("--shard", shard,
                   "The K-th of N equal shares of the cells, so that N machines can share the study")
@@ -225,7 +221,7 @@ study::Plan share_of(study::Plan plan, const std::string& shard) {
   return share;
 }
 
-void add_build_option(CLI::App& command, std::string& build) {
+void add_build_option(Command& command, std::string& build) {
   command
       .add_option("--build", build,
                   "The build whose runs to look at, or the beginning of its name (default: that of the last "

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
 #include "analyze/analysis.h"
+#include "cli/command.h"
 #include "record/cell_summary.h"
 #include "record/comparison.h"
 #include "study/cell/cost.h"
@@ -12,10 +12,6 @@
 #include "study/run/progress.h"
 #include "study/spec/plan.h"
 
-namespace CLI {
-class App;
-}
-
 namespace trainyard::cli {
 
 // A study's file, with settings, and the name of the build, that the command line puts in place of the
@@ -23,18 +19,18 @@ namespace trainyard::cli {
 study::Spec read_study(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::string& build = "");
 
-void add_measured_build_option(CLI::App& command, std::string& build);
+void add_measured_build_option(Command& command, std::string& build);
 
-void add_study_options(CLI::App& command, std::filesystem::path& file, std::filesystem::path& out,
+void add_study_options(Command& command, std::filesystem::path& file, std::filesystem::path& out,
                        std::vector<std::string>& overrides);
 
 // "2/8", for plans that several machines share; "": all of it.
-void add_shard_option(CLI::App& command, std::string& shard);
+void add_shard_option(Command& command, std::string& shard);
 
 study::Plan share_of(study::Plan plan, const std::string& shard);
 
 // The build whose runs a command looks at, named by its beginning; "": that of the last run.
-void add_build_option(CLI::App& command, std::string& build);
+void add_build_option(Command& command, std::string& build);
 
 study::StudyProgress progress_of_build(const study::Folder& folder, const std::string& build);
 

@@ -1,7 +1,6 @@
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/study.h"
-
-#include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "base/nearest_name.h"
@@ -187,7 +186,7 @@ struct Sides {
 Sides split(const Runs& runs, const std::string& text) {
   const std::string key = text.substr(0, text.find('='));
   std::vector<std::string> wanted, there_are;
-  if (key.size() < text.size()) wanted = CLI::detail::split(text.substr(key.size() + 1), ',');
+  if (key.size() < text.size()) wanted = split_at_commas(text.substr(key.size() + 1));
   for (const record::RunRecord& run : runs)
     if (const std::string value = study::setting_text(record::envelope(run), key);
         !value.empty() && std::find(there_are.begin(), there_are.end(), value) == there_are.end())
@@ -289,7 +288,7 @@ int analyze_study(const StudyAnalyzeOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_analyze(CLI::App& command) {
+std::function<int()> declare_study_analyze(Command& command) {
   const auto options = std::make_shared<StudyAnalyzeOptions>();
   command.add_option("study", options->study, "Folder of the study, or its file")
       ->required()

@@ -1,9 +1,8 @@
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/nearest_name.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/study.h"
@@ -85,7 +84,7 @@ int export_study(const StudyExportOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_export(CLI::App& command) {
+std::function<int()> declare_study_export(Command& command) {
   const auto options = std::make_shared<StudyExportOptions>();
   command.add_option("folder", options->folder, "The study's folder")->required()->type_name("DIR");
   command.add_option("--format,-f", options->format, "csv or jsonl")->capture_default_str();
@@ -153,7 +152,7 @@ int import(const StudyImportOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_import(CLI::App& command) {
+std::function<int()> declare_study_import(Command& command) {
   const auto options = std::make_shared<StudyImportOptions>();
   command.add_option("folder", options->folder, "Folder for the imported study")
       ->required()

@@ -1,9 +1,8 @@
 #include <sstream>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/study.h"
@@ -64,7 +63,7 @@ int show_history(const StudyHistoryOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_history(CLI::App& command) {
+std::function<int()> declare_study_history(Command& command) {
   const auto options = std::make_shared<StudyHistoryOptions>();
   command
       .add_option("folders", options->folders, "Folders of the study: one with several builds, or several")

@@ -1,8 +1,7 @@
-#include <CLI/CLI.hpp>
-
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/run_options.h"
 #include "cli/study.h"
@@ -154,7 +153,7 @@ int plan_study(const StudyPlanOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_plan(CLI::App& command) {
+std::function<int()> declare_study_plan(Command& command) {
   const auto options = std::make_shared<StudyPlanOptions>();
   add_study_options(command, options->file, options->out, options->overrides);
   add_shard_option(command, options->shard);

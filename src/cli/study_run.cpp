@@ -1,11 +1,10 @@
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -132,7 +131,7 @@ int run_study_command(const StudyRunOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_study_run(CLI::App& command) {
+std::function<int()> declare_study_run(Command& command) {
   const auto options = std::make_shared<StudyRunOptions>();
   add_study_options(command, options->file, options->out, options->overrides);
   add_shard_option(command, options->shard);

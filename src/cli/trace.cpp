@@ -1,7 +1,6 @@
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/commands.h"
-
-#include <CLI/CLI.hpp>
 
 #include "base/units.h"
 #include "cli/option_checks.h"
@@ -14,7 +13,7 @@ namespace {
 
 struct TraceCommand {
   const char *name, *summary;
-  std::function<int()> (*declare)(CLI::App&);
+  std::function<int()> (*declare)(Command&);
 };
 
 constexpr TraceCommand kTraceCommands[] = {
@@ -25,11 +24,11 @@ constexpr TraceCommand kTraceCommands[] = {
 
 }  // namespace
 
-std::function<int()> declare_trace(CLI::App& command) {
+std::function<int()> declare_trace(Command& command) {
   command.require_subcommand(1);
-  const auto runs = std::make_shared<std::map<const CLI::App*, std::function<int()>>>();
+  const auto runs = std::make_shared<std::map<const Command*, std::function<int()>>>();
   for (const TraceCommand& row : kTraceCommands) {
-    CLI::App* below = command.add_subcommand(row.name, row.summary);
+    Command* below = command.add_subcommand(row.name, row.summary);
     (*runs)[below] = row.declare(*below);
   }
   command.footer(
@@ -40,7 +39,7 @@ std::function<int()> declare_trace(CLI::App& command) {
       "Examples:\n"
       "  trainyard trace summarize traces/lenet.json\n"
       "  trainyard trace summarize traces/lenet.json --json");
-  return [runs, &command] { return runs->at(command.get_subcommands().front())(); };
+  return [runs, &command] { return runs->at(command.chosen())(); };
 }
 
 namespace {
@@ -130,7 +129,7 @@ int diff(const TraceDiffOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_trace_diff(CLI::App& command) {
+std::function<int()> declare_trace_diff(Command& command) {
   const auto options = std::make_shared<TraceDiffOptions>();
   command.add_option("a", options->a, "Before: a trace")->required()->type_name("A");
   command.add_option("b", options->b, "After: a trace")->required()->type_name("B");

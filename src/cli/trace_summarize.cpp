@@ -1,7 +1,6 @@
-#include <CLI/CLI.hpp>
-
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "trace/chrome_format.h"
@@ -116,7 +115,7 @@ int summarize(const TraceSummarizeOptions& options) {
 
 }  // namespace
 
-std::function<int()> declare_trace_summarize(CLI::App& command) {
+std::function<int()> declare_trace_summarize(Command& command) {
   const auto options = std::make_shared<TraceSummarizeOptions>();
   command.add_option("file", options->file, "A trace: Chrome's JSON, ours or PyTorch's")
       ->required()

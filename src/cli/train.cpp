@@ -1,16 +1,11 @@
 #include "cli/train.h"
 
-#include <CLI/CLI.hpp>
-
 #include "base/units.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
-#include "cli/run_options.h"
 #include "comm/collective/mpi_job.h"
 #include "launch/train_job.h"
-#include "ps/mode/mode.h"
 #include "record/metric.h"
-#include "run/run_record.h"
 
 namespace trainyard::cli {
 
@@ -86,7 +81,7 @@ int train_with_servers(const run::TrainCommand& options) {
 
 }  // namespace
 
-std::function<int()> declare_train(CLI::App& command) {
+std::function<int()> declare_train(Command& command) {
   const auto options = std::make_shared<run::TrainCommand>();
   add_train_options(command, *options);
   command.footer(

@@ -6,6 +6,7 @@
 #include <fmt/chrono.h>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
@@ -57,7 +58,7 @@ int train_as_rank(run::TrainCommand options, const std::filesystem::path& result
   }
 }
 
-std::function<int()> declare_worker(CLI::App& command) {
+std::function<int()> declare_worker(Command& command) {
   const auto options = std::make_shared<run::TrainCommand>();
   const auto result = std::make_shared<std::filesystem::path>();
   const auto part = std::make_shared<launch::PsPart>();
@@ -94,7 +95,7 @@ std::function<int()> declare_worker(CLI::App& command) {
   };
 }
 
-std::function<int()> declare_serve_params(CLI::App& command) {
+std::function<int()> declare_serve_params(Command& command) {
   const auto options = std::make_shared<run::TrainCommand>();
   const auto part = std::make_shared<launch::PsPart>();
   add_train_options(command, *options);

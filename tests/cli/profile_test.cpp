@@ -73,8 +73,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   with_gpu.environment["FAKE_NVML_DUTY"] = "0.3";
   with_gpu.environment["FAKE_NVML_CALL_MICROSECONDS"] = "15";
   const CommandResult result = cli_test::run(
-      trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"),
-      with_gpu);
+      trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"), with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const SortedJson record = parse_json<SortedJson>(result.out);
   const double asking = record["sampler_nvml_cores"];
@@ -125,8 +124,8 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
 TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
   constexpr double kBytes = 200e6;
   const CommandResult result =
-      cli_test::run(words_of(fmt::format("{} alone {} profile --no-gpus --json -- {} loopback {}",
-                                         kLoad, TRAINYARD_BINARY, kLoad, kBytes)),
+      cli_test::run(words_of(fmt::format("{} alone {} profile --no-gpus --json -- {} loopback {}", kLoad,
+                                         TRAINYARD_BINARY, kLoad, kBytes)),
                     options());
   if (result.exit_code == 77) GTEST_SKIP() << "no network of its own may be made here";
   ASSERT_EQ(result.exit_code, 0) << result.err;
