@@ -1,6 +1,5 @@
 #include "analyze/analysis.h"
 
-#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace trainyard::analyze {

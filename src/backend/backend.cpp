@@ -1,6 +1,5 @@
 #include "backend/backend.h"
 
-#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace trainyard::backend {

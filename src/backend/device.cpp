@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard::backend {
 namespace {

@@ -7,10 +7,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/nearest_name.h"
 #include "base/philox.h"
 #include "base/test_folder.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard {
 namespace {

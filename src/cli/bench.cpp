@@ -2,7 +2,7 @@
 #include "cli/train.h"
 
 #include "base/file.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"

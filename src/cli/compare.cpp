@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"

@@ -3,7 +3,6 @@
 #include "cli/compare.h"
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "record/build.h"
 #include "record/comparison.h"
 #include "record/references.h"

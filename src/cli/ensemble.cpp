@@ -3,8 +3,7 @@
 #include <cstdio>
 
 #include "analyze/ensemble.h"
-#include "base/nearest_name.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/train.h"

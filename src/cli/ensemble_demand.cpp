@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"

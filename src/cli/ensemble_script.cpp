@@ -1,4 +1,3 @@
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"

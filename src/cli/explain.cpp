@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/train.h"
 
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"

@@ -3,7 +3,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"

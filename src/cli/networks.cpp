@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/text_table.h"

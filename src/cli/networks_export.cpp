@@ -6,7 +6,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"

@@ -1,7 +1,6 @@
 #include "base/error.h"
 #include "base/json.h"
-#include "base/nearest_name.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"

@@ -2,8 +2,7 @@
 #include "cli/command.h"
 #include "cli/networks.h"
 
-#include "base/nearest_name.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/run_options.h"

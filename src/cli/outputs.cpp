@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/option_checks.h"
 #include "comm/collective/mpi_job.h"
 #include "report/export_charts.h"

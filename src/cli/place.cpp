@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/option_checks.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"

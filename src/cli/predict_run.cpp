@@ -3,7 +3,7 @@
 #include "cli/predict.h"
 
 #include "base/error.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/option_checks.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"

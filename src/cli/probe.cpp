@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "backend/backend.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/progress_bar.h"

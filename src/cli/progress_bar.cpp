@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard::cli {
 

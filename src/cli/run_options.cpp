@@ -1,9 +1,7 @@
 #include "cli/run_options.h"
 
 #include "base/json.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"

@@ -3,8 +3,7 @@
 #include "cli/study.h"
 
 #include "base/error.h"
-#include "base/nearest_name.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/text_table.h"

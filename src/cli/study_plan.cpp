@@ -1,6 +1,5 @@
 #include "base/json.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/run_options.h"

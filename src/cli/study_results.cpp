@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "cli/study.h"
 
-#include "base/units.h"
 #include "cli/text_table.h"
 #include "record/cell_summary.h"
 #include "record/metric.h"

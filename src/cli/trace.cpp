@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/option_checks.h"
 #include "trace/chrome_format.h"
 #include "trace/summary.h"

@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"

@@ -1,6 +1,6 @@
 #include "cli/train.h"
 
-#include "base/units.h"
+#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "comm/collective/mpi_job.h"

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include "base/cores.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "study/spec/yaml_reader.h"
 #include "train/session/job_check.h"

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "meter/gpu_watch.h"
 #include "meter/process_stat.h"
 

@@ -1,7 +1,6 @@
 #include "place/policy.h"
 
-#include "base/nearest_name.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard::place {
 

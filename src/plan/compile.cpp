@@ -1,7 +1,7 @@
 #include "plan/compile.h"
 
 #include "base/parallel.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {

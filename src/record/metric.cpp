@@ -1,7 +1,6 @@
 #include "record/metric.h"
 
 #include "base/json.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace trainyard::record {

@@ -1,7 +1,6 @@
 #include "record/run_record.h"
 
 #include "base/text.h"
-#include "base/units.h"
 #include "record/build.h"
 #include "record/settings.h"
 

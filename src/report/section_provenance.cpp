@@ -1,7 +1,6 @@
 #include <iterator>
 
 #include "base/text.h"
-#include "base/units.h"
 #include "record/unit.h"
 #include "report/page.h"
 #include "report/sections.h"

@@ -1,7 +1,7 @@
 #include "run/bench.h"
 
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "engine/canonical.h"
 #include "run/run_record.h"
 #include "train/loop/timed_steps.h"

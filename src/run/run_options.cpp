@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "data/recipe/recipe.h"
 #include "ps/mode/mode.h"

@@ -9,7 +9,7 @@
 #include "backend/cuda/runtime/step.h"
 #include "backend/cuda/runtime/tuning.h"
 #include "base/error.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard::backend::cuda {
 namespace {

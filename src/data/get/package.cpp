@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "data/get/gzip_file.h"
 #include "process/run_to_end.h"
 

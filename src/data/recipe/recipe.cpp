@@ -1,6 +1,5 @@
 #include "data/recipe/recipe.h"
 
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "data/decode/decode.h"
 

@@ -1,7 +1,6 @@
 #include "data/source/dataset.h"
 
 #include "base/file.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "data/source/cifar10.h"
 #include "data/source/class_folders.h"

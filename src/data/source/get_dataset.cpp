@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "data/get/gzip_file.h"
 #include "data/get/scratch_folder.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "data/get/gzip_file.h"
 #include "data/view/verified_copy.h"
 

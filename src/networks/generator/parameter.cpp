@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace trainyard::networks::generator {

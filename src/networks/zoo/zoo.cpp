@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "base/nearest_name.h"
+#include "base/text.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
 #include "ops/shape.h"

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "base/nearest_name.h"
+#include "base/text.h"
 #include "graph/autodiff.h"
 #include "networks/zoo/zoo.h"
 #include "ops/conv2d.h"

@@ -1,6 +1,6 @@
 #include "report/placement/placement_charts.h"
 
-#include "base/units.h"
+#include "base/text.h"
 #include "report/text.h"
 
 namespace trainyard::report {

@@ -1,6 +1,6 @@
 #include "report/placement/placement_page.h"
 
-#include "base/units.h"
+#include "base/text.h"
 #include "report/page.h"
 #include "report/sections.h"
 #include "report/text.h"

@@ -7,7 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/cores.h"
-#include "base/nearest_name.h"
+#include "base/text.h"
 #include "ensemble/spec.h"
 #include "meter/nvml.h"
 #include "networks/zoo/zoo.h"

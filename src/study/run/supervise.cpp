@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "meter/clock_pin.h"
 #include "meter/gpu_watch.h"
 #include "meter/noise.h"

@@ -1,7 +1,7 @@
 #include "study/spec/job.h"
 
 #include "base/json.h"
-#include "base/nearest_name.h"
+#include "base/text.h"
 #include "meter/provenance.h"
 #include "record/build.h"
 #include "study/spec/known_settings.h"

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/yaml_reader.h"

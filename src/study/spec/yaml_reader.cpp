@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace trainyard::study {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/cores.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "meter/cgroup.h"
 #include "meter/process_stat.h"
 

@@ -6,7 +6,7 @@
 
 #include "backend/cuda/input/input_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard::backend::cuda {
 

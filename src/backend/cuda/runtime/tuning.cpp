@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/units.h"
+#include "base/text.h"
 
 namespace trainyard::backend::cuda {
 namespace {
