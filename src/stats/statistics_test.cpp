@@ -83,6 +83,28 @@ TEST(OrderInterval, CoversTheMedianOfAnyDistribution) {
     }
 }
 
+// A machine with two speeds: most runs lie close together, and the others far away.
+TEST(OrderInterval, FiveRunsOfAMachineWithTwoSpeedsCoverTheMedianAsOftenAsOthers) {
+  for (const double slow_share : {0.07, 0.2, 0.35, 0.5}) {
+    TestNoise noise(4);
+    const auto draw = [&] {
+      return noise.uniform() < slow_share ? -0.6 + 0.04 * noise.normal() : 0.02 * noise.normal();
+    };
+    std::vector<double> many;
+    for (int i = 0; i < 40'001; ++i) many.push_back(draw());
+    const double centre = median(many);
+    int covered = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      std::vector<double> samples;
+      for (int run = 0; run < 5; ++run) samples.push_back(draw());
+      const Interval interval = order_interval(samples);
+      covered += interval.low <= centre && centre <= interval.high;
+    }
+    EXPECT_GE(covered / 20'000.0, 0.935) << slow_share;
+    EXPECT_LE(covered / 20'000.0, 0.965) << slow_share;
+  }
+}
+
 TEST(OrderInterval, FewNormalSamplesAreWidened) {
   TestNoise noise(3);
   for (const int runs : {2, 3, 4, 5}) {
