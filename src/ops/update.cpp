@@ -54,7 +54,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {};
 }
 
-// Parameters and slots are read and written, gradients read.
+// Parameters and slots are read and written, gradients read; twice where their norm comes first.
 Cost cost(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
   const int count = updated_parameters(node);
@@ -62,7 +62,7 @@ Cost cost(const NodeView& node) {
   for (int i = 0; i < node.inputs(); ++i) {
     if (i < count) elements += node.input_shape(i).elements();
     const bool gradient = i / count == 1, copy = i >= node.inputs() - attrs.rounded_copies;
-    bytes += node.input(i).type.bytes() * (gradient || copy ? 1 : 2);
+    bytes += node.input(i).type.bytes() * (copy || (gradient && attrs.clip_norm == 0) ? 1 : 2);
   }
   return {.elementwise_flops = elements * flops_per_parameter(attrs), .bytes_moved = bytes};
 }
@@ -77,8 +77,8 @@ std::vector<int> mutates(const NodeView& node) {
 
 std::string describe(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
-  return fmt::format("{}, {} parameters{}", name(attrs.rule), updated_parameters(node),
-                     attrs.ema_decay > 0 ? ", shadow weights" : "");
+  return fmt::format("{}, {} parameters{}{}", name(attrs.rule), updated_parameters(node),
+                     attrs.clip_norm > 0 ? ", clipped" : "", attrs.ema_decay > 0 ? ", shadow weights" : "");
 }
 
 std::vector<Case> cases() {
@@ -105,7 +105,18 @@ std::vector<Case> cases() {
                                  .schedule = rate,
                                  .weight_decay = 0.1,
                                  .decoupled_decay = true,
-                                 .ema_decay = 0.99})}};
+                                 .ema_decay = 0.99})},
+          {"adamw_of_matrices", problem({.rule = Rule::adam,
+                                         .schedule = rate,
+                                         .weight_decay = 0.1,
+                                         .decoupled_decay = true,
+                                         .decay_matrices_only = true})},
+          {"sgd_decay_of_matrices",
+           problem({.rule = Rule::sgd, .schedule = rate, .weight_decay = 0.1, .decay_matrices_only = true})},
+          {"sgd_clipped", problem({.rule = Rule::sgd, .schedule = rate, .clip_norm = 1})},
+          {"momentum_clipped_ema",
+           problem({.rule = Rule::momentum, .schedule = rate, .clip_norm = 0.5, .ema_decay = 0.9})},
+          {"sgd_below_the_clip", problem({.rule = Rule::sgd, .schedule = rate, .clip_norm = 1e6})}};
 }
 
 }  // namespace
@@ -131,7 +142,12 @@ int updated_parameters(const NodeView& node) {
 
 std::int64_t flops_per_parameter(const UpdateAttrs& attrs) {
   const int by_rule[] = {2, 4, 8, 12};
-  return by_rule[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0);
+  return by_rule[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0) +
+         (attrs.clip_norm > 0 ? 3 : 0);
+}
+
+bool decays(const UpdateAttrs& attrs, const Shape& shape) {
+  return attrs.weight_decay != 0 && (!attrs.decay_matrices_only || shape.rank() >= 2);
 }
 
 int UpdateAttrs::slots() const { return static_cast<int>(slot_names(*this).size()); }

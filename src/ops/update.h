@@ -16,6 +16,8 @@ extern const graph::OpDef update_op;
 
 int updated_parameters(const graph::NodeView& node);  // how many
 std::int64_t flops_per_parameter(const UpdateAttrs& attrs);
+// Returns whether the weight decay of the rule counts for a parameter of this shape.
+bool decays(const UpdateAttrs& attrs, const Shape& shape);
 
 // Returns the state that an update of `parameters` needs: slot 0 of each, slot 1 of each, ...
 std::vector<graph::ValueId> add_slots(graph::Graph& graph, const std::vector<graph::ValueId>& parameters,

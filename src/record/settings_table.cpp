@@ -117,6 +117,10 @@ std::vector<SettingInfo> update_settings() {
       number("momentum", kSteps, kShare, "0.9", "Momentum"),
       number("weight_decay", kSteps, NumberRange::real(0, 1), "",
              "L2 penalty on weights; decoupled for adamw"),
+      truth("decay_matrices_only", kSteps,
+            "The decay of adamw leaves out biases and the factors and offsets of norms"),
+      number("clip_norm", kSteps, NumberRange::real(0), "",
+             "Scale all gradients so that their norm is at most this; 0: as they are"),
       number("ema", kSteps, kShare, "", "Decay of the moving average of the weights; 0: none"),
       number("label_smoothing", kSteps, kShare, "", "Label smoothing"),
   };

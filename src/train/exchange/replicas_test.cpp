@@ -67,24 +67,48 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Synchronous,
                            return text;
                          });
 
+// Both went through the same images.
+void expect_same_training(Replicas& split, const TrainResult& result, Replicas& big,
+                          const TrainResult& expected) {
+  EXPECT_EQ(result.images_consumed, expected.images_consumed);
+  EXPECT_NEAR(result.first_loss, expected.first_loss, 1e-5);
+  EXPECT_NEAR(result.final_loss, expected.final_loss, 1e-5);
+  const std::vector<HostTensor> found = parameters(split.keeper()), wanted = parameters(big.keeper());
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    const auto a = found[t].as<float>(), b = wanted[t].as<float>();
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << "tensor " << t;
+  }
+}
+
 TEST_P(Synchronous, EqualsOneBigBatch) {
   for (const char* network : {"lenet", "cifarnet"}) {
     SCOPED_TRACE(network);
     const data::Dataset dataset = small_dataset();
     Replicas big(session_of(network, 8), {});
     const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+    EXPECT_EQ(expected.images_consumed, 8 * kSteps);
     Replicas split(session_of(network, 4), two());
     const TrainResult result = run_training(split, dataset, loop_of(kSteps), nullptr);
-    EXPECT_EQ(result.images_consumed, 8 * kSteps);
-    EXPECT_NEAR(result.first_loss, expected.first_loss, 1e-5);
-    EXPECT_NEAR(result.final_loss, expected.final_loss, 1e-5);
-    const std::vector<HostTensor> found = parameters(split.keeper()), wanted = parameters(big.keeper());
-    ASSERT_EQ(found.size(), wanted.size());
-    for (std::size_t t = 0; t < found.size(); ++t) {
-      const auto a = found[t].as<float>(), b = wanted[t].as<float>();
-      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << "tensor " << t;
-    }
+    expect_same_training(split, result, big, expected);
   }
+}
+
+// The norm is that of the mean gradient, not of one device's.
+TEST_P(Synchronous, ClippedEqualsOneClippedBigBatch) {
+  const data::Dataset dataset = small_dataset();
+  const auto clipped = [](std::int64_t batch) {
+    SessionOptions options = session_of("lenet", batch);
+    options.update.clip_norm = 0.5;
+    return options;
+  };
+  Replicas big(clipped(8), {}), free(session_of("lenet", 8), {});
+  const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+  run_training(free, dataset, loop_of(kSteps), nullptr);
+  EXPECT_FALSE(same_bits(state(big, 0), state(free, 0))) << "0.5 clips nothing here";
+  Replicas split(clipped(4), two());
+  const TrainResult result = run_training(split, dataset, loop_of(kSteps), nullptr);
+  expect_same_training(split, result, big, expected);
 }
 
 TEST_P(Synchronous, RunsAgainWithTheSameResult) {

@@ -37,8 +37,10 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
   add("preprocess", preprocess.name);
   add("label smoothing", model.label_smoothing);
   add("weight decay", model.weight_decay > 0 ? model.weight_decay : update.weight_decay);
-  add("optimizer", fmt::format("{}{}{}", ops::name(update.rule), update.nesterov ? " nesterov" : "",
-                               update.decoupled_decay ? " decoupled" : ""));
+  add("optimizer", fmt::format("{}{}{}{}{}", ops::name(update.rule), update.nesterov ? " nesterov" : "",
+                               update.decoupled_decay ? " decoupled" : "",
+                               update.decay_matrices_only ? " of matrices" : "",
+                               update.clip_norm > 0 ? fmt::format(" clipped at {}", update.clip_norm) : ""));
   add("learning rate", update.schedule.to_string());
   add("momentum", update.momentum);
   add("ema", update.ema_decay);
