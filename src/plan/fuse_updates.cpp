@@ -165,7 +165,7 @@ class Splitter {
     std::vector<std::size_t> members;  // parameters, in their order
   };
 
-  // Returns the last node that makes the gradient of a parameter, or reads the parameter.
+  // Returns the last node that makes the gradient of a parameter, adds to it, or reads the parameter.
   std::size_t ready_after(const UpdatedParameter& parameter) const {
     std::size_t last = 0;
     for (std::size_t n = 0; n < update_; ++n) {
@@ -174,7 +174,7 @@ class Splitter {
         return std::count(node.inputs.begin(), node.inputs.end(), input) > 0;
       };
       const bool makes = std::count(node.outputs.begin(), node.outputs.end(), parameter.gradient) > 0;
-      if (makes || reads(parameter.value) || reads(parameter.copy)) last = n;
+      if (makes || reads(parameter.gradient) || reads(parameter.value) || reads(parameter.copy)) last = n;
     }
     return last;
   }

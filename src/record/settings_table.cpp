@@ -200,6 +200,8 @@ std::vector<SettingInfo> deployment_settings() {
   return {
       count("devices", kBench | kTrain, kMany, "1", "Devices; on the CPU each gets a share of the threads",
             kAsItRan | kAlways),
+      count("accumulate", kBench | kTrain, kMany, "1",
+            "Batches whose mean gradient makes an update, one after the other on each device"),
       choice("strategy", kBench, kOwned, "single", "How devices share the work: {choices}",
              kAsItRan | kAlways),
       choice("strategy", kTrain, kOwned, "single",

@@ -9,7 +9,13 @@ bool is_server_mode(const std::string& text) { return ps::is_mode(text); }
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
   deployment.devices = options.devices;
+  deployment.micro_batches = options.accumulate;
   if (is_server_mode(options.strategy)) {
+    if (options.accumulate > 1)
+      fail(ErrorKind::usage,
+           "{} {}: parameter servers use the gradient of each batch; {} single, towers-device, towers-host, "
+           "allreduce and independent accumulate",
+           Setting{"accumulate"}, options.accumulate, Setting{"strategy"});
     deployment.strategy = train::Strategy::servers;
     deployment.mode = ps::ModeName::parse(options.strategy).to_string();
   } else {

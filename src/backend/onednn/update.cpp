@@ -115,20 +115,83 @@ class UpdateKernel final : public Kernel {
   std::span<double> sums_;                      // of the squares of each piece
 };
 
+class AccumulateKernel final : public Kernel {
+ public:
+  AccumulateKernel(const graph::NodeView& node, KernelIo io)
+      : Kernel(std::move(io)), micro_batches_(node.attrs<ops::AccumulateAttrs>().micro_batches) {
+    for (int i = 0; i < node.inputs() / 3; ++i)
+      elements_.push_back(io_.inputs[static_cast<std::size_t>(i)].elements(node.input_shape(i)));
+  }
+
+  // Gradients share their memory with what lives at other times, so what lies behind them is not added.
+  void bind(const Binding& binding) override {
+    pieces_.clear();
+    const std::size_t count = elements_.size();
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::int64_t begin = 0; begin < elements_[i]; begin += kPiece)
+        pieces_.push_back({reinterpret_cast<const float*>(binding.inputs[count + i]) + begin,
+                           reinterpret_cast<float*>(binding.inputs[2 * count + i]) + begin,
+                           std::min(kPiece, elements_[i] - begin)});
+  }
+
+  void run(const StepContext& context) override {
+    const bool first = context.step % micro_batches_ == 0;
+    const float share = 1 / static_cast<float>(micro_batches_);
+    parallel_chunks(static_cast<std::int64_t>(pieces_.size()), 1,
+                    [&](std::int64_t begin, std::int64_t end, int) {
+                      for (std::int64_t i = begin; i < end; ++i)
+                        add(pieces_[static_cast<std::size_t>(i)], first, share);
+                    });
+  }
+
+ private:
+  static constexpr std::int64_t kPiece = 16384;
+  struct Piece {
+    const float* gradient;
+    float* sum;
+    std::int64_t count;
+  };
+
+  static void add(const Piece& piece, bool first, float share) {
+    const float* gradient = piece.gradient;
+    float* sum = piece.sum;
+    if (first) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < piece.count; ++i) sum[i] = gradient[i] * share;
+    } else {
+#pragma omp simd
+      for (std::int64_t i = 0; i < piece.count; ++i) sum[i] += gradient[i] * share;
+    }
+  }
+
+  const int micro_batches_;
+  std::vector<std::int64_t> elements_;  // by parameter
+  std::vector<Piece> pieces_;
+};
+
 Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
 
-// Gradients and slots take the layout their parameter already has.
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
-  const graph::NodeView& node = request.node;
-  const int count = ops::updated_parameters(node);
-  KernelIo io = plain_io(node);
-  for (int i = 0; i < node.inputs(); ++i)
-    io.inputs[static_cast<std::size_t>(i)] = request.input_or_plain(i % count);
-  return std::make_unique<UpdateKernel>(node, std::move(io));
+// Everything takes the layout that its parameter already has.
+KernelIo io_of(const KernelRequest& request, int parameters) {
+  KernelIo io = plain_io(request.node);
+  for (int i = 0; i < request.node.inputs(); ++i)
+    io.inputs[static_cast<std::size_t>(i)] = request.input_or_plain(i % parameters);
+  return io;
+}
+
+std::unique_ptr<Kernel> make_update(const KernelRequest& request) {
+  return std::make_unique<UpdateKernel>(request.node, io_of(request, ops::updated_parameters(request.node)));
+}
+
+std::unique_ptr<Kernel> make_accumulate(const KernelRequest& request) {
+  return std::make_unique<AccumulateKernel>(request.node, io_of(request, request.node.inputs() / 3));
 }
 
 }  // namespace
 
-std::vector<Candidate> update_candidates() { return {{&ops::update_op, "own:update", accept, make}}; }
+std::vector<Candidate> update_candidates() {
+  return {{&ops::update_op, "own:update", accept, make_update},
+          {&ops::accumulate_op, "own:accumulate", accept, make_accumulate}};
+}
 
 }  // namespace trainyard::backend::onednn

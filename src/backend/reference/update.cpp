@@ -45,10 +45,24 @@ void update(const Arguments& args) {
   });
 }
 
+void accumulate(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    const int count = args.node.inputs() / 3, batches = args.node.attrs<ops::AccumulateAttrs>().micro_batches;
+    const bool first = args.context.step % batches == 0;
+    for (int i = 0; i < count; ++i) {
+      const T* gradient = args.input<T>(count + i);
+      T* sum = args.state<T>(2 * count + i);
+      for (std::int64_t e = 0; e < args.node.input_shape(i).elements(); ++e)
+        sum[e] = (first ? T(0) : sum[e]) + gradient[e] / static_cast<T>(batches);
+    }
+  });
+}
+
 }  // namespace
 
 std::vector<Candidate> update_candidates() {
-  return {{&ops::update_op, "reference:update", always, make<update>}};
+  return {{&ops::update_op, "reference:update", always, make<update>},
+          {&ops::accumulate_op, "reference:accumulate", always, make<accumulate>}};
 }
 
 }  // namespace trainyard::backend::reference

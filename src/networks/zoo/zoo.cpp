@@ -208,10 +208,13 @@ Model build_model(const ModelOptions& options) {
   return model;
 }
 
-void add_training_step(Model& model, const ops::UpdateAttrs& update) {
+void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches) {
   TRAINYARD_CHECK(model.training && model.gradients.empty());
   const std::vector<ValueId> parameters = model.graph.values_with(graph::Role::parameter);
   model.gradients = ops::gradients_of(model.graph, model.loss, parameters);
+  if (micro_batches > 1)
+    model.gradients =
+        ops::accumulate(model.graph, "accumulate", parameters, model.gradients, {micro_batches});
   model.shadow_weights = ops::update(model.graph, "update", parameters, model.gradients, update);
 }
 

@@ -55,7 +55,8 @@ struct Model {
 // running statistics; names and shapes of parameters and statistics are those of training.
 Model build_model(const ModelOptions& options);
 
-// Appends the backward pass and the update of all parameters. REQUIRES: a model built for training.
-void add_training_step(Model& model, const ops::UpdateAttrs& update);
+// Appends the backward pass and the update of all parameters; with several micro-batches the update uses the
+// mean of so many gradients. REQUIRES: a model built for training.
+void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches = 1);
 
 }  // namespace trainyard::networks

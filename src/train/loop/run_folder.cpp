@@ -21,10 +21,12 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
   const auto add = [&](const char* key, const auto& value) {
     header.asked.emplace_back(key, fmt::format("{}", value));
   };
+  const std::string accumulated =
+      options.micro_batches == 1 ? "" : fmt::format(", {} for an update", options.micro_batches);
   if (devices == 1)
-    add("batch", model.batch);
+    add("batch", fmt::format("{}{}", model.batch, accumulated));
   else
-    add("batch", fmt::format("{} x {}", devices, model.batch));
+    add("batch", fmt::format("{} x {}{}", devices, model.batch, accumulated));
   add("classes", model.classes);
   add("input", model.input.to_string());
   if (!model.imported) {

@@ -86,10 +86,49 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<UpdateKernel>(request, std::move(io));
 }
 
+class AccumulateKernel final : public Kernel {
+ public:
+  AccumulateKernel(const KernelRequest& request, KernelIo io)
+      : Kernel(std::move(io)), node_(request.node), device_(context_of(request)) {}
+
+  void bind(const Binding& binding) override {
+    context_ = binding.context;
+    const int count = node_.inputs() / 3;
+    const auto memory = [&](int input) { return binding.inputs[static_cast<std::size_t>(input)]; };
+    std::vector<device::AccumulateTensor> tensors;
+    for (int i = 0; i < count; ++i)
+      tensors.push_back({.gradient = memory(count + i),
+                         .sum = reinterpret_cast<float*>(memory(2 * count + i)),
+                         .elements = node_.input_shape(i).elements(),
+                         .first_chunk = 0,
+                         .gradient_is_bf16 = node_.input(count + i).type.dtype == DType::bf16});
+    table_.fill(device_, std::move(tensors));
+  }
+
+  void run(const StepContext&) override {
+    device::accumulate(device_.stream(), node_.attrs<ops::AccumulateAttrs>().micro_batches, context_,
+                       table_.chunks());
+  }
+
+ private:
+  graph::NodeView node_;
+  Context& device_;
+  const StepContext* context_ = nullptr;
+  ChunkTable<device::AccumulateTensor> table_;
+};
+
+std::unique_ptr<Kernel> make_accumulate(const KernelRequest& request) {
+  KernelIo io;
+  for (int i = 0; i < request.node.inputs(); ++i)
+    io.inputs.push_back(present_or_natural_layout(request, i % (request.node.inputs() / 3)));
+  return std::make_unique<AccumulateKernel>(request, std::move(io));
+}
+
 }  // namespace
 
 std::vector<Candidate> update_candidates() {
-  return {{&ops::update_op, "own:update", want_device_floats, make}};
+  return {{&ops::update_op, "own:update", want_device_floats, make},
+          {&ops::accumulate_op, "own:accumulate", want_device_floats, make_accumulate}};
 }
 
 }  // namespace trainyard::backend::cuda

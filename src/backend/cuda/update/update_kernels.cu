@@ -9,11 +9,12 @@ __global__ void schedule_rate(ops::Schedule schedule, const StepContext* context
   *rate = static_cast<float>(schedule.at(context->step));
 }
 
-__device__ inline void load_gradient(const UpdateTensor& tensor, std::int64_t at, ParameterQuad& quad) {
+template <typename Tensor>
+__device__ inline void load_gradient(const Tensor& tensor, std::int64_t at, float (&gradient)[4]) {
   if (tensor.gradient_is_bf16)
-    load_quad(static_cast<const bf16*>(tensor.gradient), at, tensor.elements, quad.gradient);
+    load_quad(static_cast<const bf16*>(tensor.gradient), at, tensor.elements, gradient);
   else
-    load_quad(static_cast<const float*>(tensor.gradient), at, tensor.elements, quad.gradient);
+    load_quad(static_cast<const float*>(tensor.gradient), at, tensor.elements, gradient);
 }
 
 // Leaves the sum of the squares of each chunk's gradients.
@@ -24,14 +25,14 @@ __global__ void __launch_bounds__(kThreads)
     const UpdateTensor tensor = tensor_at(chunks, chunk);
     const std::int64_t first =
         static_cast<std::int64_t>(chunk - tensor.first_chunk) * kChunkElements + threadIdx.x * 4;
-    ParameterQuad quads[kQuads];
+    float gradient[kQuads][4];
 #pragma unroll
-    for (int q = 0; q < kQuads; ++q) load_gradient(tensor, first + q * kThreads * 4, quads[q]);
+    for (int q = 0; q < kQuads; ++q) load_gradient(tensor, first + q * kThreads * 4, gradient[q]);
     float sum = 0;
 #pragma unroll
     for (int q = 0; q < kQuads; ++q)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) sum += quads[q].gradient[i] * quads[q].gradient[i];
+      for (int i = 0; i < 4; ++i) sum += gradient[q][i] * gradient[q][i];
     sum = block_sum(sum, scratch);
     if (threadIdx.x == 0) sums[chunk] = sum;
     __syncthreads();  // the scratch of the next chunk is this one's
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
       load_state<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
-      load_gradient(tensor, first + q * kThreads * 4, quads[q]);
+      load_gradient(tensor, first + q * kThreads * 4, quads[q].gradient);
     }
     if (!known) {  // made while the first quads are on their way
       if (threadIdx.x == 0) {
@@ -91,6 +92,27 @@ __global__ void __launch_bounds__(kThreads, 4)
     for (int q = 0; q < kQuads; ++q) {
       advance<rule, kShadow>(constants, rates, tensor.decays, quads[q]);
       store_state<kSlots>(tensor, first + q * kThreads * 4, quads[q]);
+    }
+  });
+}
+
+__global__ void __launch_bounds__(kThreads)
+    accumulate_chunks(int micro_batches, const StepContext* context,
+                      const __grid_constant__ Chunks<AccumulateTensor> chunks) {
+  const bool is_first = context->step % micro_batches == 0;
+  const float share = 1.0f / static_cast<float>(micro_batches);
+  for_each_chunk(chunks, [&](const AccumulateTensor& tensor, std::int64_t first) {
+    float gradient[kQuads][4], sum[kQuads][4] = {};
+#pragma unroll
+    for (int q = 0; q < kQuads; ++q) {
+      load_gradient(tensor, first + q * kThreads * 4, gradient[q]);
+      if (!is_first) load_quad(tensor.sum, first + q * kThreads * 4, tensor.elements, sum[q]);
+    }
+#pragma unroll
+    for (int q = 0; q < kQuads; ++q) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[q][i] += share * gradient[q][i];
+      store_quad(tensor.sum, first + q * kThreads * 4, tensor.elements, sum[q]);
     }
   });
 }
@@ -123,6 +145,13 @@ void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContex
         constants_of(attrs), context, scheduled, clip_factor, chunks);
   });
   check_launch("update");
+}
+
+void accumulate(cudaStream_t stream, int micro_batches, const StepContext* context,
+                const Chunks<AccumulateTensor>& chunks) {
+  if (chunks.count == 0) return;
+  accumulate_chunks<<<static_cast<int>(chunks.count), kThreads, 0, stream>>>(micro_batches, context, chunks);
+  check_launch("accumulate");
 }
 
 }  // namespace trainyard::backend::cuda::device

@@ -35,4 +35,16 @@ void update(cudaStream_t stream, const ops::UpdateAttrs& attrs, const StepContex
             const float* scheduled, const float* clip_factor, const Chunks<UpdateTensor>& chunks,
             int most_blocks);
 
+struct AccumulateTensor {
+  const void* gradient;  // f32, or bf16
+  float* sum;
+  std::int64_t elements;
+  std::uint32_t first_chunk;
+  bool gradient_is_bf16;
+};
+
+// ops::accumulate_op, all tensors in one launch. `context` lies in device memory.
+void accumulate(cudaStream_t stream, int micro_batches, const StepContext* context,
+                const Chunks<AccumulateTensor>& chunks);
+
 }  // namespace trainyard::backend::cuda::device
