@@ -137,7 +137,11 @@ class CellReader {
   // As the command itself would refuse it.
   std::string deployment() const {
     if (!trains()) return "";
-    run::DeploymentOptions deployment{static_cast<int>(count("devices", 1)), strategy(), word("scaling")};
+    run::DeploymentOptions deployment;
+    deployment.devices = static_cast<int>(count("devices", 1));
+    deployment.accumulate = static_cast<int>(count("accumulate", 1));
+    deployment.strategy = strategy();
+    deployment.scaling = word("scaling");
     run::WorkersOptions workers;
     run::PsOptions ps;
     ps.servers = static_cast<int>(count("servers", 0));
@@ -148,6 +152,8 @@ class CellReader {
       run::RunOptions run;
       run.optimizer = word("optimizer", run.optimizer);
       run.ema = setting_number(settings_, "ema", run.ema);
+      run.clip_norm = setting_number(settings_, "clip_norm", run.clip_norm);
+      run.decay_matrices_only = word("decay_matrices_only") == "true";
       check(ps, ps::ModeName::parse(workers.mode), workers.workers, run);
     }
     if (on_gpu() && deployment.devices > 1 && workers.workers == 0)
