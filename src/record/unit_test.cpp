@@ -13,6 +13,7 @@ TEST(Units, StandAtTheEndOfNames) {
   EXPECT_EQ(unit_in_name("images_per_second_per_device"), unit::images_per_second);
   EXPECT_EQ(unit_in_name("cpu_seconds_per_image"), unit::seconds_per_image);
   EXPECT_EQ(unit_in_name("tokens_per_second"), unit::tokens_per_second);
+  EXPECT_EQ(unit_in_name("drops_per_second"), (Unit{Quantity::none, Per::second}));
   for (const char* none : {"network", "bytes_read", "milliseconds", "batch_per_device", "flops_per_watt", ""})
     EXPECT_EQ(unit_in_name(none), unit::none) << none;
 }
@@ -22,7 +23,8 @@ TEST(Units, NamesCanDoWithoutThem) {
   EXPECT_EQ(without_unit("disk_read_bytes_per_second"), "disk_read");
   EXPECT_EQ(without_unit("bytes"), "");
   EXPECT_EQ(without_unit("processes"), "processes");
-  EXPECT_EQ(without_unit("tokens_per_second"), "tokens_per_second");
+  EXPECT_EQ(without_unit("tokens_per_second"), "");
+  EXPECT_EQ(without_unit("drops_per_second"), "drops_per_second");
 }
 
 TEST(Units, HaveATextForPeople) {

@@ -73,6 +73,10 @@ TEST_F(StudyLauncherTest, PlanRefusesCellsThatCanNeverRun) {
   expect_refused("ensemble: nowhere.yaml", "nowhere.yaml", "ensemble");
   expect_refused("precision: bf16", "precision bf16: on the CPU there is f32 only", "bench");
   expect_refused("devices: 2, strategy: hogwild, scaling: weak, optimizer: adam", "wants --optimizer sgd");
+  expect_refused("devices: 2, strategy: bsp, scaling: weak, clip_norm: 1",
+                 "--clip-norm 1: a parameter server");
+  expect_refused("devices: 2, strategy: bsp, scaling: weak, accumulate: 4",
+                 "--accumulate 4: parameter servers");
   expect_refused("steps: 3, epochs: 1", "steps and epochs");
   expect_refused("network: rnn, data: mnist", "reads sequences");
   expect_refused("devices: 100000, strategy: bsp, scaling: weak", "this machine may have");
