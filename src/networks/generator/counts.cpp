@@ -159,12 +159,12 @@ void LayerCounts::reshape(Wide elements) {
 
 void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
   const Wide logits = kFloat * batch_ * length * vocabulary, labels = kLabel * batch_ * length,
-             lengths = kLabel * batch_;
-  forward(2 * logits + labels + lengths + kFloat);
+             lengths = kLabel * batch_, sums = kFloat * batch_ * length;
+  forward(logits + sums + labels + lengths + kFloat);
   backward(kFloat);
-  backward(2 * logits + labels + lengths + kFloat);
-  save(logits);
-  needs(logits + kFloat, logits + labels);
+  backward(2 * logits + sums + labels + lengths + kFloat);
+  save(logits + sums);
+  needs(logits + kFloat, labels + sums);
 }
 
 Counts LayerCounts::finish() const {

@@ -174,10 +174,10 @@ void add_imported(Model& model, const ModelOptions& options) {
     model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
 }
 
-ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double label_smoothing) {
+ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
   if (model.tokens != graph::kNone)
     return ops::sequence_cross_entropy(model.graph, name, model.logits, model.labels, model.lengths);
-  return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing});
+  return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing}).loss;
 }
 
 }  // namespace
@@ -194,12 +194,10 @@ Model build_model(const ModelOptions& options) {
     add_named(model, builder, options);
 
   const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
-  const auto made = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
-  model.probabilities = made.probabilities;
-  model.loss = made.loss;
+  model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
     std::vector<ValueId> terms = add_penalties(graph, builder.penalties(), options.weight_decay);
-    terms.insert(terms.begin(), made.loss);
+    terms.insert(terms.begin(), model.loss);
     model.loss = ops::add(graph, "loss", terms);
   }
   graph.mark_output(model.loss);
