@@ -71,4 +71,22 @@ struct RnnSizes {
 
 RnnSizes rnn_sizes(const Parameters& parameters);
 
+// A transformer of one stack: norms before each part of a layer and behind the last, as GPT-2 and LLaMA have
+// them.
+struct TransformerSizes {
+  enum class Unit : std::uint8_t { relu, gelu, gelu_tanh, silu, swiglu };
+  enum class Positions : std::uint8_t { learned, sinusoidal, rotary, none };
+  std::int64_t layers, width, heads, kv_heads, hidden, length, vocabulary;
+  bool causal, rms_norm, bias, tied;
+  Unit unit;
+  Positions positions;
+
+  std::int64_t head_size() const { return width / heads; }
+  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size(); }
+  bool gated() const { return unit == Unit::swiglu; }
+};
+
+TransformerSizes transformer_sizes(const Parameters& parameters);
+Counts count_transformer(const Parameters& parameters, int classes, const CountOptions& options);
+
 }  // namespace trainyard::networks::generator
