@@ -81,6 +81,8 @@ TEST(ParametersAndFlops, PublishedParameterCounts) {
       {"resnet101", 1000, 44'549'160},
       {"resnet152", 1000, 60'192'808},
       {"mobilenet_v1", 1000, 4'231'976},
+      {"densenet121", 1000, 7'978'856},
+      {"squeezenet", 1000, 1'248'424},
       {"resnet20", 10, 269'722},
       {"resnet110", 10, 1'727'962},
       {"inception_resnet_v2", 1000, 55'813'192},

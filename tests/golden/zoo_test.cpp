@@ -52,6 +52,8 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "densenet40_k12",
                                        "densenet100_k12",
                                        "densenet100_k24",
+                                       "densenet121",
+                                       "squeezenet",
                                        "mobilenet_v1",
                                        "cnn",
                                        "mix",

@@ -37,6 +37,7 @@ std::vector<NetworkInfo> overfeat_networks();
 std::vector<NetworkInfo> resnet_networks();
 std::vector<NetworkInfo> resnet_cifar_networks();
 std::vector<NetworkInfo> rnn_networks();
+std::vector<NetworkInfo> squeezenet_networks();
 std::vector<NetworkInfo> transformer_networks();
 std::vector<NetworkInfo> trivial_networks();
 std::vector<NetworkInfo> vgg_networks();

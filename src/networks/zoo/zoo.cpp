@@ -17,7 +17,7 @@ const std::vector<NetworkInfo>& all_networks() {
           rnn_networks, transformer_networks, vit_networks, trivial_networks, alexnet_networks,
           overfeat_networks, vgg_networks, googlenet_networks, inception3_networks, inception4_networks,
           inception_resnet_networks, resnet_networks, resnet_cifar_networks, densenet_networks,
-          mobilenet_networks}) {
+          mobilenet_networks, squeezenet_networks}) {
       std::vector<NetworkInfo> rows = family();
       joined.insert(joined.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     }
