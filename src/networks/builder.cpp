@@ -166,28 +166,42 @@ ValueId Builder::attention(const std::string& name, ValueId qkv, const ops::Atte
   return ops::attention(graph_, prefix_ + name, qkv, graph::kNone, attrs);
 }
 
-ValueId Builder::rotary(const std::string& name, ValueId x, const ops::RotaryAttrs& attrs) {
-  return ops::rotary(graph_, prefix_ + name, x, attrs);
+ValueId Builder::rotary(const std::string& name, ValueId x, ValueId first, const ops::RotaryAttrs& attrs) {
+  return ops::rotary(graph_, prefix_ + name, x, first, attrs);
+}
+
+ValueId Builder::cached_attention(const std::string& name, const ops::CachedAttentionInputs& inputs,
+                                  const ops::CachedAttentionAttrs& attrs) {
+  return ops::cached_attention(graph_, prefix_ + name, inputs, attrs);
 }
 
 ValueId Builder::smooth_unit(const std::string& name, ValueId x, const ops::SmoothUnitAttrs& attrs) {
   return ops::smooth_unit(graph_, prefix_ + name, x, attrs);
 }
 
-ValueId Builder::learned_positions(const std::string& name, ValueId x, const ops::SequenceRows& rows,
+ValueId Builder::learned_positions(const std::string& name, std::int64_t steps, std::int64_t width,
                                    WeightInit init) {
-  const std::string layer = prefix_ + name;
-  const ValueId table =
-      parameter(layer, "weight", {rows.steps, channels(x)}, init.for_fans(rows.steps, channels(x)));
-  return ops::add_positions(graph_, layer, x, table, rows);
+  return parameter(prefix_ + name, "weight", {steps, width}, init.for_fans(steps, width));
 }
 
-ValueId Builder::sinusoidal_positions(const std::string& name, ValueId x, const ops::SequenceRows& rows) {
+ValueId Builder::sinusoidal_positions(const std::string& name, std::int64_t steps, std::int64_t width) {
+  return graph_.add_state(prefix_ + name + "/table", {{steps, width}, dtype_}, graph::Role::statistic,
+                          Initializer::listed(ops::sinusoids(steps, width)));
+}
+
+ValueId Builder::add_positions(const std::string& name, ValueId x, ValueId table,
+                               const ops::SequenceRows& rows) {
+  return ops::add_positions(graph_, prefix_ + name, x, table, rows);
+}
+
+ValueId Builder::add_positions_at(const std::string& name, ValueId x, ValueId table, ValueId places) {
   const std::string layer = prefix_ + name;
-  const ValueId table = graph_.add_state(layer + "/table", {{rows.steps, channels(x)}, dtype_},
-                                         graph::Role::statistic,
-                                         Initializer::listed(ops::sinusoids(rows.steps, channels(x))));
-  return ops::add_positions(graph_, layer, x, table, rows);
+  const ValueId rows = ops::embedding(graph_, layer + "/at", table, places);
+  return ops::add(graph_, layer, {x, ops::reshape(graph_, layer + "/rows", rows, graph_.shape(x))});
+}
+
+ValueId Builder::cache(const std::string& name, const Shape& shape) {
+  return graph_.add_state(prefix_ + name, {shape, dtype_}, graph::Role::statistic, Initializer::constant(0));
 }
 
 ValueId Builder::lrn(const std::string& name, ValueId x, const ops::LocalResponseNormAttrs& attrs) {

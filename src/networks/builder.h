@@ -1,6 +1,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "ops/cached_attention.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
 #include "ops/position.h"
@@ -140,13 +141,23 @@ class Builder {
   graph::ValueId layer_norm(const std::string& name, graph::ValueId x, const LayerNormSpec& spec);
   // qkv (R, ...) -> (R, heads * head size); see ops/attention.h
   graph::ValueId attention(const std::string& name, graph::ValueId qkv, const ops::AttentionAttrs& attrs);
-  graph::ValueId rotary(const std::string& name, graph::ValueId x, const ops::RotaryAttrs& attrs);
+  graph::ValueId rotary(const std::string& name, graph::ValueId x, graph::ValueId first,
+                        const ops::RotaryAttrs& attrs);
+  graph::ValueId cached_attention(const std::string& name, const ops::CachedAttentionInputs& inputs,
+                                  const ops::CachedAttentionAttrs& attrs);
   graph::ValueId smooth_unit(const std::string& name, graph::ValueId x, const ops::SmoothUnitAttrs& attrs);
-  // Adds a trained vector to each step of sequences, or the sinusoids, which are not trained.
-  graph::ValueId learned_positions(const std::string& name, graph::ValueId x, const ops::SequenceRows& rows,
+  // Returns the tables that make steps know their place: trained vectors "name/weight", or the sinusoids
+  // "name/table", which are not trained.
+  graph::ValueId learned_positions(const std::string& name, std::int64_t steps, std::int64_t width,
                                    WeightInit init);
-  graph::ValueId sinusoidal_positions(const std::string& name, graph::ValueId x,
-                                      const ops::SequenceRows& rows);
+  graph::ValueId sinusoidal_positions(const std::string& name, std::int64_t steps, std::int64_t width);
+  // Adds rows of such a table: to steps from the first on, or to steps at given places (i32 T, N).
+  graph::ValueId add_positions(const std::string& name, graph::ValueId x, graph::ValueId table,
+                               const ops::SequenceRows& rows);
+  graph::ValueId add_positions_at(const std::string& name, graph::ValueId x, graph::ValueId table,
+                                  graph::ValueId places);
+  // A statistic of zeros, "name", which later steps read and write.
+  graph::ValueId cache(const std::string& name, const Shape& shape);
   graph::ValueId max_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId average_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId global_average_pool(const std::string& name, graph::ValueId x);

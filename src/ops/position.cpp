@@ -106,7 +106,9 @@ std::vector<double> sinusoids(std::int64_t steps, std::int64_t width) {
 namespace {
 
 std::vector<TensorType> infer_rotary(const NodeView& node) {
-  node.want_inputs(1, 1);
+  node.want_inputs(1, 2);
+  if (node.inputs() == 2 && (node.input(1).type.dtype != DType::i32 || !(node.input_shape(1) == Shape{1})))
+    node.refuse("the first place is {}, wants i32 1", node.input(1).type.to_string());
   const auto& attrs = node.attrs<RotaryAttrs>();
   want_sequences(node, attrs.rows);
   if (attrs.head_size < 2 || attrs.head_size % 2 != 0)
@@ -127,7 +129,8 @@ Cost cost_rotary(const NodeView& node) {
 void gradient_rotary(GradientContext& context) {
   RotaryAttrs attrs = context.node().attrs<RotaryAttrs>();
   attrs.inverse = !attrs.inverse;
-  context.set(0, rotary(context.graph(), context.name("/d_src"), context.d_output(0), attrs));
+  const ValueId first = context.node().inputs.size() == 2 ? context.input(1) : graph::kNone;
+  context.set(0, rotary(context.graph(), context.name("/d_src"), context.d_output(0), first, attrs));
 }
 
 std::string describe_rotary(const NodeView& node) {
@@ -136,16 +139,20 @@ std::string describe_rotary(const NodeView& node) {
 }
 
 std::vector<Case> cases_rotary() {
-  const auto problem = [](std::int64_t sequences, std::int64_t width, RotaryAttrs attrs) {
+  const auto problem = [](std::int64_t sequences, std::int64_t width, RotaryAttrs attrs, int first_place = 0) {
     return [=](Graph& graph, DType dtype) {
       const ValueId src =
           graph.add_input("src", {{sequences * attrs.rows.steps, width}, dtype}, Initializer::normal(1));
-      graph.mark_output(rotary(graph, "y", src, attrs));
+      const ValueId first =
+          first_place == 0 ? graph::kNone
+                           : graph.add_input("first", {{1}, DType::i32}, Initializer::constant(first_place));
+      graph.mark_output(rotary(graph, "y", src, first, attrs));
     };
   };
   return {{"whole_rows", problem(2, 64, {.heads = 4, .head_size = 16, .rows = {9}})},
           {"queries_and_keys", problem(3, 96, {.heads = 4, .head_size = 16, .rows = {6, true}})},
           {"pairs", problem(2, 7, {.heads = 3, .head_size = 2, .rows = {5}})},
+          {"later_place", problem(2, 32, {.heads = 2, .head_size = 16, .rows = {3}}, 500)},
           {"back", problem(1, 40, {.heads = 2, .head_size = 10, .rows = {8}, .base = 500000, .inverse = true})}};
 }
 
@@ -159,8 +166,10 @@ const graph::OpDef rotary_op{.name = "rotary",
                              .describe = describe_rotary,
                              .in_place = graph::InPlace::first};
 
-ValueId rotary(Graph& graph, const std::string& name, ValueId src, const RotaryAttrs& attrs) {
-  return graph.add(rotary_op, name, {src}, attrs);
+ValueId rotary(Graph& graph, const std::string& name, ValueId src, ValueId first, const RotaryAttrs& attrs) {
+  std::vector<ValueId> inputs{src};
+  if (first != graph::kNone) inputs.push_back(first);
+  return graph.add(rotary_op, name, std::move(inputs), attrs);
 }
 
 std::vector<const graph::OpDef*> position_ops() {

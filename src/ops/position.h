@@ -29,11 +29,12 @@ struct RotaryAttrs {
   bool inverse = false;  // rotates back, which is the gradient
 };
 
-// src (R, W) -> dst (R, W): the halves (a, b) of each head become (a cos - b sin, a sin + b cos), where the
+// src (R, W) [, first (i32 1): the place of the first step, else 0] -> dst (R, W): the halves (a, b) of each head become (a cos - b sin, a sin + b cos), where the
 // angle of pair i at step t is t * base^(-2 i / head_size). The rest of the row is copied.
 extern const graph::OpDef rotary_op;
 
-graph::ValueId rotary(graph::Graph& graph, const std::string& name, graph::ValueId src,
+// first may be graph::kNone.
+graph::ValueId rotary(graph::Graph& graph, const std::string& name, graph::ValueId src, graph::ValueId first,
                       const RotaryAttrs& attrs);
 
 // Lists every op above for the registry.

@@ -1,7 +1,7 @@
 #include "ops/registry.h"
 
 #include "graph/autodiff.h"
-#include "ops/attention.h"
+#include "ops/cached_attention.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"
@@ -25,7 +25,7 @@ const std::vector<const graph::OpDef*>& all_ops() {
     for (const auto ops_of :
          {conv2d_ops, conv2d_max_pool_ops, dense_ops, dense_chain_ops, matmul_ops, pool_ops, norm_ops,
           layer_norm_ops, elementwise_ops, smooth_unit_ops, shape_ops, loss_ops, recurrent_ops, attention_ops,
-          position_ops, gated_graph_conv_ops, set2set_ops, update_ops})
+          cached_attention_ops, position_ops, gated_graph_conv_ops, set2set_ops, update_ops})
       for (const graph::OpDef* op : ops_of()) joined.push_back(op);
     return joined;
   }();

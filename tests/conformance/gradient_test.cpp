@@ -166,6 +166,7 @@ TEST(GradientList, OpsWithoutOne) {
                                        "attention_grad",
                                        "average_pool_d_src",
                                        "batch_norm_grad",
+                                       "cached_attention",  // of inference
                                        "cast",      // the planner's, in graphs that have their gradients
                                        "classify",  // has its gradients already
                                        "conv2d_d_src",

@@ -16,6 +16,7 @@ std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisi
 
 std::vector<Candidate> attention_candidates();
 std::vector<Candidate> batch_norm_candidates();
+std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
 std::vector<Candidate> dense_candidates();

@@ -52,7 +52,8 @@ void run_d_table(const Arguments& arguments) {
                   });
 }
 
-// Rotary keeps the sines and cosines of all steps, which it computes once.
+// Rotary keeps the sines and cosines of all steps. It computes them once, or, where the place of the first step is
+// an input, whenever that has changed.
 class Rotary final : public Kernel {
  public:
   explicit Rotary(const KernelRequest& request)
@@ -62,23 +63,20 @@ class Rotary final : public Kernel {
         cosines_(static_cast<std::size_t>(attrs_.rows.steps * attrs_.head_size / 2)),
         sines_(cosines_.size()) {
     io_.in_place = {{0, 0}};
-    const std::int64_t half = attrs_.head_size / 2;
-    for (std::int64_t t = 0; t < attrs_.rows.steps; ++t)
-      for (std::int64_t i = 0; i < half; ++i) {
-        const double angle =
-            (attrs_.inverse ? -1 : 1) * static_cast<double>(t) *
-            std::pow(attrs_.base, -2 * static_cast<double>(i) / static_cast<double>(attrs_.head_size));
-        cosines_[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::cos(angle));
-        sines_[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::sin(angle));
-      }
+    compute_angles();
   }
 
   void bind(const Binding& binding) override {
     src_ = reinterpret_cast<const float*>(binding.inputs[0]);
     dst_ = reinterpret_cast<float*>(binding.outputs[0]);
+    if (binding.inputs.size() == 2) first_ = reinterpret_cast<const std::int32_t*>(binding.inputs[1]);
   }
 
   void run(const StepContext&) override {
+    if (first_ != nullptr && *first_ != place_) {
+      place_ = *first_;
+      compute_angles();
+    }
     const std::int64_t half = attrs_.head_size / 2, rotated = attrs_.heads * attrs_.head_size;
     for_each_row(attrs_.rows, shape_, [&](std::int64_t t, std::int64_t first) {
       const float *cosines = cosines_.data() + t * half, *sines = sines_.data() + t * half;
@@ -97,8 +95,22 @@ class Rotary final : public Kernel {
   }
 
  private:
+  void compute_angles() {
+    const std::int64_t half = attrs_.head_size / 2;
+    for (std::int64_t t = 0; t < attrs_.rows.steps; ++t)
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle =
+            (attrs_.inverse ? -1 : 1) * static_cast<double>(place_ + t) *
+            std::pow(attrs_.base, -2 * static_cast<double>(i) / static_cast<double>(attrs_.head_size));
+        cosines_[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::cos(angle));
+        sines_[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::sin(angle));
+      }
+  }
+
   ops::RotaryAttrs attrs_;
   Shape shape_;
+  std::int64_t place_ = 0;
+  const std::int32_t* first_ = nullptr;
   std::vector<float> cosines_, sines_;
   const float* src_ = nullptr;
   float* dst_ = nullptr;

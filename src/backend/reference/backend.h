@@ -25,6 +25,7 @@ void with_float_type(DType dtype, const Body& body) {
 
 // Returns the kernels of each file: one function an op, whose sums are made in double.
 std::vector<Candidate> attention_candidates();
+std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> elementwise_candidates();

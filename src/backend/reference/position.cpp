@@ -43,13 +43,14 @@ void rotary(const Arguments& args) {
     const std::int64_t half = attrs.head_size / 2, rotated = attrs.heads * attrs.head_size;
     const T* src = args.input<T>(0);
     T* dst = args.output<T>(0);
+    const std::int64_t place = args.node.inputs() == 2 ? args.input<std::int32_t>(1)[0] : 0;
     for (std::int64_t n = 0; n < attrs.rows.sequences(all); ++n)
       for (std::int64_t t = 0; t < attrs.rows.steps; ++t) {
         const std::int64_t first = attrs.rows.row(n, t, all) * width;
         for (std::int64_t h = 0; h < attrs.heads; ++h)
           for (std::int64_t i = 0; i < half; ++i) {
             const double angle =
-                (attrs.inverse ? -1 : 1) * static_cast<double>(t) *
+                (attrs.inverse ? -1 : 1) * static_cast<double>(place + t) *
                 std::pow(attrs.base, -2 * static_cast<double>(i) / static_cast<double>(attrs.head_size));
             const std::int64_t low = first + h * attrs.head_size + i;
             const double a = src[low], b = src[low + half];

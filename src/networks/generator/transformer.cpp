@@ -25,12 +25,14 @@ Enum chosen(const Parameters& parameters, const char* name, const Names& names) 
 
 bool is_yes(const Parameters& parameters, const char* name) { return parameters.word(name) == "yes"; }
 
-// Layers builds the parts of one network.
+// Layers builds the parts of one network: for whole sequences, or for new steps behind those of the caches.
 class Layers {
  public:
   Layers(Builder& builder, const Sizes& sizes) : b_(builder), sizes_(sizes), rows_{sizes.length} {}
+  Layers(Builder& builder, const Sizes& sizes, const NewSteps& input)
+      : b_(builder), sizes_(sizes), rows_{builder.graph().shape(input.ids)[0]}, new_steps_(input) {}
 
-  // ids (i32 length, N) -> rows (length * N, width)
+  // ids (i32 steps, N) -> rows (steps * N, width)
   ValueId embed(ValueId ids) {
     const ValueId x = b_.embedding("embedding", ids,
                                    {.vocabulary = sizes_.vocabulary,
@@ -38,10 +40,13 @@ class Layers {
                                     .init = WeightInit::normal(kSigma)});
     const Shape shape = b_.graph().shape(x);
     const ValueId rows = ops::reshape(b_.graph(), "steps", x, {shape[0] * shape[1], shape[2]});
-    if (sizes_.positions == Positions::learned)
-      return b_.learned_positions("positions", rows, rows_, WeightInit::normal(kSigma));
-    if (sizes_.positions == Positions::sinusoidal) return b_.sinusoidal_positions("positions", rows, rows_);
-    return rows;
+    if (sizes_.positions == Positions::rotary || sizes_.positions == Positions::none) return rows;
+    const ValueId table =
+        sizes_.positions == Positions::learned
+            ? b_.learned_positions("positions", sizes_.length, sizes_.width, WeightInit::normal(kSigma))
+            : b_.sinusoidal_positions("positions", sizes_.length, sizes_.width);
+    return new_steps_ ? b_.add_positions_at("positions", rows, table, new_steps_->places)
+                      : b_.add_positions("positions", rows, table, rows_);
   }
 
   ValueId layer(const std::string& name, ValueId x) {
@@ -75,14 +80,23 @@ class Layers {
     const auto scope = b_.scope("attention");
     ValueId qkv = linear("qkv", x, sizes_.qkv_width());
     if (sizes_.positions == Positions::rotary)
-      qkv = b_.rotary("rotary", qkv, {.heads = sizes_.heads + sizes_.kv_heads,
-                                      .head_size = sizes_.head_size(),
-                                      .rows = rows_});
-    x = b_.attention("heads", qkv, {.heads = sizes_.heads,
-                                    .kv_heads = sizes_.kv_heads,
-                                    .rows = rows_,
-                                    .causal = sizes_.causal});
+      qkv = b_.rotary("rotary", qkv, new_steps_ ? new_steps_->first : graph::kNone,
+                      {.heads = sizes_.heads + sizes_.kv_heads, .head_size = sizes_.head_size(), .rows = rows_});
+    x = new_steps_ ? attention_on_caches(qkv)
+                   : b_.attention("heads", qkv,
+                                  {.heads = sizes_.heads,
+                                   .kv_heads = sizes_.kv_heads,
+                                   .rows = rows_,
+                                   .causal = sizes_.causal});
     return linear("out", x, sizes_.width, sigma_of_sums());
+  }
+
+  ValueId attention_on_caches(ValueId qkv) {
+    const std::int64_t batch = b_.graph().shape(new_steps_->ids)[1];
+    const Shape cache{batch, sizes_.length, sizes_.kv_heads * sizes_.head_size()};
+    const ValueId keys = b_.cache("keys", cache), values = b_.cache("values", cache);
+    return b_.cached_attention("heads", {qkv, keys, values, new_steps_->first},
+                               {.heads = sizes_.heads, .kv_heads = sizes_.kv_heads, .steps = rows_.steps});
   }
 
   ValueId feed_forward(ValueId x) {
@@ -110,6 +124,7 @@ class Layers {
   Builder& b_;
   const Sizes sizes_;
   const ops::SequenceRows rows_;
+  const std::optional<NewSteps> new_steps_;
 };
 
 ValueId build_transformer(Builder& b, ValueId ids, int, const Parameters& parameters) {
@@ -118,6 +133,19 @@ ValueId build_transformer(Builder& b, ValueId ids, int, const Parameters& parame
   ValueId x = layers.embed(ids);
   for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
     x = layers.layer(fmt::format("layer{}", layer), x);
+  return layers.logits(x);
+}
+
+ValueId decode(Builder& b, const NewSteps& input, const Parameters& parameters) {
+  const Sizes sizes = transformer_sizes(parameters);
+  if (!sizes.causal)
+    fail(ErrorKind::usage, "{} no: a network that sees the steps behind makes no text", Setting{"causal"});
+  Layers layers(b, sizes, input);
+  ValueId x = layers.embed(input.ids);
+  for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
+    x = layers.layer(fmt::format("layer{}", layer), x);
+  const Shape ids = b.graph().shape(input.ids);
+  x = ops::slice(b.graph(), "last_step", x, {(ids[0] - 1) * ids[1], 0}, {ids[1], sizes.width});
   return layers.logits(x);
 }
 
@@ -180,7 +208,8 @@ Generator family(const Defaults& own) {
       .input = input_of,
       .build = build_transformer,
       .count = count_transformer,
-      .sequence = sequence};
+      .sequence = sequence,
+      .decode = decode};
 }
 
 // One network and the values it has.

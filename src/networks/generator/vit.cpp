@@ -42,7 +42,9 @@ class Layers {
                                        {.vocabulary = 1, .width = width_, .init = WeightInit::normal(kSigma)});
     const ValueId all = ops::concat(graph, "with_class_token", {first, tokens}, 1);
     const ValueId rows = ops::reshape(graph, "rows", all, {batch_ * rows_.steps, width_});
-    return b_.learned_positions("positions", rows, rows_, WeightInit::normal(kSigma));
+    return b_.add_positions(
+        "positions", rows,
+        b_.learned_positions("positions", rows_.steps, width_, WeightInit::normal(kSigma)), rows_);
   }
 
   ValueId layer(const std::string& name, ValueId x) {

@@ -207,6 +207,26 @@ Model build_model(const ModelOptions& options) {
   return model;
 }
 
+Decoder build_decoder(const DecoderOptions& options) {
+  const NetworkInfo& info = find_network(options.network);
+  if (info.generator == nullptr || info.generator->decode == nullptr)
+    fail(ErrorKind::usage, "network '{}' does not make text; transformers do", info.name);
+  const generator::Parameters parameters = parameters_of(info, options.parameters);
+  const auto [length, vocabulary] = info.generator->sequence(parameters);
+  if (options.steps < 1 || options.steps > length)
+    fail(ErrorKind::usage, "{} tokens at once: network '{}' has room for {}", options.steps, info.name, length);
+  Decoder decoder;
+  Graph& graph = decoder.graph;
+  const graph::TensorType steps{{options.steps, options.batch}, DType::i32};
+  decoder.input = {graph.add_input("ids", steps, Initializer::integers(0, static_cast<double>(vocabulary))),
+                   graph.add_input("places", steps, Initializer::integers(0, static_cast<double>(length))),
+                   graph.add_input("first", {{1}, DType::i32})};
+  Builder builder(graph, false);
+  decoder.logits = info.generator->decode(builder, decoder.input, parameters);
+  graph.mark_output(decoder.logits);
+  return decoder;
+}
+
 void add_training_step(Model& model, const ops::UpdateAttrs& update) {
   TRAINYARD_CHECK(model.training && model.gradients.empty());
   const std::vector<ValueId> parameters = model.graph.values_with(graph::Role::parameter);

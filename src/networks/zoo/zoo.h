@@ -54,6 +54,22 @@ struct Model {
 // running statistics; names and shapes of parameters and statistics are those of training.
 Model build_model(const ModelOptions& options);
 
+// A network that makes text token by token, for some new steps of each sequence behind those of its caches.
+struct Decoder {
+  graph::Graph graph;
+  generator::NewSteps input;             // "ids", "places" (i32 steps, N) and "first" (i32 1)
+  graph::ValueId logits = graph::kNone;  // output (N, vocabulary): of the token behind the last step
+};
+
+struct DecoderOptions {
+  std::string network;
+  generator::Given parameters{};
+  std::int64_t batch = 1, steps = 1;
+};
+
+// Error (usage) for a network that does not make text. Parameters have the names of those that are trained.
+Decoder build_decoder(const DecoderOptions& options);
+
 // Appends the backward pass and the update of all parameters. REQUIRES: a model built for training.
 void add_training_step(Model& model, const ops::UpdateAttrs& update);
 
