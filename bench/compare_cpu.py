@@ -21,7 +21,9 @@ OPTIMIZERS = {"deepmnist": "adam", "cifarnet": "sgd", "resnet20": "momentum", "f
 OUR_NETWORKS = {"lstm": "rnn"}
 # The recipe of cifarnet keeps moving averages of the weights; the peer does so by default.
 OUR_OPTIONS = {"cifarnet": ["--ema", "0.9999"],
-               "lstm": ["--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32"]}
+               "lstm": ["--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32"],
+               # PyTorch's AdamW decays where nobody says otherwise.
+               **dict.fromkeys(("transformer", "gpt_char", "vit"), ["--weight-decay", "0.01"])}
 # Networks that PyTorch can run with channels last. Nobody gets that without asking, but it is its best.
 TUNABLE = {"deepmnist", "cifarnet", "resnet20"}
 # How many times faster than PyTorch as people write it we have to be.
