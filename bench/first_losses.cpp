@@ -1,5 +1,5 @@
-// Trains a language model for some steps on tokens at random and writes its first weights, its tokens and its losses,
-// so that bench/compare-losses can do the same steps with a peer:
+// Trains a language model for some steps on tokens at random and writes its first weights, its tokens and its
+// losses, so that bench/compare-losses can do the same steps with a peer:
 //   first_losses NETWORK BATCH STEPS DEVICE FOLDER [PARAMETER=VALUE...]
 
 #include <cstdio>
@@ -30,11 +30,13 @@ struct Settings {
 template <typename T>
 void write(const std::filesystem::path& file, std::span<const T> numbers) {
   std::ofstream out(file, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(numbers.data()), static_cast<std::streamsize>(numbers.size_bytes()));
+  out.write(reinterpret_cast<const char*>(numbers.data()),
+            static_cast<std::streamsize>(numbers.size_bytes()));
   if (!out.flush()) fail(ErrorKind::io, "'{}': cannot write", file.string());
 }
 
-// Tokens of each step, (length + 1, batch); small ones are more frequent, so that there is something to learn.
+// Tokens of each step, (length + 1, batch); small ones are more frequent, so that there is something to
+// learn.
 std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocabulary) {
   const Philox random(kSeed, stream_of("tokens"));
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
@@ -60,12 +62,14 @@ void run(const Settings& settings) {
     const graph::Value& value = model.graph.value(parameter);
     const HostTensor first = executor.read(value.name);
     write<float>(settings.folder / fmt::format("weight{}.f32", described.size()), first.as<float>());
-    described.push_back({{"name", value.name},
-                         {"shape", std::vector<std::int64_t>(value.type.shape.begin(), value.type.shape.end())}});
+    described.push_back(
+        {{"name", value.name},
+         {"shape", std::vector<std::int64_t>(value.type.shape.begin(), value.type.shape.end())}});
   }
   const std::int64_t each = tokens_shape.elements();
   const std::vector<std::int32_t> tokens =
-      random_tokens(settings.steps * each, networks::find_network(settings.model.network, settings.model.parameters).classes);
+      random_tokens(settings.steps * each,
+                    networks::find_network(settings.model.network, settings.model.parameters).classes);
   write<std::int32_t>(settings.folder / "tokens.i32", tokens);
   HostTensor of_step(tokens_shape, DType::i32), lengths({settings.model.batch}, DType::i32);
   std::fill(lengths.as<std::int32_t>().begin(), lengths.as<std::int32_t>().end(),

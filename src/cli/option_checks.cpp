@@ -108,7 +108,8 @@ void add_parameter_options(Command& command, networks::generator::Given& given) 
   }
   for (const std::string& name : names)
     command.add_option_function(
-        "--" + name, [&given, name](const std::string& value) { given[name] = value; }, help[name]);
+        record::SettingInfo{.name = name}.option(),
+        [&given, name](const std::string& value) { given[name] = value; }, help[name]);
 }
 
 }  // namespace trainyard::cli

@@ -83,12 +83,13 @@ ValueId Builder::dense(const std::string& name, ValueId x, const DenseSpec& spec
   Shape shape = graph_.shape(x);
   shape[0] = spec.outputs;
   const WeightInit init = spec.init.value_or(WeightInit::fan_in(spec.activation == Activation::relu ? 2 : 1));
-  const ValueId weight = spec.weight != graph::kNone
-                             ? spec.weight
-                             : parameter(layer, "weight", shape,
-                                         init.for_fans(shape.elements_from(1), shape[0]));
-  const ValueId bias = spec.bias ? parameter(layer, "bias", {spec.outputs}, Initializer::constant(spec.first_bias))
-                                 : graph::kNone;
+  const ValueId weight =
+      spec.weight != graph::kNone
+          ? spec.weight
+          : parameter(layer, "weight", shape, init.for_fans(shape.elements_from(1), shape[0]));
+  const ValueId bias = spec.bias
+                           ? parameter(layer, "bias", {spec.outputs}, Initializer::constant(spec.first_bias))
+                           : graph::kNone;
   if (spec.l2 != 0) penalties_.push_back({weight, spec.l2});
   const ValueId y = ops::dense(graph_, layer, x, weight, bias);
   return spec.activation == Activation::none

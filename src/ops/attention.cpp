@@ -107,8 +107,7 @@ std::string describe_attention(const NodeView& node) {
   const auto& attrs = node.attrs<AttentionAttrs>();
   const std::string kv =
       attrs.kv_heads == attrs.heads ? "" : fmt::format(" of {} keys and values", attrs.kv_heads);
-  const std::string dropout =
-      attrs.dropout.rate > 0 ? fmt::format(", dropout {}", attrs.dropout.rate) : "";
+  const std::string dropout = attrs.dropout.rate > 0 ? fmt::format(", dropout {}", attrs.dropout.rate) : "";
   return fmt::format("{} heads{}, {} steps{}{}", attrs.heads, kv, attrs.rows.steps,
                      attrs.causal ? ", causal" : "", dropout);
 }
@@ -133,9 +132,16 @@ std::vector<Case> cases_attention() {
       {"odd_head", 1, 33, {.heads = 1, .kv_heads = 1, .rows = {13}}},
       {"largest_head", 1, 256, {.heads = 1, .kv_heads = 1, .rows = {6}}},
       {"several_tiles", 1, 24, {.heads = 2, .kv_heads = 2, .rows = {150}}},
-      {"several_tiles_all_steps", 1, 16, {.heads = 2, .kv_heads = 1, .rows = {140, true}, .causal = false}, 70},
+      {"several_tiles_all_steps",
+       1,
+       16,
+       {.heads = 2, .kv_heads = 1, .rows = {140, true}, .causal = false},
+       70},
       {"dropout", 2, 16, {.heads = 2, .kv_heads = 2, .rows = {19}, .dropout = {0.25, 7}}},
-      {"dropout_all_steps", 1, 8, {.heads = 2, .kv_heads = 1, .rows = {70}, .causal = false, .dropout = {0.5, 3}}},
+      {"dropout_all_steps",
+       1,
+       8,
+       {.heads = 2, .kv_heads = 1, .rows = {70}, .causal = false, .dropout = {0.5, 3}}},
   };
   std::vector<Case> all;
   for (const Problem& problem : problems)

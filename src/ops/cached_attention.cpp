@@ -39,8 +39,8 @@ std::vector<TensorType> infer(const NodeView& node) {
 Cost cost(const NodeView& node) {
   const std::int64_t products = node.output_shape(0).elements() * node.input_shape(1)[1];
   return {.flops = 4 * products,
-          .elementwise_flops = 5 * node.input_shape(0)[0] * node.attrs<CachedAttentionAttrs>().heads *
-                               node.input_shape(1)[1],
+          .elementwise_flops =
+              5 * node.input_shape(0)[0] * node.attrs<CachedAttentionAttrs>().heads * node.input_shape(1)[1],
           .bytes_moved = bytes_touched(node)};
 }
 
@@ -64,19 +64,20 @@ std::vector<Case> cases() {
                               {"last_step", 2, 64, 12, 11, {2, 2, 1}}};
   std::vector<Case> all;
   for (const Problem& problem : problems)
-    all.push_back({problem.name, [problem](Graph& graph, DType dtype) {
-                     const CachedAttentionAttrs& attrs = problem.attrs;
-                     const TensorType cache{{problem.sequences, problem.room, attrs.kv_heads * problem.head}, dtype};
-                     const std::int64_t width = (attrs.heads + 2 * attrs.kv_heads) * problem.head;
-                     const CachedAttentionInputs inputs{
-                         graph.add_input("qkv", {{attrs.steps * problem.sequences, width}, dtype},
-                                         Initializer::normal(1)),
-                         graph.add_state("keys", cache, graph::Role::statistic, Initializer::normal(1)),
-                         graph.add_state("values", cache, graph::Role::statistic, Initializer::normal(1)),
-                         graph.add_input("position", {{1}, DType::i32},
-                                         Initializer::constant(static_cast<double>(problem.position)))};
-                     graph.mark_output(cached_attention(graph, "y", inputs, attrs));
-                   }});
+    all.push_back(
+        {problem.name, [problem](Graph& graph, DType dtype) {
+           const CachedAttentionAttrs& attrs = problem.attrs;
+           const TensorType cache{{problem.sequences, problem.room, attrs.kv_heads * problem.head}, dtype};
+           const std::int64_t width = (attrs.heads + 2 * attrs.kv_heads) * problem.head;
+           const CachedAttentionInputs inputs{
+               graph.add_input("qkv", {{attrs.steps * problem.sequences, width}, dtype},
+                               Initializer::normal(1)),
+               graph.add_state("keys", cache, graph::Role::statistic, Initializer::normal(1)),
+               graph.add_state("values", cache, graph::Role::statistic, Initializer::normal(1)),
+               graph.add_input("position", {{1}, DType::i32},
+                               Initializer::constant(static_cast<double>(problem.position)))};
+           graph.mark_output(cached_attention(graph, "y", inputs, attrs));
+         }});
   return all;
 }
 
@@ -93,7 +94,8 @@ const graph::OpDef cached_attention_op{.name = "cached_attention",
 
 ValueId cached_attention(Graph& graph, const std::string& name, const CachedAttentionInputs& inputs,
                          const CachedAttentionAttrs& attrs) {
-  return graph.add(cached_attention_op, name, {inputs.qkv, inputs.keys, inputs.values, inputs.position}, attrs);
+  return graph.add(cached_attention_op, name, {inputs.qkv, inputs.keys, inputs.values, inputs.position},
+                   attrs);
 }
 
 std::vector<const graph::OpDef*> cached_attention_ops() { return {&cached_attention_op}; }

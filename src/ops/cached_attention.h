@@ -12,8 +12,8 @@ struct CachedAttentionAttrs {
 // Attention of a few new steps on all steps before them, for networks that make text token by token. With N
 // sequences, S new steps, room for C steps and rows of qkv as those of attention:
 // qkv (S*N, (heads + 2 kv_heads) D), keys (N, C, kv_heads D), values (N, C, kv_heads D), position (i32 1)
-// -> dst (S*N, heads D). It writes the new keys and values into the caches, from step `position` on; new step s
-// sees the steps up to position + s. Steps beyond C make their dst NaN: a kernel cannot refuse.
+// -> dst (S*N, heads D). It writes the new keys and values into the caches, from step `position` on; new step
+// s sees the steps up to position + s. Steps beyond C make their dst NaN: a kernel cannot refuse.
 extern const graph::OpDef cached_attention_op;
 
 struct CachedAttentionInputs {

@@ -171,10 +171,9 @@ Cost cost_sequence_cross_entropy(const NodeView& node) {
 
 void gradient_sequence_cross_entropy(GradientContext& context) {
   if (!context.needs(0) || context.d_output(0) == graph::kNone) return;
-  context.set(
-      0, context.graph().add(sequence_cross_entropy_grad_op, context.name("/d_logits"),
-                             {context.d_output(0), context.input(0), context.input(1), context.input(2),
-                              context.output(1)}));
+  context.set(0, context.graph().add(sequence_cross_entropy_grad_op, context.name("/d_logits"),
+                                     {context.d_output(0), context.input(0), context.input(1),
+                                      context.input(2), context.output(1)}));
 }
 
 std::vector<TensorType> infer_grad_sequence_cross_entropy(const NodeView& node) {

@@ -103,8 +103,7 @@ std::vector<TensorType> infer_permute(const NodeView& node) {
   std::sort(sorted.begin(), sorted.end());
   bool all = static_cast<int>(order.size()) == src.rank();
   for (std::size_t i = 0; all && i < sorted.size(); ++i) all = sorted[i] == static_cast<int>(i);
-  if (!all)
-    node.refuse("order {} does not name each axis of {} once", joined(order, ","), src.to_string());
+  if (!all) node.refuse("order {} does not name each axis of {} once", joined(order, ","), src.to_string());
   Shape dst;
   for (const int axis : order) dst.append(src[axis]);
   return {{dst, node.dtype()}};
@@ -115,13 +114,12 @@ Cost cost_permute(const NodeView& node) { return elementwise_cost(node, 0); }
 void gradient_permute(GradientContext& context) {
   const std::vector<int>& order = context.node().attrs<PermuteAttrs>().order;
   std::vector<int> back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
   context.set(0, permute(context.graph(), context.name("/d_src"), context.d_output(0), std::move(back)));
 }
 
-std::string describe_permute(const NodeView& node) {
-  return joined(node.attrs<PermuteAttrs>().order, ",");
-}
+std::string describe_permute(const NodeView& node) { return joined(node.attrs<PermuteAttrs>().order, ","); }
 
 std::vector<Case> cases_permute() {
   const auto problem = [](Shape shape, std::vector<int> order) {

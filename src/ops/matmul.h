@@ -8,8 +8,8 @@ struct MatmulAttrs {
   bool transpose_a = false, transpose_b = false;  // of the last two axes
 };
 
-// a (..., M, K), b (..., K, N), each transposed where the attributes say so, with the same axes before the last
-// two -> dst (..., M, N)
+// a (..., M, K), b (..., K, N), each transposed where the attributes say so, with the same axes before the
+// last two -> dst (..., M, N)
 extern const graph::OpDef matmul_op;
 
 graph::ValueId matmul(graph::Graph& graph, const std::string& name, graph::ValueId a, graph::ValueId b,

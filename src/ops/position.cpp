@@ -37,8 +37,8 @@ void gradient_add_positions(GradientContext& context) {
   if (!context.needs(1)) return;
   PositionsAttrs attrs = context.node().attrs<PositionsAttrs>();
   attrs.positions = context.graph().shape(context.input(1))[0];
-  context.set(1, context.graph().add(positions_d_table_op, context.name("/d_table"), {context.d_output(0)},
-                                     attrs));
+  context.set(
+      1, context.graph().add(positions_d_table_op, context.name("/d_table"), {context.d_output(0)}, attrs));
 }
 
 std::vector<TensorType> infer_positions_d_table(const NodeView& node) {
@@ -57,9 +57,11 @@ std::string describe_positions(const NodeView& node) {
 }
 
 std::vector<Case> cases_add_positions() {
-  const auto problem = [](std::int64_t sequences, std::int64_t width, std::int64_t positions, SequenceRows rows) {
+  const auto problem = [](std::int64_t sequences, std::int64_t width, std::int64_t positions,
+                          SequenceRows rows) {
     return [=](Graph& graph, DType dtype) {
-      const ValueId src = graph.add_input("src", {{sequences * rows.steps, width}, dtype}, Initializer::normal(1));
+      const ValueId src =
+          graph.add_input("src", {{sequences * rows.steps, width}, dtype}, Initializer::normal(1));
       const ValueId table = graph.add_parameter("table", {{positions, width}, dtype}, Initializer::normal(1));
       graph.mark_output(add_positions(graph, "y", src, table, rows));
     };
@@ -139,7 +141,8 @@ std::string describe_rotary(const NodeView& node) {
 }
 
 std::vector<Case> cases_rotary() {
-  const auto problem = [](std::int64_t sequences, std::int64_t width, RotaryAttrs attrs, int first_place = 0) {
+  const auto problem = [](std::int64_t sequences, std::int64_t width, RotaryAttrs attrs,
+                          int first_place = 0) {
     return [=](Graph& graph, DType dtype) {
       const ValueId src =
           graph.add_input("src", {{sequences * attrs.rows.steps, width}, dtype}, Initializer::normal(1));
@@ -149,11 +152,12 @@ std::vector<Case> cases_rotary() {
       graph.mark_output(rotary(graph, "y", src, first, attrs));
     };
   };
-  return {{"whole_rows", problem(2, 64, {.heads = 4, .head_size = 16, .rows = {9}})},
-          {"queries_and_keys", problem(3, 96, {.heads = 4, .head_size = 16, .rows = {6, true}})},
-          {"pairs", problem(2, 7, {.heads = 3, .head_size = 2, .rows = {5}})},
-          {"later_place", problem(2, 32, {.heads = 2, .head_size = 16, .rows = {3}}, 500)},
-          {"back", problem(1, 40, {.heads = 2, .head_size = 10, .rows = {8}, .base = 500000, .inverse = true})}};
+  return {
+      {"whole_rows", problem(2, 64, {.heads = 4, .head_size = 16, .rows = {9}})},
+      {"queries_and_keys", problem(3, 96, {.heads = 4, .head_size = 16, .rows = {6, true}})},
+      {"pairs", problem(2, 7, {.heads = 3, .head_size = 2, .rows = {5}})},
+      {"later_place", problem(2, 32, {.heads = 2, .head_size = 16, .rows = {3}}, 500)},
+      {"back", problem(1, 40, {.heads = 2, .head_size = 10, .rows = {8}, .base = 500000, .inverse = true})}};
 }
 
 }  // namespace

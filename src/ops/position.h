@@ -29,8 +29,9 @@ struct RotaryAttrs {
   bool inverse = false;  // rotates back, which is the gradient
 };
 
-// src (R, W) [, first (i32 1): the place of the first step, else 0] -> dst (R, W): the halves (a, b) of each head become (a cos - b sin, a sin + b cos), where the
-// angle of pair i at step t is t * base^(-2 i / head_size). The rest of the row is copied.
+// src (R, W) [, first (i32 1): the place of the first step, else 0] -> dst (R, W): the halves (a, b) of each
+// head become (a cos - b sin, a sin + b cos), where the angle of pair i at step t is t * base^(-2 i /
+// head_size). The rest of the row is copied.
 extern const graph::OpDef rotary_op;
 
 // first may be graph::kNone.

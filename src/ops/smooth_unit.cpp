@@ -60,11 +60,12 @@ std::vector<Case> cases_smooth_unit() {
   for (const SmoothKind kind : {SmoothKind::gelu, SmoothKind::gelu_tanh, SmoothKind::silu})
     for (const bool gated : {false, true})
       for (const Shape& shape : {Shape{5, 38}, Shape{3, 128}})
-        all.push_back({std::string(name(kind)) + (gated ? "_gated_" : "_") + shape.to_string(),
-                       [=](Graph& graph, DType dtype) {
-                         const ValueId src = graph.add_input("src", {shape, dtype}, Initializer::uniform(-6, 6));
-                         graph.mark_output(smooth_unit(graph, "y", src, {kind, gated}));
-                       }});
+        all.push_back(
+            {std::string(name(kind)) + (gated ? "_gated_" : "_") + shape.to_string(),
+             [=](Graph& graph, DType dtype) {
+               const ValueId src = graph.add_input("src", {shape, dtype}, Initializer::uniform(-6, 6));
+               graph.mark_output(smooth_unit(graph, "y", src, {kind, gated}));
+             }});
   all.push_back({"gelu_of_an_image", [](Graph& graph, DType dtype) {
                    const ValueId src = graph.add_input("src", {{2, 16, 3, 3}, dtype}, Initializer::normal(2));
                    graph.mark_output(smooth_unit(graph, "y", src, {}));

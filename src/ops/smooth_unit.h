@@ -12,8 +12,8 @@ struct SmoothUnitAttrs {
   bool gated = false;  // src holds two halves (a, b) of each row, and dst is f(a) * b
 };
 
-// src (R, F), or gated (R, 2F) -> dst (R, F). Unlike an activation its derivative follows from the input, which
-// the backward pass keeps.
+// src (R, F), or gated (R, 2F) -> dst (R, F). Unlike an activation its derivative follows from the input,
+// which the backward pass keeps.
 extern const graph::OpDef smooth_unit_op;
 extern const graph::OpDef smooth_unit_grad_op;  // (d_dst, src) -> d_src
 

@@ -100,13 +100,13 @@ TEST(ParametersAndFlops, MultiplyAddsOfTheTutorialNetworks) {
   EXPECT_EQ(size_of_network("cifarnet", 10).forward_flops, 2 * 18'470'784);
 }
 
-// GPT-2 from its paper's released weights (the first is called "117M" there, and has 124 M), TinyLlama from its
-// model card, vision transformers as timm counts them.
+// GPT-2 from its paper's released weights (the first is called "117M" there, and has 124 M), TinyLlama from
+// its model card, vision transformers as timm counts them.
 TEST(ParametersAndFlops, PublishedParameterCountsOfTransformers) {
-  const std::pair<const char*, std::int64_t> rows[] = {{"gpt2", 124'439'808},       {"gpt2_medium", 354'823'168},
-                                                       {"gpt2_large", 774'030'080}, {"gpt2_xl", 1'557'611'200},
-                                                       {"tiny_llama", 1'100'048'384}, {"vit_s16", 22'050'664},
-                                                       {"vit_b16", 86'567'656}};
+  const std::pair<const char*, std::int64_t> rows[] = {
+      {"gpt2", 124'439'808},      {"gpt2_medium", 354'823'168},  {"gpt2_large", 774'030'080},
+      {"gpt2_xl", 1'557'611'200}, {"tiny_llama", 1'100'048'384}, {"vit_s16", 22'050'664},
+      {"vit_b16", 86'567'656}};
   for (const auto& [network, parameters] : rows)
     EXPECT_EQ(graph::parameter_count(build_model({.network = network}).graph), parameters) << network;
 }

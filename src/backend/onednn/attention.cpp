@@ -1,6 +1,6 @@
 // Attention by tiles of queries and keys: no more of the scores than one tile lies in memory at once. Each
-// thread takes whole heads, whose vectors it copies to rows of its own first: rows of qkv lie so far apart that
-// they would compete for the same sets of the cache.
+// thread takes whole heads, whose vectors it copies to rows of its own first: rows of qkv lie so far apart
+// that they would compete for the same sets of the cache.
 
 #include "ops/attention.h"
 
@@ -14,7 +14,7 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-constexpr std::int64_t kTile = 64;  // queries, and keys
+constexpr std::int64_t kTile = 64;   // queries, and keys
 constexpr std::int64_t kLanes = 16;  // sums are made in so many lanes, whatever the machine's vectors
 
 std::int64_t tiles_of(std::int64_t steps) { return (steps + kTile - 1) / kTile; }
@@ -61,7 +61,8 @@ class Problem {
     const auto rate = static_cast<float>(attrs.dropout.rate);
     const float kept = 1 / (1 - rate);
     for (std::int64_t s = 0; s < keys.count; ++s)
-      to[s] = to_unit_float(random_.word(static_cast<std::uint64_t>((nh * steps + t) * steps + keys.first + s))) >= rate
+      to[s] = to_unit_float(
+                  random_.word(static_cast<std::uint64_t>((nh * steps + t) * steps + keys.first + s))) >= rate
                   ? kept
                   : 0.0f;
   }
@@ -241,12 +242,13 @@ class Forward {
 
 // The parts of one thread's workspace in the backward pass.
 struct BackwardScratch {
-  float *keys, *keys_transposed, *values_transposed, *queries, *d_dst, *d_queries, *d_keys, *d_values, *scores,
-      *d_scores, *d_dst_dst;
+  float *keys, *keys_transposed, *values_transposed, *queries, *d_dst, *d_queries, *d_keys, *d_values,
+      *scores, *d_scores, *d_dst_dst;
 
   BackwardScratch(const Problem& problem, float* at) {
     const std::int64_t all = tiles_of(problem.steps) * kTile * problem.head;
-    for (float** part : {&keys, &keys_transposed, &values_transposed, &queries, &d_dst, &d_queries, &d_keys, &d_values}) {
+    for (float** part :
+         {&keys, &keys_transposed, &values_transposed, &queries, &d_dst, &d_queries, &d_keys, &d_values}) {
       *part = at;
       at += all;
     }
@@ -325,7 +327,8 @@ class Backward {
     for (std::int64_t t = 0; t < queries.count; ++t) {
       float *p = scratch.scores + t * kTile, *d = scratch.d_scores + t * kTile;
       const std::int64_t step = queries.first + t;
-      const std::int64_t own = std::clamp<std::int64_t>(problem_.seen(step, keys) - seen.first, 0, seen.count);
+      const std::int64_t own =
+          std::clamp<std::int64_t>(problem_.seen(step, keys) - seen.first, 0, seen.count);
       const float log_sum = log_sums_[nh * problem_.steps + step], d_dst_dst = scratch.d_dst_dst[step];
       if (problem_.drops()) {
         float factors[kTile];

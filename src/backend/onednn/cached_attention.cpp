@@ -50,7 +50,8 @@ void run(const Arguments& arguments) {
                      width = arguments.node.input_shape(0)[1], out = attrs.heads * head,
                      position = arguments.input<std::int32_t>(3)[0];
   const float *qkv = arguments.input<float>(0), scale = 1 / std::sqrt(static_cast<float>(head));
-  float *keys = arguments.state<float>(1), *values = arguments.state<float>(2), *dst = arguments.output<float>(0);
+  float *keys = arguments.state<float>(1), *values = arguments.state<float>(2),
+        *dst = arguments.output<float>(0);
   for (std::int64_t s = 0; s < attrs.steps; ++s)
     for (std::int64_t n = 0; n < batch; ++n) {
       const std::int64_t step = position + s;

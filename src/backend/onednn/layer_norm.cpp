@@ -35,7 +35,8 @@ void run_forward(const Arguments& arguments) {
     for (std::int64_t r = begin; r < end; ++r) {
       const float* src = arguments.input<float>(0) + r * channels;
       float* dst = arguments.output<float>(0) + r * channels;
-      const float mean = beta == nullptr ? 0 : share * sum_of(channels, [=](std::int64_t c) { return src[c]; });
+      const float mean =
+          beta == nullptr ? 0 : share * sum_of(channels, [=](std::int64_t c) { return src[c]; });
       const float variance =
           share * sum_of(channels, [=](std::int64_t c) { return (src[c] - mean) * (src[c] - mean); });
       const float inverse = 1 / std::sqrt(variance + static_cast<float>(attrs.epsilon));
@@ -52,7 +53,8 @@ void run_forward(const Arguments& arguments) {
   });
 }
 
-// Each thread sums the gradients of gamma and beta over its rows; then the sums of threads are added in order.
+// Each thread sums the gradients of gamma and beta over its rows; then the sums of threads are added in
+// order.
 void run_grad(const Arguments& arguments) {
   const bool centred = arguments.node.attrs<ops::LayerNormAttrs>().centred;
   const std::int64_t rows = arguments.node.input_shape(1)[0], channels = arguments.node.input_shape(1)[1];

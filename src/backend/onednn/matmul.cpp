@@ -24,11 +24,10 @@ memory::desc batch_desc(const Shape& shape, bool transposed) {
 std::unique_ptr<Kernel> make_matmul(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
   const auto& attrs = node.attrs<ops::MatmulAttrs>();
-  const dnnl::matmul::primitive_desc pd(
-      dnnl::matmul::desc(batch_desc(node.input_shape(0), attrs.transpose_a),
-                         batch_desc(node.input_shape(1), attrs.transpose_b),
-                         batch_desc(node.output_shape(0), false)),
-      planned_attr(), cpu_engine());
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(batch_desc(node.input_shape(0), attrs.transpose_a),
+                                                           batch_desc(node.input_shape(1), attrs.transpose_b),
+                                                           batch_desc(node.output_shape(0), false)),
+                                        planned_attr(), cpu_engine());
   // Layouts are plain: the descriptors have axes of their own.
   return make_dnnl_kernel(node, dnnl::matmul(pd), pd.scratchpad_desc(),
                           {{DNNL_ARG_SRC, Place::input, 0, pd.src_desc(), Layout{}},
@@ -46,21 +45,22 @@ void run_permute(const Arguments& arguments) {
   };
   const std::int64_t step = stride(rank - 1);
   constexpr std::int64_t kGrain = 16384;  // numbers that are worth a thread
-  parallel_chunks(rows, std::max<std::int64_t>(1, kGrain / row), [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      std::int64_t from = 0, rest = r;
-      for (int axis = rank - 2; axis >= 0; --axis) {
-        from += rest % dst_shape[axis] * stride(axis);
-        rest /= dst_shape[axis];
-      }
-      const float* src = arguments.input<float>(0) + from;
-      float* dst = arguments.output<float>(0) + r * row;
-      if (step == 1)
-        std::copy_n(src, row, dst);
-      else
-        for (std::int64_t i = 0; i < row; ++i) dst[i] = src[i * step];
-    }
-  });
+  parallel_chunks(rows, std::max<std::int64_t>(1, kGrain / row),
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    for (std::int64_t r = begin; r < end; ++r) {
+                      std::int64_t from = 0, rest = r;
+                      for (int axis = rank - 2; axis >= 0; --axis) {
+                        from += rest % dst_shape[axis] * stride(axis);
+                        rest /= dst_shape[axis];
+                      }
+                      const float* src = arguments.input<float>(0) + from;
+                      float* dst = arguments.output<float>(0) + r * row;
+                      if (step == 1)
+                        std::copy_n(src, row, dst);
+                      else
+                        for (std::int64_t i = 0; i < row; ++i) dst[i] = src[i * step];
+                    }
+                  });
 }
 
 std::unique_ptr<Kernel> make_permute(const KernelRequest& request) {

@@ -52,8 +52,8 @@ void run_d_table(const Arguments& arguments) {
                   });
 }
 
-// Rotary keeps the sines and cosines of all steps. It computes them once, or, where the place of the first step is
-// an input, whenever that has changed.
+// Rotary keeps the sines and cosines of all steps. It computes them once, or, where the place of the first
+// step is an input, whenever that has changed.
 class Rotary final : public Kernel {
  public:
   explicit Rotary(const KernelRequest& request)
@@ -128,7 +128,9 @@ std::unique_ptr<Kernel> make_d_table(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, plain_io(request.node), run_d_table);
 }
 
-std::unique_ptr<Kernel> make_rotary(const KernelRequest& request) { return std::make_unique<Rotary>(request); }
+std::unique_ptr<Kernel> make_rotary(const KernelRequest& request) {
+  return std::make_unique<Rotary>(request);
+}
 
 }  // namespace
 

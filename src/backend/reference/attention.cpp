@@ -87,7 +87,8 @@ void attention(const Arguments& args) {
       log_sums[all.log_sum(n, h, t)] = T(0);
       if (seen == 0) return;
       for (std::int64_t s = 0; s < seen; ++s)
-        scores[static_cast<std::size_t>(s)] = all.scale * all.dot(qkv + all.query(n, h, t), qkv + all.key(n, h, s));
+        scores[static_cast<std::size_t>(s)] =
+            all.scale * all.dot(qkv + all.query(n, h, t), qkv + all.key(n, h, s));
       const double highest = *std::max_element(scores.begin(), scores.begin() + seen);
       double sum = 0;
       for (std::int64_t s = 0; s < seen; ++s) sum += std::exp(scores[static_cast<std::size_t>(s)] - highest);

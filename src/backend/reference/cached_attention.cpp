@@ -38,7 +38,8 @@ void cached_attention(const Arguments& args) {
           const double highest = *std::max_element(scores.begin(), scores.begin() + step + 1);
           double total = 0;
           for (std::int64_t t = 0; t <= step; ++t)
-            total += scores[static_cast<std::size_t>(t)] = std::exp(scores[static_cast<std::size_t>(t)] - highest);
+            total += scores[static_cast<std::size_t>(t)] =
+                std::exp(scores[static_cast<std::size_t>(t)] - highest);
           for (std::int64_t i = 0; i < head; ++i) {
             double mean = 0;
             for (std::int64_t t = 0; t <= step; ++t)

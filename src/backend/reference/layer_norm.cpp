@@ -27,8 +27,8 @@ void layer_norm(const Arguments& args) {
   });
 }
 
-// With z the normalised row and g = d_dst * gamma: d_src = inverse (g - mean(g) - z mean(g z)), the first mean
-// only where the row is centred.
+// With z the normalised row and g = d_dst * gamma: d_src = inverse (g - mean(g) - z mean(g z)), the first
+// mean only where the row is centred.
 void layer_norm_grad(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const bool centred = args.node.attrs<ops::LayerNormAttrs>().centred;
@@ -49,7 +49,8 @@ void layer_norm_grad(const Arguments& args) {
       }
       for (std::int64_t c = 0; c < channels; ++c) {
         const double normal = (src[c] - mean) * inverse, g = static_cast<double>(d_dst[c]) * gamma[c];
-        d_src[c] = static_cast<T>(inverse * (g - (centred ? sum / count : 0.0) - normal * sum_normal / count));
+        d_src[c] =
+            static_cast<T>(inverse * (g - (centred ? sum / count : 0.0) - normal * sum_normal / count));
       }
     }
     const auto round = [](double x) { return static_cast<T>(x); };

@@ -51,8 +51,8 @@ class LayerCounts {
   // Sizes are of one sample, here and below. The first layer reads the input, which needs no gradient.
   void input(Wide elements);  // with a label
   void dense(Wide inputs, Wide outputs, bool first);
-  // The last layer, so many times for every sample. Where it shares its weight, that counts elsewhere, and its
-  // gradient is one part of a sum.
+  // The last layer, so many times for every sample. Where it shares its weight, that counts elsewhere, and
+  // its gradient is one part of a sum.
   struct LastWeight {
     bool bias = true, shared = false;
   };
@@ -78,8 +78,8 @@ class LayerCounts {
   void reshape(Wide elements);
   void sequence_cross_entropy(Wide vocabulary, Wide length);
 
-  // These count one node of other layers: the flops of its products, the bytes that it moves, and the bytes of
-  // what it reads and writes that nothing else keeps, in training and in inference.
+  // These count one node of other layers: the flops of its products, the bytes that it moves, and the bytes
+  // of what it reads and writes that nothing else keeps, in training and in inference.
   void forward_node(Wide flops, Wide moved, Wide alone_in_training, Wide alone_in_inference);
   void backward_node(Wide flops, Wide moved, Wide alone);
   void parameter(Wide elements) { parameters_ += elements; }

@@ -13,8 +13,8 @@ struct SequenceSizes {
   std::int64_t length, vocabulary;
 };
 
-// What a network reads that makes text token by token: ids (i32 S, N) of the new steps, their places (i32 S, N), and
-// the place of the first (i32 1).
+// What a network reads that makes text token by token: ids (i32 S, N) of the new steps, their places (i32 S,
+// N), and the place of the first (i32 1).
 struct NewSteps {
   graph::ValueId ids, places, first;
 };
@@ -35,8 +35,8 @@ struct Generator {
   Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
   // Set for a family that predicts the next token at each step; null when its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
-  // Returns the logits (N, vocabulary) behind the last of some new steps. Keys and values of the steps before lie in
-  // caches, statistics with room for `length` steps. Null when the family does not make text.
+  // Returns the logits (N, vocabulary) behind the last of some new steps. Keys and values of the steps before
+  // lie in caches, statistics with room for `length` steps. Null when the family does not make text.
   graph::ValueId (*decode)(Builder& builder, const NewSteps& input, const Parameters& parameters) = nullptr;
 };
 

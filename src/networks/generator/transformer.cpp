@@ -34,10 +34,9 @@ class Layers {
 
   // ids (i32 steps, N) -> rows (steps * N, width)
   ValueId embed(ValueId ids) {
-    const ValueId x = b_.embedding("embedding", ids,
-                                   {.vocabulary = sizes_.vocabulary,
-                                    .width = sizes_.width,
-                                    .init = WeightInit::normal(kSigma)});
+    const ValueId x = b_.embedding(
+        "embedding", ids,
+        {.vocabulary = sizes_.vocabulary, .width = sizes_.width, .init = WeightInit::normal(kSigma)});
     const Shape shape = b_.graph().shape(x);
     const ValueId rows = ops::reshape(b_.graph(), "steps", x, {shape[0] * shape[1], shape[2]});
     if (sizes_.positions == Positions::rotary || sizes_.positions == Positions::none) return rows;
@@ -80,8 +79,9 @@ class Layers {
     const auto scope = b_.scope("attention");
     ValueId qkv = linear("qkv", x, sizes_.qkv_width());
     if (sizes_.positions == Positions::rotary)
-      qkv = b_.rotary("rotary", qkv, new_steps_ ? new_steps_->first : graph::kNone,
-                      {.heads = sizes_.heads + sizes_.kv_heads, .head_size = sizes_.head_size(), .rows = rows_});
+      qkv = b_.rotary(
+          "rotary", qkv, new_steps_ ? new_steps_->first : graph::kNone,
+          {.heads = sizes_.heads + sizes_.kv_heads, .head_size = sizes_.head_size(), .rows = rows_});
     x = new_steps_ ? attention_on_caches(qkv)
                    : b_.attention("heads", qkv,
                                   {.heads = sizes_.heads,
@@ -161,8 +161,8 @@ void check(const Parameters& parameters) {
     fail(ErrorKind::usage, "{} {}: heads of {} numbers in {} {}, at most {} are possible", Setting{"heads"},
          sizes.heads, sizes.head_size(), Setting{"width"}, sizes.width, ops::kLargestHead);
   if (sizes.positions == Positions::rotary && sizes.head_size() % 2 != 0)
-    fail(ErrorKind::usage, "{} rotary: heads of {} numbers, which do not come in pairs",
-         Setting{"positions"}, sizes.head_size());
+    fail(ErrorKind::usage, "{} rotary: heads of {} numbers, which do not come in pairs", Setting{"positions"},
+         sizes.head_size());
 }
 
 Shape input_of(const Parameters& parameters) { return {parameters.number("length")}; }
@@ -179,37 +179,42 @@ struct Defaults {
 
 Generator family(const Defaults& own) {
   const std::vector<std::string> yes_no{"yes", "no"};
-  return {
-      .parameters =
-          {{"layers", "layers, each attention and a feed-forward part", own.layers, 1, 4096},
-           {"width", "numbers of a token's vector", own.width, 1, 65536},
-           {"heads", "attention heads; they divide the width", own.heads, 1, 1024},
-           {"kv_heads", "heads of keys and values, each shared by as many heads; 0: as many as heads",
-            own.kv_heads, 0, 1024},
-           {"ffn", "hidden units of the feed-forward part; 0: four times the width", own.ffn, 0, 262144},
-           {"length", "steps of a sequence", own.length, 1, 65536},
-           {"vocabulary", "different tokens", own.vocabulary, 2, std::int64_t{1} << 24},
-           {.name = "causal", .about = "whether steps see only those before", .fallback = "yes", .choices = yes_no},
-           {.name = "norm", .about = "layer or rms", .fallback = own.norm, .choices = {"layer", "rms"}},
-           {.name = "activation",
-            .about = "of the feed-forward part; swiglu is gated",
-            .fallback = own.activation,
-            .choices = {kUnits.begin(), kUnits.end()}},
-           {.name = "positions",
-            .about = "how steps know their place",
-            .fallback = own.positions,
-            .choices = {kPositions.begin(), kPositions.end()}},
-           {.name = "bias", .about = "whether linear layers have one", .fallback = own.bias, .choices = yes_no},
-           {.name = "tied",
-            .about = "whether the last layer's weight is the embedding",
-            .fallback = own.tied,
-            .choices = yes_no}},
-      .check = check,
-      .input = input_of,
-      .build = build_transformer,
-      .count = count_transformer,
-      .sequence = sequence,
-      .decode = decode};
+  return {.parameters =
+              {{"layers", "layers, each attention and a feed-forward part", own.layers, 1, 4096},
+               {"width", "numbers of a token's vector", own.width, 1, 65536},
+               {"heads", "attention heads; they divide the width", own.heads, 1, 1024},
+               {"kv_heads", "heads of keys and values, each shared by as many heads; 0: as many as heads",
+                own.kv_heads, 0, 1024},
+               {"ffn", "hidden units of the feed-forward part; 0: four times the width", own.ffn, 0, 262144},
+               {"length", "steps of a sequence", own.length, 1, 65536},
+               {"vocabulary", "different tokens", own.vocabulary, 2, std::int64_t{1} << 24},
+               {.name = "causal",
+                .about = "whether steps see only those before",
+                .fallback = "yes",
+                .choices = yes_no},
+               {.name = "norm", .about = "layer or rms", .fallback = own.norm, .choices = {"layer", "rms"}},
+               {.name = "activation",
+                .about = "of the feed-forward part; swiglu is gated",
+                .fallback = own.activation,
+                .choices = {kUnits.begin(), kUnits.end()}},
+               {.name = "positions",
+                .about = "how steps know their place",
+                .fallback = own.positions,
+                .choices = {kPositions.begin(), kPositions.end()}},
+               {.name = "bias",
+                .about = "whether linear layers have one",
+                .fallback = own.bias,
+                .choices = yes_no},
+               {.name = "tied",
+                .about = "whether the last layer's weight is the embedding",
+                .fallback = own.tied,
+                .choices = yes_no}},
+          .check = check,
+          .input = input_of,
+          .build = build_transformer,
+          .count = count_transformer,
+          .sequence = sequence,
+          .decode = decode};
 }
 
 // One network and the values it has.

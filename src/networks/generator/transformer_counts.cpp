@@ -1,5 +1,5 @@
-// What each node of a transformer's step costs, in the order of its graph. Between nodes the names are: rows, a
-// matrix with one row a step; qkv, the queries, keys and values of a step; hidden, what the unit of the
+// What each node of a transformer's step costs, in the order of its graph. Between nodes the names are: rows,
+// a matrix with one row a step; qkv, the queries, keys and values of a step; hidden, what the unit of the
 // feed-forward part makes, and unit_in, what it reads.
 
 #include "networks/generator/generator.h"
@@ -59,8 +59,8 @@ class TransformerCounts {
   // Ids -> rows, with the positions of steps.
   void embedding() {
     const Wide ids = kId * steps_, table = kFloat * sizes_.vocabulary * sizes_.width;
-    const bool adds = sizes_.positions == Sizes::Positions::learned ||
-                      sizes_.positions == Sizes::Positions::sinusoidal;
+    const bool adds =
+        sizes_.positions == Sizes::Positions::learned || sizes_.positions == Sizes::Positions::sinusoidal;
     layers_.parameter(Wide{sizes_.vocabulary} * sizes_.width);
     layers_.forward_node(0, ids + 2 * rows_, rows_, ids + rows_);
     layers_.forward_node(0, 0, adds ? 2 * rows_ : rows_, 2 * rows_);  // to a matrix of rows
@@ -95,8 +95,9 @@ class TransformerCounts {
                product = 2 * layers_.batch() * sizes_.heads * sizes_.head_size() *
                          ops::attended_pairs(sizes_.length, sizes_.causal);
     const bool rotated = sizes_.positions == Sizes::Positions::rotary;
-    linear(sizes_.width, sizes_.qkv_width(), sizes_.bias,
-           {.forward = rotated ? qkv_ : 0, .inference = rows_ + qkv_, .d_weight = qkv_, .d_src = qkv_ + rows_});
+    linear(
+        sizes_.width, sizes_.qkv_width(), sizes_.bias,
+        {.forward = rotated ? qkv_ : 0, .inference = rows_ + qkv_, .d_weight = qkv_, .d_src = qkv_ + rows_});
     if (rotated) {
       layers_.forward_node(0, 2 * qkv_, qkv_, 2 * qkv_);
       layers_.backward_node(0, 2 * qkv_, 2 * qkv_);
@@ -118,7 +119,8 @@ class TransformerCounts {
 
   void feed_forward() {
     const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
-    const bool by_output = sizes_.unit == Sizes::Unit::relu;  // the gradient of the unit follows from its output
+    const bool by_output =
+        sizes_.unit == Sizes::Unit::relu;  // the gradient of the unit follows from its output
     linear(sizes_.width, in, sizes_.bias,
            {.forward = by_output ? unit_in_ : 0,
             .inference = rows_ + unit_in_,

@@ -17,11 +17,11 @@ TEST(Transformer, WhatDoesNotFitTogetherIsRefused) {
   };
   refused({{"width", "100"}, {"heads", "3"}}, "heads 3: width 100 is not a whole number for each head");
   refused({{"heads", "4"}, {"kv_heads", "3"}}, "kv_heads 3: does not divide heads 4");
-  refused({{"width", "2048"}, {"heads", "4"}}, "heads of 512 numbers in width 2048, at most 256 are possible");
+  refused({{"width", "2048"}, {"heads", "4"}},
+          "heads of 512 numbers in width 2048, at most 256 are possible");
   refused({{"width", "36"}, {"heads", "4"}, {"positions", "rotary"}}, "heads of 9 numbers");
   refused({{"activation", "swish"}}, "activation swish");
-  expect_error(ErrorKind::usage, "patch 5: does not divide image 32",
-               [] { built("vit", {{"patch", "5"}}); });
+  expect_error(ErrorKind::usage, "patch 5: does not divide image 32", [] { built("vit", {{"patch", "5"}}); });
 }
 
 TEST(Transformer, SharedWeightIsOneParameterWithOneGradient) {

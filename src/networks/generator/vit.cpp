@@ -11,8 +11,8 @@ using graph::ValueId;
 
 constexpr double kSigma = 0.02, kEpsilon = 1e-6;
 
-// The vision transformer of Dosovitskiy et al.: patches become tokens, a trained token goes before them, and the
-// classifier reads what becomes of that one.
+// The vision transformer of Dosovitskiy et al.: patches become tokens, a trained token goes before them, and
+// the classifier reads what becomes of that one.
 class Layers {
  public:
   Layers(Builder& builder, const Parameters& parameters)
@@ -38,13 +38,13 @@ class Layers {
     const ValueId pixels = ops::permute(graph, "channels_last", patches, {0, 2, 3, 1});
     const ValueId tokens = ops::reshape(graph, "tokens", pixels, {batch_, rows_.steps - 1, width_});
     const ValueId first_ids = ops::fill(graph, "class_id", {{batch_, 1}, DType::i32}, 0);
-    const ValueId first = b_.embedding("class_token", first_ids,
-                                       {.vocabulary = 1, .width = width_, .init = WeightInit::normal(kSigma)});
+    const ValueId first = b_.embedding(
+        "class_token", first_ids, {.vocabulary = 1, .width = width_, .init = WeightInit::normal(kSigma)});
     const ValueId all = ops::concat(graph, "with_class_token", {first, tokens}, 1);
     const ValueId rows = ops::reshape(graph, "rows", all, {batch_ * rows_.steps, width_});
     return b_.add_positions(
-        "positions", rows,
-        b_.learned_positions("positions", rows_.steps, width_, WeightInit::normal(kSigma)), rows_);
+        "positions", rows, b_.learned_positions("positions", rows_.steps, width_, WeightInit::normal(kSigma)),
+        rows_);
   }
 
   ValueId layer(const std::string& name, ValueId x) {
@@ -70,8 +70,9 @@ class Layers {
 
  private:
   ValueId linear(const std::string& name, ValueId x, std::int64_t outputs) {
-    return b_.dense(name, x,
-                    {.outputs = outputs, .activation = ops::Activation::none, .init = WeightInit::normal(kSigma)});
+    return b_.dense(
+        name, x,
+        {.outputs = outputs, .activation = ops::Activation::none, .init = WeightInit::normal(kSigma)});
   }
 
   Builder& b_;
@@ -111,16 +112,17 @@ struct Defaults {
 };
 
 Generator family(const Defaults& own) {
-  return {.parameters = {{"layers", "layers, each attention and a feed-forward part", own.layers, 1, 256},
-                         {"width", "numbers of a token's vector", own.width, 1, 8192},
-                         {"heads", "attention heads; they divide the width", own.heads, 1, 256},
-                         {"ffn", "hidden units of the feed-forward part; 0: four times the width", "0", 0, 65536},
-                         {"image", "rows and columns of an image", own.image, 4, 1024},
-                         {"patch", "rows and columns of a patch; it divides the image", own.patch, 1, 64}},
-          .check = check,
-          .input = input_of,
-          .build = build_vit,
-          .count = nullptr};
+  return {
+      .parameters = {{"layers", "layers, each attention and a feed-forward part", own.layers, 1, 256},
+                     {"width", "numbers of a token's vector", own.width, 1, 8192},
+                     {"heads", "attention heads; they divide the width", own.heads, 1, 256},
+                     {"ffn", "hidden units of the feed-forward part; 0: four times the width", "0", 0, 65536},
+                     {"image", "rows and columns of an image", own.image, 4, 1024},
+                     {"patch", "rows and columns of a patch; it divides the image", own.patch, 1, 64}},
+      .check = check,
+      .input = input_of,
+      .build = build_vit,
+      .count = nullptr};
 }
 
 struct Row {
@@ -131,11 +133,20 @@ struct Row {
 };
 
 const Row kRows[] = {
-    {"vit", "generated: a vision transformer, by default six layers of 192 on images of 32x32", 10, "cifar-flip",
+    {"vit",
+     "generated: a vision transformer, by default six layers of 192 on images of 32x32",
+     10,
+     "cifar-flip",
      {"6", "192", "3", "32", "4"}},
-    {"vit_s16", "vision transformer, 12 layers of 384, patches of 16x16", 1000, "standardise",
+    {"vit_s16",
+     "vision transformer, 12 layers of 384, patches of 16x16",
+     1000,
+     "standardise",
      {"12", "384", "6", "224", "16"}},
-    {"vit_b16", "vision transformer, 12 layers of 768, patches of 16x16", 1000, "standardise",
+    {"vit_b16",
+     "vision transformer, 12 layers of 768, patches of 16x16",
+     1000,
+     "standardise",
      {"12", "768", "12", "224", "16"}},
 };
 

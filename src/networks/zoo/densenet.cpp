@@ -47,8 +47,8 @@ ValueId densenet40_k12(Builder& b, ValueId x, int classes) { return densenet(b, 
 ValueId densenet100_k12(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 12); }
 ValueId densenet100_k24(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 24); }
 
-// The layers of "Densely Connected Convolutional Networks" for ImageNet: a 1x1 convolution to four times the growth
-// before each 3x3, and transitions that halve the channels.
+// The layers of "Densely Connected Convolutional Networks" for ImageNet: a 1x1 convolution to four times the
+// growth before each 3x3, and transitions that halve the channels.
 ValueId bottleneck_layer(Builder& b, ValueId x, std::int64_t growth) {
   const auto conv = [&](const char* name, ValueId from, std::int64_t filters, std::int64_t kernel) {
     return b.conv(name, from,
@@ -65,8 +65,9 @@ ValueId bottleneck_layer(Builder& b, ValueId x, std::int64_t growth) {
 ValueId densenet121(Builder& b, ValueId images, int classes) {
   constexpr std::array kLayers = {6, 12, 24, 16};
   constexpr std::int64_t kGrowth = 32;
-  ValueId x = b.conv("stem", images,
-                     {.filters = 2 * kGrowth, .kernel = 7, .stride = 2, .padding = Padding::centred, .norm = kNorm});
+  ValueId x =
+      b.conv("stem", images,
+             {.filters = 2 * kGrowth, .kernel = 7, .stride = 2, .padding = Padding::centred, .norm = kNorm});
   x = b.max_pool("pool", x, {.kernel = 3, .stride = 2, .padding = Padding::centred});
   for (std::size_t block = 0; block < kLayers.size(); ++block) {
     const auto block_scope = b.scope(fmt::format("block{}", block + 1));

@@ -1,4 +1,5 @@
 #include "networks/generator/network_info.h"
+#include "ops/shape.h"
 
 namespace trainyard::networks {
 
@@ -54,7 +55,8 @@ std::vector<NetworkInfo> mobilenet_networks() {
 
 namespace {
 
-// SqueezeNet 1.0: fire modules squeeze the channels by a 1x1 convolution, and expand them by 1x1 and 3x3 side by side.
+// SqueezeNet 1.0: fire modules squeeze the channels by a 1x1 convolution, and expand them by 1x1 and 3x3 side
+// by side.
 ValueId fire(Builder& b, const std::string& name, ValueId x, std::int64_t squeezed, std::int64_t expanded) {
   const auto scope = b.scope(name);
   x = b.conv("squeeze", x, {.filters = squeezed});
@@ -79,8 +81,8 @@ ValueId squeezenet(Builder& b, ValueId images, int classes) {
     if (module.pool_after) x = b.max_pool(name + "/pool", x, pool);
   }
   x = b.dropout("dropout", x, 0.5);
-  x = b.conv("conv10", x, {.filters = classes, .init = WeightInit::normal(0.01)});
-  return b.global_average_pool("logits", x);
+  x = b.conv("logits/conv10", x, {.filters = classes, .init = WeightInit::normal(0.01)});
+  return ops::flatten(b.graph(), "logits", b.global_average_pool("pool10", x));
 }
 
 }  // namespace

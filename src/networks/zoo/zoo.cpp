@@ -12,12 +12,28 @@ namespace trainyard::networks {
 const std::vector<NetworkInfo>& all_networks() {
   static const std::vector<NetworkInfo> all = [] {
     std::vector<NetworkInfo> joined;
-    for (const auto family :
-         {deepmnist_networks, lenet_networks, cifarnet_networks, fc_networks, cnn_networks, mix_networks,
-          rnn_networks, transformer_networks, vit_networks, trivial_networks, alexnet_networks,
-          overfeat_networks, vgg_networks, googlenet_networks, inception3_networks, inception4_networks,
-          inception_resnet_networks, resnet_networks, resnet_cifar_networks, densenet_networks,
-          mobilenet_networks, squeezenet_networks}) {
+    for (const auto family : {deepmnist_networks,
+                              lenet_networks,
+                              cifarnet_networks,
+                              fc_networks,
+                              cnn_networks,
+                              mix_networks,
+                              rnn_networks,
+                              transformer_networks,
+                              vit_networks,
+                              trivial_networks,
+                              alexnet_networks,
+                              overfeat_networks,
+                              vgg_networks,
+                              googlenet_networks,
+                              inception3_networks,
+                              inception4_networks,
+                              inception_resnet_networks,
+                              resnet_networks,
+                              resnet_cifar_networks,
+                              densenet_networks,
+                              mobilenet_networks,
+                              squeezenet_networks}) {
       std::vector<NetworkInfo> rows = family();
       joined.insert(joined.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     }
@@ -214,7 +230,8 @@ Decoder build_decoder(const DecoderOptions& options) {
   const generator::Parameters parameters = parameters_of(info, options.parameters);
   const auto [length, vocabulary] = info.generator->sequence(parameters);
   if (options.steps < 1 || options.steps > length)
-    fail(ErrorKind::usage, "{} tokens at once: network '{}' has room for {}", options.steps, info.name, length);
+    fail(ErrorKind::usage, "{} tokens at once: network '{}' has room for {}", options.steps, info.name,
+         length);
   Decoder decoder;
   Graph& graph = decoder.graph;
   const graph::TensorType steps{{options.steps, options.batch}, DType::i32};

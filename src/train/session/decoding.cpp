@@ -8,16 +8,18 @@
 
 namespace trainyard::train {
 
-// The network for so many steps at once. That for the prompt owns parameters and caches, and the other borrows them.
+// The network for so many steps at once. That for the prompt owns parameters and caches, and the other
+// borrows them.
 struct Decoding::Part {
-  Part(const networks::DecoderOptions& options, const backend::Backend& backend,
-       backend::Precision precision, const engine::Executor* owner)
+  Part(const networks::DecoderOptions& options, const backend::Backend& backend, backend::Precision precision,
+       const engine::Executor* owner)
       : decoder(networks::build_decoder(options)),
-        executor(plan::compile(decoder.graph, backend,
-                               {.precision = precision,
-                                .pinned_layouts = owner == nullptr ? std::map<std::string, Layout>{}
-                                                                   : plan::persistent_layouts(owner->plan())}),
-                 borrowed_from(owner)),
+        executor(
+            plan::compile(decoder.graph, backend,
+                          {.precision = precision,
+                           .pinned_layouts = owner == nullptr ? std::map<std::string, Layout>{}
+                                                              : plan::persistent_layouts(owner->plan())}),
+            borrowed_from(owner)),
         ids({options.steps, options.batch}, DType::i32),
         places({options.steps, options.batch}, DType::i32),
         first({1}, DType::i32),
@@ -38,7 +40,8 @@ struct Decoding::Part {
 
 Decoding::Decoding(const DecodingOptions& options) {
   limit_to(cores_for(options.threads));
-  backend_ = backend::make_backend(options.backend, options.device, options.precision, backend::Effort::quick);
+  backend_ =
+      backend::make_backend(options.backend, options.device, options.precision, backend::Effort::quick);
   prompt_ = std::make_unique<Part>(options.decoder, *backend_, options.precision, nullptr);
   engine::initialise_state(prompt_->executor, 1);
   networks::DecoderOptions one = options.decoder;
@@ -103,7 +106,8 @@ std::int32_t draw_token(std::span<const float> logits, const Drawing& drawing, s
   for (const std::int32_t token : tokens)
     sums.push_back(sum += std::exp((static_cast<double>(logits[static_cast<std::size_t>(token)]) - highest) /
                                    drawing.temperature));
-  const double at = static_cast<double>(to_unit_float(Philox(drawing.seed, stream_of("draw")).word(number))) * sum;
+  const double at =
+      static_cast<double>(to_unit_float(Philox(drawing.seed, stream_of("draw")).word(number))) * sum;
   const auto drawn = std::upper_bound(sums.begin(), sums.end(), at);
   return tokens[static_cast<std::size_t>(std::min(drawn, sums.end() - 1) - sums.begin())];
 }

@@ -13,9 +13,9 @@ struct DecodingOptions {
   int threads = 0;  // 0: every core this process may use
 };
 
-// A network that makes text: it reads a prompt at once, then goes on token by token. Keys and values of the steps
-// before stay in caches, so a token costs the same work wherever it stands, but for attention. Limits the calling
-// thread to its cores, and must be run by that thread.
+// A network that makes text: it reads a prompt at once, then goes on token by token. Keys and values of the
+// steps before stay in caches, so a token costs the same work wherever it stands, but for attention. Limits
+// the calling thread to its cores, and must be run by that thread.
 class Decoding {
  public:
   explicit Decoding(const DecodingOptions& options);
@@ -27,7 +27,8 @@ class Decoding {
   // Reads the prompt from the first place on: ids (steps, N). Returns the logits (N, vocabulary) of the token
   // behind it.
   std::span<const float> read_prompt(std::span<const std::int32_t> ids);
-  // Reads one token of each sequence, and returns the logits of the one behind it. REQUIRES: place() < room().
+  // Reads one token of each sequence, and returns the logits of the one behind it. REQUIRES: place() <
+  // room().
   std::span<const float> read_token(std::span<const std::int32_t> ids);
 
   std::int64_t place() const { return place_; }  // of the next token
@@ -45,8 +46,8 @@ class Decoding {
 
 // How a token is drawn from its logits.
 struct Drawing {
-  double temperature = 1;    // 0: always the most likely one
-  std::int64_t among = 0;    // the most likely ones alone; 0: all
+  double temperature = 1;  // 0: always the most likely one
+  std::int64_t among = 0;  // the most likely ones alone; 0: all
   std::uint64_t seed = 1;
 };
 

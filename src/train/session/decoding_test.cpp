@@ -12,8 +12,8 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 networks::generator::Given small(const std::string& positions) {
-  return {{"layers", "2"},      {"width", "32"},       {"heads", "4"},          {"kv_heads", "2"},
-          {"length", "24"},     {"vocabulary", "50"},  {"positions", positions}};
+  return {{"layers", "2"},  {"width", "32"},      {"heads", "4"},          {"kv_heads", "2"},
+          {"length", "24"}, {"vocabulary", "50"}, {"positions", positions}};
 }
 
 Tokens tokens_of(std::int64_t count) {
@@ -24,9 +24,10 @@ Tokens tokens_of(std::int64_t count) {
 
 // The logits of all steps at once, without caches.
 std::vector<float> logits_of_whole_sequence(const networks::generator::Given& given, const Tokens& tokens) {
-  const networks::Model model = networks::build_model(
-      {.network = "transformer", .batch = 1, .parameters = given, .training = false});
-  const auto backend = backend::make_backend("auto", DeviceSpec{}, backend::Precision::f32, backend::Effort::quick);
+  const networks::Model model =
+      networks::build_model({.network = "transformer", .batch = 1, .parameters = given, .training = false});
+  const auto backend =
+      backend::make_backend("auto", DeviceSpec{}, backend::Precision::f32, backend::Effort::quick);
   engine::Executor executor(plan::compile(model.graph, *backend));
   engine::initialise_state(executor, 1);
   HostTensor all({25, 1}, DType::i32), lengths({1}, DType::i32);
@@ -51,11 +52,25 @@ TEST(Decoding, TokenByTokenSaysWhatTheWholeSequenceSays) {
     for (std::int64_t place = 7;; ++place) {
       ASSERT_EQ(decoding.place(), place);
       for (std::int64_t v = 0; v < 50; ++v)
-        ASSERT_NEAR(logits[static_cast<std::size_t>(v)], whole[static_cast<std::size_t>((place - 1) * 50 + v)], 1e-4)
+        ASSERT_NEAR(logits[static_cast<std::size_t>(v)],
+                    whole[static_cast<std::size_t>((place - 1) * 50 + v)], 1e-4)
             << positions << " at " << place;
       if (place == decoding.room()) break;
       logits = decoding.read_token(std::span(tokens).subspan(static_cast<std::size_t>(place), 1));
     }
+  }
+}
+
+TEST(Decoding, LaterTokensChangeNoEarlierLogits) {
+  constexpr std::int64_t kChanged = 13;
+  const Tokens tokens = tokens_of(24);
+  Tokens other = tokens;
+  for (std::size_t i = kChanged; i < other.size(); ++i) other[i] = (other[i] + 7) % 50;
+  for (const char* positions : {"learned", "rotary"}) {
+    const std::vector<float> a = logits_of_whole_sequence(small(positions), tokens),
+                             b = logits_of_whole_sequence(small(positions), other);
+    EXPECT_TRUE(std::equal(a.begin(), a.begin() + kChanged * 50, b.begin()));
+    EXPECT_FALSE(std::equal(a.begin() + kChanged * 50, a.end(), b.begin() + kChanged * 50));
   }
 }
 
@@ -64,7 +79,8 @@ TEST(Decoding, OnlyNetworksThatLookBackMakeText) {
   given["causal"] = "no";
   EXPECT_THROW(Decoding({.decoder = {.network = "transformer", .parameters = given}}), Error);
   EXPECT_THROW(Decoding({.decoder = {.network = "rnn"}}), Error);
-  EXPECT_THROW(Decoding({.decoder = {.network = "transformer", .parameters = small("none"), .steps = 25}}), Error);
+  EXPECT_THROW(Decoding({.decoder = {.network = "transformer", .parameters = small("none"), .steps = 25}}),
+               Error);
 }
 
 TEST(DrawToken, FollowsTheProbabilities) {
