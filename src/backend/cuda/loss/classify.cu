@@ -25,7 +25,7 @@ __device__ inline float share_of_a_row(const SequenceShape& shape, const Sequenc
 
 template <typename T, int kGroup>
 __global__ void __launch_bounds__(kThreads)
-    loss_rows(SequenceShape shape, const T* logits, SequenceLabels labels, float* loss, float* probabilities,
+    loss_rows(SequenceShape shape, const T* logits, SequenceLabels labels, float* loss, float* log_sums,
               float* row_losses, std::uint32_t* counter) {
   using Group = RowGroup<kGroup>;
   const std::int64_t rows = shape.steps * shape.batch;
@@ -39,14 +39,14 @@ __global__ void __launch_bounds__(kThreads)
   highest = Group::max(highest);
   for (std::int64_t k = Group::lane(); k < end; k += kGroup) sum += expf(to_float(of_row[k]) - highest);
   sum = Group::sum(sum);
-  for (std::int64_t k = Group::lane(); there && k < shape.classes; k += kGroup)
-    probabilities[row * shape.classes + k] = counted ? expf(to_float(of_row[k]) - highest) / sum : 0.0f;
   if (there && Group::lane() == 0) {
     // A label that names no class makes the loss NaN.
     const std::int32_t label = labels.labels[row];
+    const float log_sum = counted ? highest + logf(sum) : 0.0f;
+    log_sums[row] = log_sum;
     row_losses[row] = !counted                              ? 0.0f
                       : label < 0 || label >= shape.classes ? NAN
-                                                            : highest + logf(sum) - to_float(of_row[label]);
+                                                            : log_sum - to_float(of_row[label]);
   }
   if (!is_last_block(counter)) return;
   const float all = sum_in_order(row_losses, rows);
@@ -56,15 +56,16 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    loss_rows_grad(SequenceShape shape, const float* d_loss, const float* __restrict__ probabilities,
-                   SequenceLabels labels, T* d_logits) {
+    loss_rows_grad(SequenceShape shape, const float* d_loss, const T* logits,
+                   const float* __restrict__ log_sums, SequenceLabels labels, T* d_logits) {
   const float d_row = *d_loss * share_of_a_row(shape, labels);
   const std::int64_t elements = shape.steps * shape.batch * shape.classes;
   for (auto at = static_cast<std::int64_t>(thread_index()); at < elements;
        at += static_cast<std::int64_t>(thread_count())) {
     const std::int64_t row = at / shape.classes;
     const float label = labels.labels[row] == at % shape.classes ? 1.0f : 0.0f;
-    d_logits[at] = from_float<T>(counts(shape, labels, row) ? d_row * (probabilities[at] - label) : 0.0f);
+    const float probability = expf(to_float(logits[at]) - log_sums[row]);
+    d_logits[at] = from_float<T>(counts(shape, labels, row) ? d_row * (probability - label) : 0.0f);
   }
 }
 
@@ -72,21 +73,22 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename T>
 void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, const T* logits,
-                            const SequenceLabels& labels, float* loss, float* probabilities,
-                            float* row_losses, std::uint32_t* counter) {
+                            const SequenceLabels& labels, float* loss, float* log_sums, float* row_losses,
+                            std::uint32_t* counter) {
   with_row_groups(shape.steps * shape.batch, shape.classes, [&]<int kGroup>(int blocks) {
     loss_rows<T, kGroup>
-        <<<blocks, kThreads, 0, stream>>>(shape, logits, labels, loss, probabilities, row_losses, counter);
+        <<<blocks, kThreads, 0, stream>>>(shape, logits, labels, loss, log_sums, row_losses, counter);
   });
   check_launch("sequence_cross_entropy");
 }
 
 template <typename T>
 void sequence_cross_entropy_grad(cudaStream_t stream, const SequenceShape& shape, const float* d_loss,
-                                 const float* probabilities, const SequenceLabels& labels, T* d_logits) {
+                                 const T* logits, const float* log_sums, const SequenceLabels& labels,
+                                 T* d_logits) {
   const auto elements = static_cast<std::size_t>(shape.steps * shape.batch * shape.classes);
   loss_rows_grad<T>
-      <<<grid_for(elements), kThreads, 0, stream>>>(shape, d_loss, probabilities, labels, d_logits);
+      <<<grid_for(elements), kThreads, 0, stream>>>(shape, d_loss, logits, log_sums, labels, d_logits);
   check_launch("sequence_cross_entropy_grad");
 }
 
@@ -95,9 +97,9 @@ template void sequence_cross_entropy(cudaStream_t, const SequenceShape&, const f
 template void sequence_cross_entropy(cudaStream_t, const SequenceShape&, const bf16*, const SequenceLabels&,
                                      float*, float*, float*, std::uint32_t*);
 template void sequence_cross_entropy_grad(cudaStream_t, const SequenceShape&, const float*, const float*,
-                                          const SequenceLabels&, float*);
-template void sequence_cross_entropy_grad(cudaStream_t, const SequenceShape&, const float*, const float*,
-                                          const SequenceLabels&, bf16*);
+                                          const float*, const SequenceLabels&, float*);
+template void sequence_cross_entropy_grad(cudaStream_t, const SequenceShape&, const float*, const bf16*,
+                                          const float*, const SequenceLabels&, bf16*);
 
 namespace {
 

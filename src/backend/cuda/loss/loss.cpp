@@ -117,7 +117,7 @@ class SequenceCrossEntropy final : public Kernel {
 void gradient(const Launch& at) {
   with_float_type(at.node.output(0).type.dtype, [&]<typename T>() {
     device::sequence_cross_entropy_grad<T>(
-        at.stream(), shape_of(at.node, 2), at.input<float>(0), at.input<float>(1),
+        at.stream(), shape_of(at.node, 2), at.input<float>(0), at.input<T>(1), at.input<float>(4),
         {at.input<std::int32_t>(2), at.input<std::int32_t>(3)}, at.output<T>(0));
   });
 }
@@ -127,7 +127,7 @@ std::unique_ptr<Kernel> make_sequence_cross_entropy(const KernelRequest& request
 }
 
 std::unique_ptr<Kernel> make_gradient(const KernelRequest& request) {
-  return std::make_unique<LaunchKernel>(request, natural_io(request.node), gradient);
+  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), gradient);
 }
 
 using device::ClassifyShape;

@@ -44,13 +44,15 @@ struct SequenceLabels {
 };
 
 // T: float or __nv_bfloat16. `row_losses` holds a float for each row; `counter` is 0 before and after.
+// d_logits may be logits.
 template <typename T>
 void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, const T* logits,
-                            const SequenceLabels& labels, float* loss, float* probabilities,
-                            float* row_losses, std::uint32_t* counter);
+                            const SequenceLabels& labels, float* loss, float* log_sums, float* row_losses,
+                            std::uint32_t* counter);
 template <typename T>
 void sequence_cross_entropy_grad(cudaStream_t stream, const SequenceShape& shape, const float* d_loss,
-                                 const float* probabilities, const SequenceLabels& labels, T* d_logits);
+                                 const T* logits, const float* log_sums, const SequenceLabels& labels,
+                                 T* d_logits);
 
 struct ClassifyShape {
   std::int64_t rows, inputs;
