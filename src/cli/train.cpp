@@ -99,6 +99,8 @@ std::function<int()> declare_train(Command& command) {
       "Examples:\n"
       "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
       "  trainyard train --network lenet --data folder:flowers --batch 4 --steps 10\n"
+      "  trainyard train --network rnn --layers 1 --hidden 32 --data language:1 --vocabulary 64 --batch 8 "
+      "--steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {
