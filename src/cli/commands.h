@@ -11,6 +11,7 @@ std::function<int()> declare_compare(Command& command);
 
 std::function<int()> declare_data(Command& command);
 std::function<int()> declare_data_pack(Command& command);
+std::function<int()> declare_data_pack_text(Command& command);
 std::function<int()> declare_data_info(Command& command);
 
 std::function<int()> declare_ensemble(Command& command);

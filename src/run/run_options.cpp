@@ -214,7 +214,7 @@ Input load_input(const InputOptions& options, ProgressListener* progress) {
   Input input;
   std::string note;
   if (target) {
-    if (wanted.name == "synthetic")
+    if (!data::has_files(wanted.name))
       fail(ErrorKind::usage, "{} {}: data set '{}' has no files", Setting{"staging"}, options.staging,
            wanted.name);
     const data::DatasetFiles files = data::list_files(wanted);
