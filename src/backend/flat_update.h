@@ -23,7 +23,8 @@ class FlatUpdate {
 
   // Rates holds the numbers that all elements of one step share.
   struct Rates {
-    float rate, momentum, decay, beta1, beta2, epsilon, weight_decay, shrink, correction1, correction2, ema;
+    float rate, momentum, decay, beta1, beta2, epsilon, weight_decay, shrink, correction1, correction2, ema,
+        gradient_factor;
   };
   using Loop = void (*)(const Arrays&, const Rates&, std::int64_t begin, std::int64_t end);
 
@@ -31,11 +32,21 @@ class FlatUpdate {
   explicit FlatUpdate(const ops::UpdateAttrs& attrs);
 
   int slots() const { return slots_; }
+  // Says what is not the same for all parameters and steps: whether the weight decay counts, and the factor
+  // of the gradient, which the caller knows where attrs.clip_norm > 0.
+  struct Share {
+    bool decays = true;
+    float gradient_factor = 1;
+  };
   // Updates the elements [begin, end) of all arrays in the caller's thread. `step` counts updates from 0.
-  void apply(const Arrays& arrays, std::int64_t begin, std::int64_t end, std::int64_t step) const;
+  void apply(const Arrays& arrays, std::int64_t begin, std::int64_t end, std::int64_t step,
+             const Share& share) const;
+  void apply(const Arrays& arrays, std::int64_t begin, std::int64_t end, std::int64_t step) const {
+    apply(arrays, begin, end, step, Share());
+  }
 
  private:
-  Rates rates_at(std::int64_t step) const;
+  Rates rates_at(std::int64_t step, const Share& share) const;
 
   ops::UpdateAttrs attrs_;
   int slots_;

@@ -16,7 +16,7 @@ void update(const FlatUpdate::Arrays& arrays, const FlatUpdate::Rates& rates, st
   float* new_shadow = arrays.new_slots[kShadow];
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) {
-    const float gradient = g[i] + r.weight_decay * p[i];
+    const float gradient = r.gradient_factor * g[i] + r.weight_decay * p[i];
     float change = 0;
     if constexpr (rule == ops::Rule::sgd) {
       change = r.rate * gradient;

@@ -29,16 +29,20 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
              decays = options.schedule == "step" || options.schedule == "exponential";
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
-  std::vector<Idle> rules{
-      {options.device.is_cpu(), {"--tuning"}, "it is for GPUs"},
-      {infers,
-       {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor", "--final-lr",
-        "--warmup-lr-steps", "--momentum", "--weight-decay", "--ema", "--label-smoothing"},
-       "--mode infer updates nothing"}};
+  std::vector<Idle> rules{{options.device.is_cpu(), {"--tuning"}, "it is for GPUs"},
+                          {infers,
+                           {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor",
+                            "--final-lr", "--warmup-lr-steps", "--momentum", "--weight-decay",
+                            "--decay-matrices-only", "--clip-norm", "--ema", "--label-smoothing"},
+                           "--mode infer updates nothing"}};
   if (infers) return rules;
   rules.push_back({options.schedule == "constant", {"--decay-steps"}, schedule + " decays nothing"});
   rules.push_back({!decays, {"--decay-factor"}, schedule + " has none"});
   rules.push_back({options.schedule != "cosine", {"--final-lr"}, schedule + " has none"});
+  rules.push_back(
+      {options.optimizer != "adamw" || options.weight_decay == 0,
+       {"--decay-matrices-only"},
+       "it is about --weight-decay of --optimizer adamw; other optimizers have it on matrices alone"});
   rules.push_back({!has_momentum, {"--momentum"}, "--optimizer " + options.optimizer + " has none"});
   return rules;
 }

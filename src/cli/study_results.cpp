@@ -16,6 +16,7 @@ struct CellResult {
   const record::Settings* settings = nullptr;
   std::int64_t expected = 0, done = 0, warnings = 0;
   std::vector<record::MeasuredRun> speeds;  // images per second
+  std::vector<record::MeasuredRun> tokens;  // per second, where the network reads sequences
 };
 
 // Orders cells in the order in which the plan names them first.
@@ -31,6 +32,8 @@ std::vector<std::pair<std::string, CellResult>> cells_of(const study::StudyProgr
     ++cell.done;
     cell.warnings += static_cast<std::int64_t>(state.result->warnings.size());
     if (const auto speed = record::measure(*state.result, record::Metric())) cell.speeds.push_back(*speed);
+    if (const auto speed = record::measure(*state.result, {.name = "tokens_per_second"}))
+      cell.tokens.push_back(*speed);
   }
   return cells;
 }
@@ -70,7 +73,11 @@ void print_cells(const study::StudyProgress& progress) {
     return in_order(*a.second.settings, *b.second.settings, names);
   });
   std::vector<std::string> head = names;
-  head.insert(head.end(), {"runs", "images/s", "95 % interval", "run spread", "warnings"});
+  const bool tokens =
+      std::any_of(cells.begin(), cells.end(), [](const auto& cell) { return !cell.second.tokens.empty(); });
+  head.insert(head.end(), {"runs", "images/s", "95 % interval", "run spread"});
+  if (tokens) head.emplace_back("tokens/s");
+  head.emplace_back("warnings");
   TextTable table(head);
   for (const auto& [hash, cell] : cells) {
     std::vector<std::string> row;
@@ -82,6 +89,9 @@ void print_cells(const study::StudyProgress& progress) {
       const record::CellSummary speed = record::describe_cell(cell.speeds);
       row.insert(row.end(), {fmt::format("{:.0f}", speed.median), interval_text(speed), spread_text(speed)});
     }
+    if (tokens)
+      row.push_back(cell.tokens.empty() ? ""
+                                        : fmt::format("{:.0f}", record::describe_cell(cell.tokens).median));
     row.push_back(cell.warnings > 0 ? fmt::format("{}", cell.warnings) : "");
     table.add(std::move(row));
   }

@@ -101,6 +101,8 @@ std::function<int()> declare_train(Command& command) {
       "  trainyard train --network lenet --data folder:flowers --batch 4 --steps 10\n"
       "  trainyard train --network rnn --layers 1 --hidden 32 --data language:1 --vocabulary 64 --batch 8 "
       "--steps 10\n"
+      "  trainyard train --network rnn --length 10 --batch 4 --accumulate 2 --optimizer adamw --clip-norm 1 "
+      "--steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {
@@ -131,6 +133,9 @@ void print_report(const record::RunRecord& run) {
                              run.words.at("mode") == "infer" ? "inference" : run.words.at("optimizer")));
   row("runs on", fmt::format("{} {}, {:.0f} threads", run.words.at("backend"), run.words.at("precision"),
                              figure("threads")));
+  if (const auto batches = run.asked.find("accumulate"); batches != run.asked.end())
+    row("update", fmt::format("of {} batches one after the other, {:.0f} images",
+                              record::to_text(batches->second), figure("global_batch")));
   if (figure("devices") > 1)
     row("devices", fmt::format("{:.0f}, {}, {} scaling: {:.0f} images each, {:.0f} together",
                                figure("devices"), run.words.at("strategy"), run.words.at("scaling"),
@@ -149,6 +154,8 @@ void print_report(const record::RunRecord& run) {
     row("images per second",
         fmt::format("{:.0f}; {:.0f} by the median step", run.images_per_second.value_or(0),
                     figure("median_images_per_second")));
+    if (run.figures.contains("tokens_per_second"))
+      row("tokens per second", fmt::format("{:.0f}", figure("tokens_per_second")));
     std::string rate = format_rate(figure("flops_per_second"));
     if (std::isfinite(figure("peak_fraction")))
       rate += fmt::format(" = {:.0f} % of the measured {}", 100 * figure("peak_fraction"),

@@ -23,7 +23,8 @@ class Executor {
   void run(const backend::StepContext& context);
   // These two run a step in two parts, so that gradients can be exchanged between: all but the update, then
   // the update, which touches the arenas of parameters, gradients and optimizer state alone. REQUIRES: a
-  // training plan.
+  // training plan. Where the plan adds up the gradients of micro-batches, their number is the step of the
+  // first part.
   //
   // `ready` receives, between kernels and in this thread, each stretch of the gradients' region (in floats)
   // that has its final content: every element once. REQUIRES: on_host() where there is one, and a plan that

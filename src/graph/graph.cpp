@@ -18,6 +18,8 @@ const char* name(Role role) {
       return "statistic";
     case Role::optimizer_state:
       return "optimizer state";
+    case Role::gradient_sum:
+      return "gradient sum";
     case Role::intermediate:
       return "intermediate";
   }
@@ -164,7 +166,9 @@ void verify(const Graph& graph) {
           value.producer != kNone && graph.node(value.producer).phase == Phase::prepare;  // from step to step
       if ((value.role == Role::intermediate && !kept) || value.role == Role::input)
         broken("changes", value.name);
-      changed[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(i)])] = true;
+      // A sum of gradients is changed for those who read it later.
+      if (value.role != Role::gradient_sum)
+        changed[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(i)])] = true;
     }
   }
   for (const ValueId output : graph.outputs())

@@ -29,6 +29,7 @@ enum class Role : std::uint8_t {
   parameter,        // trained; lives in the parameter arena
   statistic,        // running statistics; lives across steps, not trained
   optimizer_state,  // momenta, averages; lives across steps
+  gradient_sum,     // of several batches, which one update uses; lives until it has
   intermediate,     // made by a node, lives inside one step
 };
 

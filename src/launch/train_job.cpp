@@ -33,6 +33,7 @@ void check_room_for_workers(const run::TrainCommand& options, int workers) {
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions session = to_session(options.run);
   session.model.batch = deployment.batch_per_device(options.run.batch);
+  session.micro_batches = deployment.micro_batches;
   const std::string who = fmt::format("{} {}", Setting{"workers"}, options.workers.workers);
   train::check_job(who, {{workers, train::process_bytes()}});  // at once, whatever the network
   train::check_job(who, {{workers, train::worker_bytes(session)}});

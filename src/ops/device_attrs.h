@@ -52,16 +52,19 @@ constexpr double Schedule::at(std::int64_t step) const {
 
 enum class Rule : std::uint8_t { sgd, momentum, rmsprop, adam };
 
-// One pass over all parameters. With gradient g, rate r = schedule at this step, and g' = g + weight_decay *
-// p unless the decay is decoupled:
+// Updates all parameters. With clip_norm > 0, g below is the gradient times min(1, clip_norm / norm), where
+// norm is the Euclidean norm of all gradients together. With rate r = schedule at this step, and g' = g +
+// weight_decay * p unless the decay is decoupled:
 //   sgd       p -= r g'
 //   momentum  m = momentum * m + g';  p -= r m, or r (g' + momentum * m) with nesterov
 //   rmsprop   s = decay * s + (1 - decay) g'^2;  m = momentum * m + r g' / sqrt(s + epsilon);  p -= m
 //             (TensorFlow's form: epsilon inside the root, s starts at one)
 //   adam      m = beta1 * m + (1 - beta1) g';  v = beta2 * v + (1 - beta2) g'^2;
 //             p -= r (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = step + 1
-// A decoupled decay (AdamW) subtracts r * weight_decay * p as well. With ema_decay > 0 a shadow of the
-// weights is kept: shadow = d * shadow + (1 - d) * p, d = min(ema_decay, (1 + t) / (10 + t)), t = step.
+// A decoupled decay (AdamW) subtracts r * weight_decay * p as well. With decay_matrices_only, parameters of
+// fewer than two dimensions (biases, factors and offsets of norms) decay in neither way. With ema_decay > 0 a
+// shadow of the weights is kept: shadow = d * shadow + (1 - d) * p, d = min(ema_decay, (1 + t) / (10 + t)), t
+// = step.
 struct UpdateAttrs {
   Rule rule = Rule::sgd;
   Schedule schedule{};
@@ -73,6 +76,8 @@ struct UpdateAttrs {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool decoupled_decay = false;
+  bool decay_matrices_only = false;
+  double clip_norm = 0;
   double ema_decay = 0;
   // Set where activations are bf16: so many copies of weights, rounded to bf16, are written as well; one for
   // each parameter of two or more dimensions, in their order. They are the last inputs.

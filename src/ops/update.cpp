@@ -54,7 +54,7 @@ std::vector<TensorType> infer(const NodeView& node) {
   return {};
 }
 
-// Parameters and slots are read and written, gradients read.
+// Parameters and slots are read and written, gradients read; twice where their norm comes first.
 Cost cost(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
   const int count = updated_parameters(node);
@@ -62,7 +62,7 @@ Cost cost(const NodeView& node) {
   for (int i = 0; i < node.inputs(); ++i) {
     if (i < count) elements += node.input_shape(i).elements();
     const bool gradient = i / count == 1, copy = i >= node.inputs() - attrs.rounded_copies;
-    bytes += node.input(i).type.bytes() * (gradient || copy ? 1 : 2);
+    bytes += node.input(i).type.bytes() * (copy || (gradient && attrs.clip_norm == 0) ? 1 : 2);
   }
   return {.elementwise_flops = elements * flops_per_parameter(attrs), .bytes_moved = bytes};
 }
@@ -77,8 +77,8 @@ std::vector<int> mutates(const NodeView& node) {
 
 std::string describe(const NodeView& node) {
   const auto& attrs = node.attrs<UpdateAttrs>();
-  return fmt::format("{}, {} parameters{}", name(attrs.rule), updated_parameters(node),
-                     attrs.ema_decay > 0 ? ", shadow weights" : "");
+  return fmt::format("{}, {} parameters{}{}", name(attrs.rule), updated_parameters(node),
+                     attrs.clip_norm > 0 ? ", clipped" : "", attrs.ema_decay > 0 ? ", shadow weights" : "");
 }
 
 std::vector<Case> cases() {
@@ -105,7 +105,18 @@ std::vector<Case> cases() {
                                  .schedule = rate,
                                  .weight_decay = 0.1,
                                  .decoupled_decay = true,
-                                 .ema_decay = 0.99})}};
+                                 .ema_decay = 0.99})},
+          {"adamw_of_matrices", problem({.rule = Rule::adam,
+                                         .schedule = rate,
+                                         .weight_decay = 0.1,
+                                         .decoupled_decay = true,
+                                         .decay_matrices_only = true})},
+          {"sgd_decay_of_matrices",
+           problem({.rule = Rule::sgd, .schedule = rate, .weight_decay = 0.1, .decay_matrices_only = true})},
+          {"sgd_clipped", problem({.rule = Rule::sgd, .schedule = rate, .clip_norm = 1})},
+          {"momentum_clipped_ema",
+           problem({.rule = Rule::momentum, .schedule = rate, .clip_norm = 0.5, .ema_decay = 0.9})},
+          {"sgd_below_the_clip", problem({.rule = Rule::sgd, .schedule = rate, .clip_norm = 1e6})}};
 }
 
 }  // namespace
@@ -131,7 +142,12 @@ int updated_parameters(const NodeView& node) {
 
 std::int64_t flops_per_parameter(const UpdateAttrs& attrs) {
   const int by_rule[] = {2, 4, 8, 12};
-  return by_rule[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0);
+  return by_rule[static_cast<int>(attrs.rule)] + (attrs.ema_decay > 0 ? 3 : 0) +
+         (attrs.clip_norm > 0 ? 3 : 0);
+}
+
+bool decays(const UpdateAttrs& attrs, const Shape& shape) {
+  return attrs.weight_decay != 0 && (!attrs.decay_matrices_only || shape.rank() >= 2);
 }
 
 int UpdateAttrs::slots() const { return static_cast<int>(slot_names(*this).size()); }
@@ -194,6 +210,90 @@ std::vector<ValueId> update(Graph& graph, const std::string& name, const std::ve
   return {slots.end() - static_cast<std::ptrdiff_t>(parameters.size()), slots.end()};  // the last slot
 }
 
-std::vector<const graph::OpDef*> update_ops() { return {&update_op}; }
+namespace {
+
+std::vector<TensorType> infer_accumulate(const NodeView& node) {
+  const int count = node.inputs() / 3;
+  if (count == 0 || node.inputs() % 3 != 0)
+    node.refuse("got {} inputs, wants three for each parameter", node.inputs());
+  if (const int batches = node.attrs<AccumulateAttrs>().micro_batches; batches < 1)
+    node.refuse("{} micro-batches, wants at least 1", batches);
+  for (int i = 0; i < count; ++i) {
+    const TensorType &parameter = node.input(i).type, &gradient = node.input(count + i).type,
+                     &sum = node.input(2 * count + i).type;
+    if (!(sum == parameter) || !(gradient.shape == sum.shape) || sum_type(gradient.dtype) != sum.dtype)
+      node.refuse("gradient '{}' is {} and its sum {}, their parameter is {}", node.input(count + i).name,
+                  gradient.to_string(), sum.to_string(), parameter.to_string());
+  }
+  return {};
+}
+
+Cost cost_of_accumulate(const NodeView& node) {
+  const int count = node.inputs() / 3;
+  Cost cost;
+  for (int i = count; i < 2 * count; ++i) {
+    cost.elementwise_flops += 2 * node.input_shape(i).elements();
+    cost.bytes_moved += node.input(i).type.bytes() + 2 * node.input(count + i).type.bytes();
+  }
+  return cost;
+}
+
+std::vector<int> sums_of(const NodeView& node) {
+  std::vector<int> sums(static_cast<std::size_t>(node.inputs() / 3));
+  std::iota(sums.begin(), sums.end(), node.inputs() / 3 * 2);
+  return sums;
+}
+
+std::string describe_accumulate(const NodeView& node) {
+  return fmt::format("{} micro-batches, {} parameters", node.attrs<AccumulateAttrs>().micro_batches,
+                     node.inputs() / 3);
+}
+
+// Conformance runs the steps 3 and 4: the first and second micro-batch of three, the last of two and the
+// first of the next two.
+std::vector<Case> cases_of_accumulate() {
+  const auto problem = [](int micro_batches) {
+    return [=](Graph& graph, DType dtype) {
+      std::vector<ValueId> parameters, gradients;
+      for (const Shape& shape : {Shape{40, 7}, Shape{5}, Shape{8, 3, 3, 3}, Shape{300, 70}}) {
+        parameters.push_back(graph.add_parameter("p", {shape, dtype}, Initializer::normal(1)));
+        gradients.push_back(graph.add_input("g", {shape, dtype}, Initializer::normal(1)));
+      }
+      accumulate(graph, "accumulate", parameters, gradients, {micro_batches});
+    };
+  };
+  return {{"of_two", problem(2)}, {"of_three", problem(3)}};
+}
+
+}  // namespace
+
+const graph::OpDef accumulate_op{.name = "accumulate",
+                                 .infer = infer_accumulate,
+                                 .cost = cost_of_accumulate,
+                                 .cases = cases_of_accumulate,
+                                 .mutates = sums_of,
+                                 .describe = describe_accumulate,
+                                 .lowering = graph::Lowering::mixed,
+                                 .category = graph::Category::optimizer,
+                                 .any_layout = true};
+
+std::vector<ValueId> accumulate(Graph& graph, const std::string& name, const std::vector<ValueId>& parameters,
+                                const std::vector<ValueId>& gradients, const AccumulateAttrs& attrs) {
+  std::vector<ValueId> inputs = parameters, sums;
+  inputs.insert(inputs.end(), gradients.begin(), gradients.end());
+  for (const ValueId parameter : parameters) {
+    const graph::Value& value = graph.value(parameter);
+    sums.push_back(
+        graph.add_state(value.name + ":sum", value.type, Role::gradient_sum, Initializer::constant(0)));
+    graph.set_gradient_of(sums.back(), parameter);
+  }
+  inputs.insert(inputs.end(), sums.begin(), sums.end());
+  graph.set_phase(graph::Phase::backward);
+  graph.add_node(accumulate_op, name, std::move(inputs), attrs);
+  graph.set_phase(graph::Phase::forward);
+  return sums;
+}
+
+std::vector<const graph::OpDef*> update_ops() { return {&update_op, &accumulate_op}; }
 
 }  // namespace trainyard::ops

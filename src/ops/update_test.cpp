@@ -49,6 +49,19 @@ TEST(Schedule, Cosine) {
   EXPECT_NEAR(schedule.at(500), 0.1, 1e-12);
 }
 
+TEST(Schedule, CosineBehindItsWarmUp) {
+  const Schedule schedule{
+      .kind = Kind::cosine, .rate = 6e-4, .decay_steps = 100, .final_rate = 6e-5, .warmup_steps = 20};
+  EXPECT_DOUBLE_EQ(schedule.at(0), 6e-4 / 20);
+  EXPECT_DOUBLE_EQ(schedule.at(9), 6e-4 / 2);
+  EXPECT_DOUBLE_EQ(schedule.at(19), 6e-4);
+  EXPECT_DOUBLE_EQ(schedule.at(20), 6e-4);
+  EXPECT_NEAR(schedule.at(45), 6e-5 + 5.4e-4 * (1 + std::sqrt(0.5)) / 2, 1e-15);  // a quarter of the wave
+  EXPECT_NEAR(schedule.at(70), 3.3e-4, 1e-15);
+  EXPECT_NEAR(schedule.at(120), 6e-5, 1e-15);
+  EXPECT_NEAR(schedule.at(1000), 6e-5, 1e-15);
+}
+
 TEST(Schedule, WarmUpComesFirst) {
   const Schedule schedule{
       .kind = Kind::step_decay, .rate = 0.4, .factor = 0.5, .decay_steps = 10, .warmup_steps = 4};

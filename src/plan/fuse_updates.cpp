@@ -13,6 +13,9 @@ using graph::ValueId;
 // Below this size a kernel of its own costs more than a stored gradient.
 constexpr std::int64_t kLeastFused = std::int64_t{1} << 20;
 
+// Returns whether the update must have all gradients before it changes the first parameter.
+bool updates_at_once(const Node& update) { return update.attrs<ops::UpdateAttrs>().clip_norm > 0; }
+
 class UpdateFuser {
  public:
   UpdateFuser(const graph::Graph& graph, const backend::Backend& backend, std::vector<std::string>& notes)
@@ -22,6 +25,10 @@ class UpdateFuser {
     const auto update = std::find_if(nodes_.begin(), nodes_.end(),
                                      [](const Node& node) { return node.op == &ops::update_op; });
     if (update == nodes_.end()) return graph_;
+    if (updates_at_once(*update)) {
+      notes_.push_back("gradients stay apart from their update: it needs the norm of all of them");
+      return graph_;
+    }
     parameters_ = parameters_of(graph_, *update);
     for (Node& node : nodes_)
       if (node.op == &ops::dense_d_weight_op) join(node, *update);
@@ -158,7 +165,7 @@ class Splitter {
     std::vector<std::size_t> members;  // parameters, in their order
   };
 
-  // Returns the last node that makes the gradient of a parameter, or reads the parameter.
+  // Returns the last node that makes the gradient of a parameter, adds to it, or reads the parameter.
   std::size_t ready_after(const UpdatedParameter& parameter) const {
     std::size_t last = 0;
     for (std::size_t n = 0; n < update_; ++n) {
@@ -167,7 +174,7 @@ class Splitter {
         return std::count(node.inputs.begin(), node.inputs.end(), input) > 0;
       };
       const bool makes = std::count(node.outputs.begin(), node.outputs.end(), parameter.gradient) > 0;
-      if (makes || reads(parameter.value) || reads(parameter.copy)) last = n;
+      if (makes || reads(parameter.gradient) || reads(parameter.value) || reads(parameter.copy)) last = n;
     }
     return last;
   }
@@ -211,7 +218,8 @@ class Splitter {
 
 graph::Graph split_update(const graph::Graph& graph) {
   for (std::size_t n = 0; n < graph.nodes().size(); ++n)
-    if (graph.nodes()[n].op == &ops::update_op) return Splitter(graph, n).run();
+    if (graph.nodes()[n].op == &ops::update_op)
+      return updates_at_once(graph.nodes()[n]) ? graph : Splitter(graph, n).run();
   return graph;
 }
 

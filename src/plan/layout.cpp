@@ -22,6 +22,8 @@ Region region_of(graph::Role role) {
       return Region::statistics;
     case graph::Role::optimizer_state:
       return Region::optimizer_state;
+    case graph::Role::gradient_sum:
+      return Region::gradients;
     case graph::Role::intermediate:
       return Region::slab;
   }

@@ -32,7 +32,7 @@ std::string declined(const graph::Graph& graph, const graph::Node& node, const b
 graph::Graph live_nodes(const graph::Graph& graph);
 
 // fuse_updates.cpp: splits the update into parts that run as soon as no node needs their parameters any more,
-// beside the rest of the backward pass.
+// beside the rest of the backward pass; an update that clips gradients stays whole.
 graph::Graph split_update(const graph::Graph& graph);
 
 // layout.cpp: picks the first accepting candidate of each node, or the fastest where the backend measures,

@@ -49,6 +49,9 @@ inline constexpr Figure kFigures[] = {
      "steps before them, not in any statistic; `train` leaves out the first"},
     {"median_images_per_second", FigureType::number, unit::images_per_second, Better::more, "step",
      "`images_per_step` / median step: without what disturbed single steps"},
+    {"tokens_per_second", FigureType::number, unit::tokens_per_second, Better::more, "step",
+     "of networks that read sequences: `images_per_second` (sequences there) x steps of a sequence, padding "
+     "included"},
     {"flops_per_second", FigureType::number, unit::flops_per_second, Better::more, "step",
      "`flops_per_step` / mean of the steady steps"},
     {"peak_flops_per_second", FigureType::number, unit::flops_per_second, Better::more, "step",

@@ -117,6 +117,10 @@ std::vector<SettingInfo> update_settings() {
       number("momentum", kSteps, kShare, "0.9", "Momentum"),
       number("weight_decay", kSteps, NumberRange::real(0, 1), "",
              "L2 penalty on weights; decoupled for adamw"),
+      truth("decay_matrices_only", kSteps,
+            "The decay of adamw leaves out biases and the factors and offsets of norms"),
+      number("clip_norm", kSteps, NumberRange::real(0), "",
+             "Scale all gradients so that their norm is at most this; 0: as they are"),
       number("ema", kSteps, kShare, "", "Decay of the moving average of the weights; 0: none"),
       number("label_smoothing", kSteps, kShare, "", "Label smoothing"),
   };
@@ -199,6 +203,8 @@ std::vector<SettingInfo> deployment_settings() {
   return {
       count("devices", kBench | kTrain, kMany, "1", "Devices; on the CPU each gets a share of the threads",
             kAsItRan | kAlways),
+      count("accumulate", kBench | kTrain, kMany, "1",
+            "Batches whose mean gradient makes an update, one after the other on each device"),
       choice("strategy", kBench, kOwned, "single", "How devices share the work: {choices}",
              kAsItRan | kAlways),
       choice("strategy", kTrain, kOwned, "single",

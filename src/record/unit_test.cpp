@@ -12,7 +12,7 @@ TEST(Units, StandAtTheEndOfNames) {
   EXPECT_EQ(unit_in_name("disk_read_bytes_per_second"), unit::bytes_per_second);
   EXPECT_EQ(unit_in_name("images_per_second_per_device"), unit::images_per_second);
   EXPECT_EQ(unit_in_name("cpu_seconds_per_image"), unit::seconds_per_image);
-  EXPECT_EQ(unit_in_name("tokens_per_second"), (Unit{Quantity::none, Per::second}));
+  EXPECT_EQ(unit_in_name("tokens_per_second"), unit::tokens_per_second);
   for (const char* none : {"network", "bytes_read", "milliseconds", "batch_per_device", "flops_per_watt", ""})
     EXPECT_EQ(unit_in_name(none), unit::none) << none;
 }

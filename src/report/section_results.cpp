@@ -1,6 +1,8 @@
 #include <cctype>
 #include <iterator>
 
+#include "record/cell_summary.h"
+#include "record/metric.h"
 #include "report/naming.h"
 #include "report/sections.h"
 #include "report/text.h"
@@ -43,6 +45,20 @@ std::string spread_text(const CellThroughput& speed) {
   if (speed.by_node)
     text += fmt::format(", {} within {} nodes", percent_text(speed.within_nodes), speed.nodes);
   return text;
+}
+
+// Of the runs of a cell that have them; nothing where the network reads no sequences.
+std::optional<double> tokens_per_second(const CellView& cell) {
+  std::vector<record::MeasuredRun> speeds;
+  for (const record::RunRecord* run : cell.done)
+    if (const auto speed = record::measure(*run, {.name = "tokens_per_second"})) speeds.push_back(*speed);
+  if (speeds.empty()) return std::nullopt;
+  return record::describe_cell(speeds).median;
+}
+
+std::string tokens_cell(const CellView& cell) {
+  const std::optional<double> speed = tokens_per_second(cell);
+  return speed ? number_cell("tokens", *speed, number_text(*speed)) : empty_cell("tokens");
 }
 
 std::string figures(const CellView& cell) {
@@ -100,6 +116,9 @@ std::string results_section(const StudyView& view) {
       "<th class=\"num\">run-to-run<br><small>CV</small></th>"
       "<th class=\"num\">jitter<br><small>within a run</small></th>"
       "<th class=\"num\">steps<br><small>left out as unsteady</small></th><th class=\"num\">warnings</th>";
+  const bool tokens = std::any_of(view.cells.begin(), view.cells.end(),
+                                  [](const CellView& cell) { return tokens_per_second(cell).has_value(); });
+  if (tokens) html += "<th class=\"num\">tokens/s<br><small>median run</small></th>";
   html += axis_heads(others);
   if (files) html += "<th>files</th>";
   html += "</tr></thead>\n<tbody>\n";
@@ -108,6 +127,7 @@ std::string results_section(const StudyView& view) {
     if (view.axes.empty()) html += fmt::format("<td>{}</td>", html_text(cell.label));
     for (const Axis& axis : naming) html += setting_cell(axis, cell.setting(axis.name));
     html += figures(cell);
+    if (tokens) html += tokens_cell(cell);
     for (const Axis& axis : others) html += setting_cell(axis, cell.setting(axis.name));
     if (files)
       html += fmt::format("<td class=\"runs\">{}</td>",

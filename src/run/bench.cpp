@@ -107,15 +107,22 @@ Feeds start_feeds(train::Replicas& replicas, const Fed& fed, const std::string& 
             .workers = replicas.size()};
   };
   train::Session& first = replicas.session(0);
-  if (first.executor().on_host())
+  if (train::steps_by_host(replicas))
     return {nullptr, std::make_unique<train::HostBatches>(replicas, [&](int device) {
               return data::batches_of(fed.samples)(stream_of(device));
             })};
   return {train::feed_device(first, fed.samples, stream_of(0), *train::find_feed(wanted)), nullptr};
 }
 
-// Nothing is exchanged where nothing is learnt.
+// Nothing is exchanged or summed where nothing is learnt.
 void check_mode(const BenchOptions& options, const train::Deployment& deployment) {
+  if (options.run.mode == "infer" && deployment.micro_batches > 1)
+    fail(ErrorKind::usage, "{} infer: there are no gradients to accumulate ({} {})", Setting{"mode"},
+         Setting{"accumulate"}, deployment.micro_batches);
+  if (options.ops && deployment.micro_batches > 1)
+    fail(ErrorKind::usage, "{}: times the kernels of one batch, and a step has several ({} {})",
+         Setting{"ops"}, Setting{"accumulate"}, deployment.micro_batches);
+  check_by_host(options.feed, options.deployment);
   const bool alone =
       deployment.strategy == train::Strategy::single || deployment.strategy == train::Strategy::independent;
   if (options.run.mode == "infer" && !alone)

@@ -9,7 +9,13 @@ bool is_server_mode(const std::string& text) { return ps::is_mode(text); }
 train::Deployment to_deployment(const DeploymentOptions& options, std::int64_t batch) {
   train::Deployment deployment;
   deployment.devices = options.devices;
+  deployment.micro_batches = options.accumulate;
   if (is_server_mode(options.strategy)) {
+    if (options.accumulate > 1)
+      fail(ErrorKind::usage,
+           "{} {}: parameter servers use the gradient of each batch; {} single, towers-device, towers-host, "
+           "allreduce and independent accumulate",
+           Setting{"accumulate"}, options.accumulate, Setting{"strategy"});
     deployment.strategy = train::Strategy::servers;
     deployment.mode = ps::ModeName::parse(options.strategy).to_string();
   } else {
@@ -123,6 +129,14 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
   if (options.least_workers > workers)
     fail(ErrorKind::usage, "{} {}: must be between 1 and {}", Setting{"min_workers"}, options.least_workers,
          workers);
+  if (run.clip_norm > 0)
+    fail(ErrorKind::usage,
+         "{} {}: a parameter server has a part of the gradient, and not the norm of the whole; {} single, "
+         "towers-device, towers-host, allreduce and independent clip",
+         Setting{"clip_norm"}, run.clip_norm, Setting{"strategy"});
+  if (run.decay_matrices_only)
+    fail(ErrorKind::usage, "{}: parameter servers do not know which parameters are matrices",
+         Setting{"decay_matrices_only"});
   if (mode.row->sharing == ps::Sharing::racing && (run.optimizer != "sgd" || run.ema > 0))
     fail(ErrorKind::usage, "{} {}: takes gradients off and knows nothing else; wants {} sgd, no {}",
          Setting{"mode"}, mode.to_string(), Setting{"optimizer"}, Setting{"ema"});

@@ -9,13 +9,15 @@ namespace trainyard::run {
 
 // The number of devices on which a run is deployed, and how they share the work.
 struct DeploymentOptions {
-  int devices = static_cast<int>(record::default_whole("devices"));
+  int devices = static_cast<int>(record::default_whole("devices")),
+      accumulate = static_cast<int>(record::default_whole("accumulate"));
   std::string strategy = record::default_text("strategy"), scaling;
 };
 
 template <typename Visit>
 void visit_settings(DeploymentOptions& options, const Visit& visit) {
   visit("devices", options.devices);
+  visit("accumulate", options.accumulate);
   visit("strategy", options.strategy);
   visit("scaling", options.scaling);
 }

@@ -109,7 +109,9 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
   if (options.optimizer == "adamw") {
     update.decoupled_decay = true;
     update.weight_decay = options.weight_decay;
+    update.decay_matrices_only = options.decay_matrices_only;
   }
+  update.clip_norm = options.clip_norm;
   return update;
 }
 

@@ -42,6 +42,8 @@ struct RunOptions {
   double decay_factor = record::default_number("decay_factor"), final_rate = 0;
   std::int64_t decay_steps = 0, warmup_steps = 0;
   double momentum = record::default_number("momentum"), weight_decay = 0, ema = 0, label_smoothing = 0;
+  bool decay_matrices_only = false;
+  double clip_norm = 0;  // 0: gradients are not clipped
   bool no_fusion = false;
   std::filesystem::path record;
   bool json = false, quiet = false;
@@ -71,6 +73,8 @@ void visit_settings(RunOptions& options, const Visit& visit) {
   visit("warmup_lr_steps", options.warmup_steps);
   visit("momentum", options.momentum);
   visit("weight_decay", options.weight_decay);
+  visit("decay_matrices_only", options.decay_matrices_only);
+  visit("clip_norm", options.clip_norm);
   visit("ema", options.ema);
   visit("label_smoothing", options.label_smoothing);
   visit("no_fusion", options.no_fusion);

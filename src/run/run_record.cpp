@@ -9,6 +9,7 @@
 #include "meter/process_stat.h"
 #include "meter/provenance.h"
 #include "record/metric.h"
+#include "train/session/evaluate.h"
 
 namespace trainyard::run {
 
@@ -55,6 +56,13 @@ void add_steps(record::RunRecord& run, const train::RunFacts& facts, const train
   run.figures["peak_flops_per_second"] = measured.peak_flops_per_second;
   run.figures["peak_fraction"] =
       measured.peak_flops_per_second > 0 ? rate / measured.peak_flops_per_second : none;
+}
+
+void add_tokens(record::RunRecord& run, const RunOptions& options) {
+  const networks::NetworkInfo& network = networks::find_network(options.network);
+  if (!network.reads_sequences() || !run.images_per_second) return;
+  const auto length = static_cast<double>(train::sequences_for(network, options.parameters).length);
+  run.figures["tokens_per_second"] = *run.images_per_second * length;
 }
 
 void add_resources(record::RunRecord& run, const train::RunFacts& facts, const Measurement& measured) {
@@ -152,6 +160,7 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.figures["plan_bytes"] = static_cast<double>(facts.plan_bytes);
   if (facts.device_bytes > 0) run.figures["device_memory_bytes"] = static_cast<double>(facts.device_bytes);
   add_steps(run, facts, deployment, measured);
+  add_tokens(run, options);
   add_resources(run, facts, measured);
   const std::vector<std::string> nodes =
       facts.nodes.empty()

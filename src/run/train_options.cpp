@@ -59,6 +59,7 @@ void check(const TrainCommand& options) {
         fail(ErrorKind::usage, "{} {}: a network that is trained takes what the data set has",
              Setting{given->first}, given->second);
   check(options.trace, options.deployment);
+  check_by_host(options.feed, options.deployment);
   if (options.resume.is_given() && options.overwrite)
     fail(ErrorKind::usage, "{} and {} exclude each other", Setting{"resume"}, Setting{"overwrite"});
   if (options.out.empty() && (options.resume.is_given() || options.overwrite))
@@ -76,6 +77,12 @@ void settle_vocabulary(TrainCommand& options) {
   } catch (const Error&) {
     // The run says so when it loads the data, and leaves a record of its failure.
   }
+}
+
+void check_by_host(const std::string& feed, const DeploymentOptions& deployment) {
+  if (feed == "device" && deployment.accumulate > 1)
+    fail(ErrorKind::usage, "{} device: batches that accumulate come from the host ({} {})", Setting{"feed"},
+         Setting{"accumulate"}, deployment.accumulate);
 }
 
 void check(const TraceOptions& options, const DeploymentOptions& deployment) {

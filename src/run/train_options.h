@@ -73,6 +73,9 @@ void check(const TrainCommand& options);
 // Gives a network that reads a text the vocabulary of its bytes, unless another was asked for.
 void settle_vocabulary(TrainCommand& options);
 
+// Error (usage) where a GPU that feeds itself should accumulate: only steps of one batch are its own.
+void check_by_host(const std::string& feed, const DeploymentOptions& deployment);
+
 // Checks what the parser cannot; Error (usage) names the option.
 void check(const TraceOptions& options, const DeploymentOptions& deployment);
 

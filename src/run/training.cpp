@@ -17,8 +17,8 @@ std::int64_t steps_of(const TrainCommand& options, const data::Dataset& dataset,
   const bool of_one = deployment.strategy == train::Strategy::independent ||
                       (deployment.strategy == train::Strategy::servers &&
                        !train::one_update_of_all(ps::ModeName::parse(deployment.mode)));
-  const std::int64_t batch =
-      of_one ? deployment.batch_per_device(options.run.batch) : deployment.global_batch(options.run.batch);
+  const std::int64_t all = deployment.global_batch(options.run.batch),
+                     batch = of_one ? all / deployment.devices : all;
   return static_cast<std::int64_t>(std::ceil(images / static_cast<double>(batch)));
 }
 

@@ -85,6 +85,24 @@ TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
   EXPECT_EQ(inference["flops_per_step"], 2 * 4 * weights);
 }
 
+TEST_F(JsonTest, AStepOfSeveralBatchesCountsAllOfThem) {
+  const SortedJson json = object_from(
+      "bench --network rnn --hidden 16 --length 10 --batch 4 --steps 3 --warmup 1 --accumulate 2 "
+      "--optimizer adamw --weight-decay 0.1 --decay-matrices-only --clip-norm 1 --no-peak --json");
+  EXPECT_EQ(json["asked"]["accumulate"], 2);
+  EXPECT_EQ(json["asked"]["clip_norm"], 1);
+  EXPECT_EQ(json["asked"]["decay_matrices_only"], true);
+  EXPECT_EQ(json["batch"], 4);
+  EXPECT_EQ(json["global_batch"], 8);
+  EXPECT_EQ(json["images_per_step"], 8);
+  EXPECT_EQ(json["images_consumed"], 3 * 8);
+  const double speed = json["images_per_second"].get<double>();
+  EXPECT_NEAR(speed, 8 / json["step_seconds"]["mean"].get<double>(), 1e-9 * speed);
+  EXPECT_NEAR(json["tokens_per_second"].get<double>(), 10 * speed, 1e-6 * speed);
+  EXPECT_FALSE(object_from("bench --network lenet --batch 2 --steps 2 --no-peak --json")
+                   .contains("tokens_per_second"));
+}
+
 TEST_F(JsonTest, AskedHoldsWhatWasGiven) {
   const std::string words =
       "--network lenet --batch 4 --steps 2 --optimizer momentum --momentum 0.8 --schedule cosine "

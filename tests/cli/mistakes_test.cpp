@@ -67,6 +67,17 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("tran", 1, "did you mean 'train'");
   expect_failure("", 1, "see trainyard --help");
   expect_failure("train --optimizer adma", 1, "did you mean 'adam'");
+  expect_failure("train --clip-norm -1", 1, "--clip-norm: '-1' given");
+  expect_failure("train --clip-norm 1 --workers 2 --mode bsp", 1,
+                 "--clip-norm 1: a parameter server has a part");
+  expect_failure("train --decay-matrices-only --workers 2 --mode bsp", 1,
+                 "--decay-matrices-only: parameter servers do not know");
+  expect_failure("train --accumulate 0", 1, "--accumulate: '0' given");
+  expect_failure("train --accumulate 2 --workers 2 --mode ssp:2", 1,
+                 "--accumulate 2: parameter servers use the gradient of each batch");
+  expect_failure("bench --accumulate 2 --mode infer", 1,
+                 "--mode infer: there are no gradients to accumulate");
+  expect_failure("bench --accumulate 2 --ops", 1, "--ops: times the kernels of one batch");
   expect_failure("train --data minst", 1, "did you mean 'mnist'");
   expect_failure("train --preprocess unti", 1, "did you mean 'unit'");
   expect_failure("train --steps 5 --epochs 2", 1, "--steps excludes --epochs");

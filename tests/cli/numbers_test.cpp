@@ -113,6 +113,11 @@ TEST_F(NumbersTest, OptionsWithoutEffectAreTold) {
   told(train + "--momentum 0.8 --optimizer nesterov --schedule step --decay-steps 1 --decay-factor 0.5", "");
   told(train + "--momentum 0.8", "--momentum has no effect: --optimizer sgd has none");
   told(train + "--final-lr 0", "--final-lr has no effect: --schedule constant has none");
+  told(train + "--decay-matrices-only",
+       "--decay-matrices-only has no effect: it is about --weight-decay of --optimizer adamw; other "
+       "optimizers "
+       "have it on matrices alone");
+  told(train + "--optimizer adamw --weight-decay 0.1 --decay-matrices-only --clip-norm 1 --accumulate 2", "");
   told(train + "--keep 3", "--keep has no effect: nothing is saved without --out");
   told(train + "--no-eval --eval-every 1", "--eval-every has no effect: --no-eval evaluates nothing");
   told(train + "--wire bf16",

@@ -75,6 +75,66 @@ TEST_F(Update, AdamW) {
   EXPECT_NEAR(step(0), 0.9 - 0.1 * 0.1 * 1, 1e-8);
 }
 
+// The numbers are those of AdamW as Loshchilov and Hutter (2019) and PyTorch write it: p is first multiplied
+// by 1 - rate * decay, then moved by Adam's step.
+TEST_F(Update, AdamWOverSeveralSteps) {
+  make({.rule = Rule::adam, .weight_decay = 0.1, .decoupled_decay = true});
+  const double gradients[] = {0.5, -1, 0.25, 2, -0.5};
+  const double wanted[] = {0.8900000020, 0.9177103542, 0.9222023168, 0.8681020855, 0.8339250306};
+  for (int i = 0; i < 5; ++i) {
+    e_.set(g_, {gradients[i]});
+    EXPECT_NEAR(step(i), wanted[i], 1e-10) << "step " << i;
+  }
+}
+
+TEST_F(Update, DecayOfMatricesLeavesVectorsAlone) {
+  const ValueId matrix = e_.parameter("m", {1, 1}, {1}), vector = e_.parameter("v", {1}, {1}),
+                d_matrix = e_.input("dm", {1, 1}, {0.5}), d_vector = e_.input("dv", {1}, {0.5});
+  UpdateAttrs attrs{
+      .rule = Rule::adam, .weight_decay = 0.1, .decoupled_decay = true, .decay_matrices_only = true};
+  attrs.schedule.rate = 0.1;
+  ops::update(e_.graph, "update", {matrix, vector}, {d_matrix, d_vector}, attrs);
+  const double gradients[] = {0.5, -1, 0.25, 2, -0.5};
+  for (int i = 0; i < 5; ++i) {
+    for (const ValueId gradient : {d_matrix, d_vector}) e_.set(gradient, {gradients[i]});
+    e_.run({.seed = 1, .step = i});
+  }
+  EXPECT_NEAR(e_[matrix][0], 0.8339250306, 1e-10);  // as AdamW
+  EXPECT_NEAR(e_[vector][0], 0.8799051782, 1e-10);  // as Adam
+}
+
+// Gradients (3, 0) and (4) have the norm 5.
+class ClippedUpdate : public Update {
+ protected:
+  void make(UpdateAttrs attrs) {
+    attrs.schedule.rate = 0.1;
+    a_ = e_.parameter("a", {2}, {1, 1});
+    b_ = e_.parameter("b", {1, 1}, {1});
+    const ValueId d_a = e_.input("da", {2}, {3, 0}), d_b = e_.input("db", {1, 1}, {4});
+    ops::update(e_.graph, "update", {a_, b_}, {d_a, d_b}, attrs);
+    e_.run({.seed = 1, .step = 0});
+  }
+
+  ValueId a_ = 0, b_ = 0;
+};
+
+TEST_F(ClippedUpdate, GradientsAreScaledToTheNorm) {
+  make({.rule = Rule::sgd, .clip_norm = 1});
+  expect_near(e_[a_], {1 - 0.1 * 0.6, 1});
+  expect_near(e_[b_], {1 - 0.1 * 0.8});
+}
+
+TEST_F(ClippedUpdate, BelowTheNormTheyStay) {
+  make({.rule = Rule::sgd, .clip_norm = 5});
+  expect_near(e_[a_], {1 - 0.1 * 3, 1});
+  expect_near(e_[b_], {1 - 0.1 * 4});
+}
+
+TEST_F(ClippedUpdate, ThePenaltyIsNotClipped) {
+  make({.rule = Rule::sgd, .weight_decay = 0.5, .clip_norm = 1});
+  expect_near(e_[a_], {1 - 0.1 * (0.6 + 0.5), 1 - 0.1 * 0.5});
+}
+
 TEST_F(Update, ShadowWeights) {
   make({.rule = Rule::sgd, .ema_decay = 0.9999});
   ASSERT_EQ(shadows_.size(), 1u);

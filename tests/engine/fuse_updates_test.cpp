@@ -98,6 +98,14 @@ TEST_F(FuseUpdates, NotWhereGradientsAreKept) {
   EXPECT_FALSE(engine::GradientSchedule(train::compile_step(lenet(), backend)).complete());
 }
 
+TEST_F(FuseUpdates, NotWhereGradientsAreClipped) {
+  const JoiningBackend backend;
+  train::SessionOptions options = lenet();
+  options.update.clip_norm = 1;
+  const plan::CompiledStep step = train::compile_step(options, backend);
+  EXPECT_EQ(nodes_of(*step.graph, ops::dense_update_op), 0);
+}
+
 TEST_F(FuseUpdates, NotWhereTheBackendHasOnlySimpleLoops) {
   const auto backend = backend::make_reference_backend();
   const plan::CompiledStep step = train::compile_step(lenet(), *backend);

@@ -147,13 +147,14 @@ void dense_update(const Arguments& args) {
                         .slot1 = used > 1 ? state(2) : nullptr,
                         .shadow = shadows ? state(1 + used) : nullptr};
     };
-    update_parameter<T>(attrs, step, updated(0), outputs * inputs, [&](std::int64_t e) {
+    const auto decays = [&](int input) { return ops::decays(attrs, args.node.input_shape(input)); };
+    update_parameter<T>(attrs, step, updated(0), decays(2), outputs * inputs, [&](std::int64_t e) {
       double sum = 0;
       for (std::int64_t n = 0; n < batch; ++n)
         sum += static_cast<double>(d_dst[n * outputs + e / inputs]) * src[n * inputs + e % inputs];
       return sum;
     });
-    update_parameter<T>(attrs, step, updated(1), outputs, [&](std::int64_t o) {
+    update_parameter<T>(attrs, step, updated(1), decays(3), outputs, [&](std::int64_t o) {
       double sum = 0;
       for (std::int64_t n = 0; n < batch; ++n) sum += d_dst[n * outputs + o];
       return sum;

@@ -55,12 +55,12 @@ struct Updated {
   T *slot0, *slot1, *shadow;  // nullptr where the rule has none
 };
 
-// REQUIRES: gradient(i) returns the gradient of element i.
+// `decays`: the weight decay counts. REQUIRES: gradient(i) returns the gradient of element i.
 template <typename T, typename Gradient>
 void update_parameter(const ops::UpdateAttrs& attrs, const UpdateStep& step, const Updated<T>& at,
-                      std::int64_t elements, const Gradient& gradient) {
-  const double coupled = attrs.decoupled_decay ? 0 : attrs.weight_decay;
-  const double decoupled = attrs.decoupled_decay ? attrs.weight_decay : 0;
+                      bool decays, std::int64_t elements, const Gradient& gradient) {
+  const double coupled = decays && !attrs.decoupled_decay ? attrs.weight_decay : 0;
+  const double decoupled = decays && attrs.decoupled_decay ? attrs.weight_decay : 0;
   for (std::int64_t i = 0; i < elements; ++i) {
     const double p = at.parameter[i];
     const double g = gradient(i) + coupled * p;

@@ -244,10 +244,13 @@ Decoder build_decoder(const DecoderOptions& options) {
   return decoder;
 }
 
-void add_training_step(Model& model, const ops::UpdateAttrs& update) {
+void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches) {
   TRAINYARD_CHECK(model.training && model.gradients.empty());
   const std::vector<ValueId> parameters = model.graph.values_with(graph::Role::parameter);
   model.gradients = ops::gradients_of(model.graph, model.loss, parameters);
+  if (micro_batches > 1)
+    model.gradients =
+        ops::accumulate(model.graph, "accumulate", parameters, model.gradients, {micro_batches});
   model.shadow_weights = ops::update(model.graph, "update", parameters, model.gradients, update);
 }
 

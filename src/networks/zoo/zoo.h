@@ -70,7 +70,8 @@ struct DecoderOptions {
 // Error (usage) for a network that does not make text. Parameters have the names of those that are trained.
 Decoder build_decoder(const DecoderOptions& options);
 
-// Appends the backward pass and the update of all parameters. REQUIRES: a model built for training.
-void add_training_step(Model& model, const ops::UpdateAttrs& update);
+// Appends the backward pass and the update of all parameters; with several micro-batches the update uses the
+// mean of so many gradients. REQUIRES: a model built for training.
+void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches = 1);
 
 }  // namespace trainyard::networks

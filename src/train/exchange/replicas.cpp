@@ -62,6 +62,7 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
       group_(here()),
       sessions_(static_cast<std::size_t>(here())),
       images_(static_cast<std::size_t>(here())),
+      mean_losses_(static_cast<std::size_t>(here())),
       step_body_([this](int device) {
         try {
           images_[static_cast<std::size_t>(device)] = take_part(device, step_, *feed_);
@@ -91,7 +92,8 @@ Replicas::Replicas(const SessionOptions& options, const Deployment& deployment, 
     SessionOptions own = wanted;
     own.cores = cores[static_cast<std::size_t>(device)];
     own.sessions = here();
-    own.keep_gradients = exchanges(deployment_.strategy);
+    own.keep_gradients = exchanges(deployment_.strategy) || deployment_.micro_batches > 1;
+    own.micro_batches = deployment_.micro_batches;
     own.optimizer_state = keeps_optimizer(deployment_.strategy, device);
     if (deployment_.strategy == Strategy::independent) own.seed = device_seed(options.seed, device);
     sessions_[static_cast<std::size_t>(device)] = std::make_unique<Session>(own);
@@ -226,16 +228,22 @@ std::int64_t Replicas::take_noted_part(int device, std::int64_t step, const Feed
     notes.fetched = now_seconds();
     notes.from_servers = by_servers;
   }
-  const backend::StepContext context = context_of(device, *batch);
-  const std::int64_t images = feed(device, *batch);
-  notes.fed = now_seconds();
-  if (exchange_ == nullptr) {
-    executor.run(context);
+  std::int64_t images = 0;
+  if (runs_whole_steps()) {
+    images = feed(device, *batch);
+    notes.fed = now_seconds();
+    executor.run(context_of(device, *batch));
   } else {
-    exchange_->gradients(device, context);
+    bool first = true;
+    images = make_gradients(device, *batch, [&](int fed_device, std::int64_t number) {
+      const std::int64_t count = feed(fed_device, number);
+      if (std::exchange(first, false)) notes.fed = now_seconds();
+      return count;
+    });
     executor.device().wait();
-    if (!by_servers) notes.exchanging_from = now_seconds();  // servers get theirs beside the backward pass
-    exchange_->update(device, context);
+    // Servers get theirs beside the backward pass.
+    if (exchange_ != nullptr && !by_servers) notes.exchanging_from = now_seconds();
+    update(device, *batch);
   }
   executor.device().wait();
   notes.ended = now_seconds();
@@ -246,29 +254,55 @@ std::int64_t Replicas::take_noted_part(int device, std::int64_t step, const Feed
 std::int64_t Replicas::take_part(int device, std::int64_t step, const Feed& feed) {
   if (tracer_ != nullptr && tracer_->kind(step) == StepTracer::Kind::traced)
     return take_noted_part(device, step, feed);
-  if (exchange_ == nullptr) {
+  if (runs_whole_steps()) {
     const std::int64_t images = feed(device, step);
     session(device).executor().run(context_of(device, step));
     return images;
   }
-  const std::optional<std::int64_t> batch = exchange_->fetch(device, step);
+  const std::optional<std::int64_t> batch = exchange_ == nullptr ? step : exchange_->fetch(device, step);
   if (!batch) return 0;
-  const std::int64_t images = feed(device, *batch);
-  exchange_->gradients(device, context_of(device, *batch));
-  exchange_->update(device, context_of(device, *batch));
+  const std::int64_t images = make_gradients(device, *batch, feed);
+  update(device, *batch);
   return images;
 }
 
+std::int64_t Replicas::make_gradients(int device, std::int64_t batch, const Feed& feed) {
+  const int count = deployment_.micro_batches;
+  std::int64_t images = 0;
+  double losses = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t number = batch * count + i;
+    images += feed(device, number);
+    if (exchange_ != nullptr && i + 1 == count)
+      exchange_->gradients(device, context_of(device, number));
+    else
+      session(device).executor().run_gradients(context_of(device, number));
+    if (count > 1) losses += session(device).loss();
+  }
+  mean_losses_[static_cast<std::size_t>(device)] = static_cast<float>(losses / count);
+  return images;
+}
+
+void Replicas::update(int device, std::int64_t step) {
+  if (exchange_ != nullptr) return exchange_->update(device, context_of(device, step));
+  session(device).executor().run_update(context_of(device, step));
+}
+
+float Replicas::loss_of(int device) const {
+  const auto index = static_cast<std::size_t>(device);
+  return deployment_.micro_batches > 1 ? mean_losses_[index] : sessions_[index]->loss();
+}
+
 float Replicas::local_loss() const {
-  const double sum = std::accumulate(sessions_.begin(), sessions_.end(), 0.0,
-                                     [](double so_far, const auto& each) { return so_far + each->loss(); });
+  double sum = 0;
+  for (int device = 0; device < here(); ++device) sum += loss_of(device);
   return static_cast<float>(sum / here());
 }
 
 int Replicas::diverged_device() const {
   if (ranks_ != nullptr) return std::isfinite(loss_) ? -1 : 0;
   for (int device = 0; device < here(); ++device)
-    if (!std::isfinite(sessions_[static_cast<std::size_t>(device)]->loss())) return device;
+    if (!std::isfinite(loss_of(device))) return device;
   return -1;
 }
 

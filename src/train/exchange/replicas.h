@@ -26,7 +26,8 @@ struct RunFacts {
 class Replicas {
  public:
   // Fills the inputs of one device with the batch of that number, in its thread; returns the images that
-  // count. A feed that makes batches in their order may ignore the number.
+  // count. Where several micro-batches make a step, their numbers count on from step to step. A feed that
+  // makes batches in their order may ignore the number.
   using Feed = std::function<std::int64_t(int device, std::int64_t batch)>;
 
   // options.model.batch is that of one device, options.threads the number for all of them.
@@ -79,11 +80,18 @@ class Replicas {
   // (-1: none). With ranks this device is one of this process, always 0.
   float loss() const { return loss_; }
   int diverged_device() const;
+  float loss_of(int device) const;  // one of this process
   // Somebody asked to stop, and all ranks heard of it in the same step; without ranks: StopRequest::asked().
   bool stop_agreed() const;
 
  private:
   void connect();
+  // Makes the gradients of a step, of one batch or several, with the inputs that `feed` brings; returns the
+  // images. The exchange hears of the last of them alone.
+  std::int64_t make_gradients(int device, std::int64_t batch, const Feed& feed);
+  void update(int device, std::int64_t step);
+  // Nothing happens between gradients and update.
+  bool runs_whole_steps() const { return exchange_ == nullptr && deployment_.micro_batches == 1; }
   float local_loss() const;
   std::int64_t agree(std::int64_t images);
   std::int64_t take_noted_part(int device, std::int64_t step, const Feed& feed);
@@ -103,6 +111,7 @@ class Replicas {
   std::vector<std::string> nodes_;      // of the ranks
   std::unique_ptr<Exchange> exchange_;  // null: none
   std::vector<std::int64_t> images_;    // each device consumed in the step
+  std::vector<float> mean_losses_;      // of each device's micro-batches, where there are several
   float loss_ = 0;
   bool stop_agreed_ = false;
   StepTracer* tracer_ = nullptr;  // null: nobody traces

@@ -67,24 +67,120 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Synchronous,
                            return text;
                          });
 
+// Both went through the same images.
+void expect_same_training(Replicas& split, const TrainResult& result, Replicas& big,
+                          const TrainResult& expected) {
+  EXPECT_EQ(result.images_consumed, expected.images_consumed);
+  EXPECT_NEAR(result.first_loss, expected.first_loss, 1e-5);
+  EXPECT_NEAR(result.final_loss, expected.final_loss, 1e-5);
+  const std::vector<HostTensor> found = parameters(split.keeper()), wanted = parameters(big.keeper());
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    const auto a = found[t].as<float>(), b = wanted[t].as<float>();
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << "tensor " << t;
+  }
+}
+
 TEST_P(Synchronous, EqualsOneBigBatch) {
   for (const char* network : {"lenet", "cifarnet"}) {
     SCOPED_TRACE(network);
     const data::Dataset dataset = small_dataset();
     Replicas big(session_of(network, 8), {});
     const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+    EXPECT_EQ(expected.images_consumed, 8 * kSteps);
     Replicas split(session_of(network, 4), two());
     const TrainResult result = run_training(split, dataset, loop_of(kSteps), nullptr);
-    EXPECT_EQ(result.images_consumed, 8 * kSteps);
-    EXPECT_NEAR(result.first_loss, expected.first_loss, 1e-5);
-    EXPECT_NEAR(result.final_loss, expected.final_loss, 1e-5);
-    const std::vector<HostTensor> found = parameters(split.keeper()), wanted = parameters(big.keeper());
-    ASSERT_EQ(found.size(), wanted.size());
-    for (std::size_t t = 0; t < found.size(); ++t) {
-      const auto a = found[t].as<float>(), b = wanted[t].as<float>();
-      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << "tensor " << t;
-    }
+    expect_same_training(split, result, big, expected);
   }
+}
+
+// An update has so many micro-batches of each device.
+Deployment accumulating(int micro_batches, Strategy strategy = Strategy::single, int devices = 1) {
+  return {strategy, devices, Scaling::weak, "", micro_batches};
+}
+
+SessionOptions clipped(SessionOptions options) {
+  options.update.clip_norm = 0.5;
+  return options;
+}
+
+TEST(Accumulated, EqualsOneBigBatch) {
+  for (const bool clips : {false, true}) {
+    SCOPED_TRACE(clips ? "clipped" : "not clipped");
+    const data::Dataset dataset = small_dataset();
+    const auto options = [&](std::int64_t batch) {
+      const SessionOptions plain = session_of("lenet", batch);
+      return clips ? clipped(plain) : plain;
+    };
+    Replicas big(options(32), {});
+    const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+    EXPECT_EQ(expected.images_consumed, 32 * kSteps);
+    Replicas parts(options(8), accumulating(4));
+    const TrainResult result = run_training(parts, dataset, loop_of(kSteps), nullptr);
+    expect_same_training(parts, result, big, expected);
+    EXPECT_EQ(result.step_seconds.size(), static_cast<std::size_t>(kSteps));
+  }
+}
+
+// The schedule and the corrections of adam count updates, not batches.
+TEST(Accumulated, StepsAreUpdates) {
+  const data::Dataset dataset = small_dataset();
+  const auto options = [](std::int64_t batch) {
+    SessionOptions with_adam = session_of("lenet", batch);
+    with_adam.update.rule = ops::Rule::adam;
+    with_adam.update.epsilon = 1e-3;
+    with_adam.update.schedule = {
+        .kind = ops::Schedule::Kind::cosine, .rate = 1e-3, .decay_steps = kSteps, .warmup_steps = 2};
+    return with_adam;
+  };
+  Replicas big(options(8), {}), parts(options(4), accumulating(2));
+  const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+  expect_same_training(parts, run_training(parts, dataset, loop_of(kSteps), nullptr), big, expected);
+}
+
+TEST(Accumulated, ResumedRunEndsBitIdentical) {
+  const TestFolder folder;
+  const data::Dataset dataset = small_dataset();
+  const auto run = [&](const char* name, std::int64_t steps, Existing existing, int micro_batches = 3) {
+    Replicas replicas(session_of("lenet", 4), accumulating(micro_batches));
+    const RunFolder out(folder.path() / name, existing);
+    TrainOptions loop = loop_of(steps);
+    loop.resume = existing == Existing::resume;
+    return run_training(replicas, dataset, loop, &out);
+  };
+  const TrainResult whole = run("whole", 5, Existing::refuse);
+  run("cut", 3, Existing::refuse);
+  const TrainResult rest = run("cut", 5, Existing::resume);
+  EXPECT_EQ(rest.first_step, 3);
+  EXPECT_EQ(read_file(*rest.checkpoint / "tensors.bin"), read_file(*whole.checkpoint / "tensors.bin"));
+  expect_error(ErrorKind::config, "batch 4, 3 for an update there, 4 asked",
+               [&] { run("cut", 7, Existing::resume, 1); });
+}
+
+TEST(Accumulated, WorkIsThatOfAllBatches) {
+  const Replicas one(session_of("lenet", 4), {}), three(session_of("lenet", 4), accumulating(3));
+  EXPECT_EQ(three.facts().flops_per_step, 3 * one.facts().flops_per_step);
+}
+
+TEST_P(Synchronous, AccumulatedEqualsOneBigBatch) {
+  const data::Dataset dataset = small_dataset();
+  Replicas big(clipped(session_of("lenet", 12)), {});
+  const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+  Replicas parts(clipped(session_of("lenet", 2)), accumulating(3, GetParam(), 2));
+  const TrainResult result = run_training(parts, dataset, loop_of(kSteps), nullptr);
+  expect_same_training(parts, result, big, expected);
+}
+
+// The norm is that of the mean gradient, not of one device's.
+TEST_P(Synchronous, ClippedEqualsOneClippedBigBatch) {
+  const data::Dataset dataset = small_dataset();
+  Replicas big(clipped(session_of("lenet", 8)), {}), free(session_of("lenet", 8), {});
+  const TrainResult expected = run_training(big, dataset, loop_of(kSteps), nullptr);
+  run_training(free, dataset, loop_of(kSteps), nullptr);
+  EXPECT_FALSE(same_bits(state(big, 0), state(free, 0))) << "0.5 clips nothing here";
+  Replicas split(clipped(session_of("lenet", 4)), two());
+  const TrainResult result = run_training(split, dataset, loop_of(kSteps), nullptr);
+  expect_same_training(split, result, big, expected);
 }
 
 TEST_P(Synchronous, RunsAgainWithTheSameResult) {

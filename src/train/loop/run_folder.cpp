@@ -21,10 +21,12 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
   const auto add = [&](const char* key, const auto& value) {
     header.asked.emplace_back(key, fmt::format("{}", value));
   };
+  const std::string accumulated =
+      options.micro_batches == 1 ? "" : fmt::format(", {} for an update", options.micro_batches);
   if (devices == 1)
-    add("batch", model.batch);
+    add("batch", fmt::format("{}{}", model.batch, accumulated));
   else
-    add("batch", fmt::format("{} x {}", devices, model.batch));
+    add("batch", fmt::format("{} x {}{}", devices, model.batch, accumulated));
   add("classes", model.classes);
   add("input", model.input.to_string());
   if (!model.imported) {
@@ -37,8 +39,10 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
   add("preprocess", preprocess.name);
   add("label smoothing", model.label_smoothing);
   add("weight decay", model.weight_decay > 0 ? model.weight_decay : update.weight_decay);
-  add("optimizer", fmt::format("{}{}{}", ops::name(update.rule), update.nesterov ? " nesterov" : "",
-                               update.decoupled_decay ? " decoupled" : ""));
+  add("optimizer", fmt::format("{}{}{}{}{}", ops::name(update.rule), update.nesterov ? " nesterov" : "",
+                               update.decoupled_decay ? " decoupled" : "",
+                               update.decay_matrices_only ? " of matrices" : "",
+                               update.clip_norm > 0 ? fmt::format(" clipped at {}", update.clip_norm) : ""));
   add("learning rate", update.schedule.to_string());
   add("momentum", update.momentum);
   add("ema", update.ema_decay);

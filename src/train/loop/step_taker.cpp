@@ -40,7 +40,8 @@ double StepMeter::add_other_ranks(StepsUse& use) const {
 }
 
 bool steps_by_host(Replicas& replicas) {
-  return replicas.session(0).executor().on_host() || replicas.ranks() != nullptr;
+  return replicas.session(0).executor().on_host() || replicas.ranks() != nullptr ||
+         replicas.deployment().micro_batches > 1;
 }
 
 HostSteps::HostSteps(Replicas& replicas, Replicas::Feed feed, StepTracer* tracer, int device)
@@ -49,7 +50,7 @@ HostSteps::HostSteps(Replicas& replicas, Replicas::Feed feed, StepTracer* tracer
   if (tracer_ != nullptr) replicas_.trace(tracer_);
   done_.losses.resize(1);
   done_.seconds.resize(1);
-  done_.gradients = device == kAllDevices ? replicas.size() : 1;
+  done_.gradients = (device == kAllDevices ? replicas.size() : 1) * replicas.deployment().micro_batches;
 }
 
 HostSteps::~HostSteps() {

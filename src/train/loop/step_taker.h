@@ -112,7 +112,8 @@ class DeviceSteps final : public StepTaker {
   StepsDone done_;
 };
 
-// A GPU repeats steps by itself only where nothing is exchanged between them.
+// A GPU repeats steps by itself only where each is one launch: nothing is exchanged in it, and it has one
+// batch.
 bool steps_by_host(Replicas& replicas);
 
 }  // namespace trainyard::train

@@ -103,7 +103,7 @@ class ReplicaStepper final : public Stepper {
     return {.preprocess = options_.preprocess,
             .batch = asked.model.batch,
             .seed = asked.seed,
-            .first_step = step_,
+            .first_step = step_ * replicas_.deployment().micro_batches,
             .worker = replicas_.first_here() + device,
             .workers = replicas_.size(),
             .made = note_batches_of(device)};
@@ -112,15 +112,16 @@ class ReplicaStepper final : public Stepper {
   std::function<void(std::int64_t, double, double)> note_batches_of(int device) const {
     StepTracer* tracer = options_.tracer;
     if (tracer == nullptr) return nullptr;
-    return [tracer, device](std::int64_t step, double began, double ended) {
-      tracer->note_batch(device, step, began, ended);
+    return [tracer, device, count = replicas_.deployment().micro_batches](std::int64_t batch, double began,
+                                                                          double ended) {
+      tracer->note_batch(device, batch / count, began, ended);
     };
   }
 
   [[noreturn]] void fail_diverged(double loss) {
     std::string whose;
     if (const int device = replicas_.diverged_device(); replicas_.here() > 1 && device >= 0) {
-      loss = static_cast<double>(replicas_.session(device).loss());
+      loss = static_cast<double>(replicas_.loss_of(device));
       whose = fmt::format(" of device {}", device);
     }
     fail(ErrorKind::device, "loss{} became {} at step {}", whose, std::isnan(loss) ? "nan" : "inf", step_);
@@ -169,7 +170,7 @@ std::vector<TrainResult> run_independent(const SessionOptions& options, const De
     const RunFolder* folder = folders.empty() ? nullptr : folders[index].get();
     loop.resume = train.resume && folder != nullptr && engine::latest_checkpoint(folder->path());
     try {
-      Replicas replicas(own, {});
+      Replicas replicas(own, {.micro_batches = deployment.micro_batches});
       results[index] = run_training(replicas, dataset, loop, folder);
     } catch (...) {
       process::StopRequest::ask();

@@ -59,7 +59,9 @@ std::int64_t Deployment::batch_per_device(std::int64_t batch) const {
   return scaling == Scaling::weak ? batch : batch / devices;
 }
 
-std::int64_t Deployment::global_batch(std::int64_t batch) const { return batch_per_device(batch) * devices; }
+std::int64_t Deployment::global_batch(std::int64_t batch) const {
+  return batch_per_device(batch) * devices * micro_batches;
+}
 
 std::vector<std::vector<int>> share_cores(int threads, int devices) {
   const auto most = static_cast<int>(process_cores().size());

@@ -29,11 +29,13 @@ struct Deployment {
   int devices = 1;
   Scaling scaling = Scaling::weak;
   std::string mode = {};  // of servers, as ps::ModeName writes it
+  int micro_batches = 1;  // that each device goes through before an update, which uses their mean gradient
 
   // Returns the strategy as a user names it: with servers, the mode.
   std::string strategy_name() const { return strategy == Strategy::servers ? mode : name(strategy); }
   // Returns each device's part of the requested batch. REQUIRES: `devices` divides it when scaling is strong.
   std::int64_t batch_per_device(std::int64_t batch) const;
+  // Returns the images of an update.
   std::int64_t global_batch(std::int64_t batch) const;
 };
 

@@ -11,8 +11,18 @@ namespace {
 
 networks::Model step_model(const SessionOptions& options) {
   networks::Model model = networks::build_model(options.model);
-  if (options.model.training) networks::add_training_step(model, options.update);
+  if (options.model.training) networks::add_training_step(model, options.update, options.micro_batches);
   return model;
+}
+
+graph::Cost work_of(const graph::Graph& graph, int micro_batches) {
+  graph::Cost work;
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+    const graph::Cost cost = graph::cost_of(graph, static_cast<graph::NodeId>(n));
+    const bool once = graph.nodes()[n].phase == graph::Phase::update;
+    for (int i = 0; i < (once ? 1 : micro_batches); ++i) work += cost;
+  }
+  return work;
 }
 
 plan::CompileOptions compile_options(const SessionOptions& options) {
@@ -37,6 +47,7 @@ std::size_t checked_plan_bytes(const SessionOptions& options, const backend::Bac
 }
 
 Session::Session(const SessionOptions& options) : options_(options) {
+  TRAINYARD_CHECK(options_.micro_batches == 1 || options_.keep_gradients);
   if (options_.cores.empty()) options_.cores = cores_for(options_.threads);
   options_.threads = limit_to(options_.cores);
   backend_ = backend::make_backend(options_.backend, options_.device, options_.precision, options_.tuning);
@@ -51,7 +62,7 @@ Session::Session(const SessionOptions& options) : options_(options) {
   check_memory(options_, step.plan, *step.device);
   executor_ = std::make_unique<engine::Executor>(std::move(step));
   executor_->mark_loss(kLoss);
-  work_per_step_ = graph::total_cost(executor_->graph());
+  work_per_step_ = work_of(executor_->graph(), options_.micro_batches);
   engine::initialise_state(*executor_, options_.seed);
   if (options_.optimizer_state && options_.model.training)
     engine::initialise_optimizer(*executor_, options_.seed);

@@ -22,6 +22,9 @@ struct SessionOptions {
   bool optimizer_state = true;  // false: it is kept elsewhere, and never becomes memory here
   int sessions = 1;             // of this process, each of which needs as much memory
   bool keep_gradients = false;  // as plan::CompileOptions has it; to run gradients and update apart
+  // So many gradients make one update: those of run_gradients() with steps s * micro_batches and on, and
+  // run_update() with step s. REQUIRES: keep_gradients, where there are several.
+  int micro_batches = 1;
 };
 
 // A network with its compiled step, of training unless the model is for inference, and freshly initialised
@@ -36,7 +39,7 @@ class Session {
   const backend::Backend& backend() const { return *backend_; }
   const SessionOptions& options() const { return options_; }
   std::int64_t parameters() const { return parameters_; }
-  const graph::Cost& work_per_step() const { return work_per_step_; }
+  const graph::Cost& work_per_step() const { return work_per_step_; }  // of all micro-batches
 
   // Returns by how much the session reduced the device's free memory; 0: not known.
   std::int64_t device_bytes() const;

@@ -89,7 +89,7 @@ __device__ inline void update_biases(const RuleConstants& constants, const RuleR
   for (int sample = 0; sample < layer.samples; ++sample)
 #pragma unroll
     for (int i = 0; i < 4; ++i) quad.gradient[i] += to_float(d_dst[sample * kRow + column + i]);
-  advance<rule, kShadow>(constants, rates, quad);
+  advance<rule, kShadow>(constants, rates, !constants.matrices_decay_alone, quad);
   store_state<kSlots>(layer.bias, first_row + column, quad);
 }
 
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int q = 0; q < 2; ++q) {
         gather_quad(quads[h][q].gradient, sums[2 * q] + 2 * h, sums[2 * q + 1] + 2 * h, odd);
         if (!is_there(h, q)) continue;
-        advance<rule, kShadow>(constants, rates, quads[h][q]);
+        advance<rule, kShadow>(constants, rates, true, quads[h][q]);
         store_state<kSlots>(layer.weight, place(h, q), quads[h][q]);
       }
 
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kThreads)
       quad.gradient[i] += to_float(d_dst[n * layer.outputs + output]) *
                           (is_weight ? to_float(src[n * layer.inputs + input]) : 1.0f);
   }
-  advance<rule, kShadow>(constants, rates, quad);
+  advance<rule, kShadow>(constants, rates, is_weight || !constants.matrices_decay_alone, quad);
   store_state<kSlots>(tensor, quad_index * 4, quad);
 }
 

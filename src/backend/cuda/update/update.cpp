@@ -8,6 +8,17 @@
 namespace trainyard::backend::cuda {
 namespace {
 
+constexpr int kFirstSum = 2;  // numbers of the workspace before it
+
+std::size_t workspace_bytes_of(const graph::NodeView& node) {
+  const auto& attrs = node.attrs<ops::UpdateAttrs>();
+  if (attrs.clip_norm <= 0) return attrs.schedule.is_constant() ? 0 : sizeof(float);
+  std::int64_t sums = 0;
+  for (int i = 0; i < ops::updated_parameters(node); ++i)
+    sums += (node.input_shape(i).elements() + device::kChunkElements - 1) / device::kChunkElements;
+  return static_cast<std::size_t>(kFirstSum + sums) * sizeof(float);
+}
+
 class UpdateKernel final : public Kernel {
  public:
   UpdateKernel(const KernelRequest& request, KernelIo io)
@@ -19,7 +30,11 @@ class UpdateKernel final : public Kernel {
     auto copy = static_cast<std::size_t>(node_.inputs() - attrs.rounded_copies);
     context_ = binding.context;
     late_ = binding.late;
-    scheduled_ = io_.workspace_bytes > 0 ? reinterpret_cast<float*>(binding.workspace) : nullptr;
+    // The workspace holds the rate, the factor and, where gradients are clipped, a sum for each chunk.
+    auto* numbers = reinterpret_cast<float*>(binding.workspace);
+    scheduled_ = attrs.schedule.is_constant() ? nullptr : numbers;
+    clip_factor_ = attrs.clip_norm > 0 ? numbers + 1 : nullptr;
+    clip_sums_ = numbers + kFirstSum;
     std::vector<device::UpdateTensor> tensors;
     for (int i = 0; i < count; ++i) {
       const auto memory = [&](int group) {
@@ -30,7 +45,8 @@ class UpdateKernel final : public Kernel {
                                   .slots = {},
                                   .elements = node_.input_shape(i).elements(),
                                   .first_chunk = 0,
-                                  .gradient_is_bf16 = node_.input(count + i).type.dtype == DType::bf16};
+                                  .gradient_is_bf16 = node_.input(count + i).type.dtype == DType::bf16,
+                                  .decays = ops::decays(attrs, node_.input_shape(i))};
       for (int s = 0; s < slots; ++s) tensor.slots[s] = memory(2 + s);
       if (copy < binding.inputs.size() && node_.input_shape(i).rank() >= 2)
         tensor.rounded = binding.inputs[copy++];
@@ -44,7 +60,8 @@ class UpdateKernel final : public Kernel {
     const int blocks = late_ ? 2 * device_.properties().multiProcessorCount : 0;
     const auto& attrs = node_.attrs<ops::UpdateAttrs>();
     device::make_scheduled_rate(device_.stream(), attrs, context_, scheduled_);
-    device::update(device_.stream(), attrs, context_, scheduled_, table_.chunks(), blocks);
+    device::make_clip_factor(device_.stream(), attrs, table_.chunks(), clip_sums_, clip_factor_, blocks);
+    device::update(device_.stream(), attrs, context_, scheduled_, clip_factor_, table_.chunks(), blocks);
   }
 
  private:
@@ -52,7 +69,7 @@ class UpdateKernel final : public Kernel {
   Context& device_;
   const StepContext* context_ = nullptr;
   bool late_ = false;
-  float* scheduled_ = nullptr;
+  float *scheduled_ = nullptr, *clip_factor_ = nullptr, *clip_sums_ = nullptr;
   ChunkTable<device::UpdateTensor> table_;
 };
 
@@ -65,14 +82,53 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
   for (int i = 0; i < tensors; ++i) io.inputs.push_back(present_or_natural_layout(request, i % count));
   for (int i = 0; i < count && static_cast<int>(io.inputs.size()) < node.inputs(); ++i)
     if (node.input_shape(i).rank() >= 2) io.inputs.push_back(io.inputs[static_cast<std::size_t>(i)]);
-  if (!node.attrs<ops::UpdateAttrs>().schedule.is_constant()) io.workspace_bytes = sizeof(float);
+  io.workspace_bytes = workspace_bytes_of(node);
   return std::make_unique<UpdateKernel>(request, std::move(io));
+}
+
+class AccumulateKernel final : public Kernel {
+ public:
+  AccumulateKernel(const KernelRequest& request, KernelIo io)
+      : Kernel(std::move(io)), node_(request.node), device_(context_of(request)) {}
+
+  void bind(const Binding& binding) override {
+    context_ = binding.context;
+    const int count = node_.inputs() / 3;
+    const auto memory = [&](int input) { return binding.inputs[static_cast<std::size_t>(input)]; };
+    std::vector<device::AccumulateTensor> tensors;
+    for (int i = 0; i < count; ++i)
+      tensors.push_back({.gradient = memory(count + i),
+                         .sum = reinterpret_cast<float*>(memory(2 * count + i)),
+                         .elements = node_.input_shape(i).elements(),
+                         .first_chunk = 0,
+                         .gradient_is_bf16 = node_.input(count + i).type.dtype == DType::bf16});
+    table_.fill(device_, std::move(tensors));
+  }
+
+  void run(const StepContext&) override {
+    device::accumulate(device_.stream(), node_.attrs<ops::AccumulateAttrs>().micro_batches, context_,
+                       table_.chunks());
+  }
+
+ private:
+  graph::NodeView node_;
+  Context& device_;
+  const StepContext* context_ = nullptr;
+  ChunkTable<device::AccumulateTensor> table_;
+};
+
+std::unique_ptr<Kernel> make_accumulate(const KernelRequest& request) {
+  KernelIo io;
+  for (int i = 0; i < request.node.inputs(); ++i)
+    io.inputs.push_back(present_or_natural_layout(request, i % (request.node.inputs() / 3)));
+  return std::make_unique<AccumulateKernel>(request, std::move(io));
 }
 
 }  // namespace
 
 std::vector<Candidate> update_candidates() {
-  return {{&ops::update_op, "own:update", want_device_floats, make}};
+  return {{&ops::update_op, "own:update", want_device_floats, make},
+          {&ops::accumulate_op, "own:accumulate", want_device_floats, make_accumulate}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -17,7 +17,7 @@ struct RuleConstants {
   float log_beta1, log_beta2;
   float ema_rest;  // 1 - ema_decay
   float rate;      // of a constant schedule
-  bool nesterov;
+  bool nesterov, matrices_decay_alone;
 };
 
 inline RuleConstants constants_of(const ops::UpdateAttrs& attrs) {
@@ -36,7 +36,8 @@ inline RuleConstants constants_of(const ops::UpdateAttrs& attrs) {
           .log_beta2 = number(std::log(attrs.beta2)),
           .ema_rest = number(1 - attrs.ema_decay),
           .rate = number(attrs.schedule.at(0)),
-          .nesterov = attrs.nesterov};
+          .nesterov = attrs.nesterov,
+          .matrices_decay_alone = attrs.decay_matrices_only};
 }
 
 // RuleRates holds the numbers that change from step to step; one thread of a block makes them for all. 1 -
@@ -44,6 +45,7 @@ inline RuleConstants constants_of(const ops::UpdateAttrs& attrs) {
 // close to one.
 struct RuleRates {
   float rate, step, correction2, ema_rest;  // step: of adam, with its correction of the first moment
+  float gradient_factor;
 };
 
 template <Rule rule, bool kShadow>
@@ -51,6 +53,7 @@ __device__ inline RuleRates rates_at(const RuleConstants& c, const float* schedu
   RuleRates r{};
   const auto t = static_cast<float>(step);
   r.rate = scheduled != nullptr ? *scheduled : c.rate;
+  r.gradient_factor = 1;
   if constexpr (rule == Rule::adam) {
     r.step = -r.rate / expm1f((t + 1) * c.log_beta1);
     r.correction2 = -1 / expm1f((t + 1) * c.log_beta2);
@@ -114,12 +117,14 @@ __device__ inline void store_state(const UpdateTensor& tensor, std::int64_t at, 
 }
 
 template <Rule rule, bool kShadow>
-__device__ inline void advance(const RuleConstants& c, const RuleRates& r, ParameterQuad& quad) {
+__device__ inline void advance(const RuleConstants& c, const RuleRates& r, bool decays, ParameterQuad& quad) {
+  const float coupled_decay = decays ? c.coupled_decay : 0.0f;
+  const float decoupled_decay = decays ? c.decoupled_decay : 0.0f;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     float& p = quad.parameter[i];
-    const float g = quad.gradient[i] + c.coupled_decay * p;
-    p = p - r.rate * c.decoupled_decay * p - change<rule>(c, r, g, quad.slots[0][i], quad.slots[1][i]);
+    const float g = r.gradient_factor * quad.gradient[i] + coupled_decay * p;
+    p = p - r.rate * decoupled_decay * p - change<rule>(c, r, g, quad.slots[0][i], quad.slots[1][i]);
     if constexpr (kShadow) {
       float& shadow = quad.slots[kRuleSlots<rule, false>][i];
       shadow += r.ema_rest * (p - shadow);
