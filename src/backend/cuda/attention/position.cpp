@@ -67,7 +67,8 @@ class RotaryKernel final : public Kernel {
                       .heads = static_cast<int>(attrs.heads),
                       .head_size = static_cast<int>(attrs.head_size),
                       .inverse = attrs.inverse,
-                      .turns = reinterpret_cast<const double*>(turns_.data())},
+                      .turns = reinterpret_cast<const double*>(turns_.data()),
+                      .first_place = node_.inputs() > 1 ? at.input<std::int32_t>(1) : nullptr},
                      at.input<T>(0), at.output<T>(0));
     });
   }

@@ -53,7 +53,8 @@ __device__ inline void turn_heads(const Rotary& rotary, std::int64_t row, int fi
                                   const T* src, T* dst) {
   using Lane = Vector<T, kWidth>;
   constexpr double kCircle = 6.283185307179586;
-  const auto step = static_cast<double>(rotary.rows.step_of(row));
+  const int first_place = rotary.first_place == nullptr ? 0 : *rotary.first_place;
+  const auto step = static_cast<double>(first_place + rotary.rows.step_of(row));
   float sine[kWidth], cosine[kWidth];
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) {

@@ -38,6 +38,7 @@ struct Rotary {
   int heads, head_size;
   bool inverse;
   const double* turns;
+  const std::int32_t* first_place;  // of the first step; null: 0
 };
 
 // T: float or __nv_bfloat16. dst may be src.
