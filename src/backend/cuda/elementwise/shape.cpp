@@ -4,6 +4,7 @@
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "ops/matmul.h"
 #include "ops/shape.h"
 
 namespace trainyard::backend::cuda {
@@ -138,6 +139,9 @@ std::unique_ptr<Kernel> make_concat(const KernelRequest& request) {
 
 void fill(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::FillAttrs>();
+  if (attrs.type.dtype == DType::i32)
+    return device::fill(launch.stream(), static_cast<std::int32_t>(attrs.value),
+                        launch.output<std::int32_t>(0), attrs.type.shape.elements());
   with_float_type(attrs.type.dtype, [&]<typename T>() {
     device::fill(launch.stream(), static_cast<float>(attrs.value), launch.output<T>(0),
                  attrs.type.shape.elements());
@@ -146,8 +150,9 @@ void fill(const Launch& launch) {
 
 Decision accept_fill(const KernelRequest& request) {
   const DType dtype = request.node.output(0).type.dtype;
-  return dtype == DType::f32 || dtype == DType::bf16 ? Decision::yes()
-                                                     : Decision::no("fills f32 and bf16 only");
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32
+             ? Decision::yes()
+             : Decision::no("fills f32, bf16 and i32 only");
 }
 
 std::unique_ptr<Kernel> make_fill(const KernelRequest& request) {
@@ -188,6 +193,33 @@ std::unique_ptr<Kernel> make_reshape(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, std::move(io), reshape);
 }
 
+// Goes through dst as it lies: an axis of it lies in src as the axis that it was.
+void permute(const Launch& launch) {
+  const std::vector<int>& order = launch.node.attrs<ops::PermuteAttrs>().order;
+  const Shape &src = launch.node.input_shape(0), &dst = launch.node.output_shape(0);
+  const LayoutIndex index(launch.io.inputs[0], src);
+  device::StridedCopy copy{.from = {},
+                           .first = 0,
+                           .elements = dst.elements(),
+                           .element_bytes = static_cast<int>(size_of(launch.node.dtype()))};
+  for (const int axis : axis_order(launch.io.outputs[0], dst.rank()))
+    copy.from.append(dst[axis], index.outer_stride(order[static_cast<std::size_t>(axis)]));
+  device::strided_copy(launch.stream(), copy, launch.input<std::byte>(0), launch.output<std::byte>(0));
+}
+
+Decision accept_permute(const KernelRequest& request) {
+  if (request.node.output_shape(0).rank() > device::Walk::kMaxRank)
+    return Decision::no("takes at most 6 dimensions");
+  return want_countable_elements(request);
+}
+
+// It takes src as it lies; the products behind it want their matrices plain.
+std::unique_ptr<Kernel> make_permute(const KernelRequest& request) {
+  KernelIo io = plain_io(request.node);
+  io.inputs[0] = present_or_natural_layout(request, 0);
+  return std::make_unique<LaunchKernel>(request, std::move(io), permute);
+}
+
 void slice(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::SliceAttrs>();
   const Shape& whole = launch.node.input_shape(0);
@@ -212,6 +244,7 @@ std::vector<Candidate> shape_candidates() {
           {&ops::concat_op, "own:concat", want_countable_elements, make_concat},
           {&ops::fill_op, "own:fill", accept_fill, make_fill},
           {&ops::pad_op, "own:pad", want_countable_elements, make_pad},
+          {&ops::permute_op, "own:permute", accept_permute, make_permute},
           {&ops::reshape_op, "own:reshape", want_countable_elements, make_reshape},
           {&ops::slice_op, "own:slice", want_countable_elements, make_slice}};
 }

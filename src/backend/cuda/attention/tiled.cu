@@ -1,0 +1,164 @@
+#include "backend/cuda/attention/tiled.cuh"
+
+namespace trainyard::backend::cuda::device {
+
+namespace {
+
+// Small heads leave registers for more rows of a warp, which then read the keys less often.
+template <int kSize>
+struct ForwardTile {
+  static constexpr int kHeight = kSize <= 64 ? 2 : 1;
+  static constexpr int kRows = kTiledWarps * 16 * kHeight;
+  static constexpr int kKeys = 64;
+  static constexpr std::size_t kBytes = TiledVectors<kSize>::bytes(kRows + 4 * kKeys);
+};
+
+// The rows of a thread: of each the highest score, and the sum of exponentials of what is below it.
+template <int kHeight>
+struct RowSums {
+  float highest[kHeight][2], sum[kHeight][2];
+
+  __device__ RowSums() {
+#pragma unroll
+    for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        highest[m][half] = -INFINITY;
+        sum[m][half] = 0;
+      }
+  }
+
+  // Makes exponentials of the scores of one row, and returns by what all that was summed before is to be
+  // multiplied. Scores times `scale` are logarithms to the base 2.
+  template <int kTiles>
+  __device__ float take(int m, int half, float scale, float (&scores)[kTiles][4]) {
+    float now = highest[m][half];
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) now = fmaxf(now, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
+    now = fmaxf(now, __shfl_xor_sync(0xFFFFFFFFu, now, 1));
+    now = fmaxf(now, __shfl_xor_sync(0xFFFFFFFFu, now, 2));
+    // A row that has seen no key yet has no highest score to subtract.
+    const float base = now == -INFINITY ? 0.0f : now * scale;
+    const float before = power_of_two(highest[m][half] * scale - base);
+    highest[m][half] = now;
+    float made = 0;
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int i = half * 2; i < half * 2 + 2; ++i) {
+        scores[n][i] = power_of_two(scores[n][i] * scale - base);
+        made += scores[n][i];
+      }
+    sum[m][half] = sum[m][half] * before + made;
+    return before;
+  }
+  __device__ float total(int m, int half) const {
+    float all = sum[m][half];
+    all += __shfl_xor_sync(0xFFFFFFFFu, all, 1);
+    return all + __shfl_xor_sync(0xFFFFFFFFu, all, 2);
+  }
+};
+
+template <int kSize>
+__global__ void __launch_bounds__(kTiledThreads)
+    tiled_forward(AttentionShape shape, const bf16* qkv, bf16* dst, float* log_sums) {
+  using Sizes = ForwardTile<kSize>;
+  using Tile = TiledVectors<kSize>;
+  constexpr int kHeight = Sizes::kHeight, kKeys = Sizes::kKeys;
+  extern __shared__ uint4 memory[];
+  const std::uint32_t queries = shared_address(memory), keys = queries + Tile::bytes(Sizes::kRows),
+                      values = keys + Tile::bytes(2 * kKeys);
+  const TileOfBlock block((shape.steps + Sizes::kRows - 1) / Sizes::kRows, shape.sequences, shape.heads,
+                          shape.causal);
+  const int n = block.n, head = block.head, kv_head = shape.kv_head_of(head), lane = threadIdx.x % 32;
+  const int first = block.tile * Sizes::kRows, first_row = threadIdx.x / 32 * 16 * kHeight;
+  const int of_sequence = keys_of_sequence(shape, n);
+  const std::int64_t stride = shape.step_stride * shape.width();
+  const int tiles =
+      (seen_by(shape, of_sequence, min(first + Sizes::kRows, shape.steps) - 1) + kKeys - 1) / kKeys;
+  const auto copy_keys = [&](int tile) {
+    const std::uint32_t stage = Tile::bytes(tile % 2 * kKeys);
+    Tile::template copy<kKeys>(qkv + shape.key(n, kv_head), stride, tile * kKeys, shape.steps,
+                               shape.head_size, keys + stage);
+    Tile::template copy<kKeys>(qkv + shape.value(n, kv_head), stride, tile * kKeys, shape.steps,
+                               shape.head_size, values + stage);
+  };
+  if (tiles > 0) {
+    Tile::template copy<Sizes::kRows>(qkv + shape.query(n, head), stride, first, shape.steps, shape.head_size,
+                                      queries);
+    copy_keys(0);
+  }
+  commit_copies();
+  const ProbabilityDropout dropout(shape, n, head);
+  const float scale = shape.scale * kLog2OfE;
+  RowSums<kHeight> sums;
+  Products<kHeight, kSize> made = {};
+  for (int tile = 0; tile < tiles; ++tile) {
+    wait_copies<0>();
+    __syncthreads();  // all have copied this tile, and none reads the one before
+    if (tile + 1 < tiles) copy_keys(tile + 1);
+    commit_copies();
+    const std::uint32_t stage = Tile::bytes(tile % 2 * kKeys);
+    Products<kHeight, kKeys> pairs;
+    Tile::template multiply<kHeight, kKeys>(queries, first_row, keys + stage, pairs);
+    const int first_key = tile * kKeys + lane % 4 * 2;
+    const bool all_count = (tile + 1) * kKeys <= seen_by(shape, of_sequence, first + first_row);
+#pragma unroll
+    for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int t = first + first_row + m * 16 + half * 8 + lane / 4;
+        if (!all_count) {
+          const int seen = seen_by(shape, of_sequence, t);
+#pragma unroll
+          for (int k = 0; k < kKeys / 8; ++k)
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+              if (first_key + k * 8 + i >= seen) pairs[m][k][half * 2 + i] = -INFINITY;
+        }
+        const float before = sums.take(m, half, scale, pairs[m]);
+#pragma unroll
+        for (int d = 0; d < kSize / 8; ++d) {
+          made[m][d][half * 2] *= before;
+          made[m][d][half * 2 + 1] *= before;
+        }
+        if (dropout.drops())
+#pragma unroll
+          for (int k = 0; k < kKeys / 8; ++k) {
+            const float2 kept = dropout.kept_pair(t, first_key + k * 8);
+            pairs[m][k][half * 2] *= kept.x;
+            pairs[m][k][half * 2 + 1] *= kept.y;
+          }
+      }
+    Tile::template add<kHeight, kKeys>(pairs, values + stage, made);
+  }
+#pragma unroll
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int t = first + first_row + m * 16 + half * 8 + lane / 4;
+      const float sum = sums.total(m, half);
+      if (t >= shape.steps) continue;
+      Tile::store(made[m], half, sum == 0 ? 0.0f : 1 / sum, shape.head_size,
+                  dst + shape.dst(n, head) + t * shape.step_stride * shape.dst_width());
+      if (lane % 4 == 0)
+        log_sums[shape.log_sum(n, head) + t] =
+            sum == 0 ? 0.0f : sums.highest[m][half] * shape.scale + logf(sum);
+    }
+}
+
+}  // namespace
+
+void attention_tiled(cudaStream_t stream, const AttentionShape& shape, const bf16* qkv, bf16* dst,
+                     float* log_sums) {
+  if (shape.sequences == 0) return;
+  with_tiled_size(shape.head_size, [&]<int kSize>() {
+    using Sizes = ForwardTile<kSize>;
+    const std::int64_t tiles = (shape.steps + Sizes::kRows - 1) / Sizes::kRows;
+    start_tiled(stream, tiled_forward<kSize>, tiles * shape.sequences * shape.heads, Sizes::kBytes, shape,
+                qkv, dst, log_sums);
+  });
+  check_launch("attention_tiled");
+}
+
+}  // namespace trainyard::backend::cuda::device

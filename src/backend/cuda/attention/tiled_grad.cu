@@ -1,0 +1,236 @@
+#include "backend/cuda/attention/tiled.cuh"
+
+namespace trainyard::backend::cuda::device {
+
+// The formulas are those of plain_grad.cu.
+
+namespace {
+
+template <int kSize, bool kOwnKeys>
+struct BackwardTile {
+  static constexpr int kHeight = 1;
+  static constexpr int kRows = kTiledWarps * 16 * kHeight;
+  // The gradients of keys and values fill the registers where heads are large.
+  static constexpr int kColumns = kOwnKeys && kSize > 64 ? 32 : 64;
+  static constexpr std::size_t kVectorBytes = TiledVectors<kSize>::bytes(2 * kRows + 4 * kColumns);
+  static constexpr std::size_t kBytes = kVectorBytes + (kOwnKeys ? 4 * kColumns * sizeof(float) : 0);
+};
+
+// One kernel makes the gradients of queries, another those of keys and values: each block sums what belongs
+// to its own rows, in one order. Of both sides a row has two vectors: (query, d_y) and (key, value).
+template <int kSize, bool kOwnKeys>
+struct Backward {
+  using Sizes = BackwardTile<kSize, kOwnKeys>;
+  using Tile = TiledVectors<kSize>;
+  static constexpr int kHeight = Sizes::kHeight, kRows = Sizes::kRows, kColumns = Sizes::kColumns;
+
+  const AttentionShape& shape;
+  const AttentionGradient<bf16>& at;
+  std::uint32_t own_first, own_second, others, statistics;
+  int n, kv_head, first_head, first, of_sequence;
+  std::int64_t stride, dst_stride;
+
+  __device__ Backward(const AttentionShape& of, const AttentionGradient<bf16>& from, std::uint32_t memory)
+      : shape(of),
+        at(from),
+        own_first(memory),
+        own_second(own_first + Tile::bytes(kRows)),
+        others(own_second + Tile::bytes(kRows)),
+        statistics(memory + static_cast<std::uint32_t>(Sizes::kVectorBytes)),
+        stride(shape.step_stride * shape.width()),
+        dst_stride(shape.step_stride * shape.dst_width()) {
+    const TileOfBlock block((shape.steps + kRows - 1) / kRows, shape.sequences,
+                            kOwnKeys ? shape.kv_heads : shape.heads, shape.causal && !kOwnKeys);
+    n = block.n;
+    first = block.tile * kRows;
+    of_sequence = keys_of_sequence(shape, n);
+    kv_head = kOwnKeys ? block.head : shape.kv_head_of(block.head);
+    first_head = kOwnKeys ? kv_head * (shape.heads / shape.kv_heads) : block.head;
+  }
+
+  template <int kCount>
+  __device__ void copy_queries(int head, int from_step, std::uint32_t queries, std::uint32_t d_dst) const {
+    Tile::template copy<kCount>(at.qkv + shape.query(n, head), stride, from_step, shape.steps,
+                                shape.head_size, queries);
+    Tile::template copy<kCount>(at.d_dst + shape.dst(n, head), dst_stride, from_step, shape.steps,
+                                shape.head_size, d_dst);
+  }
+  template <int kCount>
+  __device__ void copy_keys(int from_step, std::uint32_t keys, std::uint32_t values) const {
+    Tile::template copy<kCount>(at.qkv + shape.key(n, kv_head), stride, from_step, shape.steps,
+                                shape.head_size, keys);
+    Tile::template copy<kCount>(at.qkv + shape.value(n, kv_head), stride, from_step, shape.steps,
+                                shape.head_size, values);
+  }
+  __device__ void copy_own() const {
+    if constexpr (kOwnKeys)
+      copy_keys<kRows>(first, own_first, own_second);
+    else
+      copy_queries<kRows>(first_head, first, own_first, own_second);
+  }
+
+  __device__ std::uint32_t stage_first(int turn) const {
+    return others + Tile::bytes(turn % 2 * 2 * kColumns);
+  }
+  __device__ std::uint32_t stage_second(int turn) const { return stage_first(turn) + Tile::bytes(kColumns); }
+  // log_sums of the columns, and behind them their deltas
+  __device__ std::uint32_t stage_statistics(int turn) const {
+    return statistics + static_cast<std::uint32_t>(turn % 2 * 2 * kColumns) * sizeof(float);
+  }
+  __device__ void copy_others(int turn, int head, int from_step) const {
+    if constexpr (kOwnKeys) {
+      copy_queries<kColumns>(head, from_step, stage_first(turn), stage_second(turn));
+      const int i = threadIdx.x, t = from_step + i % kColumns;
+      if (i >= 2 * kColumns) return;
+      const float* from = (i < kColumns ? at.log_sums : at.deltas) + shape.log_sum(n, head);
+      copy_async_4(stage_statistics(turn) + i * sizeof(float), t < shape.steps ? from + t : from,
+                   t < shape.steps);
+    } else {
+      copy_keys<kColumns>(from_step, stage_first(turn), stage_second(turn));
+    }
+  }
+};
+
+__device__ inline float2 load_two_floats(std::uint32_t address) {
+  return {__uint_as_float(load_word(address)), __uint_as_float(load_word(address + sizeof(float)))};
+}
+
+template <int kSize, bool kOwnKeys>
+__global__ void __launch_bounds__(kTiledThreads)
+    tiled_backward(const __grid_constant__ AttentionShape shape,
+                   const __grid_constant__ AttentionGradient<bf16> at) {
+  using Work = Backward<kSize, kOwnKeys>;
+  using Tile = TiledVectors<kSize>;
+  constexpr int kHeight = Work::kHeight, kColumns = Work::kColumns;
+  extern __shared__ uint4 memory[];
+  const Work work(shape, at, shared_address(memory));
+  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * 16 * kHeight, first = work.first,
+            of_sequence = work.of_sequence;
+  // Queries before the first key of the block do not see it where only earlier steps are seen.
+  const int begin = kOwnKeys && shape.causal ? first / kColumns : 0;
+  const int end_step = kOwnKeys ? (first < of_sequence ? shape.steps : 0)
+                                : seen_by(shape, of_sequence, min(first + Work::kRows, shape.steps) - 1);
+  const int of_head = max((end_step + kColumns - 1) / kColumns - begin, 0);
+  const int turns = of_head * (kOwnKeys ? shape.heads / shape.kv_heads : 1);
+  const auto copy_turn = [&](int turn) {
+    work.copy_others(turn, work.first_head + turn / of_head, (begin + turn % of_head) * kColumns);
+  };
+  if (turns > 0) {
+    work.copy_own();
+    copy_turn(0);
+  }
+  commit_copies();
+  float row_log_sums[kHeight][2] = {}, row_deltas[kHeight][2] = {};  // of queries
+  if constexpr (!kOwnKeys) {
+#pragma unroll
+    for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int t = first + first_row + m * 16 + half * 8 + lane / 4;
+        if (t >= shape.steps) continue;
+        row_log_sums[m][half] = at.log_sums[shape.log_sum(work.n, work.first_head) + t];
+        row_deltas[m][half] = at.deltas[shape.log_sum(work.n, work.first_head) + t];
+      }
+  }
+  const float scale = shape.scale * kLog2OfE;
+  Products<kHeight, kSize> d_first = {};
+  Products<kHeight, kOwnKeys ? kSize : 8> d_second = {};
+  for (int turn = 0; turn < turns; ++turn) {
+    wait_copies<0>();
+    __syncthreads();  // all have copied this tile, and none reads the one before
+    if (turn + 1 < turns) copy_turn(turn + 1);
+    commit_copies();
+    Products<kHeight, kColumns> pairs, kept_pairs;
+    Tile::template multiply<kHeight, kColumns>(work.own_first, first_row, work.stage_first(turn), pairs);
+    Tile::template multiply<kHeight, kColumns>(work.own_second, first_row, work.stage_second(turn),
+                                               kept_pairs);
+    const int first_column = (begin + turn % of_head) * kColumns;
+    const ProbabilityDropout dropout(shape, work.n, work.first_head + turn / of_head);
+    const int first_t = kOwnKeys ? first_column : first + first_row,
+              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1,
+              last_s = kOwnKeys ? first + first_row + 16 * kHeight - 1 : first_column + kColumns - 1;
+    const bool all_count = last_t < shape.steps && last_s < seen_by(shape, of_sequence, first_t);
+#pragma unroll
+    for (int k = 0; k < kColumns / 8; ++k) {
+      float2 column_log_sums{}, column_deltas{};
+      if constexpr (kOwnKeys) {
+        const std::uint32_t statistics = work.stage_statistics(turn) + (k * 8 + lane % 4 * 2) * sizeof(float);
+        column_log_sums = load_two_floats(statistics);
+        column_deltas = load_two_floats(statistics + kColumns * sizeof(float));
+      }
+#pragma unroll
+      for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int row = first + first_row + m * 16 + half * 8 + lane / 4;
+          const int column = first_column + k * 8 + lane % 4 * 2;
+          float kept[2] = {1, 1};
+          if (dropout.drops()) {
+            if constexpr (kOwnKeys) {
+              kept[0] = dropout.kept(column, row);
+              kept[1] = dropout.kept(column + 1, row);
+            } else {
+              const float2 both = dropout.kept_pair(row, column);
+              kept[0] = both.x;
+              kept[1] = both.y;
+            }
+          }
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            float& pair = pairs[m][k][half * 2 + i];
+            float& kept_pair = kept_pairs[m][k][half * 2 + i];
+            const int t = kOwnKeys ? column + i : row, s = kOwnKeys ? row : column + i;
+            const float log_sum = !kOwnKeys ? row_log_sums[m][half]
+                                  : i == 0  ? column_log_sums.x
+                                            : column_log_sums.y;
+            const float delta = !kOwnKeys ? row_deltas[m][half] : i == 0 ? column_deltas.x : column_deltas.y;
+            const bool counts = all_count || (t < shape.steps && s < seen_by(shape, of_sequence, t));
+            const float p = counts ? power_of_two(pair * scale - log_sum * kLog2OfE) : 0.0f;
+            pair = p * (kept[i] * kept_pair - delta);
+            kept_pair = p * kept[i];
+          }
+        }
+    }
+    Tile::template add<kHeight, kColumns>(pairs, work.stage_first(turn), d_first);
+    if constexpr (kOwnKeys)
+      Tile::template add<kHeight, kColumns>(kept_pairs, work.stage_second(turn), d_second);
+  }
+#pragma unroll
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int step = first + first_row + m * 16 + half * 8 + lane / 4;
+      if (step >= shape.steps) continue;
+      bf16* to = at.d_qkv + step * work.stride;
+      if constexpr (kOwnKeys) {
+        Tile::store(d_first[m], half, shape.scale, shape.head_size, to + shape.key(work.n, work.kv_head));
+        Tile::store(d_second[m], half, 1.0f, shape.head_size, to + shape.value(work.n, work.kv_head));
+      } else {
+        Tile::store(d_first[m], half, shape.scale, shape.head_size,
+                    to + shape.query(work.n, work.first_head));
+      }
+    }
+}
+
+template <int kSize, bool kOwnKeys>
+void start_backward(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<bf16>& at) {
+  using Sizes = BackwardTile<kSize, kOwnKeys>;
+  const std::int64_t tiles = (shape.steps + Sizes::kRows - 1) / Sizes::kRows;
+  start_tiled(stream, tiled_backward<kSize, kOwnKeys>,
+              tiles * shape.sequences * (kOwnKeys ? shape.kv_heads : shape.heads), Sizes::kBytes, shape, at);
+}
+
+}  // namespace
+
+void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape,
+                          const AttentionGradient<bf16>& at) {
+  if (shape.sequences == 0) return;
+  attention_deltas(stream, shape, at);
+  with_tiled_size(shape.head_size, [&]<int kSize>() {
+    start_backward<kSize, true>(stream, shape, at);
+    start_backward<kSize, false>(stream, shape, at);
+  });
+  check_launch("attention_tiled_grad");
+}
+
+}  // namespace trainyard::backend::cuda::device
