@@ -33,6 +33,8 @@ std::function<int()> declare_probe(Command& command);
 
 std::function<int()> declare_report(Command& command);
 
+std::function<int()> declare_sample(Command& command);
+
 std::function<int()> declare_study(Command& command);
 std::function<int()> declare_study_plan(Command& command);
 std::function<int()> declare_study_run(Command& command);
