@@ -138,7 +138,8 @@ class CellReader {
   // As the command itself would refuse it.
   std::string deployment() const {
     if (!trains()) return "";
-    run::DeploymentOptions deployment{static_cast<int>(count("devices", 1)), strategy(), word("scaling")};
+    run::DeploymentOptions deployment{static_cast<int>(count("devices", 1)),
+                                      static_cast<int>(count("accumulate", 1)), strategy(), word("scaling")};
     run::WorkersOptions workers;
     run::PsOptions ps;
     ps.servers = static_cast<int>(count("servers", 0));
