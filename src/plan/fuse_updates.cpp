@@ -26,7 +26,7 @@ class UpdateFuser {
                                      [](const Node& node) { return node.op == &ops::update_op; });
     if (update == nodes_.end()) return graph_;
     if (updates_at_once(*update)) {
-      notes_.push_back("gradients stay apart from their update: it needs the norm of all of them");
+      notes_.emplace_back("gradients stay apart from their update: it needs the norm of all of them");
       return graph_;
     }
     parameters_ = parameters_of(graph_, *update);

@@ -149,6 +149,40 @@ TEST_P(Lanes, NobodyOvertakesWhoTouchesItsMemory) {
     }
 }
 
+// The places of the plan's steps that run this op.
+std::vector<std::size_t> steps_of(const train::SessionOptions& options, const std::string& op) {
+  const plan::CompiledStep compiled =
+      train::compile_step(options, OnLanes(std::make_shared<FourLanes>(0), true));
+  std::vector<std::size_t> places;
+  for (std::size_t s = 0; s < compiled.plan.steps.size(); ++s)
+    if (compiled.plan.steps[s].op == op) places.push_back(s);
+  return places;
+}
+
+TEST(UpdateOnLanes, StaysWholeWhereItClips) {
+  train::SessionOptions options;
+  options.model = {.network = "lenet", .batch = 1};
+  options.keep_gradients = true;
+  EXPECT_GT(steps_of(options, "update").size(), 1u);
+  options.update.clip_norm = 1;
+  EXPECT_EQ(steps_of(options, "update").size(), 1u);
+  options.keep_gradients = false;
+  EXPECT_EQ(steps_of(options, "update").size(), 1u);
+  EXPECT_TRUE(steps_of(options, "dense_update").empty());
+}
+
+TEST(UpdateOnLanes, FollowsTheSumsOfGradients) {
+  train::SessionOptions options;
+  options.model = {.network = "lenet", .batch = 1};
+  options.keep_gradients = true;
+  options.micro_batches = 2;
+  const std::vector<std::size_t> sums = steps_of(options, "accumulate"),
+                                 updates = steps_of(options, "update");
+  ASSERT_EQ(sums.size(), 1u);
+  ASSERT_FALSE(updates.empty());
+  EXPECT_LT(sums.front(), updates.front());
+}
+
 TEST(Watched, TellsOfEveryKernelOnceInTheirOrder) {
   const auto device = std::make_shared<FourLanes>(0);
   train::SessionOptions options;

@@ -112,13 +112,12 @@ class CellReader {
     if (run_ == "train" && settings_.contains("steps") && settings_.contains("epochs"))
       return "steps and epochs: a run has one of them";
     const std::string dataset = word("data"), staging = word("staging");
-    const bool has_files = !dataset.empty() && data::has_files(dataset);
-    if (!dataset.empty() && !has_files && !staging.empty() && staging != "in-place")
-      return fmt::format("staging {}: data set '{}' has no files", staging, dataset);
+    if (dataset == "synthetic" && !staging.empty() && staging != "in-place")
+      return fmt::format("staging {}: data set 'synthetic' has no files", staging);
     if (const std::string folder = word("from");
         where_ == Where::this_machine && !folder.empty() && !std::filesystem::is_directory(folder))
       return fmt::format("from '{}': there is no such folder", folder);
-    if (const std::size_t colon = dataset.find(':'); where_ == Where::this_machine && has_files &&
+    if (const std::size_t colon = dataset.find(':'); where_ == Where::this_machine &&
                                                      colon != std::string::npos &&
                                                      !std::filesystem::exists(dataset.substr(colon + 1)))
       return fmt::format("data '{}': there is no such folder or file", dataset);
@@ -138,8 +137,11 @@ class CellReader {
   // As the command itself would refuse it.
   std::string deployment() const {
     if (!trains()) return "";
-    run::DeploymentOptions deployment{static_cast<int>(count("devices", 1)),
-                                      static_cast<int>(count("accumulate", 1)), strategy(), word("scaling")};
+    run::DeploymentOptions deployment;
+    deployment.devices = static_cast<int>(count("devices", 1));
+    deployment.accumulate = static_cast<int>(count("accumulate", 1));
+    deployment.strategy = strategy();
+    deployment.scaling = word("scaling");
     run::WorkersOptions workers;
     run::PsOptions ps;
     ps.servers = static_cast<int>(count("servers", 0));
@@ -150,6 +152,8 @@ class CellReader {
       run::RunOptions run;
       run.optimizer = word("optimizer", run.optimizer);
       run.ema = setting_number(settings_, "ema", run.ema);
+      run.clip_norm = setting_number(settings_, "clip_norm", run.clip_norm);
+      run.decay_matrices_only = word("decay_matrices_only") == "true";
       check(ps, ps::ModeName::parse(workers.mode), workers.workers, run);
     }
     if (on_gpu() && deployment.devices > 1 && workers.workers == 0)
