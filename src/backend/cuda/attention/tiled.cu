@@ -97,13 +97,16 @@ __device__ inline void weigh(const AttentionShape& shape, const ProbabilityDropo
         made[m][d][half * 2] *= before;
         made[m][d][half * 2 + 1] *= before;
       }
-      if (!dropout.drops()) continue;
+    }
+  if (!dropout.drops()) return;
 #pragma unroll
-      for (int k = 0; k < kKeys / 8; ++k) {
-        const float2 kept = dropout.kept_pair(row, s + k * 8);
-        pairs[m][k][half * 2] *= kept.x;
-        pairs[m][k][half * 2 + 1] *= kept.y;
-      }
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int k = 0; k < kKeys / 8; ++k) {
+      float kept[2][2];
+      dropout.kept_of_queries(t + m * 16, s + k * 8, kept);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) pairs[m][k][i] *= kept[i / 2][i % 2];
     }
 }
 

@@ -153,31 +153,32 @@ __device__ inline void differentiate(const AttentionShape& shape, const Probabil
       column_log_sums[1] *= kLog2OfE;
     }
 #pragma unroll
-    for (int m = 0; m < kHeight; ++m)
+    for (int m = 0; m < kHeight; ++m) {
+      float kept[2][2] = {{1, 1}, {1, 1}};
+      const int row = places.row + m * 16, column = places.column + k * 8;
+      if (dropout.drops()) {
+        if constexpr (kOwnKeys)
+          dropout.kept_of_keys(column, row, kept);
+        else
+          dropout.kept_of_queries(row, column, kept);
+      }
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = places.row + m * 16 + half * 8, column = places.column + k * 8;
-        float kept[2] = {1, 1};
-        if (dropout.drops()) {
-          const float2 both = kOwnKeys ? float2{dropout.kept(column, row), dropout.kept(column + 1, row)}
-                                       : dropout.kept_pair(row, column);
-          kept[0] = both.x;
-          kept[1] = both.y;
-        }
+      for (int half = 0; half < 2; ++half)
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& pair = pairs[m][k][half * 2 + i];
           float& kept_pair = kept_pairs[m][k][half * 2 + i];
-          const int t = kOwnKeys ? column + i : row, s = kOwnKeys ? row : column + i;
+          const int own = row + half * 8, other = column + i;
+          const int t = kOwnKeys ? other : own, s = kOwnKeys ? own : other;
           const float log_sum = kOwnKeys ? column_log_sums[i] : rows.log_sums[m][half];
           const float delta = kOwnKeys ? column_deltas[i] : rows.deltas[m][half];
           const bool counts =
               places.all_count || (t < shape.steps && s < seen_by(shape, places.of_sequence, t));
           const float p = counts ? power_of_two(pair * (shape.scale * kLog2OfE) - log_sum) : 0.0f;
-          pair = p * (kept[i] * kept_pair - delta);
-          kept_pair = p * kept[i];
+          pair = p * (kept[half][i] * kept_pair - delta);
+          kept_pair = p * kept[half][i];
         }
-      }
+    }
   }
 }
 
