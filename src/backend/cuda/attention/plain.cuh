@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/attention/attention.cuh"
+#include "backend/cuda/attention/probability_dropout.cuh"
 #include "backend/cuda/runtime/rows.cuh"
 
 // Attention by simple products in f32, for any type and any size of a head. A block has some rows of one side

@@ -59,38 +59,106 @@ struct RowSums {
   }
 };
 
+// What a block of queries works on.
+struct ForwardBlock {
+  int n, head, first, of_sequence;
+
+  __device__ ForwardBlock(const AttentionShape& shape, int rows) {
+    const TileOfBlock block((shape.steps + rows - 1) / rows, shape.sequences, shape.heads, shape.causal);
+    n = block.n;
+    head = block.head;
+    first = block.tile * rows;
+    of_sequence = keys_of_sequence(shape, n);
+  }
+};
+
+// Makes probabilities, up to a factor of each row, of the scores of this thread: its first row is query t,
+// its first column key s. What was made of earlier keys is scaled to the new highest score.
+template <int kSize, int kHeight, int kKeys>
+__device__ inline void weigh(const AttentionShape& shape, const ProbabilityDropout& dropout,
+                             const ForwardBlock& block, int t, int s, bool all_count, RowSums<kHeight>& sums,
+                             Products<kHeight, kKeys>& pairs, Products<kHeight, kSize>& made) {
+#pragma unroll
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = t + m * 16 + half * 8;
+      if (!all_count) {
+        const int seen = seen_by(shape, block.of_sequence, row);
+#pragma unroll
+        for (int k = 0; k < kKeys / 8; ++k)
+#pragma unroll
+          for (int i = 0; i < 2; ++i)
+            if (s + k * 8 + i >= seen) pairs[m][k][half * 2 + i] = -INFINITY;
+      }
+      const float before = sums.take(m, half, shape.scale * kLog2OfE, pairs[m]);
+#pragma unroll
+      for (int d = 0; d < kSize / 8; ++d) {
+        made[m][d][half * 2] *= before;
+        made[m][d][half * 2 + 1] *= before;
+      }
+    }
+  if (!dropout.drops()) return;
+#pragma unroll
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int k = 0; k < kKeys / 8; ++k) {
+      float kept[2][2];
+      dropout.kept_of_queries(t + m * 16, s + k * 8, kept);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) pairs[m][k][i] *= kept[i / 2][i % 2];
+    }
+}
+
+template <int kSize, int kHeight>
+__device__ inline void store_rows(const AttentionShape& shape, const ForwardBlock& block, int t,
+                                  const RowSums<kHeight>& sums, const Products<kHeight, kSize>& made,
+                                  bf16* dst, float* log_sums) {
+#pragma unroll
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = t + m * 16 + half * 8;
+      const float sum = sums.total(m, half);
+      if (row >= shape.steps) continue;
+      TiledVectors<kSize>::store(
+          made[m], half, sum == 0 ? 0.0f : 1 / sum, shape.head_size,
+          dst + shape.dst(block.n, block.head) + row * shape.step_stride * shape.dst_width());
+      if (threadIdx.x % 4 == 0)
+        log_sums[shape.log_sum(block.n, block.head) + row] =
+            sum == 0 ? 0.0f : sums.highest[m][half] * shape.scale + logf(sum);
+    }
+}
+
 template <int kSize>
 __global__ void __launch_bounds__(kTiledThreads)
-    tiled_forward(AttentionShape shape, const bf16* qkv, bf16* dst, float* log_sums) {
+    tiled_forward(const __grid_constant__ AttentionShape shape, const bf16* qkv, bf16* dst, float* log_sums) {
   using Sizes = ForwardTile<kSize>;
   using Tile = TiledVectors<kSize>;
-  constexpr int kHeight = Sizes::kHeight, kKeys = Sizes::kKeys;
+  constexpr int kHeight = Sizes::kHeight, kKeys = Sizes::kKeys, kRows = Sizes::kRows;
   extern __shared__ uint4 memory[];
-  const std::uint32_t queries = shared_address(memory), keys = queries + Tile::bytes(Sizes::kRows),
+  const std::uint32_t queries = shared_address(memory), keys = queries + Tile::bytes(kRows),
                       values = keys + Tile::bytes(2 * kKeys);
-  const TileOfBlock block((shape.steps + Sizes::kRows - 1) / Sizes::kRows, shape.sequences, shape.heads,
-                          shape.causal);
-  const int n = block.n, head = block.head, kv_head = shape.kv_head_of(head), lane = threadIdx.x % 32;
-  const int first = block.tile * Sizes::kRows, first_row = threadIdx.x / 32 * 16 * kHeight;
-  const int of_sequence = keys_of_sequence(shape, n);
+  const ForwardBlock block(shape, kRows);
+  const int kv_head = shape.kv_head_of(block.head), first = block.first, lane = threadIdx.x % 32;
+  const int first_row = threadIdx.x / 32 * 16 * kHeight;  // of the warp
   const std::int64_t stride = shape.step_stride * shape.width();
-  const int tiles =
-      (seen_by(shape, of_sequence, min(first + Sizes::kRows, shape.steps) - 1) + kKeys - 1) / kKeys;
+  const int end = seen_by(shape, block.of_sequence, min(first + kRows, shape.steps) - 1);
+  const int tiles = (end + kKeys - 1) / kKeys;
   const auto copy_keys = [&](int tile) {
     const std::uint32_t stage = Tile::bytes(tile % 2 * kKeys);
-    Tile::template copy<kKeys>(qkv + shape.key(n, kv_head), stride, tile * kKeys, shape.steps,
+    Tile::template copy<kKeys>(qkv + shape.key(block.n, kv_head), stride, tile * kKeys, shape.steps,
                                shape.head_size, keys + stage);
-    Tile::template copy<kKeys>(qkv + shape.value(n, kv_head), stride, tile * kKeys, shape.steps,
+    Tile::template copy<kKeys>(qkv + shape.value(block.n, kv_head), stride, tile * kKeys, shape.steps,
                                shape.head_size, values + stage);
   };
   if (tiles > 0) {
-    Tile::template copy<Sizes::kRows>(qkv + shape.query(n, head), stride, first, shape.steps, shape.head_size,
-                                      queries);
+    Tile::template copy<kRows>(qkv + shape.query(block.n, block.head), stride, first, shape.steps,
+                               shape.head_size, queries);
     copy_keys(0);
   }
   commit_copies();
-  const ProbabilityDropout dropout(shape, n, head);
-  const float scale = shape.scale * kLog2OfE;
+  const ProbabilityDropout dropout(shape, block.n, block.head);
   RowSums<kHeight> sums;
   Products<kHeight, kSize> made = {};
   for (int tile = 0; tile < tiles; ++tile) {
@@ -101,50 +169,12 @@ __global__ void __launch_bounds__(kTiledThreads)
     const std::uint32_t stage = Tile::bytes(tile % 2 * kKeys);
     Products<kHeight, kKeys> pairs;
     Tile::template multiply<kHeight, kKeys>(queries, first_row, keys + stage, pairs);
-    const int first_key = tile * kKeys + lane % 4 * 2;
-    const bool all_count = (tile + 1) * kKeys <= seen_by(shape, of_sequence, first + first_row);
-#pragma unroll
-    for (int m = 0; m < kHeight; ++m)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int t = first + first_row + m * 16 + half * 8 + lane / 4;
-        if (!all_count) {
-          const int seen = seen_by(shape, of_sequence, t);
-#pragma unroll
-          for (int k = 0; k < kKeys / 8; ++k)
-#pragma unroll
-            for (int i = 0; i < 2; ++i)
-              if (first_key + k * 8 + i >= seen) pairs[m][k][half * 2 + i] = -INFINITY;
-        }
-        const float before = sums.take(m, half, scale, pairs[m]);
-#pragma unroll
-        for (int d = 0; d < kSize / 8; ++d) {
-          made[m][d][half * 2] *= before;
-          made[m][d][half * 2 + 1] *= before;
-        }
-        if (dropout.drops())
-#pragma unroll
-          for (int k = 0; k < kKeys / 8; ++k) {
-            const float2 kept = dropout.kept_pair(t, first_key + k * 8);
-            pairs[m][k][half * 2] *= kept.x;
-            pairs[m][k][half * 2 + 1] *= kept.y;
-          }
-      }
+    const bool all_count = (tile + 1) * kKeys <= seen_by(shape, block.of_sequence, first + first_row);
+    weigh<kSize, kHeight, kKeys>(shape, dropout, block, first + first_row + lane / 4,
+                                 tile * kKeys + lane % 4 * 2, all_count, sums, pairs, made);
     Tile::template add<kHeight, kKeys>(pairs, values + stage, made);
   }
-#pragma unroll
-  for (int m = 0; m < kHeight; ++m)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int t = first + first_row + m * 16 + half * 8 + lane / 4;
-      const float sum = sums.total(m, half);
-      if (t >= shape.steps) continue;
-      Tile::store(made[m], half, sum == 0 ? 0.0f : 1 / sum, shape.head_size,
-                  dst + shape.dst(n, head) + t * shape.step_stride * shape.dst_width());
-      if (lane % 4 == 0)
-        log_sums[shape.log_sum(n, head) + t] =
-            sum == 0 ? 0.0f : sums.highest[m][half] * shape.scale + logf(sum);
-    }
+  store_rows<kSize, kHeight>(shape, block, first + first_row + lane / 4, sums, made, dst, log_sums);
 }
 
 }  // namespace

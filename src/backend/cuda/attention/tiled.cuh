@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/attention/attention.cuh"
+#include "backend/cuda/attention/probability_dropout.cuh"
 #include "backend/cuda/runtime/tensor_cores.cuh"
 
 // Attention on matrix units. A block has some rows of one side of the pairs (queries, or keys), and goes

@@ -69,6 +69,20 @@ struct Backward {
       copy_queries<kRows>(first_head, first, own_first, own_second);
   }
 
+  // Stores one row of this thread; d_second is not used where queries are the own rows.
+  template <int kSecond>
+  __device__ void store(int step, int half, const float (&d_first)[kSize / 8][4],
+                        const float (&d_second)[kSecond][4]) const {
+    if (step >= shape.steps) return;
+    bf16* to = at.d_qkv + step * stride;
+    if constexpr (kOwnKeys) {
+      Tile::store(d_first, half, shape.scale, shape.head_size, to + shape.key(n, kv_head));
+      Tile::store(d_second, half, 1.0f, shape.head_size, to + shape.value(n, kv_head));
+    } else {
+      Tile::store(d_first, half, shape.scale, shape.head_size, to + shape.query(n, first_head));
+    }
+  }
+
   __device__ std::uint32_t stage_first(int turn) const {
     return others + Tile::bytes(turn % 2 * 2 * kColumns);
   }
@@ -91,9 +105,96 @@ struct Backward {
   }
 };
 
-__device__ inline float2 load_two_floats(std::uint32_t address) {
-  return {__uint_as_float(load_word(address)), __uint_as_float(load_word(address + sizeof(float)))};
+__device__ inline void load_two_floats(std::uint32_t address, float (&to)[2]) {
+  to[0] = __uint_as_float(load_word(address));
+  to[1] = __uint_as_float(load_word(address + sizeof(float)));
 }
+
+// The logarithms of the sums and the deltas of the queries of this thread, where queries are the own rows.
+template <int kHeight>
+struct RowStatistics {
+  float log_sums[kHeight][2], deltas[kHeight][2];
+
+  __device__ RowStatistics(const AttentionShape& shape, const AttentionGradient<bf16>& at, int n, int head,
+                           int t) {
+#pragma unroll
+    for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = t + m * 16 + half * 8;
+        const std::int64_t from = shape.log_sum(n, head) + min(row, shape.steps - 1);
+        log_sums[m][half] = at.log_sums[from] * kLog2OfE;
+        deltas[m][half] = at.deltas[from];
+      }
+  }
+};
+
+// Says whether and how the pairs of a thread count; `row` and `column` are its first ones.
+struct PairPlaces {
+  int row, column, of_sequence;
+  bool all_count;
+};
+
+// Makes of the scores and of the gradients of kept probabilities, in place: the gradients of scores, and the
+// kept probabilities.
+template <bool kOwnKeys, int kHeight, int kColumns>
+__device__ inline void differentiate(const AttentionShape& shape, const ProbabilityDropout& dropout,
+                                     const PairPlaces& places, const RowStatistics<kHeight>& rows,
+                                     std::uint32_t column_statistics, Products<kHeight, kColumns>& pairs,
+                                     Products<kHeight, kColumns>& kept_pairs) {
+#pragma unroll
+  for (int k = 0; k < kColumns / 8; ++k) {
+    float column_log_sums[2]{}, column_deltas[2]{};
+    if constexpr (kOwnKeys) {
+      const std::uint32_t from = column_statistics + (k * 8 + threadIdx.x % 4 * 2) * sizeof(float);
+      load_two_floats(from, column_log_sums);
+      load_two_floats(from + kColumns * sizeof(float), column_deltas);
+      column_log_sums[0] *= kLog2OfE;
+      column_log_sums[1] *= kLog2OfE;
+    }
+#pragma unroll
+    for (int m = 0; m < kHeight; ++m) {
+      float kept[2][2] = {{1, 1}, {1, 1}};
+      const int row = places.row + m * 16, column = places.column + k * 8;
+      if (dropout.drops()) {
+        if constexpr (kOwnKeys)
+          dropout.kept_of_keys(column, row, kept);
+        else
+          dropout.kept_of_queries(row, column, kept);
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float& pair = pairs[m][k][half * 2 + i];
+          float& kept_pair = kept_pairs[m][k][half * 2 + i];
+          const int own = row + half * 8, other = column + i;
+          const int t = kOwnKeys ? other : own, s = kOwnKeys ? own : other;
+          const float log_sum = kOwnKeys ? column_log_sums[i] : rows.log_sums[m][half];
+          const float delta = kOwnKeys ? column_deltas[i] : rows.deltas[m][half];
+          const bool counts =
+              places.all_count || (t < shape.steps && s < seen_by(shape, places.of_sequence, t));
+          const float p = counts ? power_of_two(pair * (shape.scale * kLog2OfE) - log_sum) : 0.0f;
+          pair = p * (kept[half][i] * kept_pair - delta);
+          kept_pair = p * kept[half][i];
+        }
+    }
+  }
+}
+
+// Where the tiles of the other side begin, and how many there are of one head.
+template <int kRows, int kColumns, bool kOwnKeys>
+struct OtherTiles {
+  int begin, of_head;
+
+  __device__ OtherTiles(const AttentionShape& shape, int of_sequence, int first) {
+    // Queries before the first key of the block do not see it where only earlier steps are seen.
+    begin = kOwnKeys && shape.causal ? first / kColumns : 0;
+    const int end = kOwnKeys ? (first < of_sequence ? shape.steps : 0)
+                             : seen_by(shape, of_sequence, min(first + kRows, shape.steps) - 1);
+    of_head = max((end + kColumns - 1) / kColumns - begin, 0);
+  }
+};
 
 template <int kSize, bool kOwnKeys>
 __global__ void __launch_bounds__(kTiledThreads)
@@ -104,35 +205,21 @@ __global__ void __launch_bounds__(kTiledThreads)
   constexpr int kHeight = Work::kHeight, kColumns = Work::kColumns;
   extern __shared__ uint4 memory[];
   const Work work(shape, at, shared_address(memory));
-  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * 16 * kHeight, first = work.first,
-            of_sequence = work.of_sequence;
-  // Queries before the first key of the block do not see it where only earlier steps are seen.
-  const int begin = kOwnKeys && shape.causal ? first / kColumns : 0;
-  const int end_step = kOwnKeys ? (first < of_sequence ? shape.steps : 0)
-                                : seen_by(shape, of_sequence, min(first + Work::kRows, shape.steps) - 1);
-  const int of_head = max((end_step + kColumns - 1) / kColumns - begin, 0);
-  const int turns = of_head * (kOwnKeys ? shape.heads / shape.kv_heads : 1);
+  const OtherTiles<Work::kRows, kColumns, kOwnKeys> others(shape, work.of_sequence, work.first);
+  const int turns = others.of_head * (kOwnKeys ? shape.heads / shape.kv_heads : 1);
   const auto copy_turn = [&](int turn) {
-    work.copy_others(turn, work.first_head + turn / of_head, (begin + turn % of_head) * kColumns);
+    work.copy_others(turn, work.first_head + turn / others.of_head,
+                     (others.begin + turn % others.of_head) * kColumns);
   };
   if (turns > 0) {
     work.copy_own();
     copy_turn(0);
   }
   commit_copies();
-  float row_log_sums[kHeight][2] = {}, row_deltas[kHeight][2] = {};  // of queries
-  if constexpr (!kOwnKeys) {
-#pragma unroll
-    for (int m = 0; m < kHeight; ++m)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int t = first + first_row + m * 16 + half * 8 + lane / 4;
-        if (t >= shape.steps) continue;
-        row_log_sums[m][half] = at.log_sums[shape.log_sum(work.n, work.first_head) + t];
-        row_deltas[m][half] = at.deltas[shape.log_sum(work.n, work.first_head) + t];
-      }
-  }
-  const float scale = shape.scale * kLog2OfE;
+  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * 16 * kHeight;  // of the warp
+  const int first = work.first + first_row;
+  // Keys have none: what is read is not used.
+  const RowStatistics<kHeight> rows(shape, at, work.n, work.first_head, first + lane / 4);
   Products<kHeight, kSize> d_first = {};
   Products<kHeight, kOwnKeys ? kSize : 8> d_second = {};
   for (int turn = 0; turn < turns; ++turn) {
@@ -144,53 +231,15 @@ __global__ void __launch_bounds__(kTiledThreads)
     Tile::template multiply<kHeight, kColumns>(work.own_first, first_row, work.stage_first(turn), pairs);
     Tile::template multiply<kHeight, kColumns>(work.own_second, first_row, work.stage_second(turn),
                                                kept_pairs);
-    const int first_column = (begin + turn % of_head) * kColumns;
-    const ProbabilityDropout dropout(shape, work.n, work.first_head + turn / of_head);
-    const int first_t = kOwnKeys ? first_column : first + first_row,
-              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1,
-              last_s = kOwnKeys ? first + first_row + 16 * kHeight - 1 : first_column + kColumns - 1;
-    const bool all_count = last_t < shape.steps && last_s < seen_by(shape, of_sequence, first_t);
-#pragma unroll
-    for (int k = 0; k < kColumns / 8; ++k) {
-      float2 column_log_sums{}, column_deltas{};
-      if constexpr (kOwnKeys) {
-        const std::uint32_t statistics = work.stage_statistics(turn) + (k * 8 + lane % 4 * 2) * sizeof(float);
-        column_log_sums = load_two_floats(statistics);
-        column_deltas = load_two_floats(statistics + kColumns * sizeof(float));
-      }
-#pragma unroll
-      for (int m = 0; m < kHeight; ++m)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int row = first + first_row + m * 16 + half * 8 + lane / 4;
-          const int column = first_column + k * 8 + lane % 4 * 2;
-          float kept[2] = {1, 1};
-          if (dropout.drops()) {
-            if constexpr (kOwnKeys) {
-              kept[0] = dropout.kept(column, row);
-              kept[1] = dropout.kept(column + 1, row);
-            } else {
-              const float2 both = dropout.kept_pair(row, column);
-              kept[0] = both.x;
-              kept[1] = both.y;
-            }
-          }
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            float& pair = pairs[m][k][half * 2 + i];
-            float& kept_pair = kept_pairs[m][k][half * 2 + i];
-            const int t = kOwnKeys ? column + i : row, s = kOwnKeys ? row : column + i;
-            const float log_sum = !kOwnKeys ? row_log_sums[m][half]
-                                  : i == 0  ? column_log_sums.x
-                                            : column_log_sums.y;
-            const float delta = !kOwnKeys ? row_deltas[m][half] : i == 0 ? column_deltas.x : column_deltas.y;
-            const bool counts = all_count || (t < shape.steps && s < seen_by(shape, of_sequence, t));
-            const float p = counts ? power_of_two(pair * scale - log_sum * kLog2OfE) : 0.0f;
-            pair = p * (kept[i] * kept_pair - delta);
-            kept_pair = p * kept[i];
-          }
-        }
-    }
+    const int column = (others.begin + turn % others.of_head) * kColumns;
+    const int first_t = kOwnKeys ? column : first,
+              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1;
+    const int last_s = kOwnKeys ? first + 16 * kHeight - 1 : column + kColumns - 1;
+    const PairPlaces places{first + lane / 4, column + lane % 4 * 2, work.of_sequence,
+                            last_t < shape.steps && last_s < seen_by(shape, work.of_sequence, first_t)};
+    const ProbabilityDropout dropout(shape, work.n, work.first_head + turn / others.of_head);
+    differentiate<kOwnKeys, kHeight, kColumns>(shape, dropout, places, rows, work.stage_statistics(turn),
+                                               pairs, kept_pairs);
     Tile::template add<kHeight, kColumns>(pairs, work.stage_first(turn), d_first);
     if constexpr (kOwnKeys)
       Tile::template add<kHeight, kColumns>(kept_pairs, work.stage_second(turn), d_second);
@@ -198,18 +247,8 @@ __global__ void __launch_bounds__(kTiledThreads)
 #pragma unroll
   for (int m = 0; m < kHeight; ++m)
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int step = first + first_row + m * 16 + half * 8 + lane / 4;
-      if (step >= shape.steps) continue;
-      bf16* to = at.d_qkv + step * work.stride;
-      if constexpr (kOwnKeys) {
-        Tile::store(d_first[m], half, shape.scale, shape.head_size, to + shape.key(work.n, work.kv_head));
-        Tile::store(d_second[m], half, 1.0f, shape.head_size, to + shape.value(work.n, work.kv_head));
-      } else {
-        Tile::store(d_first[m], half, shape.scale, shape.head_size,
-                    to + shape.query(work.n, work.first_head));
-      }
-    }
+    for (int half = 0; half < 2; ++half)
+      work.store(first + m * 16 + half * 8 + lane / 4, half, d_first[m], d_second[m]);
 }
 
 template <int kSize, bool kOwnKeys>

@@ -12,6 +12,7 @@ std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
 std::vector<Candidate> conv2d_padded_candidates();
 std::vector<Candidate> conv2d_small_images_candidates();
+std::vector<Candidate> cudnn_attention_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dense_chain_candidates();
 std::vector<Candidate> elementwise_candidates();
