@@ -46,8 +46,8 @@ data::Vocabulary vocabulary_for(const SampleOptions& options, const engine::Chec
   const fs::path file = options.vocabulary.empty() ? vocabulary_of_data(header) : options.vocabulary;
   data::Vocabulary vocabulary = file.empty() ? data::Vocabulary() : data::read_vocabulary(file);
   if (vocabulary.size() > of_network || (file.empty() && of_network != vocabulary.size()))
-    fail(ErrorKind::config, "network '{}' has {} tokens, {} has {}; {} names its file", header.network, of_network,
-         file.empty() ? "the vocabulary of bytes" : "'" + file.string() + "'", vocabulary.size(),
+    fail(ErrorKind::config, "network '{}' has {} tokens, {} has {}; {} names its file", header.network,
+         of_network, file.empty() ? "the vocabulary of bytes" : "'" + file.string() + "'", vocabulary.size(),
          Setting{"vocabulary"});
   return vocabulary;
 }
@@ -61,7 +61,8 @@ SampleResult sample_text(const SampleOptions& options, const std::function<bool(
   const networks::NetworkInfo network = networks::find_network(header.network, parameters);
   const data::Vocabulary vocabulary = vocabulary_for(options, header, network.classes);
   std::vector<std::int32_t> ids;
-  for (const data::Token token : data::Encoder(vocabulary).encode(options.prompt.empty() ? "\n" : options.prompt))
+  for (const data::Token token :
+       data::Encoder(vocabulary).encode(options.prompt.empty() ? "\n" : options.prompt))
     ids.push_back(static_cast<std::int32_t>(token));
   SampleResult result{.network = header.network,
                       .checkpoint = checkpoint.string(),

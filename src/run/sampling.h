@@ -24,9 +24,9 @@ struct SampleResult {
   double token_seconds = 0;        // of each of the others: the median; 0 where there are none
 };
 
-// Makes text by a network that was trained. `hear` receives the bytes of each token as soon as it is made; false
-// ends the text. Error (usage) where prompt and tokens are more than the network has room for, Error (config)
-// where the vocabulary is not the network's.
+// Makes text by a network that was trained. `hear` receives the bytes of each token as soon as it is made;
+// false ends the text. Error (usage) where prompt and tokens are more than the network has room for, Error
+// (config) where the vocabulary is not the network's.
 SampleResult sample_text(const SampleOptions& options, const std::function<bool(std::string_view)>& hear);
 
 }  // namespace trainyard::run

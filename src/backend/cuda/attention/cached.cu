@@ -24,8 +24,8 @@ __global__ void __launch_bounds__(kThreads)
 
 constexpr int kWarps = 4, kLargestHead = 256, kOfLane = kLargestHead / 32;
 
-// A block takes a head of a new step. Its warps take every fourth step of the cache each, with a running maximum; the
-// first threads join their sums in the order of the warps.
+// A block takes a head of a new step. Its warps take every fourth step of the cache each, with a running
+// maximum; the first threads join their sums in the order of the warps.
 template <typename T>
 __global__ void __launch_bounds__(kWarps * 32)
     attend(CachedAttention shape, const T* __restrict__ qkv, const float* __restrict__ keys,
@@ -85,7 +85,8 @@ __global__ void __launch_bounds__(kWarps * 32)
 template <typename T>
 void cached_attention(cudaStream_t stream, const CachedAttention& shape, const T* qkv, float* keys,
                       float* values, T* dst) {
-  const auto stored = static_cast<std::size_t>(std::int64_t{shape.steps} * shape.sequences * shape.of_cache());
+  const auto stored =
+      static_cast<std::size_t>(std::int64_t{shape.steps} * shape.sequences * shape.of_cache());
   store_steps<T><<<grid_for(stored), kThreads, 0, stream>>>(shape, qkv, keys, values);
   check_launch("cached_attention: store_steps");
   const dim3 blocks(static_cast<unsigned>(shape.steps * shape.sequences), static_cast<unsigned>(shape.heads));
