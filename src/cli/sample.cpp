@@ -25,14 +25,15 @@ int sample_and_report(const SampleCommand& options) {
     return !process::StopRequest::asked();
   });
   if (options.json) {
-    fmt::print("{}\n", json_text({{"network", result.network},
-                                  {"checkpoint", result.checkpoint},
-                                  {"prompt", options.sample.prompt},
-                                  {"text", result.text},
-                                  {"prompt_tokens", result.prompt_tokens},
-                                  {"tokens", result.tokens},
-                                  {"first_token_seconds", result.first_token_seconds},
-                                  {"token_seconds", result.token_seconds}}));
+    const Json made{{"network", result.network},
+                    {"checkpoint", result.checkpoint},
+                    {"prompt", options.sample.prompt},
+                    {"text", result.text},
+                    {"prompt_tokens", result.prompt_tokens},
+                    {"tokens", result.tokens},
+                    {"first_token_seconds", result.first_token_seconds},
+                    {"token_seconds", result.token_seconds}};
+    fmt::print("{}\n", json_text(made));
     return 0;
   }
   fmt::print("\n");

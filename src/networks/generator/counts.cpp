@@ -169,7 +169,7 @@ void LayerCounts::reshape(Wide elements) {
 void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
   const Wide logits = kFloat * batch_ * length * vocabulary, labels = kLabel * batch_ * length,
              lengths = kLabel * batch_, sums = kFloat * batch_ * length;
-  // They are an output and read again: kept once.
+  // Read again, and no output of training: kept once.
   if (options_.training) kept_ -= logits;
   forward(logits + sums + labels + lengths + kFloat);
   backward(kFloat);

@@ -218,8 +218,12 @@ Model build_model(const ModelOptions& options) {
     model.loss = ops::add(graph, "loss", terms);
   }
   graph.mark_output(model.loss);
+  // Those of a language model are the largest value of its training step, and nobody reads them after it: the
+  // gradient may take their place.
+  const bool only_for_the_loss = options.training && model.tokens != graph::kNone;
   const std::vector<ValueId>& marked = graph.outputs();
-  if (std::find(marked.begin(), marked.end(), model.logits) == marked.end()) graph.mark_output(model.logits);
+  if (!only_for_the_loss && std::find(marked.begin(), marked.end(), model.logits) == marked.end())
+    graph.mark_output(model.logits);
   return model;
 }
 

@@ -43,8 +43,9 @@ struct Model {
   // the first (length, N): the network predicts the next token at each step.
   graph::ValueId images = graph::kNone, labels = graph::kNone;
   graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
-  graph::ValueId logits = graph::kNone;  // output (N, classes), or (length * N, vocabulary)
-  graph::ValueId loss = graph::kNone;    // output, scalar
+  // (N, classes), or (length * N, vocabulary): an output, but for the training of networks on sequences
+  graph::ValueId logits = graph::kNone;
+  graph::ValueId loss = graph::kNone;  // output, scalar
   // Set by add_training_step, one for each parameter in the graph's order.
   std::vector<graph::ValueId> gradients, shadow_weights;
 };
