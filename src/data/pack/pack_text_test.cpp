@@ -38,8 +38,8 @@ class PackText : public testing::Test {
 
 TEST_F(PackText, WritesBothPartsOfTheText) {
   const std::string text = some_sentences(5000);
-  const PackedText result = packed(text, 300);
-  EXPECT_EQ(result.vocabulary, 300);
+  const PackedText result = packed(text, 280);
+  EXPECT_EQ(result.vocabulary, 280);
   EXPECT_EQ(result.bytes, std::ssize(text));
   EXPECT_NEAR(static_cast<double>(result.train_bytes), 0.9 * static_cast<double>(text.size()), 10);
   EXPECT_LT(result.train_tokens, result.train_bytes / 2);
@@ -75,19 +75,19 @@ TEST_F(PackText, PlainBytesAndAnyBytesComeBack) {
 
 TEST_F(PackText, RefusesATextThatIsTooShort) {
   expect_error(ErrorKind::config, "0 bytes make 0 tokens to train on and 0 for evaluation, at least 2 each",
-               [&] { packed("", 300); });
-  expect_error(ErrorKind::config, "text': 3 bytes make", [&] { packed("a b", 300); });
+               [&] { packed("", 280); });
+  expect_error(ErrorKind::config, "text': 3 bytes make", [&] { packed("a b", 280); });
   expect_error(ErrorKind::config, "none' is not a file", [&] { pack_text({folder_.path() / "none", to_}); });
   EXPECT_FALSE(std::filesystem::exists(to_));
 }
 
 TEST_F(PackText, TokensAreADataSet) {
   const std::string text = some_sentences(3000);
-  const PackedText result = packed(text, 300, 0.2);
+  const PackedText result = packed(text, 280, 0.2);
   const auto load = [&](std::int64_t length, std::int64_t vocabulary) {
     return load_dataset({.name = "tokens:" + to_.string(), .tokens = SequenceOptions{length, vocabulary}});
   };
-  const Dataset dataset = load(16, 300);
+  const Dataset dataset = load(16, 280);
   EXPECT_EQ(dataset.name, "tokens:tokens");
   EXPECT_EQ(dataset.size(Split::train), (result.train_tokens - 1) / 16);
   EXPECT_EQ(dataset.size(Split::test), (result.validation_tokens - 1) / 16);
@@ -105,20 +105,20 @@ TEST_F(PackText, TokensAreADataSet) {
     together += read_vocabulary(to_ / "vocabulary.json").decode(std::vector<Token>(tokens, tokens + 16));
   }
   EXPECT_EQ(text.substr(0, together.size()), together);
-  EXPECT_EQ(vocabulary_of("tokens:" + to_.string()), 300);
+  EXPECT_EQ(vocabulary_of("tokens:" + to_.string()), 280);
   EXPECT_NO_THROW(load(16, 512));
   expect_error(ErrorKind::usage, "vocabulary 256 is too small: '", [&] { load(16, 256); });
-  expect_error(ErrorKind::config, "at least 100001 expected", [&] { load(100'000, 300); });
+  expect_error(ErrorKind::config, "at least 100001 expected", [&] { load(100'000, 280); });
 }
 
 TEST_F(PackText, FilesOfTwoPacksAreNotMixed) {
-  packed(some_sentences(3000), 300);
+  packed(some_sentences(3000), 280);
   const std::filesystem::path kept = folder_.path() / "kept";
   std::filesystem::rename(to_ / "validation.tokens", kept);
-  packed(some_sentences(3000) + std::string(400, 'z'), 300);
+  packed(std::string(400, 'z') + some_sentences(3000), 280);
   std::filesystem::rename(kept, to_ / "validation.tokens");
-  const auto load = [&] { load_tokens(to_, {16, 300}); };
-  expect_error(ErrorKind::config, "validation.tokens' has another vocabulary (300 tokens, sum ", load);
+  const auto load = [&] { load_tokens(to_, {16, 280}); };
+  expect_error(ErrorKind::config, "validation.tokens' has another vocabulary (280 tokens, sum ", load);
   std::filesystem::remove(to_ / "validation.tokens");
   expect_error(ErrorKind::config, "tokens': no file 'validation.tokens'", load);
 }
