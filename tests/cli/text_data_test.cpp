@@ -56,12 +56,12 @@ TEST_F(TextDataTest, ATextIsPackedAndTrainedOn) {
 }
 
 TEST_F(TextDataTest, ALanguageSaysTheLeastLoss) {
-  const std::string arguments = std::string(kRnn) + "--data language:3 --vocabulary 20 --steps 400 ";
-  const Json trained = printed_by(arguments);
+  const std::string arguments = std::string(kRnn) + "--data language:3 --vocabulary 20 --steps ";
+  const Json trained = printed_by(arguments + "400");
   const double least = trained["least_loss"], loss = trained["test_loss"];
   EXPECT_GT(loss, least);
   EXPECT_LT(loss, 0.5 * (least + std::log(20.0)));
-  const CommandResult told = run(arguments + "--steps 2");
+  const CommandResult told = run(arguments + "2");
   EXPECT_NE(told.out.find("least loss "), std::string::npos) << told.out;
   EXPECT_NE(told.err.find("no network has a smaller mean loss than"), std::string::npos) << told.err;
 }
@@ -101,7 +101,8 @@ TEST_F(TextDataTest, Mistakes) {
   const std::string train = std::string(kRnn) + "--data tokens:tokens";
   expect_failure(train + " --vocabulary 299", 1,
                  "--vocabulary 299 is too small: 'tokens/train.tokens' has a vocabulary of 300");
-  expect_failure(train + " --length 65000", 1, "train.tokens': ");
+  expect_failure("train --network rnn --length 65000 --data tokens:tokens", 1,
+                 "tokens, at least 65001 expected: a sequence of 65000 steps");
   const fs::path file = work() / "tokens" / "validation.tokens";
   const std::vector<std::byte> whole = read_file(file);
   fs::resize_file(file, whole.size() - 3);

@@ -115,7 +115,7 @@ TEST_F(PackText, FilesOfTwoPacksAreNotMixed) {
   packed(some_sentences(3000), 280);
   const std::filesystem::path kept = folder_.path() / "kept";
   std::filesystem::rename(to_ / "validation.tokens", kept);
-  packed(some_sentences(3000) + std::string(400, 'z'), 280);
+  packed(std::string(400, 'z') + some_sentences(3000), 280);
   std::filesystem::rename(kept, to_ / "validation.tokens");
   const auto load = [&] { load_tokens(to_, {16, 280}); };
   expect_error(ErrorKind::config, "validation.tokens' has another vocabulary (280 tokens, sum ", load);

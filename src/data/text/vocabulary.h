@@ -66,7 +66,7 @@ class Encoder {
 
  private:
   struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard library looks for it
   };
 
   std::vector<Token> merge(std::string_view word) const;

@@ -394,12 +394,6 @@ TEST(Spec, ModesOfParameterServersAreForTrainingAlone) {
   expect_complaint("study: a\nrun: train\naxes: {wire: [f16]}\n", "wire 'f16'");
 }
 
-TEST(Spec, WhatServersCannotDoIsLeftOut) {
-  const std::string text =
-      "study: a\nrun: train\naxes: {strategy: [single, bsp], clip_norm: [0, 1], accumulate: [1, 2]}\n";
-  EXPECT_EQ(plan_of(text).cells.size(), 4u + 1u);
-}
-
 Job first_job(const std::string& text) {
   const Spec spec = parse_spec(text, "s.yaml");
   return make_job(spec, make_plan(spec, kAllPossible).runs.front(), 2, "trainyard");
