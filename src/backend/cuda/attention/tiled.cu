@@ -4,12 +4,13 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
-// Small heads leave registers for more rows of a warp, which then read the keys less often.
+// More rows of a warp read the same keys: fewer loads of shared memory for a product. Small heads leave
+// registers for more keys at once.
 template <int kSize>
 struct ForwardTile {
-  static constexpr int kHeight = kSize <= 64 ? 2 : 1;
+  static constexpr int kHeight = 2;
   static constexpr int kRows = kTiledWarps * 16 * kHeight;
-  static constexpr int kKeys = 64;
+  static constexpr int kKeys = kSize <= 64 ? 64 : 32;
   static constexpr std::size_t kBytes = TiledVectors<kSize>::bytes(kRows + 4 * kKeys);
 };
 

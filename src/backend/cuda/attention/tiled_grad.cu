@@ -6,12 +6,13 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
+// More rows of a warp read the same columns: fewer loads of shared memory for a product. The gradients of
+// large keys and values leave no registers for them.
 template <int kSize, bool kOwnKeys>
 struct BackwardTile {
-  static constexpr int kHeight = 1;
+  static constexpr int kHeight = kSize <= 64 || !kOwnKeys ? 2 : 1;
   static constexpr int kRows = kTiledWarps * 16 * kHeight;
-  // The gradients of keys and values fill the registers where heads are large.
-  static constexpr int kColumns = kOwnKeys && kSize > 64 ? 32 : 64;
+  static constexpr int kColumns = 32;
   static constexpr std::size_t kVectorBytes = TiledVectors<kSize>::bytes(2 * kRows + 4 * kColumns);
   static constexpr std::size_t kBytes = kVectorBytes + (kOwnKeys ? 4 * kColumns * sizeof(float) : 0);
 };
