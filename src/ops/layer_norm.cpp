@@ -74,10 +74,15 @@ std::vector<Case> cases_layer_norm() {
       graph.mark_output(layer_norm(graph, "y", src, gamma, beta, epsilon));
     };
   };
-  return {{"rows", problem({6, 64}, true)},       {"odd", problem({5, 37}, true)},
-          {"one_row", problem({1, 128}, true)},   {"many_rows", problem({130, 48}, true)},
-          {"wide", problem({3, 1030}, true)},     {"large_epsilon", problem({4, 9}, true, 0.1)},
-          {"rms", problem({6, 64}, false)},       {"rms_odd", problem({7, 21}, false, 1e-6)},
+  return {{"rows", problem({6, 64}, true)},
+          {"odd", problem({5, 37}, true)},
+          {"one_row", problem({1, 128}, true)},
+          {"many_rows", problem({130, 48}, true)},
+          {"wide", problem({3, 1030}, true)},
+          {"wide_vectors", problem({9, 1536}, true)},
+          {"large_epsilon", problem({4, 9}, true, 0.1)},
+          {"rms", problem({6, 64}, false)},
+          {"rms_odd", problem({7, 21}, false, 1e-6)},
           {"rms_wide", problem({2, 2050}, false)}};
 }
 

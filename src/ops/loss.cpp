@@ -200,9 +200,10 @@ std::vector<Case> cases_sequence_cross_entropy() {
       graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
     };
   };
-  return {{"masked", problem({6, 4, 10}, 1)},   {"rows", problem({5, 6, 12}, 1, true)},
-          {"all_steps", problem({5, 3, 7}, 5)}, {"empty_sequences", problem({3, 9, 5}, 0)},
-          {"one_step", problem({1, 4, 33}, 1)}, {"many_classes", problem({4, 2, 1001}, 1)}};
+  return {{"masked", problem({6, 4, 10}, 1)},     {"rows", problem({5, 6, 12}, 1, true)},
+          {"all_steps", problem({5, 3, 7}, 5)},   {"empty_sequences", problem({3, 9, 5}, 0)},
+          {"one_step", problem({1, 4, 33}, 1)},   {"many_classes", problem({4, 2, 1001}, 1)},
+          {"long_rows", problem({3, 3, 1501}, 1)}};
 }
 
 }  // namespace

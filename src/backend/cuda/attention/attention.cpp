@@ -41,12 +41,16 @@ Decision accept_plain(const KernelRequest& request) { return want_countable_bloc
 Decision accept_plain_grad(const KernelRequest& request) { return want_countable_blocks(request, 1); }
 
 Decision want_tiles(const KernelRequest& request, int qkv) {
+  const DType dtype = request.node.input(qkv).type.dtype;
   const std::int64_t head =
       request.node.attrs<ops::AttentionAttrs>().head_size(request.node.input_shape(qkv)[1]);
-  if (request.node.input(qkv).type.dtype != DType::bf16) return Decision::no("multiplies bf16");
-  if (head % 8 != 0) return Decision::no("loads 8 numbers of a head at once");
+  if (Decision blocks = want_countable_blocks(request, qkv); !blocks.accepted()) return blocks;
+  if (dtype == DType::f32 && context_of(request).precision() == Precision::f32)
+    return Decision::no("rounds what it multiplies");
+  if (head * static_cast<std::int64_t>(size_of(dtype)) % 16 != 0)
+    return Decision::no("loads 16 bytes of a head at once");
   if (head > device::kLargestTiledHead) return Decision::no("made for heads of at most 128 numbers");
-  return want_countable_blocks(request, qkv);
+  return Decision::yes();
 }
 
 Decision accept_tiled(const KernelRequest& request) { return want_tiles(request, 0); }
@@ -60,8 +64,10 @@ void plain(const Launch& at) {
 }
 
 void tiled(const Launch& at) {
-  device::attention_tiled(at.stream(), shape_of(at, 0, 1), at.input<__nv_bfloat16>(0),
-                          at.output<__nv_bfloat16>(0), at.output<float>(1));
+  with_float_type(at.node.dtype(), [&]<typename T>() {
+    device::attention_tiled(at.stream(), shape_of(at, 0, 1), at.input<T>(0), at.output<T>(0),
+                            at.output<float>(1));
+  });
 }
 
 // Behind a number for each query the workspace has d_dst in the type of qkv where its own is another one.
@@ -99,7 +105,9 @@ void plain_grad(const Launch& at) {
 }
 
 void tiled_grad(const Launch& at) {
-  device::attention_tiled_grad(at.stream(), shape_of(at, 1, 4), gradient_of<__nv_bfloat16>(at));
+  with_float_type(at.node.input(1).type.dtype, [&]<typename T>() {
+    device::attention_tiled_grad(at.stream(), shape_of(at, 1, 4), gradient_of<T>(at));
+  });
 }
 
 template <LaunchFunction function>

@@ -53,12 +53,13 @@ void attention_plain(cudaStream_t stream, const AttentionShape& shape, const T* 
 template <typename T>
 void attention_plain_grad(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at);
 
-// On matrix units. REQUIRES: head_size is a multiple of 8 and at most kLargestTiledHead.
+// On matrix units; float is rounded to tf32. T: float or __nv_bfloat16. REQUIRES: head_size is a multiple of
+// 16 bytes and at most kLargestTiledHead.
 inline constexpr int kLargestTiledHead = 128;
-void attention_tiled(cudaStream_t stream, const AttentionShape& shape, const __nv_bfloat16* qkv,
-                     __nv_bfloat16* dst, float* log_sums);
-void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape,
-                          const AttentionGradient<__nv_bfloat16>& at);
+template <typename T>
+void attention_tiled(cudaStream_t stream, const AttentionShape& shape, const T* qkv, T* dst, float* log_sums);
+template <typename T>
+void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at);
 
 // Fills at.deltas. T: float or __nv_bfloat16.
 template <typename T>

@@ -9,7 +9,7 @@ namespace {
 
 enum Uid : std::int64_t { kQueries = 1, kKeys, kValues, kDst, kLogSums, kScale, kLowest, kFirstVirtual };
 
-constexpr std::size_t kMostEngines = 6, kMostQuickEngines = 2;
+constexpr std::size_t kMostEngines = 12, kMostQuickEngines = 3;
 
 struct TensorPlace {
   std::vector<std::int64_t> dimensions, strides;

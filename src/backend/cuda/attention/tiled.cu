@@ -4,13 +4,14 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
-// Small heads leave registers for more rows of a warp, which then read the keys less often.
-template <int kSize>
+// More rows of a warp read the same keys: fewer loads of shared memory for a product. Small heads leave
+// registers for more keys at once.
+template <typename T, int kSize>
 struct ForwardTile {
-  static constexpr int kHeight = kSize <= 64 ? 2 : 1;
+  static constexpr int kHeight = 2;
   static constexpr int kRows = kTiledWarps * 16 * kHeight;
-  static constexpr int kKeys = 64;
-  static constexpr std::size_t kBytes = TiledVectors<kSize>::bytes(kRows + 4 * kKeys);
+  static constexpr int kKeys = kSize <= 64 ? 64 : 32;
+  static constexpr std::size_t kBytes = TiledVectors<T, kSize>::bytes(kRows + 4 * kKeys);
 };
 
 // The rows of a thread: of each the highest score, and the sum of exponentials of what is below it.
@@ -110,10 +111,10 @@ __device__ inline void weigh(const AttentionShape& shape, const ProbabilityDropo
     }
 }
 
-template <int kSize, int kHeight>
+template <typename T, int kSize, int kHeight>
 __device__ inline void store_rows(const AttentionShape& shape, const ForwardBlock& block, int t,
-                                  const RowSums<kHeight>& sums, const Products<kHeight, kSize>& made,
-                                  bf16* dst, float* log_sums) {
+                                  const RowSums<kHeight>& sums, const Products<kHeight, kSize>& made, T* dst,
+                                  float* log_sums) {
 #pragma unroll
   for (int m = 0; m < kHeight; ++m)
 #pragma unroll
@@ -121,7 +122,7 @@ __device__ inline void store_rows(const AttentionShape& shape, const ForwardBloc
       const int row = t + m * 16 + half * 8;
       const float sum = sums.total(m, half);
       if (row >= shape.steps) continue;
-      TiledVectors<kSize>::store(
+      TiledVectors<T, kSize>::store(
           made[m], half, sum == 0 ? 0.0f : 1 / sum, shape.head_size,
           dst + shape.dst(block.n, block.head) + row * shape.step_stride * shape.dst_width());
       if (threadIdx.x % 4 == 0)
@@ -130,11 +131,11 @@ __device__ inline void store_rows(const AttentionShape& shape, const ForwardBloc
     }
 }
 
-template <int kSize>
+template <typename T, int kSize>
 __global__ void __launch_bounds__(kTiledThreads)
-    tiled_forward(const __grid_constant__ AttentionShape shape, const bf16* qkv, bf16* dst, float* log_sums) {
-  using Sizes = ForwardTile<kSize>;
-  using Tile = TiledVectors<kSize>;
+    tiled_forward(const __grid_constant__ AttentionShape shape, const T* qkv, T* dst, float* log_sums) {
+  using Sizes = ForwardTile<T, kSize>;
+  using Tile = TiledVectors<T, kSize>;
   constexpr int kHeight = Sizes::kHeight, kKeys = Sizes::kKeys, kRows = Sizes::kRows;
   extern __shared__ uint4 memory[];
   const std::uint32_t queries = shared_address(memory), keys = queries + Tile::bytes(kRows),
@@ -174,21 +175,25 @@ __global__ void __launch_bounds__(kTiledThreads)
                                  tile * kKeys + lane % 4 * 2, all_count, sums, pairs, made);
     Tile::template add<kHeight, kKeys>(pairs, values + stage, made);
   }
-  store_rows<kSize, kHeight>(shape, block, first + first_row + lane / 4, sums, made, dst, log_sums);
+  store_rows<T, kSize, kHeight>(shape, block, first + first_row + lane / 4, sums, made, dst, log_sums);
 }
 
 }  // namespace
 
-void attention_tiled(cudaStream_t stream, const AttentionShape& shape, const bf16* qkv, bf16* dst,
+template <typename T>
+void attention_tiled(cudaStream_t stream, const AttentionShape& shape, const T* qkv, T* dst,
                      float* log_sums) {
   if (shape.sequences == 0) return;
   with_tiled_size(shape.head_size, [&]<int kSize>() {
-    using Sizes = ForwardTile<kSize>;
+    using Sizes = ForwardTile<T, kSize>;
     const std::int64_t tiles = (shape.steps + Sizes::kRows - 1) / Sizes::kRows;
-    start_tiled(stream, tiled_forward<kSize>, tiles * shape.sequences * shape.heads, Sizes::kBytes, shape,
+    start_tiled(stream, tiled_forward<T, kSize>, tiles * shape.sequences * shape.heads, Sizes::kBytes, shape,
                 qkv, dst, log_sums);
   });
   check_launch("attention_tiled");
 }
+
+template void attention_tiled(cudaStream_t, const AttentionShape&, const float*, float*, float*);
+template void attention_tiled(cudaStream_t, const AttentionShape&, const bf16*, bf16*, float*);
 
 }  // namespace trainyard::backend::cuda::device

@@ -6,31 +6,32 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
-template <int kSize, bool kOwnKeys>
+// More rows of a warp read the same columns: fewer loads of shared memory for a product. The gradients of
+// large keys and values leave no registers for them.
+template <typename T, int kSize, bool kOwnKeys>
 struct BackwardTile {
-  static constexpr int kHeight = 1;
+  static constexpr int kHeight = kSize <= 64 || !kOwnKeys ? 2 : 1;
   static constexpr int kRows = kTiledWarps * 16 * kHeight;
-  // The gradients of keys and values fill the registers where heads are large.
-  static constexpr int kColumns = kOwnKeys && kSize > 64 ? 32 : 64;
-  static constexpr std::size_t kVectorBytes = TiledVectors<kSize>::bytes(2 * kRows + 4 * kColumns);
+  static constexpr int kColumns = 32;
+  static constexpr std::size_t kVectorBytes = TiledVectors<T, kSize>::bytes(2 * kRows + 4 * kColumns);
   static constexpr std::size_t kBytes = kVectorBytes + (kOwnKeys ? 4 * kColumns * sizeof(float) : 0);
 };
 
 // One kernel makes the gradients of queries, another those of keys and values: each block sums what belongs
 // to its own rows, in one order. Of both sides a row has two vectors: (query, d_y) and (key, value).
-template <int kSize, bool kOwnKeys>
+template <typename T, int kSize, bool kOwnKeys>
 struct Backward {
-  using Sizes = BackwardTile<kSize, kOwnKeys>;
-  using Tile = TiledVectors<kSize>;
+  using Sizes = BackwardTile<T, kSize, kOwnKeys>;
+  using Tile = TiledVectors<T, kSize>;
   static constexpr int kHeight = Sizes::kHeight, kRows = Sizes::kRows, kColumns = Sizes::kColumns;
 
   const AttentionShape& shape;
-  const AttentionGradient<bf16>& at;
+  const AttentionGradient<T>& at;
   std::uint32_t own_first, own_second, others, statistics;
   int n, kv_head, first_head, first, of_sequence;
   std::int64_t stride, dst_stride;
 
-  __device__ Backward(const AttentionShape& of, const AttentionGradient<bf16>& from, std::uint32_t memory)
+  __device__ Backward(const AttentionShape& of, const AttentionGradient<T>& from, std::uint32_t memory)
       : shape(of),
         at(from),
         own_first(memory),
@@ -74,7 +75,7 @@ struct Backward {
   __device__ void store(int step, int half, const float (&d_first)[kSize / 8][4],
                         const float (&d_second)[kSecond][4]) const {
     if (step >= shape.steps) return;
-    bf16* to = at.d_qkv + step * stride;
+    T* to = at.d_qkv + step * stride;
     if constexpr (kOwnKeys) {
       Tile::store(d_first, half, shape.scale, shape.head_size, to + shape.key(n, kv_head));
       Tile::store(d_second, half, 1.0f, shape.head_size, to + shape.value(n, kv_head));
@@ -115,7 +116,8 @@ template <int kHeight>
 struct RowStatistics {
   float log_sums[kHeight][2], deltas[kHeight][2];
 
-  __device__ RowStatistics(const AttentionShape& shape, const AttentionGradient<bf16>& at, int n, int head,
+  template <typename T>
+  __device__ RowStatistics(const AttentionShape& shape, const AttentionGradient<T>& at, int n, int head,
                            int t) {
 #pragma unroll
     for (int m = 0; m < kHeight; ++m)
@@ -196,12 +198,12 @@ struct OtherTiles {
   }
 };
 
-template <int kSize, bool kOwnKeys>
+template <typename T, int kSize, bool kOwnKeys>
 __global__ void __launch_bounds__(kTiledThreads)
     tiled_backward(const __grid_constant__ AttentionShape shape,
-                   const __grid_constant__ AttentionGradient<bf16> at) {
-  using Work = Backward<kSize, kOwnKeys>;
-  using Tile = TiledVectors<kSize>;
+                   const __grid_constant__ AttentionGradient<T> at) {
+  using Work = Backward<T, kSize, kOwnKeys>;
+  using Tile = TiledVectors<T, kSize>;
   constexpr int kHeight = Work::kHeight, kColumns = Work::kColumns;
   extern __shared__ uint4 memory[];
   const Work work(shape, at, shared_address(memory));
@@ -251,25 +253,28 @@ __global__ void __launch_bounds__(kTiledThreads)
       work.store(first + m * 16 + half * 8 + lane / 4, half, d_first[m], d_second[m]);
 }
 
-template <int kSize, bool kOwnKeys>
-void start_backward(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<bf16>& at) {
-  using Sizes = BackwardTile<kSize, kOwnKeys>;
+template <typename T, int kSize, bool kOwnKeys>
+void start_backward(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at) {
+  using Sizes = BackwardTile<T, kSize, kOwnKeys>;
   const std::int64_t tiles = (shape.steps + Sizes::kRows - 1) / Sizes::kRows;
-  start_tiled(stream, tiled_backward<kSize, kOwnKeys>,
+  start_tiled(stream, tiled_backward<T, kSize, kOwnKeys>,
               tiles * shape.sequences * (kOwnKeys ? shape.kv_heads : shape.heads), Sizes::kBytes, shape, at);
 }
 
 }  // namespace
 
-void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape,
-                          const AttentionGradient<bf16>& at) {
+template <typename T>
+void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at) {
   if (shape.sequences == 0) return;
   attention_deltas(stream, shape, at);
   with_tiled_size(shape.head_size, [&]<int kSize>() {
-    start_backward<kSize, true>(stream, shape, at);
-    start_backward<kSize, false>(stream, shape, at);
+    start_backward<T, kSize, true>(stream, shape, at);
+    start_backward<T, kSize, false>(stream, shape, at);
   });
   check_launch("attention_tiled_grad");
 }
+
+template void attention_tiled_grad(cudaStream_t, const AttentionShape&, const AttentionGradient<float>&);
+template void attention_tiled_grad(cudaStream_t, const AttentionShape&, const AttentionGradient<bf16>&);
 
 }  // namespace trainyard::backend::cuda::device
