@@ -21,10 +21,9 @@ __device__ inline int seen_by(const AttentionShape& shape, int keys, int t) {
 struct TileOfBlock {
   int tile, n, head;
 
-  __device__ TileOfBlock(int tiles, int sequences, int heads, bool last_first) {
+  __device__ TileOfBlock(unsigned block, int tiles, int sequences, int heads, bool last_first) {
     const auto of_tile = static_cast<unsigned>(sequences * heads);
-    const auto number = static_cast<int>(blockIdx.x / of_tile);
-    const auto rest = static_cast<int>(blockIdx.x % of_tile);
+    const auto number = static_cast<int>(block / of_tile), rest = static_cast<int>(block % of_tile);
     tile = last_first ? tiles - 1 - number : number;
     n = rest / heads;
     head = rest % heads;

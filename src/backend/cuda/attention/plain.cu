@@ -17,7 +17,8 @@ __global__ void __launch_bounds__(kThreads)
   float* values = keys + kColumnsAtOnce * Tile::kStride;
   const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * kRows;
   float* pairs = values + kColumnsAtOnce * Tile::kStride + first_row * kPairStride;
-  const TileOfBlock block((shape.steps + kTile - 1) / kTile, shape.sequences, shape.heads, shape.causal);
+  const TileOfBlock block(blockIdx.x, (shape.steps + kTile - 1) / kTile, shape.sequences, shape.heads,
+                          shape.causal);
   const int n = block.n, head = block.head, kv_head = shape.kv_head_of(head);
   const int first = block.tile * kTile, of_sequence = keys_of_sequence(shape, n);
   const std::int64_t stride = shape.step_stride * shape.width();

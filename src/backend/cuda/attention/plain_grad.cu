@@ -24,7 +24,7 @@ struct PlainBackward {
         at(from),
         stride(of.step_stride * of.width()),
         dst_stride(of.step_stride * of.dst_width()) {
-    const TileOfBlock block((shape.steps + Tile::kTile - 1) / Tile::kTile, shape.sequences,
+    const TileOfBlock block(blockIdx.x, (shape.steps + Tile::kTile - 1) / Tile::kTile, shape.sequences,
                             kOwnKeys ? shape.kv_heads : shape.heads, shape.causal && !kOwnKeys);
     n = block.n;
     first = block.tile * Tile::kTile;

@@ -65,7 +65,8 @@ struct ForwardBlock {
   int n, head, first, of_sequence;
 
   __device__ ForwardBlock(const AttentionShape& shape, int rows) {
-    const TileOfBlock block((shape.steps + rows - 1) / rows, shape.sequences, shape.heads, shape.causal);
+    const TileOfBlock block(blockIdx.x, (shape.steps + rows - 1) / rows, shape.sequences, shape.heads,
+                            shape.causal);
     n = block.n;
     head = block.head;
     first = block.tile * rows;

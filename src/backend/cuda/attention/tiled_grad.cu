@@ -31,7 +31,8 @@ struct Backward {
   int n, kv_head, first_head, first, of_sequence;
   std::int64_t stride, dst_stride;
 
-  __device__ Backward(const AttentionShape& of, const AttentionGradient<T>& from, std::uint32_t memory)
+  __device__ Backward(const AttentionShape& of, const AttentionGradient<T>& from, std::uint32_t memory,
+                      unsigned number)
       : shape(of),
         at(from),
         own_first(memory),
@@ -40,7 +41,7 @@ struct Backward {
         statistics(memory + static_cast<std::uint32_t>(Sizes::kVectorBytes)),
         stride(shape.step_stride * shape.width()),
         dst_stride(shape.step_stride * shape.dst_width()) {
-    const TileOfBlock block((shape.steps + kRows - 1) / kRows, shape.sequences,
+    const TileOfBlock block(number, (shape.steps + kRows - 1) / kRows, shape.sequences,
                             kOwnKeys ? shape.kv_heads : shape.heads, shape.causal && !kOwnKeys);
     n = block.n;
     first = block.tile * kRows;
@@ -198,15 +199,14 @@ struct OtherTiles {
   }
 };
 
+// `number` counts the blocks that have rows of this side.
 template <typename T, int kSize, bool kOwnKeys>
-__global__ void __launch_bounds__(kTiledThreads)
-    tiled_backward(const __grid_constant__ AttentionShape shape,
-                   const __grid_constant__ AttentionGradient<T> at) {
+__device__ inline void go_through(const AttentionShape& shape, const AttentionGradient<T>& at,
+                                  std::uint32_t memory, unsigned number) {
   using Work = Backward<T, kSize, kOwnKeys>;
   using Tile = TiledVectors<T, kSize>;
   constexpr int kHeight = Work::kHeight, kColumns = Work::kColumns;
-  extern __shared__ uint4 memory[];
-  const Work work(shape, at, shared_address(memory));
+  const Work work(shape, at, memory, number);
   const OtherTiles<Work::kRows, kColumns, kOwnKeys> others(shape, work.of_sequence, work.first);
   const int turns = others.of_head * (kOwnKeys ? shape.heads / shape.kv_heads : 1);
   const auto copy_turn = [&](int turn) {
@@ -253,12 +253,23 @@ __global__ void __launch_bounds__(kTiledThreads)
       work.store(first + m * 16 + half * 8 + lane / 4, half, d_first[m], d_second[m]);
 }
 
+// In one launch, so that the last blocks of keys leave no multiprocessor idle.
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kTiledThreads)
+    tiled_backward(const __grid_constant__ AttentionShape shape,
+                   const __grid_constant__ AttentionGradient<T> at, unsigned of_keys) {
+  extern __shared__ uint4 memory[];
+  if (blockIdx.x < of_keys)
+    go_through<T, kSize, true>(shape, at, shared_address(memory), blockIdx.x);
+  else
+    go_through<T, kSize, false>(shape, at, shared_address(memory), blockIdx.x - of_keys);
+}
+
 template <typename T, int kSize, bool kOwnKeys>
-void start_backward(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at) {
-  using Sizes = BackwardTile<T, kSize, kOwnKeys>;
-  const std::int64_t tiles = (shape.steps + Sizes::kRows - 1) / Sizes::kRows;
-  start_tiled(stream, tiled_backward<T, kSize, kOwnKeys>,
-              tiles * shape.sequences * (kOwnKeys ? shape.kv_heads : shape.heads), Sizes::kBytes, shape, at);
+std::int64_t backward_blocks(const AttentionShape& shape) {
+  constexpr int kRows = BackwardTile<T, kSize, kOwnKeys>::kRows;
+  const std::int64_t tiles = (shape.steps + kRows - 1) / kRows;
+  return tiles * shape.sequences * (kOwnKeys ? shape.kv_heads : shape.heads);
 }
 
 }  // namespace
@@ -268,8 +279,11 @@ void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape, cons
   if (shape.sequences == 0) return;
   attention_deltas(stream, shape, at);
   with_tiled_size(shape.head_size, [&]<int kSize>() {
-    start_backward<T, kSize, true>(stream, shape, at);
-    start_backward<T, kSize, false>(stream, shape, at);
+    constexpr std::size_t kBytes =
+        std::max(BackwardTile<T, kSize, true>::kBytes, BackwardTile<T, kSize, false>::kBytes);
+    const std::int64_t of_keys = backward_blocks<T, kSize, true>(shape);
+    start_tiled(stream, tiled_backward<T, kSize>, of_keys + backward_blocks<T, kSize, false>(shape), kBytes,
+                shape, at, static_cast<unsigned>(of_keys));
   });
   check_launch("attention_tiled_grad");
 }

@@ -25,7 +25,7 @@ __device__ inline float share_of_a_row(const SequenceShape& shape, const Sequenc
 // A row begins wherever the one before ends: some elements come one by one until the next whole vector.
 template <typename T>
 struct RowParts {
-  static constexpr int kWidth = 16 / sizeof(T);
+  static constexpr int kWidth = 16 / sizeof(T), kAtOnce = 4;
   std::int64_t head, vectors, classes;
 
   __device__ RowParts(const T* row, std::int64_t of_row) : classes(of_row) {
@@ -37,8 +37,17 @@ struct RowParts {
   // threads.
   template <int kGroup, typename Use>
   __device__ void for_each(const T* row, int lane, const Use& use) const {
-#pragma unroll 4
-    for (std::int64_t v = lane; v < vectors; v += kGroup) {
+    std::int64_t v = lane;
+    // What use() stores may lie where the next vectors do: they are loaded before.
+    for (; v + (kAtOnce - 1) * kGroup < vectors; v += kAtOnce * kGroup) {
+      Vector<T, kWidth> loaded[kAtOnce];
+#pragma unroll
+      for (int u = 0; u < kAtOnce; ++u)
+        loaded[u] = *reinterpret_cast<const Vector<T, kWidth>*>(row + head + (v + u * kGroup) * kWidth);
+#pragma unroll
+      for (int u = 0; u < kAtOnce; ++u) use(head + (v + u * kGroup) * kWidth, loaded[u]);
+    }
+    for (; v < vectors; v += kGroup) {
       const std::int64_t k = head + v * kWidth;
       use(k, *reinterpret_cast<const Vector<T, kWidth>*>(row + k));
     }

@@ -10,7 +10,7 @@ namespace trainyard::backend::cuda::device {
 namespace {
 
 constexpr int kRowsAtOnce = LayerNormPasses::kRowsAtOnce;
-constexpr int kMostWarps = LayerNormPasses::kMostThreads / 32;
+constexpr int kFewThreads = 512;      // these leave enough registers for all that a thread holds
 constexpr int kSharedColumns = 2048;  // of a block that has several rows side by side
 
 // Each thread has kWidth neighbouring channels, and takes kRowsAtOnce rows together, so that their loads are
@@ -42,8 +42,9 @@ struct RowsOfThread {
 
 // Adds up pairs of numbers over the threads of a row: `lanes` of them, whole warps. `scratch` is not in use
 // by the call before.
+template <int kWarps>
 __device__ inline void sum_over_row(int lanes, float (&sums)[kRowsAtOnce][2],
-                                    float (&scratch)[kMostWarps][kRowsAtOnce][2]) {
+                                    float (&scratch)[kWarps][kRowsAtOnce][2]) {
 #pragma unroll
   for (int r = 0; r < kRowsAtOnce; ++r)
 #pragma unroll
@@ -90,10 +91,10 @@ __device__ inline void leave_parts(const LayerNormPasses& passes, const float (&
           totals[s][i] + (groups == 1 ? 0.0f : columns[s][channel + i]);
 }
 
-template <typename D, typename T, int kWidth>
-__global__ void __launch_bounds__(LayerNormPasses::kMostThreads, 1)
+template <typename D, typename T, int kWidth, int kMost>
+__global__ void __launch_bounds__(kMost)
     grad_rows_and_parts(LayerNormPasses passes, LayerNormGradient<D, T> at, float* parts, T* d_src) {
-  __shared__ float scratch[2][kMostWarps][kRowsAtOnce][2];
+  __shared__ float scratch[2][kMost / 32][kRowsAtOnce][2];
   const int groups = blockDim.x / passes.lanes, group = threadIdx.x / passes.lanes;
   const std::int64_t channel = static_cast<std::int64_t>(threadIdx.x % passes.lanes) * kWidth;
   const bool centred = at.mean != nullptr, has_channels = channel < passes.channels;
@@ -144,6 +145,7 @@ __global__ void __launch_bounds__(kPartColumns* kPartSlices)
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kPartColumns + lane;
   float sum = 0;
   if (c < 2 * channels)
+#pragma unroll 8
     for (int b = slice; b < blocks; b += kPartSlices) sum += parts[b * 2 * channels + c];
   of_slice[slice][lane] = sum;
   __syncthreads();
@@ -220,9 +222,10 @@ LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int
   // Only blocks of narrow rows add up several groups, for which they have shared memory.
   const int groups = std::max(1, kGoodThreads / lanes);
   threads = groups * lanes;
-  constexpr int kBlocksEach = 2;
+  constexpr int kThreadsEach = 1024;  // of a multiprocessor
+  const int most = multiprocessors * std::max(1, kThreadsEach / threads);
   const std::int64_t useful = (rows + groups * kRowsAtOnce - 1) / (groups * kRowsAtOnce);
-  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, multiprocessors * kBlocksEach));
+  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, most));
 }
 
 template <typename D, typename T>
@@ -231,7 +234,13 @@ void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const L
   constexpr int kWidth = static_cast<int>(16 / std::max(sizeof(D), sizeof(T)));
   static_assert(LayerNormPasses::kGoodThreads / 2 * 8 <= kSharedColumns);
   if (passes.blocks > 0) {
-    grad_rows_and_parts<D, T, kWidth><<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
+    const auto start = [&](auto kernel) {
+      kernel<<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
+    };
+    if (passes.threads <= kFewThreads)
+      start(grad_rows_and_parts<D, T, kWidth, kFewThreads>);
+    else
+      start(grad_rows_and_parts<D, T, kWidth, LayerNormPasses::kMostThreads>);
     add_parts<<<blocks_for(2 * passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
         passes.channels, passes.blocks, parts, d_gamma, d_beta);
   } else {
