@@ -80,7 +80,7 @@ std::function<int()> declare_sample(Command& command) {
       "Examples:\n"
       "  trainyard train --network transformer --length 128 --data text:book.txt --batch 8 --steps 20 --out "
       "runs/gpt\n"
-      "  trainyard sample runs/gpt --prompt 'Call me' --tokens 100\n"
+      "  trainyard sample runs/gpt --prompt Ishmael --tokens 100\n"
       "  trainyard sample runs/gpt --temperature 0.8 --top-k 40 --json");
   return [options] { return sample_and_report(*options); };
 }

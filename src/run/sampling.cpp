@@ -67,9 +67,12 @@ SampleResult sample_text(const SampleOptions& options, const std::function<bool(
   SampleResult result{.network = header.network,
                       .checkpoint = checkpoint.string(),
                       .prompt_tokens = static_cast<std::int64_t>(ids.size())};
-  if (result.prompt_tokens + options.tokens > network.input[0])
-    fail(ErrorKind::usage, "a prompt of {} tokens and {} more: network '{}' has room for {}",
-         result.prompt_tokens, options.tokens, header.network, network.input[0]);
+  const std::int64_t room = network.input[0];
+  if (result.prompt_tokens > room)
+    fail(ErrorKind::usage, "a prompt of {} tokens: network '{}' has room for {}", result.prompt_tokens,
+         header.network, room);
+  // The token behind the last place can still be made, and not read.
+  const std::int64_t wanted = std::min(options.tokens, room - result.prompt_tokens + 1);
 
   train::Decoding decoding({.decoder = {.network = header.network,
                                         .parameters = parameters,
@@ -80,7 +83,7 @@ SampleResult sample_text(const SampleOptions& options, const std::function<bool(
                             .threads = options.threads});
   decoding.load(checkpoint);
   std::vector<double> seconds;
-  while (result.tokens < options.tokens) {
+  while (result.tokens < wanted) {
     const double start = now_seconds();
     const std::span<const float> logits =
         result.tokens == 0 ? decoding.read_prompt(ids) : decoding.read_token(std::span(ids).last(1));

@@ -8,7 +8,7 @@ namespace trainyard::run {
 struct SampleOptions {
   std::filesystem::path from;  // a run's folder, or one of its checkpoints
   std::string prompt;          // empty: a line's end
-  std::int64_t tokens = 200;   // to make
+  std::int64_t tokens = 200;   // to make, at most as many as the network has room for
   train::Drawing drawing;
   // With the vocabulary of the texts that it was trained on; empty: that of the run's data, or bytes.
   std::filesystem::path vocabulary;
@@ -25,8 +25,8 @@ struct SampleResult {
 };
 
 // Makes text by a network that was trained. `hear` receives the bytes of each token as soon as it is made;
-// false ends the text. Error (usage) where prompt and tokens are more than the network has room for, Error
-// (config) where the vocabulary is not the network's.
+// false ends the text. Error (usage) where the network has no room for the prompt, Error (config) where the
+// vocabulary is not the network's.
 SampleResult sample_text(const SampleOptions& options, const std::function<bool(std::string_view)>& hear);
 
 }  // namespace trainyard::run
