@@ -103,6 +103,7 @@ __global__ void __launch_bounds__(kSortThreads)
 template <int kAtOnce, int kWidth, typename From>
 __device__ void add_listed(const From* from, std::int64_t width, const std::int32_t* list, int listed,
                            float (&sum)[kWidth]) {
+#pragma unroll 1  // more would take the registers of other warps
   for (int i = 0; i < listed; i += kAtOnce) {
     Vector<From, kWidth> loaded[kAtOnce];
 #pragma unroll
@@ -169,6 +170,7 @@ __device__ int list_row(const SortedIds& sorted, std::int64_t row, bool many, st
   }
   const auto place = static_cast<std::int32_t>(tile * kTile + begin);
   __syncwarp();  // the list before was read
+#pragma unroll 4
   for (int i = 0; i < own; ++i)
     list[end - own + i] = !many    ? sorted.positions[place + i]
                           : i == 0 ? place
@@ -180,7 +182,7 @@ __device__ int list_row(const SortedIds& sorted, std::int64_t row, bool many, st
 // One warp a row of the table, and all of its slices of columns or some. Most rows have few occurrences or
 // none: many warps, each with few loads in flight.
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kThreads, 3)
     finish_rows(EmbeddingSizes sizes, SortedIds sorted, const T* __restrict__ d_dst,
                 T* __restrict__ d_table) {
   __shared__ std::int32_t lists[kRowsPerBlock][kMostListed];
