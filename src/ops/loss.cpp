@@ -1,4 +1,5 @@
 #include "ops/loss.h"
+#include "ops/dense.h"
 
 namespace trainyard::ops {
 
@@ -200,10 +201,24 @@ std::vector<Case> cases_sequence_cross_entropy() {
       graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
     };
   };
-  return {{"masked", problem({6, 4, 10}, 1)},     {"rows", problem({5, 6, 12}, 1, true)},
-          {"all_steps", problem({5, 3, 7}, 5)},   {"empty_sequences", problem({3, 9, 5}, 0)},
-          {"one_step", problem({1, 4, 33}, 1)},   {"many_classes", problem({4, 2, 1001}, 1)},
-          {"long_rows", problem({3, 3, 1501}, 1)}};
+  // Logits of a wide layer, whose rows may be padded.
+  const auto of_dense = [](Graph& graph, DType dtype) {
+    constexpr std::int64_t kSteps = 3, kBatch = 5, kInputs = 8, kClasses = 1031;
+    const ValueId src =
+        graph.add_parameter("src", {{kSteps * kBatch, kInputs}, dtype}, Initializer::normal(1));
+    const ValueId weight =
+        graph.add_parameter("weight", {{kClasses, kInputs}, dtype}, Initializer::normal(1));
+    const ValueId labels =
+        graph.add_input("labels", {{kSteps, kBatch}, DType::i32}, Initializer::integers(0, kClasses));
+    const ValueId lengths =
+        graph.add_input("lengths", {{kBatch}, DType::i32}, Initializer::integers(1, kSteps + 1));
+    const ValueId logits = dense(graph, "logits", src, weight, graph::kNone, {});
+    graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
+  };
+  return {{"wide_rows_of_dense", of_dense},           {"masked", problem({6, 4, 10}, 1)},
+          {"rows", problem({5, 6, 12}, 1, true)},     {"all_steps", problem({5, 3, 7}, 5)},
+          {"empty_sequences", problem({3, 9, 5}, 0)}, {"one_step", problem({1, 4, 33}, 1)},
+          {"many_classes", problem({4, 2, 1001}, 1)}, {"long_rows", problem({3, 3, 1501}, 1)}};
 }
 
 }  // namespace

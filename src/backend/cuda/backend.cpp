@@ -23,6 +23,7 @@ std::vector<Candidate> all_candidates() {
                                    conv2d_candidates,
                                    conv2d_padded_candidates,
                                    conv2d_small_images_candidates,
+                                   dense_padded_candidates,
                                    dense_candidates,
                                    dense_chain_candidates,
                                    elementwise_candidates,

@@ -22,7 +22,12 @@ struct MatmulProblem {
   Epilogue epilogue = Epilogue::none;
   DType bias_type = DType::f32;
   std::int64_t batch = 1;  // without an epilogue where it is more
+  // Numbers from one row, as stored, to the next where rows are padded; 0: they are not. Not for a batch.
+  std::int64_t a_stride = 0, dst_stride = 0;
 
+  // From the first to the last, padding included.
+  std::int64_t a_elements() const;
+  std::int64_t dst_elements() const;
   std::string to_string() const;
 };
 

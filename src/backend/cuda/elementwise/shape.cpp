@@ -4,6 +4,7 @@
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "backend/cuda/runtime/padded_rows.h"
 #include "ops/matmul.h"
 #include "ops/shape.h"
 
@@ -49,10 +50,46 @@ class Reorder final : public Kernel {
   std::byte* dst_ = nullptr;
 };
 
+// Between plain and padded rows of a matrix.
+class ReorderRows final : public Kernel {
+ public:
+  ReorderRows(Context& context, const graph::TensorType& type, const Layout& from, const Layout& to)
+      : Kernel({.inputs = {from}, .outputs = {to}, .workspace_bytes = 0, .in_place = {}}),
+        context_(context),
+        rows_(static_cast<std::size_t>(type.shape[0])) {
+    for (const Layout& layout : {from, to}) TRAINYARD_CHECK(layout.is_plain() || layout == padded_rows());
+    const auto bytes = [&](std::int64_t numbers) {
+      return static_cast<std::size_t>(numbers) * size_of(type.dtype);
+    };
+    row_bytes_ = bytes(type.shape[1]);
+    src_stride_ = bytes(row_stride(from, type.shape));
+    dst_stride_ = bytes(row_stride(to, type.shape));
+  }
+  void bind(const Binding& binding) override {
+    src_ = binding.inputs[0];
+    dst_ = binding.outputs[0];
+  }
+  void run(const StepContext&) override {
+    TRAINYARD_CUDA(cudaMemcpy2DAsync(dst_, dst_stride_, src_, src_stride_, row_bytes_, rows_,
+                                     cudaMemcpyDeviceToDevice, context_.stream()));
+    if (dst_stride_ > row_bytes_)
+      TRAINYARD_CUDA(cudaMemset2DAsync(dst_ + row_bytes_, dst_stride_, 0, dst_stride_ - row_bytes_, rows_,
+                                       context_.stream()));
+  }
+
+ private:
+  Context& context_;
+  std::size_t rows_, row_bytes_ = 0, src_stride_ = 0, dst_stride_ = 0;
+  const std::byte* src_ = nullptr;
+  std::byte* dst_ = nullptr;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_reorder(Context& context, const graph::TensorType& type, const Layout& from,
                                      const Layout& to) {
+  if (!from.blocks().empty() || !to.blocks().empty())
+    return std::make_unique<ReorderRows>(context, type, from, to);
   return std::make_unique<Reorder>(context, type, from, to);
 }
 

@@ -36,8 +36,9 @@ void softmax_cross_entropy_grad(cudaStream_t stream, CrossEntropyShape shape, co
                                 const float* probabilities, const CrossEntropyLabels& labels, T* d_logits);
 
 // Rows are steps x batch; step t of sequence n counts where t < lengths[n].
+// Rows of logits and of their gradient are `stride` numbers apart; those behind the classes become zeros.
 struct SequenceShape {
-  std::int64_t steps, batch, classes;
+  std::int64_t steps, batch, classes, stride;
 };
 struct SequenceLabels {
   const std::int32_t *labels, *lengths;

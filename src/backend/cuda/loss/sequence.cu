@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
   const bool there = row < rows, counted = there && counts(shape, labels, row);
-  const T* of_row = logits + row * shape.classes;
+  const T* of_row = logits + row * shape.stride;
   HighestAndSum all;
   if (counted)
     RowParts<T>(of_row, shape.classes)
@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(kThreads)
   const bool counted = counts(shape, labels, row);
   const std::int64_t label = labels.labels[row];
   const float log_sum = log_sums[row];
-  const T* of_row = logits + row * shape.classes;
-  T* to_row = d_logits + row * shape.classes;
+  const T* of_row = logits + row * shape.stride;
+  T* to_row = d_logits + row * shape.stride;
   RowParts<T>(of_row, shape.classes)
       .template for_each<kGroup>(of_row, Group::lane(),
                                  [&]<int kSize>(std::int64_t k, const Vector<T, kSize>& x) {
@@ -142,6 +142,8 @@ __global__ void __launch_bounds__(kThreads)
                                    }
                                    *reinterpret_cast<Vector<T, kSize>*>(to_row + k) = made;
                                  });
+  for (std::int64_t k = shape.classes + Group::lane(); k < shape.stride; k += kGroup)
+    to_row[k] = from_float<T>(0.0f);
 }
 
 }  // namespace
