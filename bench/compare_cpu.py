@@ -16,17 +16,20 @@ from compare_tools import REPOSITORY, CannotCompare, at_least_one, check_program
 
 PEER_SCRIPT = REPOSITORY / "bench" / "peers" / "pytorch_train.py"
 OPTIMIZERS = {"deepmnist": "adam", "cifarnet": "sgd", "resnet20": "momentum", "fc": "adam",
-              "lstm": "sgd"}
+              "lstm": "sgd", "transformer": "adamw", "gpt_char": "adamw", "vit": "adamw"}
 # What our side calls otherwise: a case may be one network of a generated family.
 OUR_NETWORKS = {"lstm": "rnn"}
 # The recipe of cifarnet keeps moving averages of the weights; the peer does so by default.
 OUR_OPTIONS = {"cifarnet": ["--ema", "0.9999"],
-               "lstm": ["--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32"]}
+               "lstm": ["--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32"],
+               # PyTorch's AdamW decays where nobody says otherwise.
+               **dict.fromkeys(("transformer", "gpt_char", "vit"), ["--weight-decay", "0.01"])}
 # Networks that PyTorch can run with channels last. Nobody gets that without asking, but it is its best.
 TUNABLE = {"deepmnist", "cifarnet", "resnet20"}
 # How many times faster than PyTorch as people write it we have to be.
 FLOORS = {"deepmnist:50": 2.2, "deepmnist:512": 1.6, "cifarnet:128": 2.0,
-          "resnet20:128": 1.4, "fc:128": 1.3, "lstm:64": 1.3}
+          "resnet20:128": 1.4, "fc:128": 1.3, "lstm:64": 1.3, "transformer:12": 2.5, "gpt_char:4": 1.5,
+          "vit:64": 1.5}
 PACKAGES = ["python3-torch", "libopenblas0-openmp"]
 INSTALL_HINT = ("install it with 'apt-get install " + " ".join(PACKAGES)
                 + "' or run 'bench/compare --install'")

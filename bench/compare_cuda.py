@@ -23,7 +23,8 @@ MODES = ("pytorch:eager", "pytorch:fused", "pytorch:graph", "pytorch:compile",
 # By case, or by network: the modes that may decide its floor, which are run before all others.
 FIRST = {"deepmnist": ("jax:loop", "jax:tuned"), "cifarnet": ("pytorch:graph",),
          "resnet50": ("pytorch:compile",), "fc": ("pytorch:compile",), "fc:64": ("pytorch:graph",),
-         "lstm": ("pytorch:graph",)}
+         "lstm": ("pytorch:graph",), "transformer": ("pytorch:graph", "pytorch:compile"),
+         "gpt_char": ("pytorch:compile",), "gpt2": ("pytorch:compile",), "vit_s16": ("pytorch:compile",)}
 # What our side calls otherwise: a case may be one network of a generated family.
 OUR_NETWORKS = {"lstm": "rnn"}
 PYTORCH = tuple(mode for mode in MODES if mode.startswith("pytorch"))
@@ -59,6 +60,9 @@ def resnet50(batch, floor, steps):
                 tuple(mode for mode in MODES if mode != "jax:tuned"))
 
 
+# PyTorch's AdamW decays where nobody says otherwise.
+DECAY = ("--weight-decay", "0.01")
+
 CASES = {
     "deepmnist:50": small("deepmnist", 50, "adam", 2.0, "", 5000),
     "deepmnist:512": small("deepmnist", 512, "adam", 1.5, "", 1500),
@@ -72,6 +76,10 @@ CASES = {
                   ("--layers", "128", "--width", "32", "--inputs", "2000", "--classes", "1000")),
     "lstm:64": Case("lstm", 64, ("bf16",), "sgd", 1.0, "pytorch:graph", 1000, PYTORCH,
                     ("--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32")),
+    "transformer:12": Case("transformer", 12, ("bf16",), "adamw", 3.0, "pytorch", 2000, PYTORCH, DECAY),
+    "gpt_char:64": Case("gpt_char", 64, ("bf16",), "adamw", 1.5, "pytorch", 200, PYTORCH, DECAY),
+    "gpt2:16": Case("gpt2", 16, ("bf16",), "adamw", 1.1, "pytorch", 30, PYTORCH, DECAY),
+    "vit_s16:256": Case("vit_s16", 256, ("bf16",), "adamw", 1.1, "pytorch", 30, PYTORCH, DECAY),
     "fc:16384": Case("fc", 16384, ("bf16",), "sgd", 0.85, "peak", 6,
                      tuple(mode for mode in MODES if mode != "jax:tuned"), ("--lr", "0.001"),
                      ("--layers", "63", "--width", "8192", "--inputs", "8192", "--classes", "8192")),

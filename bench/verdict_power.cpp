@@ -103,11 +103,11 @@ double changes_found(const Runs& fast, const Runs& slow, int slower, const recor
 // Keeps what comparisons look at: two cells become one, and no draw copies steps.
 record::RunRecord without_details(record::RunRecord run) {
   run.asked.clear();
-  run.words.clear();
+  run.words.any().clear();
   run.provenance.clear();
-  run.details.clear();
+  run.details.any().clear();
   run.cell.clear();
-  for (const char* setting : {"batch", "devices", "threads"}) run.figures.erase(setting);
+  for (const char* setting : {"batch", "devices", "threads"}) run.figures.any().erase(setting);
   run.step_seconds.clear();
   run.warmup_step_seconds.clear();
   return run;

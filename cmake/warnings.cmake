@@ -6,7 +6,7 @@ target_compile_options(trainyard_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-vi
 # GCC 12 sees accesses out of bounds inside std::string that are none, here or there by the length of a path; with
 # precompiled headers it no longer knows that they lie in a system header. These stay warnings.
 target_compile_options(trainyard_flags INTERFACE -Wno-error=array-bounds -Wno-error=restrict
-                       -Wno-error=stringop-overflow -Wno-error=stringop-overread)
+                       -Wno-error=stringop-overflow -Wno-error=stringop-overread -Wno-dangling-reference)
 if(TRAINYARD_NATIVE)
   target_compile_options(trainyard_flags INTERFACE -march=native)
 else()

@@ -8,7 +8,7 @@ import time
 POOL_BATCHES = 4  # random batches on the device, taken in turn
 PRECISIONS = ("f32", "tf32", "bf16")
 WARMUP_SECONDS = 0.3
-LEARNING_RATES = {"adam": 1e-4, "sgd": 0.1, "momentum": 0.1}
+LEARNING_RATES = {"adam": 1e-4, "adamw": 1e-4, "sgd": 0.1, "momentum": 0.1}
 EMA_DECAY = 0.9999
 # Sums over thousands of inputs and no norm: a larger rate makes infinities, and those are cheap to multiply.
 FC_LEARNING_RATE = 1e-3

@@ -31,7 +31,7 @@ def build_model(args):
 
 def make_batch(args, memory_format):
     if args.network in SEQUENCE_NETWORKS:
-        return tuple(tensor.cuda() for tensor in sequence_batch(args.batch))
+        return tuple(tensor.cuda() for tensor in sequence_batch(args.network, args.batch))
     _, shape, classes, _ = NETWORKS[args.network]
     if args.network == "fc":
         shape, classes = (args.inputs,), args.classes
@@ -44,6 +44,8 @@ def make_optimizer(args, parameters, mode):
     how = {} if mode == "eager" else {"fused": True}
     if args.optimizer == "adam":
         return torch.optim.Adam(parameters, lr=rate, capturable=mode == "graph", **how)
+    if args.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, lr=rate, capturable=mode == "graph", **how)
     return torch.optim.SGD(parameters, lr=rate, momentum=0.9 if args.optimizer == "momentum" else 0.0, **how)
 
 

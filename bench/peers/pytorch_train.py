@@ -18,6 +18,8 @@ def make_optimizer(name, parameters):
     # Measured on the CPU: foreach is faster for SGD and slower for Adam. Fused Adam needs a GPU.
     if name == "adam":
         return torch.optim.Adam(parameters, lr=1e-4, foreach=False)
+    if name == "adamw":
+        return torch.optim.AdamW(parameters, lr=1e-4, foreach=False)
     momentum = 0.9 if name == "momentum" else 0.0
     return torch.optim.SGD(parameters, lr=0.1, momentum=momentum, foreach=True)
 
@@ -42,7 +44,7 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--optimizer", choices=("sgd", "momentum", "adam"))
+    parser.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--no-ema", action="store_true", help="cifarnet: no average of the weights")
@@ -64,7 +66,7 @@ def main():
     optimizer_name = args.optimizer or default_optimizer
     model = (build(args.lrn_as_conv) if build is CifarNet else build()).train()
     if args.network in SEQUENCE_NETWORKS:
-        pool = [sequence_batch(args.batch) for _ in range(POOL_BATCHES)]
+        pool = [sequence_batch(args.network, args.batch) for _ in range(POOL_BATCHES)]
     else:
         pool = [(torch.randn(args.batch, *shape), torch.randint(classes, (args.batch,)))
                 for _ in range(POOL_BATCHES)]

@@ -1,7 +1,11 @@
 """The networks of the comparisons in PyTorch; layer for layer those of src/networks."""
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from torch_transformers import GPTS, VITS, Gpt, Vit, gpt_batch
 
 
 def deepmnist():
@@ -149,8 +153,10 @@ class LanguageModel(nn.Module):
 SEQUENCE_LENGTH, VOCABULARY = 32, 1024
 
 
-def sequence_batch(batch):
+def sequence_batch(network, batch):
     """Ids, and as labels the next ones; beyond a random length they are what cross_entropy ignores."""
+    if network in GPTS:
+        return gpt_batch(batch, *GPTS[network][3:])
     tokens = torch.randint(VOCABULARY, (SEQUENCE_LENGTH + 1, batch))
     lengths = torch.randint(1, SEQUENCE_LENGTH + 1, (batch,))
     masked = torch.arange(SEQUENCE_LENGTH)[:, None] >= lengths
@@ -164,8 +170,12 @@ NETWORKS = {
     "resnet20": (resnet20, (3, 32, 32), 10, "momentum"),
     "resnet50": (resnet50, (3, 224, 224), 1001, "momentum"),
     "fc": (fc, (1000,), 100, "adam"),
+} | {
+    name: (partial(Vit, *sizes), (3, sizes[3], sizes[3]), sizes[5], "adamw") for name, sizes in VITS.items()
 }
 # The same on sequences of ids.
 SEQUENCE_NETWORKS = {
     "lstm": (LanguageModel, (SEQUENCE_LENGTH,), VOCABULARY, "sgd"),
+} | {
+    name: (partial(Gpt, *sizes), (sizes[3],), sizes[4], "adamw") for name, sizes in GPTS.items()
 }

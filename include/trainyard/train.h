@@ -13,7 +13,8 @@ namespace trainyard {
 
 struct TrainSettings {
   RunSettings run;
-  // Made for the network; or "mnist", "cifar10", "folder:DIR", "tfrecord:DIR", "text:FILE".
+  // Made for the network; or "mnist", "cifar10", "moby-dick", "folder:DIR", "tfrecord:DIR", "text:FILE",
+  // "tokens:DIR", "language:SEED".
   std::string data = "synthetic";
   std::filesystem::path data_folder;  // with the files of the data set; empty: the cache, ~/.cache/trainyard
   std::int64_t steps = 100;           // of the whole run, also when it is resumed

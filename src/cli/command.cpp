@@ -216,6 +216,7 @@ std::vector<OptionText> Command::describe_options() const {
 }
 
 // The types of variables that options are bound to: another one is one line more.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a type takes none
 #define TRAINYARD_OPTION_OF(Type) \
   template Option* Command::add_option(const std::string& names, Type& value, const std::string& help)
 TRAINYARD_OPTION_OF(bool);

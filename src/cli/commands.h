@@ -11,6 +11,7 @@ std::function<int()> declare_compare(Command& command);
 
 std::function<int()> declare_data(Command& command);
 std::function<int()> declare_data_pack(Command& command);
+std::function<int()> declare_data_pack_text(Command& command);
 std::function<int()> declare_data_info(Command& command);
 
 std::function<int()> declare_ensemble(Command& command);
@@ -31,6 +32,8 @@ std::function<int()> declare_networks_stats(Command& command);
 std::function<int()> declare_probe(Command& command);
 
 std::function<int()> declare_report(Command& command);
+
+std::function<int()> declare_sample(Command& command);
 
 std::function<int()> declare_study(Command& command);
 std::function<int()> declare_study_plan(Command& command);

@@ -40,6 +40,8 @@ Json to_json(const data::CacheEntry& entry) {
           {"test_images", entry.test_images}};
 }
 
+bool is_text(const data::CacheEntry& entry) { return entry.image_shape.rank() == 0; }
+
 int run_get(const DataOptions& options) {
   const double began = now_seconds();
   data::GetOptions wanted = options.get;
@@ -54,10 +56,11 @@ int run_get(const DataOptions& options) {
     print_json(json);
     return 0;
   }
-  fmt::print("{}: {}{} training and {} test images of {}, {} in {}, from {} ({})\n", entry.name,
+  fmt::print("{}: {}{} training and {} test {}, {} in {}, from {} ({})\n", entry.name,
              result.already_there ? "already there and verified, " : "", entry.train_images,
-             entry.test_images, entry.image_shape.to_string(), format_bytes(entry.bytes()),
-             entry.folder.string(), entry.source, format_seconds(seconds));
+             entry.test_images,
+             is_text(entry) ? "bytes of text" : "images of " + entry.image_shape.to_string(),
+             format_bytes(entry.bytes()), entry.folder.string(), entry.source, format_seconds(seconds));
   return 0;
 }
 
@@ -71,11 +74,12 @@ int run_list(const DataOptions& options) {
     Json row = entry ? to_json(*entry) : Json{{"name", name}};
     row["present"] = entry.has_value();
     list.push_back(row);
-    table += entry ? fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  {}\n", name, entry->train_images,
-                                 entry->test_images, entry->image_shape.to_string(),
-                                 format_bytes(entry->bytes()), entry->source)
-                   : fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  absent: run 'trainyard data get {}'\n",
-                                 name, "-", "-", "-", "-", name);
+    table += entry
+                 ? fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  {}\n", name, entry->train_images,
+                               entry->test_images, is_text(*entry) ? "text" : entry->image_shape.to_string(),
+                               format_bytes(entry->bytes()), entry->source)
+                 : fmt::format("{:<10} {:>9} {:>7} {:>9} {:>9}  absent: run 'trainyard data get {}'\n", name,
+                               "-", "-", "-", "-", name);
   }
   list.push_back({{"name", "synthetic"}, {"source", "made on the fly"}, {"present", true}});
   table +=
@@ -97,24 +101,26 @@ void add_common(Command& command, DataOptions& options) {
 
 std::function<int()> declare_data(Command& command) {
   const auto options = std::make_shared<DataOptions>();
-  command.description("Get datasets, say which are there, and pack images into record files");
+  command.description(
+      "Get datasets, say which are there, and pack images into record files and texts into tokens");
   command.require_subcommand(1);
   command.footer("Examples:\n  trainyard data list\n  trainyard data get mnist");
 
   Command* get = command.add_subcommand("get", "Put a dataset into the cache, whole or not at all");
-  get->add_option("name", options->get.name, "mnist or cifar10")->required()->type_name("NAME");
+  get->add_option("name", options->get.name, "mnist, cifar10 or moby-dick")->required()->type_name("NAME");
   get->add_option("--from", options->get.from,
-                  "Import the usual files (IDX, IDX.gz, CIFAR-10 binary) from a folder")
+                  "Import the usual files (IDX, IDX.gz, CIFAR-10 binary, text) from a folder")
       ->type_name("DIR");
   get->add_flag("--quiet", options->quiet, "No progress bar");
-  get->footer("Examples:\n  trainyard data get mnist\n  trainyard data get mnist --json");
+  get->footer("Examples:\n  trainyard data get mnist\n  trainyard data get moby-dick --json");
   add_common(*get, *options);
 
   Command* list = command.add_subcommand("list", "Say which datasets are in the cache");
   list->footer("Examples:\n  trainyard data list\n  trainyard data list --json");
   add_common(*list, *options);
 
-  Command* pack = command.add_subcommand("pack", "Write images as a set of record files");
+  Command* pack =
+      command.add_subcommand("pack", "Write images as a set of record files, or a text as tokens");
   Command* info = command.add_subcommand("info", "Say what is in a set of record files");
   const std::function<int()> run_pack = declare_data_pack(*pack), run_info = declare_data_info(*info);
 

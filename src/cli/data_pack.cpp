@@ -82,15 +82,16 @@ std::string last_part(const std::filesystem::path& path) {
 }
 
 DataPackResult pack_source(const DataPackOptions& options) {
-  const std::vector<std::string>& known = data::file_dataset_names();
+  std::vector<std::string> known = data::file_dataset_names();
+  std::erase_if(
+      known, [](const std::string& name) { return data::kind_of_dataset(name) == data::SampleKind::tokens; });
   if (std::find(known.begin(), known.end(), options.source) != known.end()) return pack_known(options);
   if (options.source == "synthetic")
     return {{data::pack_photos(options.photos, options_for(options, "photos", "train"))}, {}};
   if (!std::filesystem::is_directory(options.source)) {
-    std::vector<std::string> names = known;
-    names.emplace_back("synthetic");
-    fail(ErrorKind::config, "'{}' is neither a folder nor one of {}{}", options.source, joined(names, ", "),
-         did_you_mean(options.source, names));
+    known.emplace_back("synthetic");
+    fail(ErrorKind::config, "'{}' is neither a folder nor one of {}{}", options.source, joined(known, ", "),
+         did_you_mean(options.source, known));
   }
   data::PackedFolder packed = data::pack_folder(options.source, options.photos.seed,
                                                 options_for(options, last_part(options.source), "train"));
@@ -123,6 +124,9 @@ int end_of_pack(const DataPackOptions& options, const DataPackResult& result) {
 }
 
 int run_data_pack(DataPackOptions options) {
+  // The parser would want both of `data pack text`, too.
+  if (options.source.empty()) fail(ErrorKind::usage, "SOURCE is required");
+  if (options.to.empty()) fail(ErrorKind::usage, "--to is required");
   read_pixels(options.pixels, options.photos);
   const double began = now_seconds();
   const process::StopRequest guard;
@@ -149,9 +153,8 @@ std::function<int()> declare_data_pack(Command& command) {
   command
       .add_option("source", options->source,
                   "A folder with one folder of images a class; mnist, cifar10; synthetic")
-      ->required()
       ->type_name("SOURCE");
-  add_output_folder(command, "--to", options->to, "Folder for the record files")->required();
+  add_output_folder(command, "--to", options->to, "Folder for the record files");
   command.add_option("--shards", options->shards, "Files of a split (default: one for every 10000 records)")
       ->transform(within(record::NumberRange::whole(1, 99'999)));
   command
@@ -187,7 +190,10 @@ std::function<int()> declare_data_pack(Command& command) {
       "Examples:\n"
       "  trainyard data pack synthetic --to made-up --images 200 --classes 5\n"
       "  trainyard data pack flowers --to records --shards 2");
-  return [options, &command] {
+  Command* text =
+      command.add_subcommand("text", "Write a text as tokens, by a vocabulary that is trained on it");
+  return [options, &command, text, run_text = declare_data_pack_text(*text)] {
+    if (text->parsed()) return run_text();
     const bool made = options->source == "synthetic", folder = std::filesystem::is_directory(options->source);
     warn_of_idle_options(command,
                          {{!made, {"--images", "--classes", "--pixels"}, "the source is not synthetic"},

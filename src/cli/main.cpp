@@ -29,6 +29,7 @@ const Row kCommands[] = {
     {"worker", "One of the processes that `train --workers` starts", declare_worker},
     {"serve-params", "Be one parameter server of a training", declare_serve_params},
     {"ensemble", "Train many networks from one stream of samples", declare_ensemble},
+    {"sample", "Make text by a network that was trained on texts", declare_sample},
     {"bench", "Time training steps", declare_bench},
     {"explain", "Show the plan of a training step: kernels, layouts, memory, flops", declare_explain},
     {"probe", "Measure this machine's peaks", declare_probe},

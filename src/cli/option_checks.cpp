@@ -97,7 +97,8 @@ void add_parameter_options(Command& command, networks::generator::Given& given) 
   std::vector<std::string> names;
   std::map<std::string, std::string> help;
   for (const networks::NetworkInfo& network : networks::all_networks()) {
-    if (network.generator == nullptr) continue;
+    // The first of a family has its name; the others differ in what they take where nothing is given.
+    if (network.generator == nullptr || network.name != network.family) continue;
     for (const networks::generator::Parameter& parameter : network.generator->parameters) {
       std::string& text = help[parameter.name];
       if (text.empty()) names.push_back(parameter.name);
@@ -107,7 +108,8 @@ void add_parameter_options(Command& command, networks::generator::Given& given) 
   }
   for (const std::string& name : names)
     command.add_option_function(
-        "--" + name, [&given, name](const std::string& value) { given[name] = value; }, help[name]);
+        record::SettingInfo{.name = name}.option(),
+        [&given, name](const std::string& value) { given[name] = value; }, help[name]);
 }
 
 }  // namespace trainyard::cli

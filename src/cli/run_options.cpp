@@ -117,7 +117,9 @@ void add_train_options(Command& command, run::TrainCommand& options) {
 
 std::vector<Idle> idle_options(const run::TrainCommand& options) {
   std::vector<Idle> rules = idle_options(options.run);
-  const bool synthetic = options.input.data.name == "synthetic";
+  const std::string& data = options.input.data.name;
+  const std::vector<std::string>& known = data::file_dataset_names();
+  const bool in_cache = std::find(known.begin(), known.end(), data) != known.end();
   rules.push_back({!with_servers(options.workers),
                    {"--servers", "--wire", "--wire-layout", "--transport", "--min-workers", "--restarts",
                     "--lease", "--patience", "--address"},
@@ -126,12 +128,12 @@ std::vector<Idle> idle_options(const run::TrainCommand& options) {
   rules.push_back({options.deployment.devices == 1, {"--scaling"}, "there is one device"});
   rules.push_back({options.out.empty(), {"--checkpoint-every", "--keep"}, "nothing is saved without --out"});
   rules.push_back({options.no_eval, {"--eval-every"}, "--no-eval evaluates nothing"});
-  rules.push_back({synthetic, {"--from", "--cache"}, "--data synthetic has no files"});
-  const bool named = options.input.data.name.find(':') != std::string::npos;
-  rules.push_back({named, {"--from", "--cache"}, "--data names the path"});
-  rules.push_back({!synthetic && !named && !options.input.data.folder.empty(),
-                   {"--cache"},
-                   "--from says where the files are"});
+  rules.push_back(
+      {!in_cache,
+       {"--from", "--cache"},
+       data.find(':') == std::string::npos ? "--data synthetic has no files" : "--data says all"});
+  rules.push_back(
+      {in_cache && !options.input.data.folder.empty(), {"--cache"}, "--from says where the files are"});
   return rules;
 }
 

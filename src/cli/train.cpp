@@ -16,6 +16,11 @@ std::string word_of(const record::RunRecord& run, record::WordName name) {
   return found == run.words.end() ? "" : found->second;
 }
 
+std::string loss_text(double nats) {
+  return fmt::format("{:.4f} nats a token: perplexity {:.4g}, {:.4f} bits", nats, std::exp(nats),
+                     nats / std::log(2.0));
+}
+
 void print_results(const record::RunRecord& run) {
   print_report(run);
   const auto row = [](const char* label, const std::string& value) {
@@ -30,9 +35,8 @@ void print_results(const record::RunRecord& run) {
   // Read back from a worker's record it is missing where there was none.
   const double accuracy = run.figure_or("test_accuracy", std::numeric_limits<double>::quiet_NaN());
   if (std::isfinite(accuracy)) row("test accuracy", fmt::format("{:.4f}", accuracy));
-  if (run.figures.contains("test_loss"))
-    row("test loss", fmt::format("{:.4f} nats a token: perplexity {:.4g}, {:.4f} bits", figure("test_loss"),
-                                 std::exp(figure("test_loss")), figure("test_loss") / std::log(2.0)));
+  if (run.figures.contains("test_loss")) row("test loss", loss_text(figure("test_loss")));
+  if (run.figures.contains("least_loss")) row("least loss", loss_text(figure("least_loss")));
   if (const std::string checkpoint = word_of(run, "checkpoint"); !checkpoint.empty())
     row("checkpoint", checkpoint);
 }
@@ -95,6 +99,8 @@ std::function<int()> declare_train(Command& command) {
       "Examples:\n"
       "  trainyard train --network lenet --data synthetic --batch 8 --steps 10\n"
       "  trainyard train --network lenet --data folder:flowers --batch 4 --steps 10\n"
+      "  trainyard train --network rnn --layers 1 --hidden 32 --data language:1 --vocabulary 64 --batch 8 "
+      "--steps 10\n"
       "  trainyard train --network rnn --length 10 --batch 4 --accumulate 2 --optimizer adamw --clip-norm 1 "
       "--steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "

@@ -162,7 +162,9 @@ void check_tensors(const fs::path& path, const CheckpointManifest& manifest, con
          stored.begin()->first);
 }
 
-void read_tensors(const fs::path& path, const CheckpointManifest& manifest, Executor& executor) {
+// Reads those of `tensors`, in the order of the file.
+void read_tensors(const fs::path& path, const CheckpointManifest& manifest,
+                  const std::vector<StoredTensor>& tensors, Executor& executor) {
   std::error_code code;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path, code));
   if (code) fail(ErrorKind::config, "cannot read '{}': {}", path.string(), code.message());
@@ -172,7 +174,8 @@ void read_tensors(const fs::path& path, const CheckpointManifest& manifest, Exec
   std::ifstream file(path, std::ios::binary);
   const AlignedBuffer chunk(static_cast<std::size_t>(kChunkBytes));
   AlignedBuffer staging;
-  for (const StoredTensor& tensor : manifest.tensors) {
+  for (const StoredTensor& tensor : tensors) {
+    file.seekg(tensor.offset);
     const auto id = static_cast<std::size_t>(executor.plan().find_buffer(tensor.name));
     const plan::Buffer& buffer = executor.plan().buffers[id];
     const PlainOrder order(buffer.layout, buffer.type.shape, buffer.type.dtype);
@@ -232,16 +235,39 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
   return all.empty() ? std::nullopt : std::optional(all.back());
 }
 
-CheckpointHeader load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointHeader& wanted,
-                                 Executor& executor) {
+CheckpointManifest read_manifest(const std::filesystem::path& checkpoint) {
   const fs::path path = checkpoint / kManifest;
   const std::vector<std::byte> text = read_file(path);
-  const CheckpointManifest manifest =
-      parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, path);
+  return parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, path);
+}
+
+CheckpointHeader load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointHeader& wanted,
+                                 Executor& executor) {
+  const CheckpointManifest manifest = read_manifest(checkpoint);
   check_same_run(checkpoint, manifest.header, wanted);
-  check_tensors(path, manifest, executor);
-  read_tensors(checkpoint / kTensors, manifest, executor);
+  check_tensors(checkpoint / kManifest, manifest, executor);
+  read_tensors(checkpoint / kTensors, manifest, manifest.tensors, executor);
   return manifest.header;
+}
+
+void load_parameters(const std::filesystem::path& checkpoint, Executor& executor) {
+  const CheckpointManifest manifest = read_manifest(checkpoint);
+  std::vector<StoredTensor> wanted;
+  for (const StoredTensor& tensor : manifest.tensors) {
+    const int id = executor.plan().find_buffer(tensor.name);
+    if (tensor.role != graph::Role::parameter || id < 0) continue;
+    const plan::Buffer& buffer = executor.plan().buffers[static_cast<std::size_t>(id)];
+    if (!(tensor.type == buffer.type))
+      fail(ErrorKind::config, "'{}': tensor '{}' is {}, {} expected", checkpoint.string(), tensor.name,
+           tensor.type.to_string(), buffer.type.to_string());
+    wanted.push_back(tensor);
+  }
+  if (const auto parameters = executor.graph().values_with(graph::Role::parameter).size();
+      wanted.size() != parameters)
+    fail(ErrorKind::config, "'{}' has {} of the {} parameters of this network", checkpoint.string(),
+         wanted.size(), parameters);
+  read_tensors(checkpoint / kTensors, manifest, wanted, executor);
+  executor.parameters_changed();
 }
 
 }  // namespace trainyard::engine

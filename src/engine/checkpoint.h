@@ -59,4 +59,11 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 CheckpointHeader load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointHeader& wanted,
                                  Executor& executor);
 
+// Reads what a checkpoint says of itself, without its tensors. Error (config) as above.
+CheckpointManifest read_manifest(const std::filesystem::path& checkpoint);
+
+// Fills the parameters alone, of whatever run the checkpoint is: for a network that is used and not trained
+// further. Errors as above.
+void load_parameters(const std::filesystem::path& checkpoint, Executor& executor);
+
 }  // namespace trainyard::engine

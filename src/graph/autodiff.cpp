@@ -75,6 +75,9 @@ std::vector<ValueId> differentiate(Graph& graph, const std::vector<ValueId>& out
     auto& parts = contributions[static_cast<std::size_t>(value)];
     if (parts.empty()) return kNone;
     if (parts.size() > 1) {
+      // Gradients of parameters outlive the step; terms of a shared one's do not.
+      if (graph.value(value).role == Role::parameter)
+        for (const ValueId part : parts) graph.set_gradient_of(part, kNone);
       parts = {sum(graph, parts)};
       graph.set_gradient_of(parts.front(), value);
     }

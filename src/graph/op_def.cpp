@@ -18,8 +18,8 @@ void NodeView::want_rank(int i, int rank) const {
 }
 
 const char* name(Category category) {
-  constexpr std::array<const char*, kCategories> kNames{"elementwise", "gemm", "conv",      "rnn", "norm",
-                                                        "pool",        "loss", "optimizer", "copy"};
+  constexpr std::array<const char*, kCategories> kNames{
+      "elementwise", "gemm", "conv", "rnn", "attention", "norm", "pool", "loss", "optimizer", "copy"};
   return kNames[static_cast<std::size_t>(category)];
 }
 

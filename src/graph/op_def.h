@@ -94,13 +94,14 @@ enum class Category : std::uint8_t {
   gemm,
   conv,
   rnn,
+  attention,
   norm,
   pool,
   loss,
   optimizer,
   copy,  // moves numbers: reorders, casts, look-ups
 };
-inline constexpr std::size_t kCategories = 9;
+inline constexpr std::size_t kCategories = 10;
 
 const char* name(Category category);
 

@@ -2,6 +2,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "ops/layer_norm.h"
 #include "ops/pool.h"
 #include "ops/shape.h"
 
@@ -82,8 +83,13 @@ ValueId Builder::dense(const std::string& name, ValueId x, const DenseSpec& spec
   Shape shape = graph_.shape(x);
   shape[0] = spec.outputs;
   const WeightInit init = spec.init.value_or(WeightInit::fan_in(spec.activation == Activation::relu ? 2 : 1));
-  const ValueId weight = parameter(layer, "weight", shape, init.for_fans(shape.elements_from(1), shape[0]));
-  const ValueId bias = parameter(layer, "bias", {spec.outputs}, Initializer::constant(spec.first_bias));
+  const ValueId weight =
+      spec.weight != graph::kNone
+          ? spec.weight
+          : parameter(layer, "weight", shape, init.for_fans(shape.elements_from(1), shape[0]));
+  const ValueId bias = spec.bias
+                           ? parameter(layer, "bias", {spec.outputs}, Initializer::constant(spec.first_bias))
+                           : graph::kNone;
   if (spec.l2 != 0) penalties_.push_back({weight, spec.l2});
   const ValueId y = ops::dense(graph_, layer, x, weight, bias);
   return spec.activation == Activation::none
@@ -95,6 +101,12 @@ ValueId Builder::logits(ValueId x, int classes, DenseSpec spec) {
   spec.outputs = classes;
   spec.activation = Activation::none;
   return dense("logits", x, spec);
+}
+
+ValueId Builder::weight_of(const std::string& layer) const {
+  const ValueId weight = graph_.find(prefix_ + layer + "/weight");
+  TRAINYARD_CHECK(weight != graph::kNone);
+  return weight;
 }
 
 ValueId Builder::embedding(const std::string& name, ValueId ids, const EmbeddingSpec& spec) {
@@ -140,6 +152,57 @@ ValueId Builder::average_pool(const std::string& name, ValueId x, const PoolSpec
 
 ValueId Builder::global_average_pool(const std::string& name, ValueId x) {
   return ops::global_average_pool(graph_, prefix_ + name, x);
+}
+
+ValueId Builder::layer_norm(const std::string& name, ValueId x, const LayerNormSpec& spec) {
+  const std::string layer = prefix_ + name;
+  const Shape shape{channels(x)};
+  const ValueId gamma = parameter(layer, "gamma", shape, Initializer::constant(1));
+  const ValueId beta =
+      spec.centred ? parameter(layer, "beta", shape, Initializer::constant(0)) : graph::kNone;
+  return ops::layer_norm(graph_, layer, x, gamma, beta, spec.epsilon);
+}
+
+ValueId Builder::attention(const std::string& name, ValueId qkv, const ops::AttentionAttrs& attrs) {
+  return ops::attention(graph_, prefix_ + name, qkv, graph::kNone, attrs);
+}
+
+ValueId Builder::rotary(const std::string& name, ValueId x, ValueId first, const ops::RotaryAttrs& attrs) {
+  return ops::rotary(graph_, prefix_ + name, x, first, attrs);
+}
+
+ValueId Builder::cached_attention(const std::string& name, const ops::CachedAttentionInputs& inputs,
+                                  const ops::CachedAttentionAttrs& attrs) {
+  return ops::cached_attention(graph_, prefix_ + name, inputs, attrs);
+}
+
+ValueId Builder::smooth_unit(const std::string& name, ValueId x, const ops::SmoothUnitAttrs& attrs) {
+  return ops::smooth_unit(graph_, prefix_ + name, x, attrs);
+}
+
+ValueId Builder::learned_positions(const std::string& name, std::int64_t steps, std::int64_t width,
+                                   WeightInit init) {
+  return parameter(prefix_ + name, "weight", {steps, width}, init.for_fans(steps, width));
+}
+
+ValueId Builder::sinusoidal_positions(const std::string& name, std::int64_t steps, std::int64_t width) {
+  return graph_.add_state(prefix_ + name + "/table", {{steps, width}, dtype_}, graph::Role::statistic,
+                          Initializer::listed(ops::sinusoids(steps, width)));
+}
+
+ValueId Builder::add_positions(const std::string& name, ValueId x, ValueId table,
+                               const ops::SequenceRows& rows) {
+  return ops::add_positions(graph_, prefix_ + name, x, table, rows);
+}
+
+ValueId Builder::add_positions_at(const std::string& name, ValueId x, ValueId table, ValueId places) {
+  const std::string layer = prefix_ + name;
+  const ValueId rows = ops::embedding(graph_, layer + "/at", table, places);
+  return ops::add(graph_, layer, {x, ops::reshape(graph_, layer + "/rows", rows, graph_.shape(x))});
+}
+
+ValueId Builder::cache(const std::string& name, const Shape& shape) {
+  return graph_.add_state(prefix_ + name, {shape, dtype_}, graph::Role::statistic, Initializer::constant(0));
 }
 
 ValueId Builder::lrn(const std::string& name, ValueId x, const ops::LocalResponseNormAttrs& attrs) {

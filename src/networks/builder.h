@@ -1,9 +1,12 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "ops/cached_attention.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
+#include "ops/position.h"
 #include "ops/recurrent.h"
+#include "ops/smooth_unit.h"
 #include "ops/window.h"
 
 namespace trainyard::networks {
@@ -70,6 +73,13 @@ struct DenseSpec {
   ops::Activation activation = ops::Activation::relu;
   std::optional<WeightInit> init = std::nullopt;  // none: fan_in(2) before a ReLU, else fan_in(1)
   double l2 = 0;                                  // adds l2 / 2 * sum of squared weights to the loss
+  bool bias = true;
+  graph::ValueId weight = graph::kNone;  // of another layer, to be shared; none: one of its own
+};
+
+struct LayerNormSpec {
+  bool centred = true;  // false: RMS norm, without beta
+  double epsilon = 1e-5;
 };
 
 struct PoolSpec {
@@ -121,11 +131,33 @@ class Builder {
   graph::ValueId dense(const std::string& name, graph::ValueId x, const DenseSpec& spec);
   // Adds the last layer of every network: a dense layer called "logits", without activation.
   graph::ValueId logits(graph::ValueId x, int classes, DenseSpec spec = {});
+  // Returns the weight of a layer that was added before.
+  graph::ValueId weight_of(const std::string& layer) const;
   // ids (i32 T, N) -> (T, N, width)
   graph::ValueId embedding(const std::string& name, graph::ValueId ids, const EmbeddingSpec& spec);
   // (T, N, inputs) -> (T, N, hidden)
   graph::ValueId recurrent(const std::string& name, graph::ValueId x, const RecurrentSpec& spec);
   graph::ValueId batch_norm(const std::string& name, graph::ValueId x, const NormSpec& spec);
+  graph::ValueId layer_norm(const std::string& name, graph::ValueId x, const LayerNormSpec& spec);
+  // qkv (R, ...) -> (R, heads * head size); see ops/attention.h
+  graph::ValueId attention(const std::string& name, graph::ValueId qkv, const ops::AttentionAttrs& attrs);
+  graph::ValueId rotary(const std::string& name, graph::ValueId x, graph::ValueId first,
+                        const ops::RotaryAttrs& attrs);
+  graph::ValueId cached_attention(const std::string& name, const ops::CachedAttentionInputs& inputs,
+                                  const ops::CachedAttentionAttrs& attrs);
+  graph::ValueId smooth_unit(const std::string& name, graph::ValueId x, const ops::SmoothUnitAttrs& attrs);
+  // Returns the tables that make steps know their place: trained vectors "name/weight", or the sinusoids
+  // "name/table", which are not trained.
+  graph::ValueId learned_positions(const std::string& name, std::int64_t steps, std::int64_t width,
+                                   WeightInit init);
+  graph::ValueId sinusoidal_positions(const std::string& name, std::int64_t steps, std::int64_t width);
+  // Adds rows of such a table: to steps from the first on, or to steps at given places (i32 T, N).
+  graph::ValueId add_positions(const std::string& name, graph::ValueId x, graph::ValueId table,
+                               const ops::SequenceRows& rows);
+  graph::ValueId add_positions_at(const std::string& name, graph::ValueId x, graph::ValueId table,
+                                  graph::ValueId places);
+  // A statistic of zeros, "name", which later steps read and write.
+  graph::ValueId cache(const std::string& name, const Shape& shape);
   graph::ValueId max_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId average_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId global_average_pool(const std::string& name, graph::ValueId x);

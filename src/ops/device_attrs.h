@@ -14,6 +14,9 @@ namespace trainyard::ops {
 // the input.
 enum class Activation : std::uint8_t { none, relu, relu6, leaky_relu, sigmoid, tanh };
 
+// x times a smooth step: the normal distribution function, its approximation by tanh, the logistic function.
+enum class SmoothKind : std::uint8_t { gelu, gelu_tanh, silu };
+
 // Learning rate as a function of the step, so that every backend can compute it where the update runs.
 struct Schedule {
   enum class Kind : std::uint8_t { constant, step_decay, exponential_decay, cosine };

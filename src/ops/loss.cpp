@@ -1,4 +1,5 @@
 #include "ops/loss.h"
+#include "ops/dense.h"
 
 namespace trainyard::ops {
 
@@ -162,27 +163,29 @@ std::vector<TensorType> infer_sequence_cross_entropy(const NodeView& node) {
   node.want_inputs(3, 3);
   check_inputs(node, 0);
   const DType sums = sum_type(node.dtype());
-  return {{{}, sums}, {node.input_shape(0), sums}};
+  return {{{}, sums}, {{node.input_shape(1).elements()}, sums}};
 }
 
 Cost cost_sequence_cross_entropy(const NodeView& node) {
-  return {.elementwise_flops = 6 * node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
+  return {.elementwise_flops = 4 * node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
 }
 
 void gradient_sequence_cross_entropy(GradientContext& context) {
   if (!context.needs(0) || context.d_output(0) == graph::kNone) return;
-  context.set(
-      0, context.graph().add(sequence_cross_entropy_grad_op, context.name("/d_logits"),
-                             {context.d_output(0), context.output(1), context.input(1), context.input(2)}));
+  context.set(0, context.graph().add(sequence_cross_entropy_grad_op, context.name("/d_logits"),
+                                     {context.d_output(0), context.input(0), context.input(1),
+                                      context.input(2), context.output(1)}));
 }
 
 std::vector<TensorType> infer_grad_sequence_cross_entropy(const NodeView& node) {
-  node.want_inputs(4, 4);
+  node.want_inputs(5, 5);
   check_inputs(node, 1);
-  return {{node.input_shape(1), node.dtype()}};
+  if (!(node.input_shape(4) == Shape{node.input_shape(2).elements()}))
+    node.refuse("log sums are {}, wants {}", node.input_shape(4).to_string(), node.input_shape(2).elements());
+  return {node.input(1).type};
 }
 
-Cost cost_grad_sequence_cross_entropy(const NodeView& node) { return elementwise_cost(node, 2); }
+Cost cost_grad_sequence_cross_entropy(const NodeView& node) { return elementwise_cost(node, 4); }
 
 std::vector<Case> cases_sequence_cross_entropy() {
   const auto problem = [](Shape shape, std::int64_t least_length, bool rows = false) {
@@ -195,12 +198,27 @@ std::vector<Case> cases_sequence_cross_entropy() {
       const ValueId lengths = graph.add_input(
           "lengths", {{batch}, DType::i32},
           Initializer::integers(static_cast<double>(least_length), static_cast<double>(steps + 1)));
-      graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths).loss);
+      graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
     };
   };
-  return {{"masked", problem({6, 4, 10}, 1)},   {"rows", problem({5, 6, 12}, 1, true)},
-          {"all_steps", problem({5, 3, 7}, 5)}, {"empty_sequences", problem({3, 9, 5}, 0)},
-          {"one_step", problem({1, 4, 33}, 1)}, {"many_classes", problem({4, 2, 1001}, 1)}};
+  // Logits of a wide layer, whose rows may be padded.
+  const auto of_dense = [](Graph& graph, DType dtype) {
+    constexpr std::int64_t kSteps = 3, kBatch = 5, kInputs = 8, kClasses = 1031;
+    const ValueId src =
+        graph.add_parameter("src", {{kSteps * kBatch, kInputs}, dtype}, Initializer::normal(1));
+    const ValueId weight =
+        graph.add_parameter("weight", {{kClasses, kInputs}, dtype}, Initializer::normal(1));
+    const ValueId labels =
+        graph.add_input("labels", {{kSteps, kBatch}, DType::i32}, Initializer::integers(0, kClasses));
+    const ValueId lengths =
+        graph.add_input("lengths", {{kBatch}, DType::i32}, Initializer::integers(1, kSteps + 1));
+    const ValueId logits = dense(graph, "logits", src, weight, graph::kNone, {});
+    graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
+  };
+  return {{"wide_rows_of_dense", of_dense},           {"masked", problem({6, 4, 10}, 1)},
+          {"rows", problem({5, 6, 12}, 1, true)},     {"all_steps", problem({5, 3, 7}, 5)},
+          {"empty_sequences", problem({3, 9, 5}, 0)}, {"one_step", problem({1, 4, 33}, 1)},
+          {"many_classes", problem({4, 2, 1001}, 1)}, {"long_rows", problem({3, 3, 1501}, 1)}};
 }
 
 }  // namespace
@@ -216,12 +234,12 @@ const graph::OpDef sequence_cross_entropy_grad_op{.name = "sequence_cross_entrop
                                                   .infer = infer_grad_sequence_cross_entropy,
                                                   .cost = cost_grad_sequence_cross_entropy,
                                                   .lowering = graph::Lowering::mixed,
-                                                  .category = graph::Category::loss};
+                                                  .category = graph::Category::loss,
+                                                  .in_place = graph::InPlace::second};
 
-LossAndProbabilities sequence_cross_entropy(Graph& graph, const std::string& name, ValueId logits,
-                                            ValueId labels, ValueId lengths) {
-  const auto made = graph.add_node(sequence_cross_entropy_op, name, {logits, labels, lengths});
-  return {made[0], made[1]};
+ValueId sequence_cross_entropy(Graph& graph, const std::string& name, ValueId logits, ValueId labels,
+                               ValueId lengths) {
+  return graph.add_node(sequence_cross_entropy_op, name, {logits, labels, lengths}).front();
 }
 
 namespace {

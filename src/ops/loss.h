@@ -30,16 +30,17 @@ LossAndProbabilities softmax_cross_entropy(graph::Graph& graph, const std::strin
                                            const SoftmaxCrossEntropyAttrs& attrs = {});
 
 // logits (T, N, V), or (T*N, V) as a dense layer leaves them, labels (i32 T, N), lengths (i32 N) -> loss
-// (scalar), probabilities (as the logits), both in f32 when the logits are bf16. Step t of sequence n counts
-// where t < lengths[n]. The loss is the sum of the cross-entropies that count over the number of them, zero
-// where none does; probabilities are zero at steps that do not count, so that nobody has to make them.
+// (scalar), log_sums (T*N): of each step the logarithm of the sum of exponentials; both in f32 when the
+// logits are bf16. Step t of sequence n counts where t < lengths[n]. The loss is the sum of the
+// cross-entropies that count over the number of them, zero where none does; log_sums are zero at steps that
+// do not count.
 extern const graph::OpDef sequence_cross_entropy_op;
-// (d_loss, probabilities, labels, lengths) -> d_logits: zero at steps that do not count
+// (d_loss, logits, labels, lengths, log_sums) -> d_logits: zero at steps that do not count. It computes the
+// probabilities again, because vocabularies are large: nothing as large as the logits is kept in f32.
 extern const graph::OpDef sequence_cross_entropy_grad_op;
 
-LossAndProbabilities sequence_cross_entropy(graph::Graph& graph, const std::string& name,
-                                            graph::ValueId logits, graph::ValueId labels,
-                                            graph::ValueId lengths);
+graph::ValueId sequence_cross_entropy(graph::Graph& graph, const std::string& name, graph::ValueId logits,
+                                      graph::ValueId labels, graph::ValueId lengths);
 
 struct ClassifyAttrs {
   double label_smoothing = 0;

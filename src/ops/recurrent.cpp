@@ -269,6 +269,24 @@ std::vector<Case> cases_embedding() {
           {"more_rows_than_ids", problem({3, 2}, 257, 8)}};
 }
 
+// Some ids lie outside of the table.
+std::vector<Case> cases_d_table() {
+  const auto problem = [](std::int64_t ids, std::int64_t vocabulary, std::int64_t width) {
+    return [=](Graph& graph, DType dtype) {
+      const ValueId named = graph.add_input("ids", {{ids}, DType::i32},
+                                            Initializer::integers(-1, static_cast<double>(vocabulary + 1)));
+      const ValueId d_dst = graph.add_input("d_dst", {{ids, width}, dtype}, Initializer::normal(1));
+      graph.mark_output(
+          graph.add(embedding_d_table_op, "d_table", {d_dst, named}, EmbeddingGradAttrs{vocabulary}));
+    };
+  };
+  return {{"few_ids", problem(9, 5, 12)},
+          {"large_vocabulary", problem(2100, 5003, 24)},
+          {"many_repeats", problem(3000, 3, 264)},
+          {"odd_width", problem(1500, 7, 33)},
+          {"few_and_many_repeats", problem(35000, 300, 8)}};
+}
+
 }  // namespace
 
 const graph::OpDef embedding_op{.name = "embedding",
@@ -281,6 +299,7 @@ const graph::OpDef embedding_op{.name = "embedding",
 const graph::OpDef embedding_d_table_op{.name = "embedding_d_table",
                                         .infer = infer_d_table,
                                         .cost = cost_d_table,
+                                        .cases = cases_d_table,
                                         .lowering = graph::Lowering::computes,
                                         .category = graph::Category::copy};
 

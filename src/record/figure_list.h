@@ -182,6 +182,9 @@ inline constexpr Figure kFigures[] = {
     {"test_loss", FigureType::number, unit::none, Better::less, "train",
      "of sequences: the mean loss of a step in nats; its exponential is the perplexity. Missing for networks "
      "on images"},
+    {"least_loss", FigureType::number, unit::none, Better::none, "train",
+     "of sequences whose entropy is known (`data` `language:SEED`): the least mean loss of a step in nats "
+     "that a network can have"},
     {"final_step", FigureType::whole, unit::none, Better::none, "train",
      "steps the parameters have seen, earlier runs included"},
     {"seconds", FigureType::number, unit::seconds, Better::less, "train",

@@ -180,7 +180,10 @@ std::vector<SettingInfo> input_settings() {
       choice(
           "data", kTrain, kOwned, "synthetic",
           "mnist, cifar10; synthetic: made for the network; tfrecord:DIR, record files as data pack writes "
-          "them; folder:DIR, JPEGs and PNGs in a folder a class; text:FILE, for networks that read sequences",
+          "them; folder:DIR, JPEGs and PNGs in a folder a class; for networks that read sequences: "
+          "moby-dick; "
+          "text:FILE, its bytes; tokens:DIR, as data pack text writes them; language:SEED, made up, of known "
+          "entropy",
           kAsItRan | kAlways),
       folder("from", kTrain, "Folder with the data set's files (default: the cache)", kNotCompared),
       folder("cache", kTrain, "Cache folder (default: ~/.cache/trainyard)", kNoKey | kNotCompared),

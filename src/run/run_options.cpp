@@ -152,10 +152,16 @@ void set_option(RunOptions& options, const std::string& name, const std::string&
   if (!known) fail(ErrorKind::usage, "{}: a run has no such setting", Setting{name});
 }
 
+backend::Precision precision_of(const std::string& name) {
+  want_choice("train", "precision", name);
+  return name == "tf32"   ? backend::Precision::tf32
+         : name == "bf16" ? backend::Precision::bf16
+                          : backend::Precision::f32;
+}
+
 train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network, options.parameters);
   want_choice("bench", "mode", options.mode);
-  want_choice("train", "precision", options.precision);
   want_choice("train", "tuning", options.tuning);
   train::SessionOptions session;
   session.update = to_update(options);
@@ -168,9 +174,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;
   session.device = options.device;
-  session.precision = options.precision == "tf32"   ? backend::Precision::tf32
-                      : options.precision == "bf16" ? backend::Precision::bf16
-                                                    : backend::Precision::f32;
+  session.precision = precision_of(options.precision);
   session.tuning = options.tuning == "quick" ? backend::Effort::quick : backend::Effort::full;
   session.threads = options.threads;
   session.seed = options.seed;
@@ -216,7 +220,7 @@ Input load_input(const InputOptions& options, ProgressListener* progress) {
   Input input;
   std::string note;
   if (target) {
-    if (wanted.name == "synthetic")
+    if (!data::has_files(wanted.name))
       fail(ErrorKind::usage, "{} {}: data set '{}' has no files", Setting{"staging"}, options.staging,
            wanted.name);
     const data::DatasetFiles files = data::list_files(wanted);

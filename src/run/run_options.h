@@ -24,6 +24,9 @@ std::string about(const record::SettingInfo& setting);
 // is no choice of the command's setting.
 void want_choice(const char* command, const char* setting, const std::string& given);
 
+// Throws Error (usage) for a word that names none.
+backend::Precision precision_of(const std::string& name);
+
 // The settings that bench, train and explain have in common: the network, how it is trained, where it runs.
 struct RunOptions {
   std::string network = record::default_text("network");

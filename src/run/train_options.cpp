@@ -68,9 +68,15 @@ void check(const TrainCommand& options) {
 }
 
 void settle_vocabulary(TrainCommand& options) {
-  if (options.input.data.name.starts_with("text:") &&
-      networks::find_network(options.run.network).reads_sequences())
-    options.run.parameters.try_emplace("vocabulary", std::to_string(data::kByteVocabulary));
+  if (options.run.parameters.contains("vocabulary") ||
+      !networks::find_network(options.run.network).reads_sequences())
+    return;
+  try {
+    if (const auto vocabulary = data::vocabulary_of(options.input.data.name))
+      options.run.parameters["vocabulary"] = std::to_string(*vocabulary);
+  } catch (const Error&) {
+    // The run says so when it loads the data, and leaves a record of its failure.
+  }
 }
 
 void check_by_host(const std::string& feed, const DeploymentOptions& deployment) {

@@ -139,6 +139,7 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   run.figures["first_loss"] = result.first_loss;
   run.figures["final_loss"] = result.final_loss;
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
+  if (input.dataset.least_loss) run.figures["least_loss"] = *input.dataset.least_loss;
   if (result.test_loss) run.figures["test_loss"] = *result.test_loss;
   run.figures["seconds"] = result.seconds;
   if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);

@@ -30,8 +30,8 @@ int Trace::track(const Track& wanted) {
 
 namespace {
 
-constexpr std::array kComputing = {"gemm", "conv", "rnn",       "elementwise", "norm",
-                                   "pool", "loss", "optimizer", "copy"};
+constexpr std::array kComputing = {"gemm", "conv", "rnn",  "attention", "elementwise",
+                                   "norm", "pool", "loss", "optimizer", "copy"};
 
 struct Named {
   const char* part;  // of a category or a name, in small letters
@@ -60,6 +60,10 @@ constexpr Guess kGuesses[] = {
     {"lstm", "rnn"},
     {"gru_", "rnn"},
     {"rnn", "rnn"},
+    {"flash", "attention"},
+    {"fmha", "attention"},
+    {"sdpa", "attention"},
+    {"attention", "attention"},
     {"adam", "optimizer"},
     {"sgd", "optimizer"},
     {"multi_tensor", "optimizer"},

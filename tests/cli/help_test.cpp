@@ -34,7 +34,7 @@ std::vector<std::string> examples_in(const std::string& help) {
 class HelpTest : public CliTest {
  protected:
   // The fixture makes the files that the examples name: our studies, a published job output, a published
-  // sweep, a table of runs, jobs and a cluster, traces, images.
+  // sweep, a table of runs, jobs and a cluster, traces, images, a book.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
     std::filesystem::create_directories(work() / "psc");
@@ -56,6 +56,8 @@ class HelpTest : public CliTest {
     std::ofstream(work() / "cluster.yaml")
         << "slots:\n  - {device: GTX1080}\n  - {device: RTX2070, count: 2}\n";
     make_image_folder(work() / "flowers");
+    std::ofstream book(work() / "book.txt");
+    for (int line = 0; line < 200; ++line) book << "line " << line * line % 97 << " of a short book\n";
     std::ofstream(work() / "cpu_util.log")
         << "10:00:00  CPU %usr %nice %sys %iowait %irq %soft %steal %guest %gnice %idle\n"
            "10:00:00  all 1 0 0 0 0 0 0 0 0 99\n10:00:00  0 1 0 0 0 0 0 0 0 0 99\n";

@@ -70,7 +70,7 @@ TEST_F(MistakesTest, CommandLine) {
   expect_failure("train --clip-norm -1", 1, "--clip-norm: '-1' given");
   expect_failure("train --clip-norm 1 --workers 2 --mode bsp", 1,
                  "--clip-norm 1: a parameter server has a part");
-  expect_failure("train --optimizer adamw --weight-decay 0.1 --decay-matrices-only --workers 2 --mode bsp", 1,
+  expect_failure("train --decay-matrices-only --optimizer adamw --weight-decay 0.1 --workers 2 --mode bsp", 1,
                  "--decay-matrices-only: parameter servers do not know");
   expect_failure("train --accumulate 0", 1, "--accumulate: '0' given");
   expect_failure("train --accumulate 2 --workers 2 --mode ssp:2", 1,

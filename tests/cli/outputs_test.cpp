@@ -52,6 +52,7 @@ TEST_F(OutputsTest, TargetsAreLookedAtBeforeTheWork) {
   expect_failure("profile --trace nodir/x -- sleep 1000", 1, "cannot write 'nodir/x'");
   for (const std::string& command :
        {"train " + kEndless + "--out", std::string("data pack synthetic --images 1000000000 --to"),
+        std::string("data pack text /dev/zero --out"),
         std::string("predict fit runs.csv -o m --kind gnn --checkpoints"),
         std::string("predict eval --runs runs.csv --split network --charts"),
         std::string("ensemble run nowhere.yaml --out"), std::string("report nowhere --charts")}) {

@@ -80,12 +80,12 @@ TEST(Sequences, MaskedLossIsTheMeanOverStepsThatCount) {
   const ValueId logits = e.input("logits", {2, 2, 2}, {0, 1, 2, 0, 1, 1, 5, -5});
   const ValueId labels = e.integers("labels", {2, 2}, {1, 0, 0, 77});
   const ValueId lengths = e.integers("lengths", {2}, {2, 1});
-  const auto made = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths);
+  const ValueId loss = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths);
   const ValueId one = e.input("d_loss", {}, {3});
-  const ValueId d_logits = ops::backward(e.graph, {made.loss}, {one}, {logits}).front();
+  const ValueId d_logits = ops::backward(e.graph, {loss}, {one}, {logits}).front();
   e.run();
   const double first = std::log(1 + std::exp(-1)), second = std::log(1 + std::exp(-2)), third = std::log(2);
-  expect_near(e[made.loss], {(first + second + third) / 3});
+  expect_near(e[loss], {(first + second + third) / 3});
   const double p = 1 / (1 + std::exp(1)), q = 1 / (1 + std::exp(2));
   expect_near(e[d_logits], {p, -p, -q, q, -0.5, 0.5, 0, 0});
 }
@@ -94,7 +94,7 @@ TEST(Sequences, LossOfNoStepsIsZero) {
   HandExample e;
   const ValueId logits = e.input("logits", {1, 1, 2}, {3, 4});
   const ValueId labels = e.integers("labels", {1, 1}, {0}), lengths = e.integers("lengths", {1}, {0});
-  const ValueId loss = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths).loss;
+  const ValueId loss = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths);
   e.run();
   expect_near(e[loss], {0});
 }
@@ -103,7 +103,7 @@ TEST(Sequences, LossOfAnUnknownLabelIsNotANumber) {
   HandExample e;
   const ValueId logits = e.input("logits", {1, 1, 2}, {3, 4});
   const ValueId labels = e.integers("labels", {1, 1}, {2}), lengths = e.integers("lengths", {1}, {1});
-  const ValueId loss = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths).loss;
+  const ValueId loss = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths);
   e.run();
   EXPECT_TRUE(std::isnan(e[loss][0]));
 }
@@ -121,7 +121,7 @@ void add_loss(graph::Graph& graph) {
   const ValueId labels =
       graph.add_input("labels", {{40, 16}, DType::i32}, graph::Initializer::integers(0, 600));
   const ValueId lengths = graph.add_input("lengths", {{16}, DType::i32}, graph::Initializer::integers(1, 41));
-  graph.mark_output(ops::sequence_cross_entropy(graph, "loss", logits, labels, lengths).loss);
+  graph.mark_output(ops::sequence_cross_entropy(graph, "loss", logits, labels, lengths));
 }
 
 TEST(Sequences, ThreadsChangeNoBit) {

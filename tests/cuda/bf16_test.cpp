@@ -10,7 +10,10 @@
 #include "engine/executor.h"
 #include "gpu.h"
 #include "graph/graph.h"
+#include "ops/attention.h"
 #include "ops/conv2d.h"
+#include "ops/dense.h"
+#include "ops/layer_norm.h"
 #include "ops/shape.h"
 #include "plan/compile.h"
 #include "tensor/tensor.h"
@@ -117,35 +120,87 @@ class Side {
   engine::Executor executor_;
 };
 
+// Runs `graph` on the reference and `lowered` in bf16; gradients may differ by `of_gradients`.
+void expect_close(const Graph& graph, const Graph& lowered, const backend::Backend& bf16,
+                  double of_gradients) {
+  const auto reference = backend::make_reference_backend();
+  Side want(graph, *reference, {}),
+      got(lowered, bf16, {.precision = backend::Precision::bf16, .pinned_layouts = {}});
+  for (Side* side : {&want, &got}) {
+    side->fill(graph);
+    side->run();
+  }
+  std::set<ValueId> gradients;
+  for (const graph::Node& node : graph.nodes())
+    if (node.phase == graph::Phase::backward || node.op == &ops::conv2d_max_pool_d_weight_op)
+      gradients.insert(node.outputs.begin(), node.outputs.end());
+  const std::set<ValueId> outputs(graph.outputs().begin(), graph.outputs().end());
+  for (std::size_t v = 0; v < graph.values().size(); ++v) {
+    const graph::Value& value = graph.values()[v];
+    const bool made = value.role == Role::intermediate && outputs.contains(static_cast<ValueId>(v));
+    if (value.type.dtype != DType::f32 || !(made || lives_on(value.role))) continue;
+    const bool is_gradient = gradients.contains(static_cast<ValueId>(v));
+    EXPECT_LT(relative_error(got.read(value), want.read(value)), is_gradient ? of_gradients : kAllowed)
+        << value.name;
+  }
+}
+
 TEST_F(GpuTest, EveryOpInBf16IsCloseToF32) {
   const auto bf16 = backend::make_backend("cuda", DeviceSpec::cuda(), backend::Precision::bf16);
-  const auto reference = backend::make_reference_backend();
   for (const Problem& problem : conformance::all_problems()) {
     if (conformance::runs_on_hosts_only(*problem.op)) continue;
     if (problem.op == &ops::cast_op) continue;  // names its types itself
     SCOPED_TRACE(problem.name);
     const Graph graph = with_gradients(problem);
-    Side want(graph, *reference, {}),
-        got(for_gpu(problem, graph), *bf16, {.precision = backend::Precision::bf16, .pinned_layouts = {}});
-    for (Side* side : {&want, &got}) {
-      side->fill(graph);
-      side->run();
-    }
     const auto of_gradients = kAllowedOfGradients.find(problem.op->name);
-    std::set<ValueId> gradients;
-    for (const graph::Node& node : graph.nodes())
-      if (node.phase == graph::Phase::backward || node.op == &ops::conv2d_max_pool_d_weight_op)
-        gradients.insert(node.outputs.begin(), node.outputs.end());
-    const std::set<ValueId> outputs(graph.outputs().begin(), graph.outputs().end());
-    for (std::size_t v = 0; v < graph.values().size(); ++v) {
-      const graph::Value& value = graph.values()[v];
-      const bool made = value.role == Role::intermediate && outputs.contains(static_cast<ValueId>(v));
-      if (value.type.dtype != DType::f32 || !(made || lives_on(value.role))) continue;
-      const bool decided =
-          of_gradients != kAllowedOfGradients.end() && gradients.contains(static_cast<ValueId>(v));
-      EXPECT_LT(relative_error(got.read(value), want.read(value)), decided ? of_gradients->second : kAllowed)
-          << value.name;
-    }
+    expect_close(graph, for_gpu(problem, graph), *bf16,
+                 of_gradients == kAllowedOfGradients.end() ? kAllowed : of_gradients->second);
+  }
+}
+
+// Where the input of a layer is a sum in f32 and a product follows, the gradient that comes back is bf16.
+TEST_F(GpuTest, OpsOnF32TakeGradientsInBf16) {
+  struct Layer {
+    const char* name;
+    std::int64_t width, made;
+    ValueId (*add)(Graph&, ValueId);
+  };
+  const Layer layers[] = {
+      {"layer_norm", 48, 48,
+       [](Graph& graph, ValueId src) {
+         const graph::TensorType channels{{48}, DType::f32};
+         return ops::layer_norm(graph, "layer", src,
+                                graph.add_parameter("gamma", channels, graph::Initializer::uniform(0.5, 2)),
+                                graph.add_parameter("beta", channels, graph::Initializer::normal(1)), 1e-5);
+       }},
+      {"rms_norm", 21, 21,
+       [](Graph& graph, ValueId src) {
+         const ValueId gamma =
+             graph.add_parameter("gamma", {{21}, DType::f32}, graph::Initializer::uniform(0.5, 2));
+         return ops::layer_norm(graph, "layer", src, gamma, graph::kNone, 1e-5);
+       }},
+      {"attention", 96, 32,
+       [](Graph& graph, ValueId src) {
+         return ops::attention(graph, "layer", src, graph::kNone, {.heads = 2, .kv_heads = 2, .rows = {10}});
+       }},
+      {"attention_of_odd_heads", 15, 5, [](Graph& graph, ValueId src) {
+         return ops::attention(graph, "layer", src, graph::kNone, {.heads = 1, .kv_heads = 1, .rows = {10}});
+       }}};
+  const auto bf16 = backend::make_backend("cuda", DeviceSpec::cuda(), backend::Precision::bf16);
+  for (const Layer& layer : layers) {
+    SCOPED_TRACE(layer.name);
+    const Problem problem{
+        layer.name,
+        &ops::dense_op,
+        {layer.name, [&](Graph& graph, DType dtype) {
+           const ValueId src =
+               graph.add_input("src", {{20, layer.width}, dtype}, graph::Initializer::normal(1));
+           const ValueId weight =
+               graph.add_parameter("weight", {{24, layer.made}, dtype}, graph::Initializer::normal(1));
+           graph.mark_output(ops::dense(graph, "y", layer.add(graph, src), weight, graph::kNone));
+         }}};
+    const Graph graph = with_gradients(problem);
+    expect_close(graph, graph, *bf16, kAllowed);
   }
 }
 

@@ -67,6 +67,28 @@ ModelOptions random_rnn(Draw& draw) {
                          {"vocabulary", draw.text(2, 1500)}}};
 }
 
+ModelOptions random_transformer(Draw& draw) {
+  const std::int64_t kv_heads = draw.number(1, 4), heads = kv_heads * draw.number(1, 4),
+                     head_size = 2 * draw.number(1, 24);
+  const auto yes_or_no = [&] { return draw.one_of<const char*>({"yes", "no"}); };
+  return {.network = "transformer",
+          .batch = draw.number(1, 12),
+          .parameters = {
+              {"layers", draw.text(1, 5)},
+              {"width", std::to_string(heads * head_size)},
+              {"heads", std::to_string(heads)},
+              {"kv_heads", std::to_string(draw.one_of({false, true}) ? kv_heads : 0)},
+              {"ffn", draw.one_of({false, true}) ? draw.text(1, 700) : "0"},
+              {"length", draw.text(1, 70)},
+              {"vocabulary", draw.text(2, 1500)},
+              {"causal", yes_or_no()},
+              {"norm", draw.one_of<const char*>({"layer", "rms"})},
+              {"activation", draw.one_of<const char*>({"relu", "gelu", "gelu_tanh", "silu", "swiglu"})},
+              {"positions", draw.one_of<const char*>({"learned", "sinusoidal", "rotary", "none"})},
+              {"bias", yes_or_no()},
+              {"tied", yes_or_no()}}};
+}
+
 std::string described(const ModelOptions& options) {
   std::string text = fmt::format("{} batch {} classes {} {}", options.network, options.batch, options.classes,
                                  options.training ? "training" : "inference");
@@ -144,8 +166,8 @@ std::string family_of(const testing::TestParamInfo<Family>& row) {
   return row.param(draw).network;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GeneratorCountsTest, testing::Values(random_fc, random_cnn, random_rnn),
-                         family_of);
+INSTANTIATE_TEST_SUITE_P(Families, GeneratorCountsTest,
+                         testing::Values(random_fc, random_cnn, random_rnn, random_transformer), family_of);
 
 TEST(GeneratorCounts, SizesThatNoCounterHoldsAreRefused) {
   try {

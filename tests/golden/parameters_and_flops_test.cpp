@@ -81,6 +81,8 @@ TEST(ParametersAndFlops, PublishedParameterCounts) {
       {"resnet101", 1000, 44'549'160},
       {"resnet152", 1000, 60'192'808},
       {"mobilenet_v1", 1000, 4'231'976},
+      {"densenet121", 1000, 7'978'856},
+      {"squeezenet", 1000, 1'248'424},
       {"resnet20", 10, 269'722},
       {"resnet110", 10, 1'727'962},
       {"inception_resnet_v2", 1000, 55'813'192},
@@ -96,6 +98,17 @@ TEST(ParametersAndFlops, PublishedParameterCounts) {
 TEST(ParametersAndFlops, MultiplyAddsOfTheTutorialNetworks) {
   EXPECT_EQ(size_of_network("deepmnist", 10).forward_flops, 2 * 13'883'904);
   EXPECT_EQ(size_of_network("cifarnet", 10).forward_flops, 2 * 18'470'784);
+}
+
+// GPT-2 from its paper's released weights (the first is called "117M" there, and has 124 M), TinyLlama from
+// its model card, vision transformers as timm counts them.
+TEST(ParametersAndFlops, PublishedParameterCountsOfTransformers) {
+  const std::pair<const char*, std::int64_t> rows[] = {
+      {"gpt2", 124'439'808},      {"gpt2_medium", 354'823'168},  {"gpt2_large", 774'030'080},
+      {"gpt2_xl", 1'557'611'200}, {"tiny_llama", 1'100'048'384}, {"vit_s16", 22'050'664},
+      {"vit_b16", 86'567'656}};
+  for (const auto& [network, parameters] : rows)
+    EXPECT_EQ(graph::parameter_count(build_model({.network = network}).graph), parameters) << network;
 }
 
 // The source says "about 82 MFLOP": all three products of each layer, but no input gradient of the first.

@@ -23,7 +23,7 @@ JobTest::JobTest() {
       {.image_shape = {1, 28, 28}, .classes = 10, .train_images = 400, .test_images = 40, .seed = 7});
   dataset_.name = "mnist";
   fs::create_directories(work() / "digits");
-  data::store_dataset_files(dataset_, work() / "digits");
+  data::store_dataset_files(dataset_, "", work() / "digits");
 }
 
 std::string JobTest::train(const std::string& arguments) const {

@@ -59,7 +59,9 @@ def check(trainyard, network, folder, weights):
 def main():
     trainyard = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
-        networks = command(trainyard)["networks"]
+        # Attention has no form in ONNX here yet.
+        networks = [network for network in command(trainyard)["networks"]
+                    if network["family"] not in ("transformer", "vit")]
         for network in networks:
             check(trainyard, network, folder, "none")
         for network in networks:

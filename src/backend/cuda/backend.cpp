@@ -15,11 +15,27 @@ namespace trainyard::backend::cuda {
 
 std::vector<Candidate> all_candidates() {
   std::vector<Candidate> all;
-  for (const auto candidates_of :
-       {conv2d_few_channels_candidates, conv2d_candidates, conv2d_padded_candidates,
-        conv2d_small_images_candidates, dense_candidates, dense_chain_candidates, elementwise_candidates,
-        shape_candidates, embedding_candidates, loss_candidates, norm_candidates, pool_candidates,
-        recurrent_candidates, update_candidates})
+  for (const auto candidates_of : {cudnn_attention_candidates,
+                                   attention_candidates,
+                                   batch_matmul_candidates,
+                                   cached_attention_candidates,
+                                   conv2d_few_channels_candidates,
+                                   conv2d_candidates,
+                                   conv2d_padded_candidates,
+                                   conv2d_small_images_candidates,
+                                   dense_padded_candidates,
+                                   dense_candidates,
+                                   dense_chain_candidates,
+                                   elementwise_candidates,
+                                   shape_candidates,
+                                   embedding_candidates,
+                                   layer_norm_candidates,
+                                   loss_candidates,
+                                   norm_candidates,
+                                   pool_candidates,
+                                   position_candidates,
+                                   recurrent_candidates,
+                                   update_candidates})
     for (const Candidate& candidate : candidates_of()) all.push_back(candidate);
   return all;
 }

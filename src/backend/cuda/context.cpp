@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "backend/cuda/attention/cudnn_attention.h"
 #include "backend/cuda/conv/convolution.h"
 #include "backend/cuda/dense/matmul.h"
 #include "backend/cuda/input/input.h"
@@ -73,11 +74,13 @@ Context::Context(int ordinal, Precision precision, Effort tuning) : ordinal_(ord
   TRAINYARD_CUDA(cublasLtCreate(&cublas_lt_));
   const std::string versions = fmt::format("cudnn {} cublaslt {}", cudnnGetVersion(), cublasLtGetVersion());
   tuning_ = std::make_unique<Tuning>(tuning_file(properties_.name, versions), tuning);
+  attentions_ = std::make_unique<Attentions>();
   convolutions_ = std::make_unique<Convolutions>();
   matmuls_ = std::make_unique<Matmuls>();
 }
 
 Context::~Context() {
+  attentions_.reset();
   convolutions_.reset();
   matmuls_.reset();
   if (cublas_lt_ != nullptr) cublasLtDestroy(cublas_lt_);

@@ -121,25 +121,23 @@ struct Steps {
 // Sums in a fixed number of lanes, so that nothing depends on the width of the machine's vectors.
 constexpr std::int64_t kLanes = 16;
 
-// Probabilities of one row; returns the logarithm of the sum of exponentials.
-double softmax_row_sequence_cross_entropy(const float* logits, std::int64_t classes, float* probabilities) {
-  const float largest = *std::max_element(logits, logits + classes);
-  float sums[kLanes] = {};
+// Returns the logarithm of the sum of exponentials of one row.
+double log_sum_of(const float* logits, std::int64_t classes) {
   const std::int64_t whole = classes / kLanes * kLanes;
+  float highest[kLanes], sums[kLanes] = {};
+  std::fill_n(highest, kLanes, logits[0]);
   for (std::int64_t k = 0; k < whole; k += kLanes)
 #pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const float e = vector_exp(logits[k + lane] - largest);
-      probabilities[k + lane] = e;
-      sums[lane] += e;
-    }
-  for (std::int64_t k = whole; k < classes; ++k)
-    sums[k - whole] += probabilities[k] = vector_exp(logits[k] - largest);
+    for (std::int64_t lane = 0; lane < kLanes; ++lane)
+      highest[lane] = logits[k + lane] > highest[lane] ? logits[k + lane] : highest[lane];
+  float largest = *std::max_element(highest, highest + kLanes);
+  for (std::int64_t k = whole; k < classes; ++k) largest = std::max(largest, logits[k]);
+  for (std::int64_t k = 0; k < whole; k += kLanes)
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += vector_exp(logits[k + lane] - largest);
+  for (std::int64_t k = whole; k < classes; ++k) sums[k - whole] += vector_exp(logits[k] - largest);
   double sum = 0;
   for (const float lane : sums) sum += static_cast<double>(lane);
-  const auto inverse = static_cast<float>(1 / sum);
-#pragma omp simd
-  for (std::int64_t k = 0; k < classes; ++k) probabilities[k] *= inverse;
   return static_cast<double>(largest) + std::log(sum);
 }
 
@@ -149,13 +147,12 @@ void run_forward_sequence_cross_entropy(const Arguments& arguments) {
   parallel_chunks(steps.rows, steps.grain(), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t row = begin; row < end; ++row) {
       const float* logits = arguments.input<float>(0) + row * steps.classes;
-      float* probabilities = arguments.output<float>(1) + row * steps.classes;
+      float& log_sum_out = arguments.output<float>(1)[row];
       row_losses[row] = 0;
-      if (!steps.counts(row)) {
-        std::fill_n(probabilities, steps.classes, 0.0f);
-        continue;
-      }
-      const double log_sum = softmax_row_sequence_cross_entropy(logits, steps.classes, probabilities);
+      log_sum_out = 0;
+      if (!steps.counts(row)) continue;
+      const double log_sum = log_sum_of(logits, steps.classes);
+      log_sum_out = static_cast<float>(log_sum);
       row_losses[row] = steps.labelled(row) ? log_sum - static_cast<double>(logits[steps.labels[row]])
                                             : std::numeric_limits<double>::quiet_NaN();
     }
@@ -170,12 +167,16 @@ void run_grad_sequence_cross_entropy(const Arguments& arguments) {
   const auto scale = static_cast<float>(static_cast<double>(*arguments.input<float>(0)) * steps.share());
   parallel_chunks(steps.rows, steps.grain(), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t row = begin; row < end; ++row) {
-      // The probabilities of steps that do not count are zero, and so is the gradient.
-      const float* probabilities = arguments.input<float>(1) + row * steps.classes;
+      const float* logits = arguments.input<float>(1) + row * steps.classes;
       float* d_logits = arguments.output<float>(0) + row * steps.classes;
+      if (!steps.counts(row)) {
+        std::fill_n(d_logits, steps.classes, 0.0f);
+        continue;
+      }
+      const float log_sum = arguments.input<float>(4)[row];
 #pragma omp simd
-      for (std::int64_t k = 0; k < steps.classes; ++k) d_logits[k] = probabilities[k] * scale;
-      if (steps.counts(row) && steps.labelled(row)) d_logits[steps.labels[row]] -= scale;
+      for (std::int64_t k = 0; k < steps.classes; ++k) d_logits[k] = scale * vector_exp(logits[k] - log_sum);
+      if (steps.labelled(row)) d_logits[steps.labels[row]] -= scale;
     }
   });
 }

@@ -30,13 +30,26 @@ TEST(VectorMath, GatesAreAccurate) {
   EXPECT_LT(tangent, 1e-6);
 }
 
+TEST(VectorMath, NormalDistributionIsAccurateInItsTailToo) {
+  double worst = 0, worst_of_tail = 0;
+  for (double x = -10; x < 10; x += 1.0 / 1024) {
+    const auto at = static_cast<float>(x);
+    const double exact = 0.5 * std::erfc(-static_cast<double>(at) / std::sqrt(2.0));
+    const double error = std::abs(static_cast<double>(vector_normal(at)) - exact);
+    worst = std::max(worst, error);
+    worst_of_tail = std::max(worst_of_tail, error / exact);
+  }
+  EXPECT_LT(worst, 3e-7);
+  EXPECT_LT(worst_of_tail, 2e-5);  // the exponent, up to 50, is rounded
+}
+
 TEST(VectorMath, FarOutAndNotANumber) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(vector_tanh(infinity), 1.0f);
   EXPECT_EQ(vector_tanh(-infinity), -1.0f);
   EXPECT_EQ(vector_logistic(infinity), 1.0f);
   EXPECT_LT(vector_logistic(-infinity), 1e-37f);
-  for (const auto function : {vector_exp, vector_logistic, vector_tanh})
+  for (const auto function : {vector_exp, vector_logistic, vector_tanh, vector_normal})
     EXPECT_TRUE(std::isnan(function(std::numeric_limits<float>::quiet_NaN())));
 }
 

@@ -24,16 +24,22 @@ void with_float_type(DType dtype, const Body& body) {
 }
 
 // Returns the kernels of each file: one function an op, whose sums are made in double.
+std::vector<Candidate> attention_candidates();
+std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> elementwise_candidates();
 std::vector<Candidate> gated_graph_conv_candidates();
+std::vector<Candidate> layer_norm_candidates();
 std::vector<Candidate> loss_candidates();
+std::vector<Candidate> matmul_candidates();
 std::vector<Candidate> norm_candidates();
 std::vector<Candidate> pool_candidates();
+std::vector<Candidate> position_candidates();
 std::vector<Candidate> recurrent_candidates();
 std::vector<Candidate> set2set_candidates();
 std::vector<Candidate> shape_candidates();
+std::vector<Candidate> smooth_unit_candidates();
 std::vector<Candidate> update_candidates();
 
 // Plain loops for every op: the executable specification, and the last resort of other backends.

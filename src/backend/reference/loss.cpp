@@ -128,22 +128,19 @@ void sequence_cross_entropy(const Arguments& args) {
     const Mask mask(args, 2, steps);
     const T* logits = args.input<T>(0);
     const auto* labels = args.input<std::int32_t>(1);
-    T* probabilities = args.output<T>(1);
+    T* log_sums = args.output<T>(1);
     double loss = 0;
-    for (std::int64_t row = 0; row < rows; ++row, logits += classes, probabilities += classes) {
-      if (!mask.counts(row)) {
-        std::fill_n(probabilities, classes, T(0));
-        continue;
-      }
+    for (std::int64_t row = 0; row < rows; ++row, logits += classes) {
+      log_sums[row] = T(0);
+      if (!mask.counts(row)) continue;
       const double highest = *std::max_element(logits, logits + classes);
       double sum = 0;
       for (std::int64_t k = 0; k < classes; ++k) sum += std::exp(logits[k] - highest);
-      for (std::int64_t k = 0; k < classes; ++k)
-        probabilities[k] = static_cast<T>(std::exp(logits[k] - highest) / sum);
+      const double log_sum = highest + std::log(sum);
+      log_sums[row] = static_cast<T>(log_sum);
       // A label that names no class makes the loss NaN.
       const bool known = labels[row] >= 0 && labels[row] < classes;
-      loss +=
-          known ? highest + std::log(sum) - logits[labels[row]] : std::numeric_limits<double>::quiet_NaN();
+      loss += known ? log_sum - logits[labels[row]] : std::numeric_limits<double>::quiet_NaN();
     }
     *args.output<T>(0) = static_cast<T>(loss * mask.share());
   });
@@ -155,13 +152,14 @@ void sequence_cross_entropy_grad(const Arguments& args) {
     const std::int64_t rows = steps.elements(), classes = args.node.input_shape(1).elements() / rows;
     const Mask mask(args, 3, steps);
     const double d_row = *args.input<T>(0) * mask.share();
-    const T* probabilities = args.input<T>(1);
+    const T *logits = args.input<T>(1), *log_sums = args.input<T>(4);
     const auto* labels = args.input<std::int32_t>(2);
     T* d_logits = args.output<T>(0);
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t k = 0; k < classes; ++k) {
         const std::int64_t i = row * classes + k;
-        const double error = probabilities[i] - (labels[row] == k ? 1.0 : 0.0);
+        const double error =
+            std::exp(static_cast<double>(logits[i]) - log_sums[row]) - (labels[row] == k ? 1.0 : 0.0);
         d_logits[i] = static_cast<T>(mask.counts(row) ? d_row * error : 0);
       }
   });

@@ -69,6 +69,11 @@ void cast(const Arguments& args) {
 
 void fill(const Arguments& args) {
   const auto& attrs = args.node.attrs<ops::FillAttrs>();
+  if (attrs.type.dtype == DType::i32) {
+    std::fill_n(args.output<std::int32_t>(0), attrs.type.shape.elements(),
+                static_cast<std::int32_t>(attrs.value));
+    return;
+  }
   with_float_type(attrs.type.dtype, [&]<typename T>() {
     std::fill_n(args.output<T>(0), attrs.type.shape.elements(), static_cast<T>(attrs.value));
   });

@@ -39,6 +39,7 @@ struct Dataset {
   Shape image_shape;  // C, H, W of decoded images; no dimension for others
   int classes = 0;    // of tokens: the vocabulary
   SplitData train, test;
+  std::optional<double> least_loss;  // of tokens: no network has a smaller mean loss of a step, in nats
   std::string note;  // for the user: which samples are held out, what was left out; may be empty
 
   const SplitData& split(Split which) const { return which == Split::train ? train : test; }
@@ -53,8 +54,8 @@ struct DatasetOptions {
   std::filesystem::path staged;  // a copy of the root of list_files(), to be read instead; empty: none
   ReadMode read = ReadMode::memory;
   SyntheticOptions synthetic;  // read only when the name is "synthetic"
-  std::optional<SequenceOptions>
-      tokens;  // of a network that reads sequences; "synthetic" is then made of them
+  // Of a network that reads sequences; "synthetic" is then made of them.
+  std::optional<SequenceOptions> tokens;
 };
 
 const std::vector<std::string>& dataset_names();       // "mnist", ..., "tfrecord:DIR", ...
@@ -64,6 +65,14 @@ const std::vector<std::string>& file_dataset_names();  // those that lie in file
 // is unknown.
 std::optional<SampleKind> kind_of_dataset(const std::string& name);
 
+// Returns the number of different tokens that the files have; nothing for a set that is made for any
+// vocabulary, or has no tokens. Error (config) as load_dataset().
+std::optional<std::int64_t> vocabulary_of(const std::string& name);
+
+// Returns false for a set that is made up ("synthetic", "language:SEED"). Error (config) when the name is
+// unknown.
+bool has_files(const std::string& name);
+
 // Error (config) when the name is unknown, the files are missing, or one does not parse.
 Dataset load_dataset(const DatasetOptions& options);
 
@@ -71,10 +80,14 @@ Dataset load_dataset(const DatasetOptions& options);
 DatasetFiles list_files(const DatasetOptions& options);
 
 // Loads the files of a known name from any folder in which they lie; `name` is one of file_dataset_names().
+// A text without `tokens` has single steps as samples.
 Dataset load_dataset_files(const std::string& name, const std::filesystem::path& folder,
-                           ReadMode read = ReadMode::memory);
+                           ReadMode read = ReadMode::memory,
+                           const std::optional<SequenceOptions>& tokens = std::nullopt);
 
-// Writes them in the form the cache keeps (IDX, CIFAR binary) and returns the names, in a fixed order.
-std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::filesystem::path& folder);
+// Writes them in the form the cache keeps (IDX, CIFAR binary, a text as it is) and returns the names, in a
+// fixed order. `from` is the folder that they were loaded from.
+std::vector<std::string> store_dataset_files(const Dataset& dataset, const std::filesystem::path& from,
+                                             const std::filesystem::path& folder);
 
 }  // namespace trainyard::data

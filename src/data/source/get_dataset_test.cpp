@@ -57,6 +57,27 @@ TEST(DataGet, ImportsAFolderOnceAndLoadsFromTheCache) {
   EXPECT_EQ(entries_in(cache.path()), 1);
 }
 
+TEST(DataGet, KeepsATextAsItIs) {
+  const TestFolder source, cache;
+  const std::string text = "Call me Ishmael.";
+  source.write("data.txt", text);
+  GetOptions options = mnist_into(cache);
+  options.name = "moby-dick";
+  options.from = source.path();
+  const CacheEntry entry = get_dataset(options).entry;
+  EXPECT_EQ(entry.train_images + entry.test_images, std::ssize(text) - 1);
+  EXPECT_TRUE(verify(*find_in_cache(cache.path(), "moby-dick")));
+  EXPECT_EQ(read_file(entry.folder / "moby-dick.txt").size(), text.size());
+  EXPECT_TRUE(get_dataset(options).already_there);
+  DatasetOptions load{.name = "moby-dick", .cache = cache.path()};
+  load.tokens = SequenceOptions{5, 256};
+  EXPECT_EQ(load_dataset(load).size(Split::train), 2);
+  load.read = ReadMode::mmap;
+  expect_error(ErrorKind::config, "is always read where it lies", [&] { load_dataset(load); });
+  std::filesystem::remove(source.path() / "data.txt");
+  expect_error(ErrorKind::config, "no file 'moby-dick.txt' or 'data.txt' in", [&] { get_dataset(options); });
+}
+
 TEST(DataGet, RepairsWhatDoesNotVerify) {
   const TestFolder source, cache;
   write_small_mnist(source.path(), 11);

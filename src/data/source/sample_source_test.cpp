@@ -8,6 +8,7 @@
 #include "data/source/record_set.h"
 #include "data/source/record_writer.h"
 #include "data/source/test_set.h"
+#include "data/text/token_file.h"
 #include "data/view/batch_maker.h"
 
 namespace trainyard::data {
@@ -79,14 +80,20 @@ TEST(SampleSource, WorkersTakeEachSampleOfEverySourceOnceAnEpoch) {
   std::string text;
   for (int i = 0; i < 27 * 5 + 1; ++i) text += static_cast<char>(i % 5 == 0 ? i / 5 : 200);
   folder.write("text", text);
+  std::vector<Token> tokens(text.begin(), text.end());
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = i % 5 == 0 ? static_cast<Token>(i / 5) : 999;
+  std::filesystem::create_directories(folder.path() / "tokens");
+  for (const char* name : {"train.tokens", "validation.tokens"})
+    write_tokens(folder.path() / "tokens" / name, tokens, 1000, 0);
   DatasetOptions images{.name = "folder:" + (folder.path() / "images").string()},
       records{.name = "tfrecord:" + (folder.path() / "records").string()},
-      sequences{.name = "text:" + (folder.path() / "text").string(), .tokens = SequenceOptions{5, 256}};
-  for (const DatasetOptions& options : {images, records, sequences}) {
+      sequences{.name = "text:" + (folder.path() / "text").string(), .tokens = SequenceOptions{5, 256}},
+      packed{.name = "tokens:" + (folder.path() / "tokens").string(), .tokens = SequenceOptions{5, 1000}};
+  for (const DatasetOptions& options : {images, records, sequences, packed}) {
     SCOPED_TRACE(options.name);
     const Dataset dataset = load_dataset(options);
     const std::int64_t size = dataset.size(Split::train);
-    ASSERT_EQ(size % 2, options.name.starts_with("text") ? 1 : 0);
+    ASSERT_EQ(size % 2, dataset.kind == SampleKind::tokens ? 1 : 0);
     const Seen alone = epoch_of(dataset, 1, 1);
     EXPECT_EQ(std::ssize(alone.inputs), size);
     EXPECT_EQ(std::ssize(std::set<float>(alone.inputs.begin(), alone.inputs.end())), size);
@@ -254,51 +261,18 @@ TEST(RecordSamples, Mistakes) {
                [&] { record_samples(set, Damage::refuse, 2)->read(2, scratch); });
 }
 
-TEST(Text, IsCutIntoSequencesOfWhichTheLastAreHeldOut) {
-  const TestFolder folder;
-  std::string text;
-  for (int i = 0; i < 101; ++i) text += static_cast<char>(i);
-  const auto file = folder.write("text", text);
-  const Dataset dataset = load_text(file, {5, 256});
-  EXPECT_EQ(dataset.size(Split::train), 18);
-  EXPECT_EQ(dataset.size(Split::test), 2);
-  SampleSource::Scratch scratch;
-  const Sample last = dataset.test.source()->read(1, scratch);
-  EXPECT_EQ(last.label, 5);
-  const auto* tokens = reinterpret_cast<const std::int32_t*>(last.bytes.data());
-  EXPECT_EQ(std::vector(tokens, tokens + 6), (std::vector<std::int32_t>{95, 96, 97, 98, 99, 100}));
-  EXPECT_NO_THROW(load_text(file, {5, 101}));
-  expect_error(ErrorKind::usage, "vocabulary 100 is too small", [&] { load_text(file, {5, 100}); });
-  expect_error(ErrorKind::config, "101 bytes, at least 103 expected", [&] { load_text(file, {51, 256}); });
-  expect_error(ErrorKind::config, "none' is not a file", [&] { load_text(folder.path() / "none", {}); });
-}
-
-TEST(SyntheticSequences, MostTokensFollowFromTheOneBefore) {
-  const Dataset dataset = make_synthetic_sequences({200, 50}, 3);
-  SampleSource::Scratch scratch;
-  std::vector<std::set<std::int32_t>> next(50);
-  std::multiset<std::pair<std::int32_t, std::int32_t>> pairs;
-  for (std::int64_t i = 0; i < 20; ++i) {
-    const Sample sample = dataset.train.source()->read(i, scratch);
-    const auto* tokens = reinterpret_cast<const std::int32_t*>(sample.bytes.data());
-    for (int t = 0; t < 200; ++t) pairs.insert({tokens[t], tokens[t + 1]});
-  }
-  std::int64_t usual = 0;
-  for (std::int32_t token = 0; token < 50; ++token) {
-    std::size_t most = 0;
-    for (std::int32_t follower = 0; follower < 50; ++follower)
-      most = std::max(most, pairs.count({token, follower}));
-    usual += static_cast<std::int64_t>(most);
-  }
-  EXPECT_NEAR(static_cast<double>(usual) / 4000, 0.755, 0.05);
-}
-
 TEST(DatasetNames, SayWhatTheSamplesAre) {
   EXPECT_EQ(kind_of_dataset("mnist"), SampleKind::pixels);
   EXPECT_EQ(kind_of_dataset("synthetic"), std::nullopt);
   EXPECT_EQ(kind_of_dataset("tfrecord:x"), SampleKind::encoded);
   EXPECT_EQ(kind_of_dataset("folder:x"), SampleKind::encoded);
-  EXPECT_EQ(kind_of_dataset("text:x"), SampleKind::tokens);
+  for (const char* name : {"text:x", "tokens:x", "language:1", "moby-dick"})
+    EXPECT_EQ(kind_of_dataset(name), SampleKind::tokens);
+  EXPECT_TRUE(has_files("moby-dick") && has_files("text:x") && has_files("mnist"));
+  EXPECT_FALSE(has_files("synthetic"));
+  EXPECT_EQ(vocabulary_of("text:x"), kByteVocabulary);
+  EXPECT_EQ(vocabulary_of("moby-dick"), kByteVocabulary);
+  EXPECT_EQ(vocabulary_of("mnist"), std::nullopt);
   expect_error(ErrorKind::config, "folder:DIR expected", [] { kind_of_dataset("folder:"); });
   expect_error(ErrorKind::config, "unknown dataset 'floder:x'", [] { kind_of_dataset("floder:x"); });
   expect_error(ErrorKind::config, "is always read where it lies",

@@ -4,17 +4,17 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "data/source/dataset.h"
+#include "data/text/token_file.h"
 
 namespace trainyard::data {
 
-namespace {
-
-// Returns room for one sequence.
 std::span<std::int32_t> tokens_in(SampleSource::Scratch& scratch, std::int64_t length) {
   const std::size_t count = static_cast<std::size_t>(length) + 1;
   if (scratch.size() < count * sizeof(std::int32_t)) scratch.resize(count * sizeof(std::int32_t));
   return {reinterpret_cast<std::int32_t*>(scratch.data()), count};
 }
+
+namespace {
 
 class TextSamples final : public SampleSource {
  public:
@@ -60,6 +60,77 @@ Dataset load_text(const std::filesystem::path& file, const SequenceOptions& opti
   dataset.train.samples = std::make_shared<TextSamples>(text, options.length, 0, trains);
   dataset.test.samples = std::make_shared<TextSamples>(text, options.length, trains, tests);
   dataset.note = fmt::format("the last {} of {} sequences are held out for evaluation", tests, sequences);
+  return dataset;
+}
+
+namespace {
+
+constexpr const char* kTrainTokens = "train.tokens";
+constexpr const char* kValidationTokens = "validation.tokens";
+
+class PackedSamples final : public SampleSource {
+ public:
+  PackedSamples(std::shared_ptr<const TokenFile> file, std::int64_t length)
+      : file_(std::move(file)), length_(length) {}
+
+  std::int64_t size() const override { return sequences(*file_, length_); }
+  Sample read(std::int64_t index, Scratch& scratch) const override {
+    const std::span<std::int32_t> tokens = tokens_in(scratch, length_);
+    file_->read(index * length_, tokens);
+    return {std::as_bytes(tokens), static_cast<std::int32_t>(length_)};
+  }
+
+  static std::int64_t sequences(const TokenFile& file, std::int64_t length) {
+    return std::max<std::int64_t>(file.header().tokens - 1, 0) / length;
+  }
+
+ private:
+  const std::shared_ptr<const TokenFile> file_;
+  const std::int64_t length_;
+};
+
+std::shared_ptr<const TokenFile> open_tokens(const std::filesystem::path& path,
+                                             const SequenceOptions& options) {
+  auto file = std::make_shared<const TokenFile>(path);
+  if (PackedSamples::sequences(*file, options.length) < 1)
+    fail(ErrorKind::config, "'{}': {} tokens, at least {} expected: a sequence of {} steps, and one more",
+         path.string(), file->header().tokens, options.length + 1, options.length);
+  if (file->header().vocabulary > options.vocabulary)
+    fail(ErrorKind::usage, "{} {} is too small: '{}' has a vocabulary of {}", Setting{"vocabulary"},
+         options.vocabulary, path.string(), file->header().vocabulary);
+  return file;
+}
+
+}  // namespace
+
+DatasetFiles list_tokens(const std::filesystem::path& folder) {
+  DatasetFiles found{.root = folder, .files = {}, .note = ""};
+  for (const char* name : {kTrainTokens, kValidationTokens}) {
+    found.files.push_back(folder / name);
+    if (!std::filesystem::is_regular_file(found.files.back()))
+      fail(ErrorKind::config, "'{}': no file '{}', which 'data pack text' writes", folder.string(), name);
+  }
+  return found;
+}
+
+std::int64_t vocabulary_of_tokens(const std::filesystem::path& folder) {
+  return read_token_header(list_tokens(folder).files.front()).vocabulary;
+}
+
+Dataset load_tokens(const std::filesystem::path& folder, const SequenceOptions& options) {
+  const DatasetFiles files = list_tokens(folder);
+  const auto train = open_tokens(files.files[0], options), validation = open_tokens(files.files[1], options);
+  const TokenFileHeader &first = train->header(), &second = validation->header();
+  if (first.vocabulary != second.vocabulary || first.vocabulary_sum != second.vocabulary_sum)
+    fail(ErrorKind::config,
+         "'{}' has another vocabulary ({} tokens, sum {:08x}) than '{}' ({} tokens, sum {:08x})",
+         files.files[1].string(), second.vocabulary, second.vocabulary_sum, kTrainTokens, first.vocabulary,
+         first.vocabulary_sum);
+  Dataset dataset;
+  dataset.kind = SampleKind::tokens;
+  dataset.classes = static_cast<int>(options.vocabulary);
+  dataset.train.samples = std::make_shared<PackedSamples>(train, options.length);
+  dataset.test.samples = std::make_shared<PackedSamples>(validation, options.length);
   return dataset;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/standard.h"
+#include "data/source/sample_source.h"
 
 namespace trainyard::data {
 
@@ -15,6 +15,9 @@ struct SequenceOptions {
 // The vocabulary of a text is its bytes.
 inline constexpr std::int64_t kByteVocabulary = 256;
 
+// Returns room in `scratch` for the tokens of one sequence of so many steps.
+std::span<std::int32_t> tokens_in(SampleSource::Scratch& scratch, std::int64_t length);
+
 // Loads the bytes of a file as tokens: sequences one behind the other, the last token of one is the first of
 // the next. The last tenth is held out for evaluation. Error (config) when the text is too short for two
 // sequences; Error (usage) when it has a byte that is not in the vocabulary.
@@ -22,6 +25,17 @@ Dataset load_text(const std::filesystem::path& file, const SequenceOptions& opti
 
 // Error (config) when there is no such file.
 DatasetFiles list_text(const std::filesystem::path& file);
+
+// Loads what pack_text() wrote: the sequences of train.tokens, one behind the other as those of a text, and
+// for evaluation those of validation.tokens. Error (config) when a file is damaged, or too short for a
+// sequence; Error (usage) when the vocabulary is larger than that of `options`.
+Dataset load_tokens(const std::filesystem::path& folder, const SequenceOptions& options);
+
+// Error (config) when one of the two files is missing.
+DatasetFiles list_tokens(const std::filesystem::path& folder);
+
+// Returns the number of different tokens. Error (config) when the header of train.tokens is damaged.
+std::int64_t vocabulary_of_tokens(const std::filesystem::path& folder);
 
 // Made-up sequences of any length that can be learnt: three of four tokens follow from the one before, in a
 // way that depends on the seed alone, and the others are random. A sequence depends on (seed, split, index).

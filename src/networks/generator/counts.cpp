@@ -36,11 +36,20 @@ void LayerCounts::dense(Wide inputs, Wide outputs, bool first) {
 }
 
 // The logits are an output, and so is the loss.
-void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows) {
+void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows, const LastWeight& weight) {
   const Wide in = kFloat * batch_ * rows * inputs, out = kFloat * batch_ * rows * outputs;
   linear(rows, inputs, outputs, false);
   kept_ += out + kFloat;
   needs(out + in, in);
+  if (!weight.bias) {  // which the forward pass reads, and the backward pass makes
+    parameters_ -= outputs;
+    forward(-kFloat * outputs);
+    backward(-kFloat * outputs);
+  }
+  if (weight.shared) {
+    parameters_ -= inputs * outputs;
+    needs(out + kFloat * inputs * outputs, 0);
+  }
 }
 
 void LayerCounts::conv(Wide kernel, Wide channels, Wide filters, Wide in_side, Wide out_side, bool first) {
@@ -159,13 +168,29 @@ void LayerCounts::reshape(Wide elements) {
 
 void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
   const Wide logits = kFloat * batch_ * length * vocabulary, labels = kLabel * batch_ * length,
-             lengths = kLabel * batch_;
-  forward(2 * logits + labels + lengths + kFloat);
+             lengths = kLabel * batch_, sums = kFloat * batch_ * length;
+  // Read again, and no output of training: kept once.
+  if (options_.training) kept_ -= logits;
+  forward(logits + sums + labels + lengths + kFloat);
   backward(kFloat);
-  backward(2 * logits + labels + lengths + kFloat);
-  save(logits);
-  needs(logits + kFloat, logits + labels);
+  backward(2 * logits + sums + labels + lengths + kFloat);
+  save(logits + sums);
+  needs(logits + kFloat, labels + sums);
 }
+
+void LayerCounts::forward_node(Wide flops, Wide moved, Wide alone_in_training, Wide alone_in_inference) {
+  forward_flops_ += flops;
+  forward(moved);
+  needs(alone_in_training, alone_in_inference);
+}
+
+void LayerCounts::backward_node(Wide flops, Wide moved, Wide alone) {
+  backward_flops_ += flops;
+  backward(moved);
+  needs(alone, 0);
+}
+
+void LayerCounts::statistic(Wide elements) { kept_ += kFloat * elements; }
 
 Counts LayerCounts::finish() const {
   const Wide parameters = kFloat * parameters_, slots = options_.slots;

@@ -51,7 +51,13 @@ class LayerCounts {
   // Sizes are of one sample, here and below. The first layer reads the input, which needs no gradient.
   void input(Wide elements);  // with a label
   void dense(Wide inputs, Wide outputs, bool first);
-  void logits(Wide inputs, Wide outputs, Wide rows = 1);  // the last layer, so many times for every sample
+  // The last layer, so many times for every sample. Where it shares its weight, that counts elsewhere, and
+  // its gradient is one part of a sum.
+  struct LastWeight {
+    bool bias = true, shared = false;
+  };
+  void logits(Wide inputs, Wide outputs, Wide rows, const LastWeight& weight);
+  void logits(Wide inputs, Wide outputs, Wide rows = 1) { logits(inputs, outputs, rows, {}); }
   void conv(Wide kernel, Wide channels, Wide filters, Wide in_side, Wide out_side, bool first);
   void batch_norm(Wide channels, Wide elements);
   void relu(Wide elements);
@@ -72,6 +78,18 @@ class LayerCounts {
   void reshape(Wide elements);
   void sequence_cross_entropy(Wide vocabulary, Wide length);
 
+  // These count one node of other layers: the flops of its products, the bytes that it moves, and the bytes
+  // of what it reads and writes that nothing else keeps, in training and in inference.
+  void forward_node(Wide flops, Wide moved, Wide alone_in_training, Wide alone_in_inference);
+  void backward_node(Wide flops, Wide moved, Wide alone);
+  void parameter(Wide elements) { parameters_ += elements; }
+  void statistic(Wide elements);
+  // Adds bytes that a forward node makes and a backward node reads.
+  void save(Wide bytes) {
+    if (options_.training) saved_ += bytes;
+  }
+  Wide batch() const { return batch_; }
+
   // Returns the counts, with the update of all parameters where there is one.
   Counts finish() const;
 
@@ -81,16 +99,11 @@ class LayerCounts {
   void backward(Wide bytes) {
     if (options_.training) bytes_ += bytes;
   }
-  // Adds bytes that a forward node makes and a backward node reads.
-  void save(Wide bytes) {
-    if (options_.training) saved_ += bytes;
-  }
   // Raises the peak to the needs of one node; inference saves nothing, so there the node counts in full.
   void needs(Wide training, Wide inference) {
     const Wide bytes = options_.training ? training : inference;
     if (bytes > transient_) transient_ = bytes;
   }
-  void parameter(Wide elements) { parameters_ += elements; }
 
   const CountOptions options_;
   const Wide batch_;

@@ -13,6 +13,12 @@ struct SequenceSizes {
   std::int64_t length, vocabulary;
 };
 
+// What a network reads that makes text token by token: ids (i32 S, N) of the new steps, their places (i32 S,
+// N), and the place of the first (i32 1).
+struct NewSteps {
+  graph::ValueId ids, places, first;
+};
+
 // A Generator is a family of networks: its parameters, and the functions that turn a choice of them into a
 // network.
 struct Generator {
@@ -29,6 +35,9 @@ struct Generator {
   Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
   // Set for a family that predicts the next token at each step; null when its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
+  // Returns the logits (N, vocabulary) behind the last of some new steps. Keys and values of the steps before
+  // lie in caches, statistics with room for `length` steps. Null when the family does not make text.
+  graph::ValueId (*decode)(Builder& builder, const NewSteps& input, const Parameters& parameters) = nullptr;
 };
 
 // ParaDnn's fully connected network has `layers` dense layers of `width` with ReLU, then one to the classes.
@@ -70,5 +79,23 @@ struct RnnSizes {
 };
 
 RnnSizes rnn_sizes(const Parameters& parameters);
+
+// A transformer of one stack: norms before each part of a layer and behind the last, as GPT-2 and LLaMA have
+// them.
+struct TransformerSizes {
+  enum class Unit : std::uint8_t { relu, gelu, gelu_tanh, silu, swiglu };
+  enum class Positions : std::uint8_t { learned, sinusoidal, rotary, none };
+  std::int64_t layers, width, heads, kv_heads, hidden, length, vocabulary;
+  bool causal, rms_norm, bias, tied;
+  Unit unit;
+  Positions positions;
+
+  std::int64_t head_size() const { return width / heads; }
+  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size(); }
+  bool gated() const { return unit == Unit::swiglu; }
+};
+
+TransformerSizes transformer_sizes(const Parameters& parameters);
+Counts count_transformer(const Parameters& parameters, int classes, const CountOptions& options);
 
 }  // namespace trainyard::networks::generator

@@ -37,7 +37,10 @@ std::vector<NetworkInfo> overfeat_networks();
 std::vector<NetworkInfo> resnet_networks();
 std::vector<NetworkInfo> resnet_cifar_networks();
 std::vector<NetworkInfo> rnn_networks();
+std::vector<NetworkInfo> squeezenet_networks();
+std::vector<NetworkInfo> transformer_networks();
 std::vector<NetworkInfo> trivial_networks();
 std::vector<NetworkInfo> vgg_networks();
+std::vector<NetworkInfo> vit_networks();
 
 }  // namespace trainyard::networks

@@ -1,4 +1,5 @@
 #include "networks/generator/network_info.h"
+#include "ops/shape.h"
 
 namespace trainyard::networks {
 
@@ -54,63 +55,46 @@ std::vector<NetworkInfo> mobilenet_networks() {
 
 namespace {
 
-constexpr NormSpec kNorm{.decay = 0.9, .epsilon = 1e-5};
-
-ValueId norm_relu(Builder& b, const std::string& name, ValueId x) {
-  return b.relu(name + "/relu", b.batch_norm(name, x, kNorm));
+// SqueezeNet 1.0: fire modules squeeze the channels by a 1x1 convolution, and expand them by 1x1 and 3x3 side
+// by side.
+ValueId fire(Builder& b, const std::string& name, ValueId x, std::int64_t squeezed, std::int64_t expanded) {
+  const auto scope = b.scope(name);
+  x = b.conv("squeeze", x, {.filters = squeezed});
+  return b.concat("concat", {b.conv("expand1x1", x, {.filters = expanded}),
+                             b.conv("expand3x3", x, {.filters = expanded, .kernel = 3})});
 }
 
-// The origin's transition layers have twice the growth rate as filters, whatever comes in (its channel
-// count is overwritten inside the dense block). The published counts follow from that.
-ValueId transition(Builder& b, ValueId x, std::int64_t growth) {
-  const std::int64_t filters = 2 * growth;
-  x = norm_relu(b, "norm", x);
-  x = b.conv("conv", x,
-             {.filters = filters,
-              .init = WeightInit::truncated_normal(std::sqrt(2.0 / 9 / static_cast<double>(filters)))});
-  return b.average_pool("pool", x, {});
-}
-
-ValueId densenet(Builder& b, ValueId images, int classes, int layers, std::int64_t growth) {
-  const WeightInit init = WeightInit::truncated_normal(std::sqrt(2.0 / 9 / static_cast<double>(growth)));
-  ValueId x = b.conv("stem", images, {.filters = 16, .kernel = 3, .activation = ops::Activation::none});
-  for (int block = 1; block <= 3; ++block) {
-    const auto block_scope = b.scope(fmt::format("block{}", block));
-    for (int layer = 1; layer <= layers; ++layer) {
-      const auto layer_scope = b.scope(fmt::format("layer{}", layer));
-      const ValueId grown =
-          b.conv("conv", norm_relu(b, "norm", x),
-                 {.filters = growth, .kernel = 3, .activation = ops::Activation::none, .init = init});
-      x = b.concat("concat", {x, grown});
-    }
-    if (block == 3) continue;
-    const auto transition_scope = b.scope("transition");
-    x = transition(b, x, growth);
+ValueId squeezenet(Builder& b, ValueId images, int classes) {
+  struct Fire {
+    std::int64_t squeezed, expanded;
+    bool pool_after = false;
+  };
+  constexpr Fire kFires[] = {{16, 64},  {16, 64},  {32, 128, true}, {32, 128},
+                             {48, 192}, {48, 192}, {64, 256, true}, {64, 256}};
+  const PoolSpec pool{.kernel = 3, .stride = 2, .padding = Padding::same};
+  ValueId x = b.conv("conv1", images, {.filters = 96, .kernel = 7, .stride = 2, .padding = Padding::valid});
+  x = b.max_pool("pool1", x, pool);
+  int number = 2;
+  for (const Fire& module : kFires) {
+    const std::string name = fmt::format("fire{}", number++);
+    x = fire(b, name, x, module.squeezed, module.expanded);
+    if (module.pool_after) x = b.max_pool(name + "/pool", x, pool);
   }
-  x = norm_relu(b, "norm", x);
-  return b.logits(b.global_average_pool("spatial_mean", x), classes);
-}
-
-ValueId densenet40_k12(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 12, 12); }
-ValueId densenet100_k12(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 12); }
-ValueId densenet100_k24(Builder& b, ValueId x, int classes) { return densenet(b, x, classes, 32, 24); }
-
-NetworkInfo densenet_row(const char* name, const char* description, decltype(NetworkInfo::build) build) {
-  return {.name = name,
-          .family = "densenet",
-          .description = description,
-          .input = {3, 32, 32},
-          .classes = 10,
-          .preprocess = "cifar-flip",
-          .build = build};
+  x = b.dropout("dropout", x, 0.5);
+  x = b.conv("logits/conv10", x, {.filters = classes, .init = WeightInit::normal(0.01)});
+  return ops::flatten(b.graph(), "logits", b.global_average_pool("pool10", x));
 }
 
 }  // namespace
 
-std::vector<NetworkInfo> densenet_networks() {
-  return {densenet_row("densenet40_k12", "DenseNet of 40 layers, growth 12, for CIFAR", densenet40_k12),
-          densenet_row("densenet100_k12", "DenseNet of 100 layers, growth 12, for CIFAR", densenet100_k12),
-          densenet_row("densenet100_k24", "DenseNet of 100 layers, growth 24, for CIFAR", densenet100_k24)};
+std::vector<NetworkInfo> squeezenet_networks() {
+  return {{.name = "squeezenet",
+           .family = "squeezenet",
+           .description = "SqueezeNet 1.0: fire modules, and no dense layer",
+           .input = {3, 224, 224},
+           .classes = 1000,
+           .preprocess = "standardise",
+           .build = squeezenet}};
 }
 
 }  // namespace trainyard::networks

@@ -12,11 +12,28 @@ namespace trainyard::networks {
 const std::vector<NetworkInfo>& all_networks() {
   static const std::vector<NetworkInfo> all = [] {
     std::vector<NetworkInfo> joined;
-    for (const auto family :
-         {deepmnist_networks, lenet_networks, cifarnet_networks, fc_networks, cnn_networks, mix_networks,
-          rnn_networks, trivial_networks, alexnet_networks, overfeat_networks, vgg_networks,
-          googlenet_networks, inception3_networks, inception4_networks, inception_resnet_networks,
-          resnet_networks, resnet_cifar_networks, densenet_networks, mobilenet_networks}) {
+    for (const auto family : {deepmnist_networks,
+                              lenet_networks,
+                              cifarnet_networks,
+                              fc_networks,
+                              cnn_networks,
+                              mix_networks,
+                              rnn_networks,
+                              transformer_networks,
+                              vit_networks,
+                              trivial_networks,
+                              alexnet_networks,
+                              overfeat_networks,
+                              vgg_networks,
+                              googlenet_networks,
+                              inception3_networks,
+                              inception4_networks,
+                              inception_resnet_networks,
+                              resnet_networks,
+                              resnet_cifar_networks,
+                              densenet_networks,
+                              mobilenet_networks,
+                              squeezenet_networks}) {
       std::vector<NetworkInfo> rows = family();
       joined.insert(joined.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     }
@@ -174,10 +191,10 @@ void add_imported(Model& model, const ModelOptions& options) {
     model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
 }
 
-ops::LossAndProbabilities cross_entropy(Model& model, const char* name, double label_smoothing) {
+ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
   if (model.tokens != graph::kNone)
     return ops::sequence_cross_entropy(model.graph, name, model.logits, model.labels, model.lengths);
-  return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing});
+  return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing}).loss;
 }
 
 }  // namespace
@@ -194,18 +211,41 @@ Model build_model(const ModelOptions& options) {
     add_named(model, builder, options);
 
   const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
-  const auto made = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
-  model.probabilities = made.probabilities;
-  model.loss = made.loss;
+  model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
     std::vector<ValueId> terms = add_penalties(graph, builder.penalties(), options.weight_decay);
-    terms.insert(terms.begin(), made.loss);
+    terms.insert(terms.begin(), model.loss);
     model.loss = ops::add(graph, "loss", terms);
   }
   graph.mark_output(model.loss);
+  // Those of a language model are the largest value of its training step, and nobody reads them after it: the
+  // gradient may take their place.
+  const bool only_for_the_loss = options.training && model.tokens != graph::kNone;
   const std::vector<ValueId>& marked = graph.outputs();
-  if (std::find(marked.begin(), marked.end(), model.logits) == marked.end()) graph.mark_output(model.logits);
+  if (!only_for_the_loss && std::find(marked.begin(), marked.end(), model.logits) == marked.end())
+    graph.mark_output(model.logits);
   return model;
+}
+
+Decoder build_decoder(const DecoderOptions& options) {
+  const NetworkInfo& info = find_network(options.network);
+  if (info.generator == nullptr || info.generator->decode == nullptr)
+    fail(ErrorKind::usage, "network '{}' does not make text; transformers do", info.name);
+  const generator::Parameters parameters = parameters_of(info, options.parameters);
+  const auto [length, vocabulary] = info.generator->sequence(parameters);
+  if (options.steps < 1 || options.steps > length)
+    fail(ErrorKind::usage, "{} tokens at once: network '{}' has room for {}", options.steps, info.name,
+         length);
+  Decoder decoder;
+  Graph& graph = decoder.graph;
+  const graph::TensorType steps{{options.steps, options.batch}, DType::i32};
+  decoder.input = {graph.add_input("ids", steps, Initializer::integers(0, static_cast<double>(vocabulary))),
+                   graph.add_input("places", steps, Initializer::integers(0, static_cast<double>(length))),
+                   graph.add_input("first", {{1}, DType::i32})};
+  Builder builder(graph, false);
+  decoder.logits = info.generator->decode(builder, decoder.input, parameters);
+  graph.mark_output(decoder.logits);
+  return decoder;
 }
 
 void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches) {

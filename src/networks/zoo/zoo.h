@@ -43,9 +43,9 @@ struct Model {
   // the first (length, N): the network predicts the next token at each step.
   graph::ValueId images = graph::kNone, labels = graph::kNone;
   graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
-  graph::ValueId logits = graph::kNone;         // output (N, classes), or (length * N, vocabulary)
-  graph::ValueId probabilities = graph::kNone;  // as the logits
-  graph::ValueId loss = graph::kNone;           // output, scalar
+  // (N, classes), or (length * N, vocabulary): an output, but for the training of networks on sequences
+  graph::ValueId logits = graph::kNone;
+  graph::ValueId loss = graph::kNone;  // output, scalar
   // Set by add_training_step, one for each parameter in the graph's order.
   std::vector<graph::ValueId> gradients, shadow_weights;
 };
@@ -54,6 +54,22 @@ struct Model {
 // lengths, and, in training, the L2 penalties. In inference there is no dropout and batch norm uses the
 // running statistics; names and shapes of parameters and statistics are those of training.
 Model build_model(const ModelOptions& options);
+
+// A network that makes text token by token, for some new steps of each sequence behind those of its caches.
+struct Decoder {
+  graph::Graph graph;
+  generator::NewSteps input;             // "ids", "places" (i32 steps, N) and "first" (i32 1)
+  graph::ValueId logits = graph::kNone;  // output (N, vocabulary): of the token behind the last step
+};
+
+struct DecoderOptions {
+  std::string network;
+  generator::Given parameters{};
+  std::int64_t batch = 1, steps = 1;
+};
+
+// Error (usage) for a network that does not make text. Parameters have the names of those that are trained.
+Decoder build_decoder(const DecoderOptions& options);
 
 // Appends the backward pass and the update of all parameters; with several micro-batches the update uses the
 // mean of so many gradients. REQUIRES: a model built for training.

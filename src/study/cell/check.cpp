@@ -112,12 +112,13 @@ class CellReader {
     if (run_ == "train" && settings_.contains("steps") && settings_.contains("epochs"))
       return "steps and epochs: a run has one of them";
     const std::string dataset = word("data"), staging = word("staging");
-    if (dataset == "synthetic" && !staging.empty() && staging != "in-place")
-      return fmt::format("staging {}: data set 'synthetic' has no files", staging);
+    const bool has_files = !dataset.empty() && data::has_files(dataset);
+    if (!dataset.empty() && !has_files && !staging.empty() && staging != "in-place")
+      return fmt::format("staging {}: data set '{}' has no files", staging, dataset);
     if (const std::string folder = word("from");
         where_ == Where::this_machine && !folder.empty() && !std::filesystem::is_directory(folder))
       return fmt::format("from '{}': there is no such folder", folder);
-    if (const std::size_t colon = dataset.find(':'); where_ == Where::this_machine &&
+    if (const std::size_t colon = dataset.find(':'); where_ == Where::this_machine && has_files &&
                                                      colon != std::string::npos &&
                                                      !std::filesystem::exists(dataset.substr(colon + 1)))
       return fmt::format("data '{}': there is no such folder or file", dataset);

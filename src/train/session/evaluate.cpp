@@ -19,7 +19,9 @@ void want_kind(const networks::NetworkInfo& network, data::SampleKind kind, cons
   if (tokens == network.reads_sequences()) return;
   fail(ErrorKind::usage, "network '{}' reads {}, and data set '{}' has {}{}", network.name,
        network.reads_sequences() ? "sequences" : "images", dataset, data::name(kind),
-       network.reads_sequences() ? ": text:FILE has a text's bytes, synthetic makes sequences up" : "");
+       network.reads_sequences() ? ": text:FILE has a text's bytes, tokens:DIR its tokens; synthetic and "
+                                   "language:SEED make sequences up"
+                                 : "");
 }
 
 // Returns the channels that an image of the set is to have, and the size of the first one. The set is in

@@ -5,6 +5,7 @@
 #include "backend/cuda/elementwise/elementwise.h"
 #include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/list.h"
+#include "backend/cuda/runtime/padded_rows.h"
 #include "ops/dense.h"
 
 namespace trainyard::backend::cuda {
@@ -22,13 +23,24 @@ MatmulProblem forward_problem(const KernelRequest& request) {
           .precision = context_of(request).precision()};
 }
 
+// d_dst of wide rows is padded where the loss left it so; the sum of a bias wants plain rows.
+Layout d_dst_layout(const KernelRequest& request) {
+  return request.node.attrs<ops::DenseGradAttrs>().bias ? Layout{} : present_rows(request, 0);
+}
+
+std::int64_t d_dst_stride(const KernelRequest& request) {
+  const Layout layout = d_dst_layout(request);
+  return layout.is_plain() ? 0 : row_stride(layout, request.node.input_shape(0));
+}
+
 MatmulProblem d_src_problem(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
   return {.m = node.input_shape(0)[0],
           .n = node.input_shape(1).elements_from(1),
           .k = node.input_shape(0)[1],
           .dtype = node.dtype(),
-          .precision = context_of(request).precision()};
+          .precision = context_of(request).precision(),
+          .a_stride = d_dst_stride(request)};
 }
 
 MatmulProblem d_weight_problem(const KernelRequest& request) {
@@ -38,7 +50,8 @@ MatmulProblem d_weight_problem(const KernelRequest& request) {
           .k = node.input_shape(0)[0],
           .a_transposed = true,
           .dtype = node.dtype(),
-          .precision = context_of(request).precision()};
+          .precision = context_of(request).precision(),
+          .a_stride = d_dst_stride(request)};
 }
 
 using Planned = std::shared_ptr<const PlannedMatmul>;
@@ -146,7 +159,9 @@ class Forward final : public MatmulKernel {
 
 class DSrc final : public MatmulKernel {
  public:
-  explicit DSrc(const KernelRequest& request) : MatmulKernel(request, d_src_plan) {}
+  explicit DSrc(const KernelRequest& request) : MatmulKernel(request, d_src_plan) {
+    io_.inputs[0] = d_dst_layout(request);
+  }
   void bind(const Binding& binding) override {
     bind_matmul(binding.inputs[0], binding.inputs[1], binding.outputs[0], nullptr, binding.workspace);
   }
@@ -155,7 +170,9 @@ class DSrc final : public MatmulKernel {
 
 class DWeight final : public MatmulKernel {
  public:
-  DWeight(const KernelRequest& request, PlanOf plan_of) : MatmulKernel(request, plan_of) {}
+  DWeight(const KernelRequest& request, PlanOf plan_of) : MatmulKernel(request, plan_of) {
+    io_.inputs[0] = d_dst_layout(request);
+  }
   void bind(const Binding& binding) override {
     d_dst_ = binding.inputs[0];
     bind_matmul(d_dst_, binding.inputs[1], binding.outputs[0],

@@ -78,6 +78,7 @@ void dense_d_weight_narrow(cudaStream_t stream, const NarrowDense& sizes, const 
 // dst[i, j] = sum over k of a[i * a_row + k * a_inner] * b[k * b_inner + j * b_column]; dst lies row by row.
 struct PlainProduct {
   std::int64_t m, n, k, a_row, a_inner, b_inner, b_column;
+  std::int64_t batch = 1;  // matrices that lie one behind the other
 };
 
 // T: float or __nv_bfloat16.

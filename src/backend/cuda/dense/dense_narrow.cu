@@ -169,10 +169,12 @@ namespace {
 
 template <typename T>
 __global__ void multiply(PlainProduct p, const T* a, const T* b, T* dst) {
-  for (auto i = static_cast<std::int64_t>(thread_index()); i < p.m * p.n;
+  const std::int64_t of_matrix = p.m * p.n;
+  for (auto i = static_cast<std::int64_t>(thread_index()); i < p.batch * of_matrix;
        i += static_cast<std::int64_t>(thread_count())) {
-    const T* row = a + i / p.n * p.a_row;
-    const T* column = b + i % p.n * p.b_column;
+    const std::int64_t matrix = i / of_matrix, at = i - matrix * of_matrix;
+    const T* row = a + matrix * p.m * p.k + at / p.n * p.a_row;
+    const T* column = b + matrix * p.k * p.n + at % p.n * p.b_column;
     float sum = 0;
     for (std::int64_t k = 0; k < p.k; ++k)
       sum += to_float(row[k * p.a_inner]) * to_float(column[k * p.b_inner]);
@@ -184,7 +186,9 @@ __global__ void multiply(PlainProduct p, const T* a, const T* b, T* dst) {
 
 template <typename T>
 void plain_product(cudaStream_t stream, const PlainProduct& product, const T* a, const T* b, T* dst) {
-  const int blocks = grid_for(static_cast<std::size_t>(product.m * product.n));
+  const std::int64_t elements = product.batch * product.m * product.n;
+  if (elements == 0) return;
+  const int blocks = grid_for(static_cast<std::size_t>(elements));
   multiply<<<blocks, kThreads, 0, stream>>>(product, a, b, dst);
   check_launch("plain_product");
 }

@@ -36,6 +36,11 @@ void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribut
   TRAINYARD_CUDA(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value));
 }
 
+template <typename T>
+void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, T value) {
+  TRAINYARD_CUDA(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value));
+}
+
 struct Preference {
   Preference() {
     TRAINYARD_CUDA(cublasLtMatmulPreferenceCreate(&handle));
@@ -121,9 +126,9 @@ Contest measure_algorithms(Context& context, const MatmulProblem& problem, Matmu
     workspace_bytes = std::max(workspace_bytes, result.workspaceSize);
   }
   try {
-    const ScratchMemory a = random_memory(context, problem.m * problem.k, problem.dtype),
-                        b = random_memory(context, problem.k * problem.n, problem.dtype),
-                        dst = random_memory(context, problem.m * problem.n, problem.dtype),
+    const ScratchMemory a = random_memory(context, problem.a_elements(), problem.dtype),
+                        b = random_memory(context, problem.batch * problem.k * problem.n, problem.dtype),
+                        dst = random_memory(context, problem.dst_elements(), problem.dtype),
                         bias = random_memory(context, std::max(problem.m, problem.n), DType::f32),
                         workspace = scratch_memory(context, workspace_bytes);
     if (has_bias(problem.epilogue)) description.set_bias(bias.get());
@@ -170,10 +175,19 @@ const char* name(Epilogue epilogue) {
 
 }  // namespace
 
+std::int64_t MatmulProblem::a_elements() const {
+  return batch * (a_stride == 0 ? m * k : (a_transposed ? k : m) * a_stride);
+}
+
+std::int64_t MatmulProblem::dst_elements() const { return batch * m * (dst_stride == 0 ? n : dst_stride); }
+
 std::string MatmulProblem::to_string() const {
-  return fmt::format("matmul {} {} {}x{}{} by {}{} epilogue {} {}", backend::name(precision),
+  return fmt::format("matmul {} {} {}x{}{} by {}{} epilogue {} {}{}{}{}", backend::name(precision),
                      trainyard::name(dtype), m, k, a_transposed ? "^T" : "", n, b_transposed ? "^T" : "",
-                     name(epilogue), trainyard::name(bias_type));
+                     name(epilogue), trainyard::name(bias_type),
+                     batch > 1 ? fmt::format(" batch {}", batch) : "",
+                     a_stride > 0 ? fmt::format(" from rows of {}", a_stride) : "",
+                     dst_stride > 0 ? fmt::format(" to rows of {}", dst_stride) : "");
 }
 
 MatmulDescription::MatmulDescription(const MatmulProblem& problem) {
@@ -188,13 +202,20 @@ MatmulDescription::MatmulDescription(const MatmulProblem& problem) {
         static_cast<std::int32_t>(cublas_type(problem.bias_type)));
   const cudaDataType_t type = cublas_type(problem.dtype);
   // Rows of ours are columns there, so the leading dimension is the length of our rows.
-  const auto layout = [type](cublasLtMatrixLayout_t& made, std::int64_t rows, std::int64_t columns) {
+  const auto layout = [&](cublasLtMatrixLayout_t& made, std::int64_t rows, std::int64_t columns,
+                          std::int64_t stride) {
     TRAINYARD_CUDA(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(columns),
-                                              static_cast<std::uint64_t>(rows), columns));
+                                              static_cast<std::uint64_t>(rows),
+                                              stride == 0 ? columns : stride));
+    if (problem.batch == 1) return;
+    set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(problem.batch));
+    set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
   };
-  layout(first, problem.b_transposed ? problem.n : problem.k, problem.b_transposed ? problem.k : problem.n);
-  layout(second, problem.a_transposed ? problem.k : problem.m, problem.a_transposed ? problem.m : problem.k);
-  layout(dst, problem.m, problem.n);
+  layout(first, problem.b_transposed ? problem.n : problem.k, problem.b_transposed ? problem.k : problem.n,
+         0);
+  layout(second, problem.a_transposed ? problem.k : problem.m, problem.a_transposed ? problem.m : problem.k,
+         problem.a_stride);
+  layout(dst, problem.m, problem.n, problem.dst_stride);
 }
 
 MatmulDescription::~MatmulDescription() {

@@ -12,7 +12,8 @@ namespace trainyard::backend::cuda {
 // ReLU; or it also makes `bias` (m), the sums over k of a.
 enum class Epilogue : std::uint8_t { none, relu, bias, relu_bias, sum_of_a };
 
-// dst (m, n) = a (m, k) * b (k, n), all row by row. A transposed operand is stored as (k, m) or (n, k).
+// dst (m, n) = a (m, k) * b (k, n), all row by row. A transposed operand is stored as (k, m) or (n, k). The
+// matrices of a batch lie one behind the other.
 struct MatmulProblem {
   std::int64_t m, n, k;
   bool a_transposed = false, b_transposed = false;
@@ -20,7 +21,13 @@ struct MatmulProblem {
   Precision precision = Precision::f32;  // tf32: f32 may be rounded before it is multiplied
   Epilogue epilogue = Epilogue::none;
   DType bias_type = DType::f32;
+  std::int64_t batch = 1;  // without an epilogue where it is more
+  // Numbers from one row, as stored, to the next where rows are padded; 0: they are not. Not for a batch.
+  std::int64_t a_stride = 0, dst_stride = 0;
 
+  // From the first to the last, padding included.
+  std::int64_t a_elements() const;
+  std::int64_t dst_elements() const;
   std::string to_string() const;
 };
 

@@ -104,6 +104,22 @@ void fill(cudaStream_t stream, float value, T* dst, std::int64_t elements) {
       stream, elements, [=] __device__() { return value; }, dst);
 }
 
+namespace {
+
+__global__ void fill_integers(std::int32_t value, std::int32_t* dst, std::int64_t elements) {
+  for (auto i = static_cast<std::int64_t>(thread_index()); i < elements;
+       i += static_cast<std::int64_t>(thread_count()))
+    dst[i] = value;
+}
+
+}  // namespace
+
+void fill(cudaStream_t stream, std::int32_t value, std::int32_t* dst, std::int64_t elements) {
+  if (elements == 0) return;
+  fill_integers<<<grid_for(static_cast<std::size_t>(elements)), kThreads, 0, stream>>>(value, dst, elements);
+  check_launch("fill");
+}
+
 template <typename T>
 void scale_by(cudaStream_t stream, float factor, const T* scalar, const T* src, T* dst,
               std::int64_t elements) {

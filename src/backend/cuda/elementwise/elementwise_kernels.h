@@ -26,6 +26,19 @@ template <typename T>
 void activation_grad(cudaStream_t stream, Activation activation, const T* d_dst, const T* dst, T* d_src,
                      std::int64_t elements);
 
+// ops::smooth_unit_op; gated, rows of src hold two halves of `width` numbers. T: float or __nv_bfloat16.
+template <typename T>
+void smooth_unit(cudaStream_t stream, ops::SmoothKind kind, const T* src, T* dst, std::int64_t elements);
+template <typename T>
+void smooth_unit_grad(cudaStream_t stream, ops::SmoothKind kind, const T* d_dst, const T* src, T* d_src,
+                      std::int64_t elements);
+template <typename T>
+void gated_smooth_unit(cudaStream_t stream, ops::SmoothKind kind, std::int64_t rows, std::int64_t width,
+                       const T* src, T* dst);
+template <typename T>
+void gated_smooth_unit_grad(cudaStream_t stream, ops::SmoothKind kind, std::int64_t rows, std::int64_t width,
+                            const T* d_dst, const T* src, T* d_src);
+
 inline constexpr int kMaxTerms = 128;  // they are a kernel's argument
 
 template <typename T>
@@ -46,6 +59,7 @@ template <typename T>
 void multiply(cudaStream_t stream, const T* a, const T* b, T* dst, std::int64_t elements);
 template <typename T>
 void fill(cudaStream_t stream, float value, T* dst, std::int64_t elements);
+void fill(cudaStream_t stream, std::int32_t value, std::int32_t* dst, std::int64_t elements);
 // dst = factor * *scalar * src, the scalar in device memory
 template <typename T>
 void scale_by(cudaStream_t stream, float factor, const T* scalar, const T* src, T* dst,

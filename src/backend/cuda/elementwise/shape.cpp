@@ -4,6 +4,8 @@
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "backend/cuda/runtime/padded_rows.h"
+#include "ops/matmul.h"
 #include "ops/shape.h"
 
 namespace trainyard::backend::cuda {
@@ -48,10 +50,46 @@ class Reorder final : public Kernel {
   std::byte* dst_ = nullptr;
 };
 
+// Between plain and padded rows of a matrix.
+class ReorderRows final : public Kernel {
+ public:
+  ReorderRows(Context& context, const graph::TensorType& type, const Layout& from, const Layout& to)
+      : Kernel({.inputs = {from}, .outputs = {to}, .workspace_bytes = 0, .in_place = {}}),
+        context_(context),
+        rows_(static_cast<std::size_t>(type.shape[0])) {
+    for (const Layout& layout : {from, to}) TRAINYARD_CHECK(layout.is_plain() || layout == padded_rows());
+    const auto bytes = [&](std::int64_t numbers) {
+      return static_cast<std::size_t>(numbers) * size_of(type.dtype);
+    };
+    row_bytes_ = bytes(type.shape[1]);
+    src_stride_ = bytes(row_stride(from, type.shape));
+    dst_stride_ = bytes(row_stride(to, type.shape));
+  }
+  void bind(const Binding& binding) override {
+    src_ = binding.inputs[0];
+    dst_ = binding.outputs[0];
+  }
+  void run(const StepContext&) override {
+    TRAINYARD_CUDA(cudaMemcpy2DAsync(dst_, dst_stride_, src_, src_stride_, row_bytes_, rows_,
+                                     cudaMemcpyDeviceToDevice, context_.stream()));
+    if (dst_stride_ > row_bytes_)
+      TRAINYARD_CUDA(cudaMemset2DAsync(dst_ + row_bytes_, dst_stride_, 0, dst_stride_ - row_bytes_, rows_,
+                                       context_.stream()));
+  }
+
+ private:
+  Context& context_;
+  std::size_t rows_, row_bytes_ = 0, src_stride_ = 0, dst_stride_ = 0;
+  const std::byte* src_ = nullptr;
+  std::byte* dst_ = nullptr;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_reorder(Context& context, const graph::TensorType& type, const Layout& from,
                                      const Layout& to) {
+  if (!from.blocks().empty() || !to.blocks().empty())
+    return std::make_unique<ReorderRows>(context, type, from, to);
   return std::make_unique<Reorder>(context, type, from, to);
 }
 
@@ -138,6 +176,9 @@ std::unique_ptr<Kernel> make_concat(const KernelRequest& request) {
 
 void fill(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::FillAttrs>();
+  if (attrs.type.dtype == DType::i32)
+    return device::fill(launch.stream(), static_cast<std::int32_t>(attrs.value),
+                        launch.output<std::int32_t>(0), attrs.type.shape.elements());
   with_float_type(attrs.type.dtype, [&]<typename T>() {
     device::fill(launch.stream(), static_cast<float>(attrs.value), launch.output<T>(0),
                  attrs.type.shape.elements());
@@ -146,8 +187,9 @@ void fill(const Launch& launch) {
 
 Decision accept_fill(const KernelRequest& request) {
   const DType dtype = request.node.output(0).type.dtype;
-  return dtype == DType::f32 || dtype == DType::bf16 ? Decision::yes()
-                                                     : Decision::no("fills f32 and bf16 only");
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32
+             ? Decision::yes()
+             : Decision::no("fills f32, bf16 and i32 only");
 }
 
 std::unique_ptr<Kernel> make_fill(const KernelRequest& request) {
@@ -188,6 +230,33 @@ std::unique_ptr<Kernel> make_reshape(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, std::move(io), reshape);
 }
 
+// Goes through dst as it lies: an axis of it lies in src as the axis that it was.
+void permute(const Launch& launch) {
+  const std::vector<int>& order = launch.node.attrs<ops::PermuteAttrs>().order;
+  const Shape &src = launch.node.input_shape(0), &dst = launch.node.output_shape(0);
+  const LayoutIndex index(launch.io.inputs[0], src);
+  device::StridedCopy copy{.from = {},
+                           .first = 0,
+                           .elements = dst.elements(),
+                           .element_bytes = static_cast<int>(size_of(launch.node.dtype()))};
+  for (const int axis : axis_order(launch.io.outputs[0], dst.rank()))
+    copy.from.append(dst[axis], index.outer_stride(order[static_cast<std::size_t>(axis)]));
+  device::strided_copy(launch.stream(), copy, launch.input<std::byte>(0), launch.output<std::byte>(0));
+}
+
+Decision accept_permute(const KernelRequest& request) {
+  if (request.node.output_shape(0).rank() > device::Walk::kMaxRank)
+    return Decision::no("takes at most 6 dimensions");
+  return want_countable_elements(request);
+}
+
+// It takes src as it lies; the products behind it want their matrices plain.
+std::unique_ptr<Kernel> make_permute(const KernelRequest& request) {
+  KernelIo io = plain_io(request.node);
+  io.inputs[0] = present_or_natural_layout(request, 0);
+  return std::make_unique<LaunchKernel>(request, std::move(io), permute);
+}
+
 void slice(const Launch& launch) {
   const auto& attrs = launch.node.attrs<ops::SliceAttrs>();
   const Shape& whole = launch.node.input_shape(0);
@@ -212,6 +281,7 @@ std::vector<Candidate> shape_candidates() {
           {&ops::concat_op, "own:concat", want_countable_elements, make_concat},
           {&ops::fill_op, "own:fill", accept_fill, make_fill},
           {&ops::pad_op, "own:pad", want_countable_elements, make_pad},
+          {&ops::permute_op, "own:permute", accept_permute, make_permute},
           {&ops::reshape_op, "own:reshape", want_countable_elements, make_reshape},
           {&ops::slice_op, "own:slice", want_countable_elements, make_slice}};
 }

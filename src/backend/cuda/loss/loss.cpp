@@ -2,6 +2,7 @@
 #include "backend/cuda/loss/loss_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "backend/cuda/runtime/padded_rows.h"
 
 namespace trainyard::backend::cuda {
 
@@ -79,10 +80,12 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, in_place_io(request.node), grad);
 }
 
-// `labels`: the input of that name, (T, N).
-device::SequenceShape shape_of(const graph::NodeView& node, int labels) {
-  const Shape& steps = node.input_shape(labels);
-  return {steps[0], steps[1], node.input_shape(labels - 1).elements() / steps.elements()};
+// `labels`: the input of that name, (T, N). The input before are the logits, whose rows may be padded.
+device::SequenceShape shape_of(const graph::NodeView& node, const KernelIo& io, int labels) {
+  const Shape &steps = node.input_shape(labels), &logits = node.input_shape(labels - 1);
+  const Layout& layout = io.inputs[static_cast<std::size_t>(labels - 1)];
+  const std::int64_t classes = logits.elements() / steps.elements();
+  return {steps[0], steps[1], classes, layout.is_plain() ? classes : row_stride(layout, logits)};
 }
 
 // The losses of the rows lie in the workspace, and the last block to finish adds them up.
@@ -93,6 +96,7 @@ class SequenceCrossEntropy final : public Kernel {
         node_(request.node),
         device_(context_of(request)),
         counter_(device_) {
+    io_.inputs[0] = present_rows(request, 0);
     io_.workspace_bytes = static_cast<std::size_t>(node_.input_shape(1).elements()) * sizeof(float);
   }
   void bind(const Binding& binding) override { binding_ = binding; }
@@ -100,7 +104,7 @@ class SequenceCrossEntropy final : public Kernel {
   void run(const StepContext&) override {
     const Launch at{node_, io_, binding_, device_};
     with_float_type(node_.dtype(), [&]<typename T>() {
-      device::sequence_cross_entropy<T>(at.stream(), shape_of(node_, 1), at.input<T>(0),
+      device::sequence_cross_entropy<T>(at.stream(), shape_of(node_, io_, 1), at.input<T>(0),
                                         {at.input<std::int32_t>(1), at.input<std::int32_t>(2)},
                                         at.output<float>(0), at.output<float>(1), at.workspace<float>(),
                                         counter_.get());
@@ -117,7 +121,7 @@ class SequenceCrossEntropy final : public Kernel {
 void gradient(const Launch& at) {
   with_float_type(at.node.output(0).type.dtype, [&]<typename T>() {
     device::sequence_cross_entropy_grad<T>(
-        at.stream(), shape_of(at.node, 2), at.input<float>(0), at.input<float>(1),
+        at.stream(), shape_of(at.node, at.io, 2), at.input<float>(0), at.input<T>(1), at.input<float>(4),
         {at.input<std::int32_t>(2), at.input<std::int32_t>(3)}, at.output<T>(0));
   });
 }
@@ -127,7 +131,10 @@ std::unique_ptr<Kernel> make_sequence_cross_entropy(const KernelRequest& request
 }
 
 std::unique_ptr<Kernel> make_gradient(const KernelRequest& request) {
-  return std::make_unique<LaunchKernel>(request, natural_io(request.node), gradient);
+  KernelIo io = natural_io(request.node);
+  io.inputs[1] = io.outputs[0] = present_rows(request, 1);
+  io.in_place = in_place_of_row(request.node, io);
+  return std::make_unique<LaunchKernel>(request, std::move(io), gradient);
 }
 
 using device::ClassifyShape;

@@ -36,21 +36,24 @@ void softmax_cross_entropy_grad(cudaStream_t stream, CrossEntropyShape shape, co
                                 const float* probabilities, const CrossEntropyLabels& labels, T* d_logits);
 
 // Rows are steps x batch; step t of sequence n counts where t < lengths[n].
+// Rows of logits and of their gradient are `stride` numbers apart; those behind the classes become zeros.
 struct SequenceShape {
-  std::int64_t steps, batch, classes;
+  std::int64_t steps, batch, classes, stride;
 };
 struct SequenceLabels {
   const std::int32_t *labels, *lengths;
 };
 
 // T: float or __nv_bfloat16. `row_losses` holds a float for each row; `counter` is 0 before and after.
+// d_logits may be logits.
 template <typename T>
 void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, const T* logits,
-                            const SequenceLabels& labels, float* loss, float* probabilities,
-                            float* row_losses, std::uint32_t* counter);
+                            const SequenceLabels& labels, float* loss, float* log_sums, float* row_losses,
+                            std::uint32_t* counter);
 template <typename T>
 void sequence_cross_entropy_grad(cudaStream_t stream, const SequenceShape& shape, const float* d_loss,
-                                 const float* probabilities, const SequenceLabels& labels, T* d_logits);
+                                 const T* logits, const float* log_sums, const SequenceLabels& labels,
+                                 T* d_logits);
 
 struct ClassifyShape {
   std::int64_t rows, inputs;

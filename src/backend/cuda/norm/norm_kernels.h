@@ -66,6 +66,47 @@ template <typename T>
 void local_response_norm_grad(cudaStream_t stream, const ResponseNorm& norm, const T* d_dst, const T* src,
                               T* d_src);
 
+// The vectors of ops::layer_norm_op: gamma and beta have a number for each channel, inverse and mean for each
+// row. RMS norm has neither beta nor mean: they are null.
+struct LayerNormVectors {
+  const float *gamma, *beta;
+  float *inverse, *mean;
+};
+
+// T: float or __nv_bfloat16. dst may be src.
+template <typename T>
+void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, float epsilon, const T* src,
+                const LayerNormVectors& vectors, T* dst);
+
+// The inputs of ops::layer_norm_grad_op; mean is null for RMS norm.
+template <typename D, typename T>
+struct LayerNormGradient {
+  const D* d_dst;
+  const T* src;
+  const float *gamma, *inverse, *mean;
+};
+
+// Says how the blocks of the gradient share the rows.
+struct LayerNormPasses {
+  static constexpr int kRowsAtOnce = 2, kMostThreads = 1024, kGoodThreads = 256;
+
+  // width: channels of 16 bytes of the wider one of both tensors.
+  LayerNormPasses(std::int64_t rows, std::int64_t channels, int width, int multiprocessors);
+
+  std::size_t part_bytes() const {
+    return static_cast<std::size_t>(blocks) * 2 * static_cast<std::size_t>(channels) * sizeof(float);
+  }
+
+  std::int64_t rows, channels;
+  int width, lanes = 1, threads = 0;  // lanes: threads of a row
+  int blocks = 0;                     // 0: rows are too long or odd, and simple loops do the work
+};
+
+// D and T: float or __nv_bfloat16. `parts` holds part_bytes(). d_beta may be null. d_src may be d_dst.
+template <typename D, typename T>
+void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const LayerNormGradient<D, T>& at,
+                     float* parts, T* d_src, float* d_gamma, float* d_beta);
+
 struct PenaltyTensor {
   const void* weight;
   std::int64_t elements;

@@ -23,10 +23,17 @@ void RecurrentProduct::run(const std::byte* a, const std::byte* b, std::byte* ds
     matmul_->bind(a, b, dst, nullptr, workspace);
     return matmul_->run();
   }
-  const auto& [m, n, k, a_transposed, b_transposed, dtype, precision, epilogue, bias_type] = problem_;
-  const device::PlainProduct loops{
-      m, n, k, a_transposed ? 1 : k, a_transposed ? m : 1, b_transposed ? 1 : n, b_transposed ? k : 1};
-  with_float_type(dtype, [&]<typename T>() {
+  const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
+  const bool a_transposed = problem_.a_transposed, b_transposed = problem_.b_transposed;
+  const device::PlainProduct loops{m,
+                                   n,
+                                   k,
+                                   a_transposed ? 1 : k,
+                                   a_transposed ? m : 1,
+                                   b_transposed ? 1 : n,
+                                   b_transposed ? k : 1,
+                                   problem_.batch};
+  with_float_type(problem_.dtype, [&]<typename T>() {
     device::plain_product<T>(context_.stream(), loops, reinterpret_cast<const T*>(a),
                              reinterpret_cast<const T*>(b), reinterpret_cast<T*>(dst));
   });

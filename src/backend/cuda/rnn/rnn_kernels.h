@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <cuda_bf16.h>
@@ -88,5 +89,12 @@ template <typename T>
 void embedding_d_table(cudaStream_t stream, const EmbeddingSizes& sizes, const T* d_dst,
                        const std::int32_t* ids, T* d_table, float* parts);
 std::int64_t embedding_parts(const EmbeddingSizes& sizes);
+
+// The same, for any number of rows; the order depends on the ids, too, never on the run. REQUIRES: there are
+// ids. `workspace`: embedding_sorted_bytes() on a multiple of 64.
+template <typename T>
+void embedding_d_table_sorted(cudaStream_t stream, const EmbeddingSizes& sizes, const T* d_dst,
+                              const std::int32_t* ids, T* d_table, std::byte* workspace);
+std::int64_t embedding_sorted_bytes(const EmbeddingSizes& sizes);
 
 }  // namespace trainyard::backend::cuda::device

@@ -11,6 +11,7 @@
 namespace trainyard::backend::cuda {
 
 class Tuning;
+class Attentions;
 class Convolutions;
 class Matmuls;
 
@@ -30,6 +31,7 @@ class Context final : public Device {
   cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
   // These hold what was measured and planned with the libraries so far. The context owns them.
   Tuning& tuning() { return *tuning_; }
+  Attentions& attentions() { return *attentions_; }
   Convolutions& convolutions() { return *convolutions_; }
   Matmuls& matmuls() { return *matmuls_; }
 
@@ -76,6 +78,7 @@ class Context final : public Device {
   cudnnHandle_t cudnn_ = nullptr;
   cublasLtHandle_t cublas_lt_ = nullptr;
   std::unique_ptr<Tuning> tuning_;
+  std::unique_ptr<Attentions> attentions_;
   std::unique_ptr<Convolutions> convolutions_;
   std::unique_ptr<Matmuls> matmuls_;
 };

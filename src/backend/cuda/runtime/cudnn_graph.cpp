@@ -141,6 +141,13 @@ void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescripto
   set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
 }
 
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const std::vector<CudnnDescriptor>& values) {
+  std::vector<cudnnBackendDescriptor_t> raw;
+  raw.reserve(values.size());
+  for (const CudnnDescriptor& value : values) raw.push_back(value.get());
+  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(raw.size()), raw.data());
+}
+
 void CudnnDescriptor::finalize() { TRAINYARD_CUDA(cudnnBackendFinalize(descriptor_)); }
 
 bool CudnnDescriptor::try_finalize() { return cudnnBackendFinalize(descriptor_) == CUDNN_STATUS_SUCCESS; }
@@ -191,6 +198,14 @@ OperationGraph::OperationGraph(Context& context, const CudnnDescriptor& operatio
   cudnnHandle_t handle = context.cudnn();
   graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
   graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+  graph_.finalize();
+}
+
+OperationGraph::OperationGraph(Context& context, const std::vector<CudnnDescriptor>& operations)
+    : context_(context), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+  cudnnHandle_t handle = context.cudnn();
+  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations);
   graph_.finalize();
 }
 

@@ -28,6 +28,7 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, float value);
   void set(cudnnBackendAttributeName_t name, cudnnDataType_t value);
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
+  void set(cudnnBackendAttributeName_t name, const std::vector<CudnnDescriptor>& values);
   // Error (device) when cuDNN refuses.
   void finalize();
   // Returns false when cuDNN refuses, which is how it says "not supported".
@@ -55,6 +56,7 @@ class ExecutionPlan;
 class OperationGraph {
  public:
   OperationGraph(Context& context, const CudnnDescriptor& operation);
+  OperationGraph(Context& context, const std::vector<CudnnDescriptor>& operations);
 
   // Plans of at most `most` engines, the promising ones first; those that are not exact enough for the
   // context's precision, that differ from run to run, or that want too much workspace are left out.

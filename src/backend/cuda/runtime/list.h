@@ -5,17 +5,24 @@
 namespace trainyard::backend::cuda {
 
 // Each returns the kernels of one file, or of one purpose, best first where that is known without measuring.
+std::vector<Candidate> attention_candidates();
+std::vector<Candidate> batch_matmul_candidates();
+std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
 std::vector<Candidate> conv2d_padded_candidates();
 std::vector<Candidate> conv2d_small_images_candidates();
+std::vector<Candidate> cudnn_attention_candidates();
 std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dense_chain_candidates();
+std::vector<Candidate> dense_padded_candidates();
 std::vector<Candidate> elementwise_candidates();
 std::vector<Candidate> embedding_candidates();
+std::vector<Candidate> layer_norm_candidates();
 std::vector<Candidate> loss_candidates();
 std::vector<Candidate> norm_candidates();
 std::vector<Candidate> pool_candidates();
+std::vector<Candidate> position_candidates();
 std::vector<Candidate> recurrent_candidates();
 std::vector<Candidate> shape_candidates();
 std::vector<Candidate> update_candidates();

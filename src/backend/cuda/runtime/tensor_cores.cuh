@@ -11,9 +11,12 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// Copies 16 bytes, or writes as many zeros where there are none.
+// Copies 16 bytes, or 4, or writes as many zeros where there are none.
 __device__ inline void copy_async_16(std::uint32_t to, const void* from, bool there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0));
+}
+__device__ inline void copy_async_4(std::uint32_t to, const void* from, bool there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0));
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;"); }
 template <int kLeft>

@@ -1,0 +1,266 @@
+#include "backend/cuda/norm/norm_kernels.h"
+#include "backend/cuda/runtime/launch.cuh"
+#include "backend/cuda/runtime/rows.cuh"
+
+namespace trainyard::backend::cuda::device {
+
+// With z the normalised row and g = d_dst * gamma: d_src = inverse (g - mean(g) - z mean(g z)), d_gamma sums
+// d_dst z and d_beta sums d_dst over the rows. RMS norm has no mean(g) and no d_beta.
+
+namespace {
+
+constexpr int kRowsAtOnce = LayerNormPasses::kRowsAtOnce;
+constexpr int kFewThreads = 512;      // these leave enough registers for all that a thread holds
+constexpr int kSharedColumns = 2048;  // of a block that has several rows side by side
+
+// Each thread has kWidth neighbouring channels, and takes kRowsAtOnce rows together, so that their loads are
+// in flight at once and their sums share a barrier.
+template <typename D, typename T, int kWidth>
+struct RowsOfThread {
+  Vector<D, kWidth> d_dst[kRowsAtOnce];
+  Vector<T, kWidth> src[kRowsAtOnce];
+  float inverse[kRowsAtOnce], mean[kRowsAtOnce];
+
+  __device__ void load(const LayerNormGradient<D, T>& at, const LayerNormPasses& passes, std::int64_t row,
+                       std::int64_t channel) {
+#pragma unroll
+    for (int r = 0; r < kRowsAtOnce; ++r) {
+      d_dst[r] = {};
+      src[r] = {};
+      inverse[r] = mean[r] = 0;
+      if (row + r >= passes.rows) continue;
+      inverse[r] = at.inverse[row + r];
+      mean[r] = at.mean == nullptr ? 0.0f : at.mean[row + r];
+      if (channel >= passes.channels) continue;
+      const std::int64_t from = (row + r) * passes.channels + channel;
+      d_dst[r] = *reinterpret_cast<const Vector<D, kWidth>*>(at.d_dst + from);
+      src[r] = *reinterpret_cast<const Vector<T, kWidth>*>(at.src + from);
+    }
+  }
+  __device__ float normal(int r, int i) const { return (to_float(src[r].at[i]) - mean[r]) * inverse[r]; }
+};
+
+// Adds up pairs of numbers over the threads of a row: `lanes` of them, whole warps. `scratch` is not in use
+// by the call before.
+template <int kWarps>
+__device__ inline void sum_over_row(int lanes, float (&sums)[kRowsAtOnce][2],
+                                    float (&scratch)[kWarps][kRowsAtOnce][2]) {
+#pragma unroll
+  for (int r = 0; r < kRowsAtOnce; ++r)
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      sums[r][s] = warp_sum(sums[r][s]);
+      if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32][r][s] = sums[r][s];
+    }
+  __syncthreads();
+  const int warps = lanes / 32, first = threadIdx.x / lanes * warps;
+#pragma unroll
+  for (int r = 0; r < kRowsAtOnce; ++r)
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      sums[r][s] = 0;
+      for (int w = 0; w < warps; ++w) sums[r][s] += scratch[first + w][r][s];
+    }
+}
+
+// The sums of a block over its rows, in the order of its groups, go to parts[block][2][channels].
+template <int kWidth>
+__device__ inline void leave_parts(const LayerNormPasses& passes, const float (&totals)[2][kWidth],
+                                   std::int64_t channel, float* parts) {
+  __shared__ float columns[2][kSharedColumns];
+  parts += static_cast<std::int64_t>(blockIdx.x) * 2 * passes.channels;
+  const int groups = blockDim.x / passes.lanes, group = threadIdx.x / passes.lanes;
+  const bool has_channels = channel < passes.channels;
+  if (groups > 1) {
+    for (int g = 0; g + 1 < groups; ++g) {
+      if (g == group && has_channels)
+#pragma unroll
+        for (int s = 0; s < 2; ++s)
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i)
+            columns[s][channel + i] = totals[s][i] + (g == 0 ? 0.0f : columns[s][channel + i]);
+      __syncthreads();
+    }
+  }
+  if (group != groups - 1 || !has_channels) return;
+#pragma unroll
+  for (int s = 0; s < 2; ++s)
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      parts[s * passes.channels + channel + i] =
+          totals[s][i] + (groups == 1 ? 0.0f : columns[s][channel + i]);
+}
+
+template <typename D, typename T, int kWidth, int kMost>
+__global__ void __launch_bounds__(kMost)
+    grad_rows_and_parts(LayerNormPasses passes, LayerNormGradient<D, T> at, float* parts, T* d_src) {
+  __shared__ float scratch[2][kMost / 32][kRowsAtOnce][2];
+  const int groups = blockDim.x / passes.lanes, group = threadIdx.x / passes.lanes;
+  const std::int64_t channel = static_cast<std::int64_t>(threadIdx.x % passes.lanes) * kWidth;
+  const bool centred = at.mean != nullptr, has_channels = channel < passes.channels;
+  const float share = 1 / static_cast<float>(passes.channels);
+  float gamma[kWidth] = {}, totals[2][kWidth] = {};
+  if (has_channels) load_floats(at.gamma + channel, gamma);
+  int turn = 0;
+  // All threads go round equally often, because they meet at barriers.
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * kRowsAtOnce; first < passes.rows;
+       first += static_cast<std::int64_t>(gridDim.x) * groups * kRowsAtOnce, turn ^= 1) {
+    const std::int64_t row = first + group * kRowsAtOnce;
+    RowsOfThread<D, T, kWidth> x;
+    x.load(at, passes, row, channel);
+    float sums[kRowsAtOnce][2] = {};
+#pragma unroll
+    for (int r = 0; r < kRowsAtOnce; ++r)
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        const float d = to_float(x.d_dst[r].at[i]), g = d * gamma[i], z = x.normal(r, i);
+        sums[r][0] += g;
+        sums[r][1] += g * z;
+        totals[0][i] += d * z;
+        totals[1][i] += d;
+      }
+    sum_over_row(passes.lanes, sums, scratch[turn]);
+#pragma unroll
+    for (int r = 0; r < kRowsAtOnce; ++r) {
+      if (row + r >= passes.rows || !has_channels) continue;
+      const float mean_g = centred ? sums[r][0] * share : 0.0f, mean_gz = sums[r][1] * share;
+      Vector<T, kWidth> made;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        made.at[i] = from_float<T>(
+            x.inverse[r] * (to_float(x.d_dst[r].at[i]) * gamma[i] - mean_g - x.normal(r, i) * mean_gz));
+      *reinterpret_cast<Vector<T, kWidth>*>(d_src + (row + r) * passes.channels + channel) = made;
+    }
+  }
+  leave_parts<kWidth>(passes, totals, channel, parts);
+}
+
+constexpr int kPartColumns = 32, kPartSlices = 16;
+
+// Number c of d_gamma, and behind them of d_beta, is the sum of the parts of all blocks. d_beta may be null.
+__global__ void __launch_bounds__(kPartColumns* kPartSlices)
+    add_parts(std::int64_t channels, int blocks, const float* parts, float* d_gamma, float* d_beta) {
+  __shared__ float of_slice[kPartSlices][kPartColumns];
+  const int lane = threadIdx.x % kPartColumns, slice = threadIdx.x / kPartColumns;
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kPartColumns + lane;
+  float sum = 0;
+  if (c < 2 * channels)
+#pragma unroll 8
+    for (int b = slice; b < blocks; b += kPartSlices) sum += parts[b * 2 * channels + c];
+  of_slice[slice][lane] = sum;
+  __syncthreads();
+  if (slice != 0 || c >= 2 * channels) return;
+  for (int s = 1; s < kPartSlices; ++s) sum += of_slice[s][lane];
+  if (c < channels)
+    d_gamma[c] = sum;
+  else if (d_beta != nullptr)
+    d_beta[c - channels] = sum;
+}
+
+// For rows of any length: the rows by themselves, and then the sums over them.
+template <typename D, typename T, int kGroup>
+__global__ void __launch_bounds__(kThreads)
+    grad_rows(std::int64_t rows, std::int64_t channels, LayerNormGradient<D, T> at, T* d_src) {
+  using Group = RowGroup<kGroup>;
+  const std::int64_t row =
+      static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
+  const std::int64_t end = row < rows ? channels : 0, first = row * channels;
+  const float inverse = row < rows ? at.inverse[row] : 0.0f,
+              mean = row < rows && at.mean != nullptr ? at.mean[row] : 0.0f;
+  float sum = 0, sum_normal = 0;
+  for (std::int64_t c = Group::lane(); c < end; c += kGroup) {
+    const float g = to_float(at.d_dst[first + c]) * at.gamma[c];
+    sum += g;
+    sum_normal += g * (to_float(at.src[first + c]) - mean) * inverse;
+  }
+  const float share = 1 / static_cast<float>(channels);
+  const float mean_g = at.mean == nullptr ? 0.0f : Group::sum(sum) * share;
+  const float mean_gz = Group::sum(sum_normal) * share;
+  for (std::int64_t c = Group::lane(); c < end; c += kGroup) {
+    const float g = to_float(at.d_dst[first + c]) * at.gamma[c];
+    const float z = (to_float(at.src[first + c]) - mean) * inverse;
+    d_src[first + c] = from_float<T>(inverse * (g - mean_g - z * mean_gz));
+  }
+}
+
+// One block for kPartColumns channels: its slices share the rows.
+template <typename D, typename T>
+__global__ void __launch_bounds__(kPartColumns* kPartSlices)
+    sum_columns(std::int64_t rows, std::int64_t channels, LayerNormGradient<D, T> at, float* d_gamma,
+                float* d_beta) {
+  __shared__ float of_slice[2][kPartSlices][kPartColumns];
+  const int lane = threadIdx.x % kPartColumns, slice = threadIdx.x / kPartColumns;
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kPartColumns + lane;
+  float sums[2] = {};
+  if (c < channels)
+    for (std::int64_t row = slice; row < rows; row += kPartSlices) {
+      const float d = to_float(at.d_dst[row * channels + c]);
+      const float mean = at.mean == nullptr ? 0.0f : at.mean[row];
+      sums[0] += d * (to_float(at.src[row * channels + c]) - mean) * at.inverse[row];
+      sums[1] += d;
+    }
+  of_slice[0][slice][lane] = sums[0];
+  of_slice[1][slice][lane] = sums[1];
+  __syncthreads();
+  if (slice != 0 || c >= channels) return;
+  for (int s = 1; s < kPartSlices; ++s) {
+    sums[0] += of_slice[0][s][lane];
+    sums[1] += of_slice[1][s][lane];
+  }
+  d_gamma[c] = sums[0];
+  if (d_beta != nullptr) d_beta[c] = sums[1];
+}
+
+int blocks_for(std::int64_t numbers) { return static_cast<int>((numbers + kPartColumns - 1) / kPartColumns); }
+
+}  // namespace
+
+LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int width_, int multiprocessors)
+    : rows(rows_), channels(channels_), width(width_) {
+  if (channels % width != 0 || channels / width > kMostThreads) return;
+  lanes = static_cast<int>((channels / width + 31) / 32 * 32);
+  // Only blocks of narrow rows add up several groups, for which they have shared memory.
+  const int groups = std::max(1, kGoodThreads / lanes);
+  threads = groups * lanes;
+  constexpr int kThreadsEach = 1024;  // of a multiprocessor
+  const int most = multiprocessors * std::max(1, kThreadsEach / threads);
+  const std::int64_t useful = (rows + groups * kRowsAtOnce - 1) / (groups * kRowsAtOnce);
+  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, most));
+}
+
+template <typename D, typename T>
+void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const LayerNormGradient<D, T>& at,
+                     float* parts, T* d_src, float* d_gamma, float* d_beta) {
+  constexpr int kWidth = static_cast<int>(16 / std::max(sizeof(D), sizeof(T)));
+  static_assert(LayerNormPasses::kGoodThreads / 2 * 8 <= kSharedColumns);
+  if (passes.blocks > 0) {
+    const auto start = [&](auto kernel) {
+      kernel<<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
+    };
+    if (passes.threads <= kFewThreads)
+      start(grad_rows_and_parts<D, T, kWidth, kFewThreads>);
+    else
+      start(grad_rows_and_parts<D, T, kWidth, LayerNormPasses::kMostThreads>);
+    add_parts<<<blocks_for(2 * passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
+        passes.channels, passes.blocks, parts, d_gamma, d_beta);
+  } else {
+    // First the sums: d_src may be d_dst.
+    sum_columns<<<blocks_for(passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
+        passes.rows, passes.channels, at, d_gamma, d_beta);
+    with_row_groups(passes.rows, passes.channels, [&]<int kGroup>(int blocks) {
+      grad_rows<D, T, kGroup><<<blocks, kThreads, 0, stream>>>(passes.rows, passes.channels, at, d_src);
+    });
+  }
+  check_launch("layer_norm_grad");
+}
+
+template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<float, float>&,
+                              float*, float*, float*, float*);
+template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<float, bf16>&,
+                              float*, bf16*, float*, float*);
+template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<bf16, float>&,
+                              float*, float*, float*, float*);
+template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<bf16, bf16>&,
+                              float*, bf16*, float*, float*);
+
+}  // namespace trainyard::backend::cuda::device

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "graph/op_def.h"
+
+namespace trainyard::ops {
+
+struct LayerNormAttrs {
+  double epsilon = 1e-5;
+  bool centred = true;  // false: RMS norm, which divides by the root of the mean square and has no beta
+};
+
+// Each row of src (R, C) is brought to mean 0 and variance 1, multiplied by gamma (C), and beta (C) is added.
+// src, gamma [, beta] -> dst, inverse_deviation (R) [, mean (R)]; beta and mean where it is centred
+extern const graph::OpDef layer_norm_op;
+// (d_dst, src, gamma, inverse_deviation [, mean]) -> d_src, d_gamma [, d_beta]
+extern const graph::OpDef layer_norm_grad_op;
+
+// beta is graph::kNone for RMS norm.
+graph::ValueId layer_norm(graph::Graph& graph, const std::string& name, graph::ValueId src,
+                          graph::ValueId gamma, graph::ValueId beta, double epsilon);
+
+// Lists every op above for the registry.
+std::vector<const graph::OpDef*> layer_norm_ops();
+
+}  // namespace trainyard::ops

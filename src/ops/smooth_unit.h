@@ -1,0 +1,26 @@
+#pragma once
+
+#include "graph/op_def.h"
+#include "ops/device_attrs.h"
+
+namespace trainyard::ops {
+
+const char* name(SmoothKind kind);
+
+struct SmoothUnitAttrs {
+  SmoothKind kind = SmoothKind::gelu;
+  bool gated = false;  // src holds two halves (a, b) of each row, and dst is f(a) * b
+};
+
+// src (R, F), or gated (R, 2F) -> dst (R, F). Unlike an activation its derivative follows from the input,
+// which the backward pass keeps.
+extern const graph::OpDef smooth_unit_op;
+extern const graph::OpDef smooth_unit_grad_op;  // (d_dst, src) -> d_src
+
+graph::ValueId smooth_unit(graph::Graph& graph, const std::string& name, graph::ValueId src,
+                           const SmoothUnitAttrs& attrs);
+
+// Lists every op above for the registry.
+std::vector<const graph::OpDef*> smooth_unit_ops();
+
+}  // namespace trainyard::ops

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "networks/zoo/zoo.h"
+#include "train/session/session.h"
+
+namespace trainyard::train {
+
+struct DecodingOptions {
+  networks::DecoderOptions decoder;  // its steps are those of the prompt
+  std::string backend = "auto";
+  DeviceSpec device;
+  backend::Precision precision = backend::Precision::f32;
+  int threads = 0;  // 0: every core this process may use
+};
+
+// A network that makes text: it reads a prompt at once, then goes on token by token. Keys and values of the
+// steps before stay in caches, so a token costs the same work wherever it stands, but for attention. Limits
+// the calling thread to its cores, and must be run by that thread.
+class Decoding {
+ public:
+  explicit Decoding(const DecodingOptions& options);
+  ~Decoding();
+
+  // Parameters are at random until then.
+  void load(const std::filesystem::path& checkpoint);
+
+  // Reads the prompt from the first place on: ids (steps, N). Returns the logits (N, vocabulary) of the token
+  // behind it.
+  std::span<const float> read_prompt(std::span<const std::int32_t> ids);
+  // Reads one token of each sequence, and returns the logits of the one behind it. REQUIRES: place() <
+  // room().
+  std::span<const float> read_token(std::span<const std::int32_t> ids);
+
+  std::int64_t place() const { return place_; }  // of the next token
+  std::int64_t room() const { return room_; }    // for so many tokens of each sequence, the prompt included
+  std::int64_t vocabulary() const { return vocabulary_; }
+
+ private:
+  struct Part;
+  std::span<const float> run(Part& part, std::span<const std::int32_t> ids);
+
+  std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<Part> prompt_, token_;
+  std::int64_t place_ = 0, room_ = 0, vocabulary_ = 0;
+};
+
+// How a token is drawn from its logits.
+struct Drawing {
+  double temperature = 1;  // 0: always the most likely one
+  std::int64_t among = 0;  // the most likely ones alone; 0: all
+  std::uint64_t seed = 1;
+};
+
+// Returns the token that is drawn as number `number`.
+std::int32_t draw_token(std::span<const float> logits, const Drawing& drawing, std::uint64_t number);
+
+}  // namespace trainyard::train
