@@ -240,14 +240,18 @@ __device__ inline void go_through(const AttentionShape& shape, const AttentionGr
     __syncthreads();  // all have copied this tile, and none reads the one before
     if (turn + 1 < turns) copy_turn(turn + 1);
     commit_copies();
+    const int column = (others.begin + turn % others.of_head) * kColumns;
+    const int first_t = kOwnKeys ? column : first,
+              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1;
+    const int first_s = kOwnKeys ? first : column,
+              last_s = first_s + (kOwnKeys ? 16 * kHeight : kColumns) - 1;
+    // Tiles none of whose pairs count are for other warps.
+    if (first_t >= shape.steps || first_s >= seen_by(shape, work.of_sequence, min(last_t, shape.steps - 1)))
+      continue;
     Products<kHeight, kColumns> pairs, kept_pairs;
     Tile::template multiply<kHeight, kColumns>(work.own_first, first_row, work.stage_first(turn), pairs);
     Tile::template multiply<kHeight, kColumns>(work.own_second, first_row, work.stage_second(turn),
                                                kept_pairs);
-    const int column = (others.begin + turn % others.of_head) * kColumns;
-    const int first_t = kOwnKeys ? column : first,
-              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1;
-    const int last_s = kOwnKeys ? first + 16 * kHeight - 1 : column + kColumns - 1;
     const PairPlaces places{first + lane / 4, column + lane % 4 * 2, work.of_sequence};
     if (last_t >= shape.steps || last_s >= seen_by(shape, work.of_sequence, first_t))
       mask<kOwnKeys, kHeight, kColumns>(shape, places, pairs);
