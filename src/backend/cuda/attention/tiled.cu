@@ -161,6 +161,9 @@ __global__ void __launch_bounds__(kTiledThreads)
   }
   commit_copies();
   const ProbabilityDropout dropout(shape, block.n, block.head);
+  // How many keys the last row of the warp sees: tiles beyond them are for other warps.
+  const int last_t = min(first + first_row + 16 * kHeight, shape.steps) - 1;
+  const int most_seen = last_t < first + first_row ? 0 : seen_by(shape, block.of_sequence, last_t);
   RowSums<kHeight> sums;
   Products<kHeight, kSize> made = {};
   for (int tile = 0; tile < tiles; ++tile) {
@@ -168,6 +171,7 @@ __global__ void __launch_bounds__(kTiledThreads)
     __syncthreads();  // all have copied this tile, and none reads the one before
     if (tile + 1 < tiles) copy_keys(tile + 1);
     commit_copies();
+    if (tile * kKeys >= most_seen) continue;
     const std::uint32_t stage = Tile::bytes(tile % 2 * kKeys);
     Products<kHeight, kKeys> pairs;
     Tile::template multiply<kHeight, kKeys>(queries, first_row, keys + stage, pairs);

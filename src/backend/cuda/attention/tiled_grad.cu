@@ -132,11 +132,26 @@ struct RowStatistics {
   }
 };
 
-// Says whether and how the pairs of a thread count; `row` and `column` are its first ones.
+// Where the pairs of a thread stand: its first row and column.
 struct PairPlaces {
   int row, column, of_sequence;
-  bool all_count;
 };
+
+// Takes out the pairs that do not count: their probabilities become zero.
+template <bool kOwnKeys, int kHeight, int kColumns>
+__device__ inline void mask(const AttentionShape& shape, const PairPlaces& places,
+                            Products<kHeight, kColumns>& pairs) {
+#pragma unroll
+  for (int m = 0; m < kHeight; ++m)
+#pragma unroll
+    for (int k = 0; k < kColumns / 8; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int own = places.row + m * 16 + i / 2 * 8, other = places.column + k * 8 + i % 2;
+        const int t = kOwnKeys ? other : own, s = kOwnKeys ? own : other;
+        if (t >= shape.steps || s >= seen_by(shape, places.of_sequence, t)) pairs[m][k][i] = -INFINITY;
+      }
+}
 
 // Makes of the scores and of the gradients of kept probabilities, in place: the gradients of scores, and the
 // kept probabilities.
@@ -171,13 +186,9 @@ __device__ inline void differentiate(const AttentionShape& shape, const Probabil
         for (int i = 0; i < 2; ++i) {
           float& pair = pairs[m][k][half * 2 + i];
           float& kept_pair = kept_pairs[m][k][half * 2 + i];
-          const int own = row + half * 8, other = column + i;
-          const int t = kOwnKeys ? other : own, s = kOwnKeys ? own : other;
           const float log_sum = kOwnKeys ? column_log_sums[i] : rows.log_sums[m][half];
           const float delta = kOwnKeys ? column_deltas[i] : rows.deltas[m][half];
-          const bool counts =
-              places.all_count || (t < shape.steps && s < seen_by(shape, places.of_sequence, t));
-          const float p = counts ? power_of_two(pair * (shape.scale * kLog2OfE) - log_sum) : 0.0f;
+          const float p = power_of_two(pair * (shape.scale * kLog2OfE) - log_sum);
           pair = p * (kept[half][i] * kept_pair - delta);
           kept_pair = p * kept[half][i];
         }
@@ -229,16 +240,21 @@ __device__ inline void go_through(const AttentionShape& shape, const AttentionGr
     __syncthreads();  // all have copied this tile, and none reads the one before
     if (turn + 1 < turns) copy_turn(turn + 1);
     commit_copies();
+    const int column = (others.begin + turn % others.of_head) * kColumns;
+    const int first_t = kOwnKeys ? column : first,
+              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1;
+    const int first_s = kOwnKeys ? first : column,
+              last_s = first_s + (kOwnKeys ? 16 * kHeight : kColumns) - 1;
+    // Tiles none of whose pairs count are for other warps.
+    if (first_t >= shape.steps || first_s >= seen_by(shape, work.of_sequence, min(last_t, shape.steps - 1)))
+      continue;
     Products<kHeight, kColumns> pairs, kept_pairs;
     Tile::template multiply<kHeight, kColumns>(work.own_first, first_row, work.stage_first(turn), pairs);
     Tile::template multiply<kHeight, kColumns>(work.own_second, first_row, work.stage_second(turn),
                                                kept_pairs);
-    const int column = (others.begin + turn % others.of_head) * kColumns;
-    const int first_t = kOwnKeys ? column : first,
-              last_t = first_t + (kOwnKeys ? kColumns : 16 * kHeight) - 1;
-    const int last_s = kOwnKeys ? first + 16 * kHeight - 1 : column + kColumns - 1;
-    const PairPlaces places{first + lane / 4, column + lane % 4 * 2, work.of_sequence,
-                            last_t < shape.steps && last_s < seen_by(shape, work.of_sequence, first_t)};
+    const PairPlaces places{first + lane / 4, column + lane % 4 * 2, work.of_sequence};
+    if (last_t >= shape.steps || last_s >= seen_by(shape, work.of_sequence, first_t))
+      mask<kOwnKeys, kHeight, kColumns>(shape, places, pairs);
     const ProbabilityDropout dropout(shape, work.n, work.first_head + turn / others.of_head);
     differentiate<kOwnKeys, kHeight, kColumns>(shape, dropout, places, rows, work.stage_statistics(turn),
                                                pairs, kept_pairs);
