@@ -25,6 +25,7 @@ std::vector<Candidate> all_candidates() {
                                    conv2d_small_images_candidates,
                                    dense_padded_candidates,
                                    dense_candidates,
+                                   dense_whole_rows_candidates,
                                    dense_chain_candidates,
                                    elementwise_candidates,
                                    shape_candidates,

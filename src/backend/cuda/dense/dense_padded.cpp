@@ -1,3 +1,4 @@
+#include "backend/cuda/dense/dense.h"
 #include "backend/cuda/dense/matmul.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
@@ -56,7 +57,9 @@ bool stays_in_padded_rows(const graph::Graph& graph, graph::ValueId logits) {
   });
 }
 
-Decision accept(const KernelRequest& request) {
+}  // namespace
+
+Decision want_padded_output(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
   if (Decision floats = want_device_floats(request); !floats.accepted()) return floats;
   if (!padding_pays(node.output(0).type)) return Decision::no("its rows need no padding, or are short");
@@ -64,6 +67,13 @@ Decision accept(const KernelRequest& request) {
     return Decision::no("has neither bias nor activation");
   if (!stays_in_padded_rows(node.graph(), node.node().outputs[0]))
     return Decision::no("its output is read by more than a loss of sequences");
+  return Decision::yes();
+}
+
+namespace {
+
+Decision accept(const KernelRequest& request) {
+  if (Decision padded = want_padded_output(request); !padded.accepted()) return padded;
   if (plan(request) == nullptr) return Decision::no("cuBLASLt has no algorithm for it");
   return Decision::yes();
 }
