@@ -93,15 +93,6 @@ TEST_F(StudyLauncherTest, PlanLooksForTheProgram) {
       << plan.err;
 }
 
-TEST_F(StudyLauncherTest, PlanRefusesWhatServersCannotDo) {
-  write("servers.yaml",
-        "study: servers\nrun: train\n"
-        "axes: {strategy: [single, bsp], clip_norm: [0, 1], accumulate: [1, 2]}\n");
-  const CommandResult plan = run("study plan servers.yaml");
-  EXPECT_EQ(plan.exit_code, 1);
-  EXPECT_NE(plan.err.find("3 of 8 cells can never run"), std::string::npos) << plan.err;
-}
-
 TEST_F(StudyLauncherTest, PlanListsRefusedCellsAmongTheOthers) {
   write(
       "typo.yaml",
