@@ -112,5 +112,33 @@ TEST_F(TextDataTest, Mistakes) {
   expect_failure(train, 1, "'tokens/validation.tokens': does not begin with 'TYTOKENS'");
 }
 
+TEST_F(TextDataTest, TrainedNetworksMakeText) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abcdefgh";
+  std::ofstream(work() / "letters.txt") << text;
+  ASSERT_EQ(
+      run("train --network transformer --layers 1 --width 32 --heads 2 --length 32 --data text:letters.txt "
+          "--batch 8 --optimizer adamw --lr 0.01 --steps 60 --out runs/letters --quiet")
+          .exit_code,
+      0);
+  // It has learned the order of the letters.
+  const CommandResult likeliest = run("sample runs/letters --prompt abc --tokens 13 --temperature 0 --quiet");
+  EXPECT_EQ(likeliest.exit_code, 0) << likeliest.err;
+  EXPECT_EQ(likeliest.out, "defghabcdefgh\n");
+  const std::string drawn = "sample runs/letters --prompt abc --temperature 5 --seed 3 --quiet --tokens 20";
+  EXPECT_EQ(run(drawn).out, run(drawn).out);
+  // The network has room for 32 tokens, and says one more behind them.
+  const Json made = printed_by("sample runs/letters --prompt abc --tokens 500");
+  EXPECT_EQ(made["tokens"], 30);
+  EXPECT_EQ(made["prompt_tokens"], 3);
+  EXPECT_GT(made["token_seconds"], 0.0);
+  EXPECT_NE(run("sample nowhere").err.find("'nowhere' holds no checkpoint"), std::string::npos);
+  const CommandResult long_prompt = run("sample runs/letters --prompt " + std::string(40, 'a'));
+  EXPECT_EQ(long_prompt.exit_code, 1);
+  EXPECT_NE(long_prompt.err.find("a prompt of 40 tokens: network 'transformer' has room for 32"),
+            std::string::npos)
+      << long_prompt.err;
+}
+
 }  // namespace
 }  // namespace trainyard::cli_test
