@@ -9,58 +9,45 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
-constexpr int kRowsAtOnce = LayerNormPasses::kRowsAtOnce;
-constexpr int kFewThreads = 512;      // these leave enough registers for all that a thread holds
+constexpr int kFewThreads = 256;  // of these, kBlocksOfFew run side by side
+constexpr int kBlocksOfFew = 3;
 constexpr int kSharedColumns = 2048;  // of a block that has several rows side by side
 
-// Each thread has kWidth neighbouring channels, and takes kRowsAtOnce rows together, so that their loads are
-// in flight at once and their sums share a barrier.
+// What a thread has of a row: kWidth neighbouring channels.
 template <typename D, typename T, int kWidth>
-struct RowsOfThread {
-  Vector<D, kWidth> d_dst[kRowsAtOnce];
-  Vector<T, kWidth> src[kRowsAtOnce];
-  float inverse[kRowsAtOnce], mean[kRowsAtOnce];
+struct PartOfRow {
+  Vector<D, kWidth> d_dst{};
+  Vector<T, kWidth> src{};
+  float inverse = 0, mean = 0;
 
   __device__ void load(const LayerNormGradient<D, T>& at, const LayerNormPasses& passes, std::int64_t row,
                        std::int64_t channel) {
-#pragma unroll
-    for (int r = 0; r < kRowsAtOnce; ++r) {
-      d_dst[r] = {};
-      src[r] = {};
-      inverse[r] = mean[r] = 0;
-      if (row + r >= passes.rows) continue;
-      inverse[r] = at.inverse[row + r];
-      mean[r] = at.mean == nullptr ? 0.0f : at.mean[row + r];
-      if (channel >= passes.channels) continue;
-      const std::int64_t from = (row + r) * passes.channels + channel;
-      d_dst[r] = *reinterpret_cast<const Vector<D, kWidth>*>(at.d_dst + from);
-      src[r] = *reinterpret_cast<const Vector<T, kWidth>*>(at.src + from);
-    }
+    if (row >= passes.rows || channel >= passes.channels) return;
+    inverse = at.inverse[row];
+    mean = at.mean == nullptr ? 0.0f : at.mean[row];
+    const std::int64_t from = row * passes.channels + channel;
+    d_dst = *reinterpret_cast<const Vector<D, kWidth>*>(at.d_dst + from);
+    src = *reinterpret_cast<const Vector<T, kWidth>*>(at.src + from);
   }
-  __device__ float normal(int r, int i) const { return (to_float(src[r].at[i]) - mean[r]) * inverse[r]; }
+  __device__ float normal(int i) const { return (to_float(src.at[i]) - mean) * inverse; }
 };
 
-// Adds up pairs of numbers over the threads of a row: `lanes` of them, whole warps. `scratch` is not in use
-// by the call before.
+// Adds up two numbers over the threads of a row: `lanes` of them, whole warps. `scratch` is not in use by the
+// call before.
 template <int kWarps>
-__device__ inline void sum_over_row(int lanes, float (&sums)[kRowsAtOnce][2],
-                                    float (&scratch)[kWarps][kRowsAtOnce][2]) {
+__device__ inline void sum_over_row(int lanes, float (&sums)[2], float (&scratch)[kWarps][2]) {
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r)
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      sums[r][s] = warp_sum(sums[r][s]);
-      if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32][r][s] = sums[r][s];
-    }
+  for (int s = 0; s < 2; ++s) {
+    sums[s] = warp_sum(sums[s]);
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32][s] = sums[s];
+  }
   __syncthreads();
   const int warps = lanes / 32, first = threadIdx.x / lanes * warps;
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r)
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      sums[r][s] = 0;
-      for (int w = 0; w < warps; ++w) sums[r][s] += scratch[first + w][r][s];
-    }
+  for (int s = 0; s < 2; ++s) {
+    sums[s] = 0;
+    for (int w = 0; w < warps; ++w) sums[s] += scratch[first + w][s];
+  }
 }
 
 // The sums of a block over its rows, in the order of its groups, go to parts[block][2][channels].
@@ -91,46 +78,47 @@ __device__ inline void leave_parts(const LayerNormPasses& passes, const float (&
           totals[s][i] + (groups == 1 ? 0.0f : columns[s][channel + i]);
 }
 
+// A block takes as many rows together as its threads allow, and loads the next ones before it adds up.
 template <typename D, typename T, int kWidth, int kMost>
-__global__ void __launch_bounds__(kMost)
+__global__ void __launch_bounds__(kMost, kMost == kFewThreads ? kBlocksOfFew : 1)
     grad_rows_and_parts(LayerNormPasses passes, LayerNormGradient<D, T> at, float* parts, T* d_src) {
-  __shared__ float scratch[2][kMost / 32][kRowsAtOnce][2];
-  const int groups = blockDim.x / passes.lanes, group = threadIdx.x / passes.lanes;
+  __shared__ float scratch[2][kMost / 32][2];
+  const int groups = blockDim.x / passes.lanes;
   const std::int64_t channel = static_cast<std::int64_t>(threadIdx.x % passes.lanes) * kWidth;
   const bool centred = at.mean != nullptr, has_channels = channel < passes.channels;
   const float share = 1 / static_cast<float>(passes.channels);
   float gamma[kWidth] = {}, totals[2][kWidth] = {};
   if (has_channels) load_floats(at.gamma + channel, gamma);
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * groups;
+  std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * groups + threadIdx.x / passes.lanes;
+  PartOfRow<D, T, kWidth> x, next;
+  x.load(at, passes, row, channel);
   int turn = 0;
   // All threads go round equally often, because they meet at barriers.
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * kRowsAtOnce; first < passes.rows;
-       first += static_cast<std::int64_t>(gridDim.x) * groups * kRowsAtOnce, turn ^= 1) {
-    const std::int64_t row = first + group * kRowsAtOnce;
-    RowsOfThread<D, T, kWidth> x;
-    x.load(at, passes, row, channel);
-    float sums[kRowsAtOnce][2] = {};
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups; first < passes.rows;
+       first += stride, row += stride, turn ^= 1) {
+    next = {};
+    next.load(at, passes, row + stride, channel);
+    float sums[2] = {};
 #pragma unroll
-    for (int r = 0; r < kRowsAtOnce; ++r)
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float d = to_float(x.d_dst[r].at[i]), g = d * gamma[i], z = x.normal(r, i);
-        sums[r][0] += g;
-        sums[r][1] += g * z;
-        totals[0][i] += d * z;
-        totals[1][i] += d;
-      }
+    for (int i = 0; i < kWidth; ++i) {
+      const float d = to_float(x.d_dst.at[i]), g = d * gamma[i], z = x.normal(i);
+      sums[0] += g;
+      sums[1] += g * z;
+      totals[0][i] += d * z;
+      totals[1][i] += d;
+    }
     sum_over_row(passes.lanes, sums, scratch[turn]);
-#pragma unroll
-    for (int r = 0; r < kRowsAtOnce; ++r) {
-      if (row + r >= passes.rows || !has_channels) continue;
-      const float mean_g = centred ? sums[r][0] * share : 0.0f, mean_gz = sums[r][1] * share;
+    if (row < passes.rows && has_channels) {
+      const float mean_g = centred ? sums[0] * share : 0.0f, mean_gz = sums[1] * share;
       Vector<T, kWidth> made;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
-        made.at[i] = from_float<T>(
-            x.inverse[r] * (to_float(x.d_dst[r].at[i]) * gamma[i] - mean_g - x.normal(r, i) * mean_gz));
-      *reinterpret_cast<Vector<T, kWidth>*>(d_src + (row + r) * passes.channels + channel) = made;
+        made.at[i] =
+            from_float<T>(x.inverse * (to_float(x.d_dst.at[i]) * gamma[i] - mean_g - x.normal(i) * mean_gz));
+      *reinterpret_cast<Vector<T, kWidth>*>(d_src + row * passes.channels + channel) = made;
     }
+    x = next;
   }
   leave_parts<kWidth>(passes, totals, channel, parts);
 }
@@ -222,10 +210,9 @@ LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int
   // Only blocks of narrow rows add up several groups, for which they have shared memory.
   const int groups = std::max(1, kGoodThreads / lanes);
   threads = groups * lanes;
-  constexpr int kThreadsEach = 1024;  // of a multiprocessor
-  const int most = multiprocessors * std::max(1, kThreadsEach / threads);
-  const std::int64_t useful = (rows + groups * kRowsAtOnce - 1) / (groups * kRowsAtOnce);
-  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, most));
+  const int each = std::max(1, kFewThreads * kBlocksOfFew / threads);  // of a multiprocessor
+  const std::int64_t useful = (rows + groups - 1) / groups;
+  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, multiprocessors * each));
 }
 
 template <typename D, typename T>
