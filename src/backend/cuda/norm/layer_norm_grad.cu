@@ -90,8 +90,14 @@ __device__ inline void leave_parts(const LayerNormPasses& passes, const float (&
           totals[s][i] + (groups == 1 ? 0.0f : columns[s][channel + i]);
 }
 
-template <typename D, typename T, int kWidth>
-__global__ void __launch_bounds__(LayerNormPasses::kMostThreads, 1)
+// Blocks of kGoodThreads that a multiprocessor has registers for.
+constexpr int good_blocks(int width) { return width > 4 ? 2 : 4; }
+
+// In a block of at most kGoodThreads the next rows are on their way while these are added up, so that memory
+// is never idle at a barrier; larger ones have no registers for that.
+template <typename D, typename T, int kWidth, bool kLarge>
+__global__ void __launch_bounds__(kLarge ? LayerNormPasses::kMostThreads : LayerNormPasses::kGoodThreads,
+                                  kLarge ? 1 : good_blocks(kWidth))
     grad_rows_and_parts(LayerNormPasses passes, LayerNormGradient<D, T> at, float* parts, T* d_src) {
   __shared__ float scratch[2][kMostWarps][kRowsAtOnce][2];
   const int groups = blockDim.x / passes.lanes, group = threadIdx.x / passes.lanes;
@@ -101,12 +107,19 @@ __global__ void __launch_bounds__(LayerNormPasses::kMostThreads, 1)
   float gamma[kWidth] = {}, totals[2][kWidth] = {};
   if (has_channels) load_floats(at.gamma + channel, gamma);
   int turn = 0;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * groups * kRowsAtOnce;
+  std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * kRowsAtOnce;
+  RowsOfThread<D, T, kWidth> x, next;
+  if constexpr (!kLarge) next.load(at, passes, first + group * kRowsAtOnce, channel);
   // All threads go round equally often, because they meet at barriers.
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * kRowsAtOnce; first < passes.rows;
-       first += static_cast<std::int64_t>(gridDim.x) * groups * kRowsAtOnce, turn ^= 1) {
+  for (; first < passes.rows; first += stride, turn ^= 1) {
     const std::int64_t row = first + group * kRowsAtOnce;
-    RowsOfThread<D, T, kWidth> x;
-    x.load(at, passes, row, channel);
+    if constexpr (kLarge) {
+      x.load(at, passes, row, channel);
+    } else {
+      x = next;
+      next.load(at, passes, row + stride, channel);
+    }
     float sums[kRowsAtOnce][2] = {};
 #pragma unroll
     for (int r = 0; r < kRowsAtOnce; ++r)
@@ -220,9 +233,9 @@ LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int
   // Only blocks of narrow rows add up several groups, for which they have shared memory.
   const int groups = std::max(1, kGoodThreads / lanes);
   threads = groups * lanes;
-  constexpr int kBlocksEach = 2;
+  const int blocks_each = threads <= kGoodThreads ? good_blocks(width) : 2;
   const std::int64_t useful = (rows + groups * kRowsAtOnce - 1) / (groups * kRowsAtOnce);
-  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, multiprocessors * kBlocksEach));
+  blocks = static_cast<int>(std::clamp<std::int64_t>(useful, 1, multiprocessors * blocks_each));
 }
 
 template <typename D, typename T>
@@ -231,7 +244,12 @@ void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const L
   constexpr int kWidth = static_cast<int>(16 / std::max(sizeof(D), sizeof(T)));
   static_assert(LayerNormPasses::kGoodThreads / 2 * 8 <= kSharedColumns);
   if (passes.blocks > 0) {
-    grad_rows_and_parts<D, T, kWidth><<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
+    if (passes.threads <= LayerNormPasses::kGoodThreads)
+      grad_rows_and_parts<D, T, kWidth, false>
+          <<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
+    else
+      grad_rows_and_parts<D, T, kWidth, true>
+          <<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
     add_parts<<<blocks_for(2 * passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
         passes.channels, passes.blocks, parts, d_gamma, d_beta);
   } else {

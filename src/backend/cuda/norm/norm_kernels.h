@@ -88,7 +88,7 @@ struct LayerNormGradient {
 
 // Says how the blocks of the gradient share the rows.
 struct LayerNormPasses {
-  static constexpr int kRowsAtOnce = 2, kMostThreads = 1024, kGoodThreads = 512;
+  static constexpr int kRowsAtOnce = 2, kMostThreads = 1024, kGoodThreads = 256;
 
   // width: channels of 16 bytes of the wider one of both tensors.
   LayerNormPasses(std::int64_t rows, std::int64_t channels, int width, int multiprocessors);
