@@ -6,7 +6,11 @@ target_compile_options(trainyard_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-vi
 # GCC 12 sees accesses out of bounds inside std::string that are none, here or there by the length of a path; with
 # precompiled headers it no longer knows that they lie in a system header. These stay warnings.
 target_compile_options(trainyard_flags INTERFACE -Wno-error=array-bounds -Wno-error=restrict
-                       -Wno-error=stringop-overflow -Wno-error=stringop-overread -Wno-dangling-reference)
+                       -Wno-error=stringop-overflow -Wno-error=stringop-overread)
+# What GCC 13 takes for references to temporaries are members of what a temporary names.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  target_compile_options(trainyard_flags INTERFACE -Wno-dangling-reference)
+endif()
 if(TRAINYARD_NATIVE)
   target_compile_options(trainyard_flags INTERFACE -march=native)
 else()

@@ -216,9 +216,10 @@ std::vector<OptionText> Command::describe_options() const {
 }
 
 // The types of variables that options are bound to: another one is one line more.
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a type takes none
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none
 #define TRAINYARD_OPTION_OF(Type) \
   template Option* Command::add_option(const std::string& names, Type& value, const std::string& help)
+// NOLINTEND(bugprone-macro-parentheses)
 TRAINYARD_OPTION_OF(bool);
 TRAINYARD_OPTION_OF(int);
 TRAINYARD_OPTION_OF(double);
