@@ -47,7 +47,7 @@ std::string spread_text(const CellThroughput& speed) {
   return text;
 }
 
-// Of the runs of a cell that have them; nothing where the network reads no sequences.
+// Returns the median over the runs of a cell that have them; nothing where the network reads no sequences.
 std::optional<double> tokens_per_second(const CellView& cell) {
   std::vector<record::MeasuredRun> speeds;
   for (const record::RunRecord* run : cell.done)

@@ -6,6 +6,7 @@
 
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/lane_sums.h"
 #include "backend/onednn/row_product.h"
 #include "backend/onednn/vector_math.h"
 #include "base/parallel.h"
@@ -14,8 +15,7 @@
 namespace trainyard::backend::onednn {
 namespace {
 
-constexpr std::int64_t kTile = 64;   // queries, and keys
-constexpr std::int64_t kLanes = 16;  // sums are made in so many lanes, whatever the machine's vectors
+constexpr std::int64_t kTile = 64;  // queries, and keys
 
 std::int64_t tiles_of(std::int64_t steps) { return (steps + kTile - 1) / kTile; }
 
@@ -99,44 +99,9 @@ void transpose_tiles(const float* rows, std::int64_t steps, std::int64_t head, f
   }
 }
 
-float highest_of(const float* x, std::int64_t count) {
-  const std::int64_t whole = count / kLanes * kLanes;
-  float lanes[kLanes], highest = x[0];
-  if (whole > 0) {
-    std::copy_n(x, kLanes, lanes);
-    for (std::int64_t k = kLanes; k < whole; k += kLanes)
-#pragma omp simd
-      for (std::int64_t lane = 0; lane < kLanes; ++lane)
-        lanes[lane] = x[k + lane] > lanes[lane] ? x[k + lane] : lanes[lane];
-    highest = *std::max_element(lanes, lanes + kLanes);
-  }
-  for (std::int64_t k = whole; k < count; ++k) highest = std::max(highest, x[k]);
-  return highest;
-}
-
 // x = exp(x - shift); returns the sum.
 float exponentials(float* x, std::int64_t count, float shift) {
-  const std::int64_t whole = count / kLanes * kLanes;
-  float lanes[kLanes] = {};
-  for (std::int64_t k = 0; k < whole; k += kLanes)
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const float e = vector_exp(x[k + lane] - shift);
-      x[k + lane] = e;
-      lanes[lane] += e;
-    }
-  for (std::int64_t k = whole; k < count; ++k) lanes[k - whole] += x[k] = vector_exp(x[k] - shift);
-  return std::accumulate(lanes, lanes + kLanes, 0.0f);
-}
-
-float dot(const float* a, const float* b, std::int64_t count) {
-  const std::int64_t whole = count / kLanes * kLanes;
-  float lanes[kLanes] = {};
-  for (std::int64_t k = 0; k < whole; k += kLanes)
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[k + lane] * b[k + lane];
-  for (std::int64_t k = whole; k < count; ++k) lanes[k - whole] += a[k] * b[k];
-  return std::accumulate(lanes, lanes + kLanes, 0.0f);
+  return sum_in_lanes(count, [=](std::int64_t k) { return x[k] = vector_exp(x[k] - shift); });
 }
 
 // The parts of one thread's workspace in the forward pass.

@@ -2,23 +2,12 @@
 
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/lane_sums.h"
 #include "backend/onednn/vector_math.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {
 namespace {
-
-constexpr std::int64_t kLanes = 16;  // sums are made in so many lanes, whatever the machine's vectors
-
-float dot(const float* a, const float* b, std::int64_t count) {
-  const std::int64_t whole = count / kLanes * kLanes;
-  float lanes[kLanes] = {};
-  for (std::int64_t k = 0; k < whole; k += kLanes)
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[k + lane] * b[k + lane];
-  for (std::int64_t k = whole; k < count; ++k) lanes[k - whole] += a[k] * b[k];
-  return std::accumulate(lanes, lanes + kLanes, 0.0f);
-}
 
 // One head of one new step: reads its keys and values once, and little else, so memory is what it waits for.
 struct Head {

@@ -3,24 +3,11 @@
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
+#include "backend/onednn/lane_sums.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {
 namespace {
-
-constexpr std::int64_t kLanes = 16;  // sums are made in so many lanes, whatever the machine's vectors
-
-// Returns the sum of term(c) over the channels.
-template <typename Term>
-float sum_of(std::int64_t channels, const Term& term) {
-  const std::int64_t whole = channels / kLanes * kLanes;
-  float lanes[kLanes] = {};
-  for (std::int64_t c = 0; c < whole; c += kLanes)
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(c + lane);
-  for (std::int64_t c = whole; c < channels; ++c) lanes[c - whole] += term(c);
-  return std::accumulate(lanes, lanes + kLanes, 0.0f);
-}
 
 std::int64_t row_grain(std::int64_t channels) {
   return std::max<std::int64_t>(1, kElementwiseGrain / channels);
@@ -36,9 +23,9 @@ void run_forward(const Arguments& arguments) {
       const float* src = arguments.input<float>(0) + r * channels;
       float* dst = arguments.output<float>(0) + r * channels;
       const float mean =
-          beta == nullptr ? 0 : share * sum_of(channels, [=](std::int64_t c) { return src[c]; });
+          beta == nullptr ? 0 : share * sum_in_lanes(channels, [=](std::int64_t c) { return src[c]; });
       const float variance =
-          share * sum_of(channels, [=](std::int64_t c) { return (src[c] - mean) * (src[c] - mean); });
+          share * sum_in_lanes(channels, [=](std::int64_t c) { return (src[c] - mean) * (src[c] - mean); });
       const float inverse = 1 / std::sqrt(variance + static_cast<float>(attrs.epsilon));
       arguments.output<float>(1)[r] = inverse;
       if (beta == nullptr) {
@@ -69,11 +56,11 @@ void run_grad(const Arguments& arguments) {
                   *src = arguments.input<float>(1) + r * channels;
       float* d_src = arguments.output<float>(0) + r * channels;
       const float inverse = arguments.input<float>(3)[r], mean = centred ? arguments.input<float>(4)[r] : 0;
-      const float normal_mean = share * sum_of(channels, [=](std::int64_t c) {
+      const float normal_mean = share * sum_in_lanes(channels, [=](std::int64_t c) {
                                   return d_dst[c] * gamma[c] * (src[c] - mean) * inverse;
                                 });
       const float plain_mean =
-          centred ? share * sum_of(channels, [=](std::int64_t c) { return d_dst[c] * gamma[c]; }) : 0;
+          centred ? share * sum_in_lanes(channels, [=](std::int64_t c) { return d_dst[c] * gamma[c]; }) : 0;
 #pragma omp simd
       for (std::int64_t c = 0; c < channels; ++c) {
         const float d = d_dst[c], normal = (src[c] - mean) * inverse;

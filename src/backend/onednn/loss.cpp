@@ -2,6 +2,7 @@
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/lane_sums.h"
 #include "backend/onednn/vector_math.h"
 #include "base/parallel.h"
 
@@ -118,26 +119,12 @@ struct Steps {
   std::int64_t grain() const { return std::max<std::int64_t>(1, 8192 / classes); }
 };
 
-// Sums in a fixed number of lanes, so that nothing depends on the width of the machine's vectors.
-constexpr std::int64_t kLanes = 16;
-
 // Returns the logarithm of the sum of exponentials of one row.
 double log_sum_of(const float* logits, std::int64_t classes) {
-  const std::int64_t whole = classes / kLanes * kLanes;
-  float highest[kLanes], sums[kLanes] = {};
-  std::fill_n(highest, kLanes, logits[0]);
-  for (std::int64_t k = 0; k < whole; k += kLanes)
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane)
-      highest[lane] = logits[k + lane] > highest[lane] ? logits[k + lane] : highest[lane];
-  float largest = *std::max_element(highest, highest + kLanes);
-  for (std::int64_t k = whole; k < classes; ++k) largest = std::max(largest, logits[k]);
-  for (std::int64_t k = 0; k < whole; k += kLanes)
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += vector_exp(logits[k + lane] - largest);
-  for (std::int64_t k = whole; k < classes; ++k) sums[k - whole] += vector_exp(logits[k] - largest);
+  const float largest = highest_of(logits, classes);
   double sum = 0;
-  for (const float lane : sums) sum += static_cast<double>(lane);
+  for (const float lane : lane_sums(classes, [=](std::int64_t k) { return vector_exp(logits[k] - largest); }))
+    sum += static_cast<double>(lane);
   return static_cast<double>(largest) + std::log(sum);
 }
 

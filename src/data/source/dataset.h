@@ -54,7 +54,7 @@ struct DatasetOptions {
   std::filesystem::path staged;  // a copy of the root of list_files(), to be read instead; empty: none
   ReadMode read = ReadMode::memory;
   SyntheticOptions synthetic;  // read only when the name is "synthetic"
-  // Of a network that reads sequences; "synthetic" is then made of them.
+  // Set for a network that reads sequences; "synthetic" is then made of them.
   std::optional<SequenceOptions> tokens;
 };
 

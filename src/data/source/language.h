@@ -16,7 +16,7 @@ class Language {
   // Error (usage) for a vocabulary of less than 2 words or more than kMostWords.
   Language(std::uint64_t seed, std::int64_t vocabulary);
 
-  // What the next word depends on.
+  // A State is all that the next word depends on.
   using State = std::uint32_t;
   State after(State state, std::int32_t word) const;
   std::int32_t last_word(State state) const { return static_cast<std::int32_t>(state % words_); }

@@ -50,7 +50,7 @@ TEST(Language, ItsOwnLossIsTheLeastLoss) {
     }
 }
 
-// Of three words every number can be computed another way.
+// Three words are so few that every number can be computed another way.
 TEST(Language, TheEntropyRateIsThatOfTheStationaryDistribution) {
   const Language language(11, 3);
   const Language::State states = 9;

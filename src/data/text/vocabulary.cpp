@@ -53,7 +53,7 @@ Vocabulary::Vocabulary(std::vector<Merge> merges) : merges_(std::move(merges)) {
   Token token = kBytes;
   for (const Merge& merge : merges_) {
     TRAINYARD_CHECK(merge.first < token && merge.second < token);
-    // What bytes_of() returns would move with the bytes that it is added to.
+    // A copy: the view that bytes_of() returns would move with the bytes that it is added to.
     const std::string bytes = std::string(bytes_of(merge.first)).append(bytes_of(merge.second));
     TRAINYARD_CHECK(bytes.size() <= kMostWordBytes);
     bytes_ += bytes;

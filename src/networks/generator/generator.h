@@ -13,8 +13,8 @@ struct SequenceSizes {
   std::int64_t length, vocabulary;
 };
 
-// What a network reads that makes text token by token: ids (i32 S, N) of the new steps, their places (i32 S,
-// N), and the place of the first (i32 1).
+// NewSteps are the inputs of a network that makes text token by token: ids (i32 S, N) of the new steps, their
+// places (i32 S, N), and the place of the first (i32 1).
 struct NewSteps {
   graph::ValueId ids, places, first;
 };

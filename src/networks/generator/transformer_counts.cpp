@@ -1,6 +1,6 @@
-// What each node of a transformer's step costs, in the order of its graph. Between nodes the names are: rows,
-// a matrix with one row a step; qkv, the queries, keys and values of a step; hidden, what the unit of the
-// feed-forward part makes, and unit_in, what it reads.
+// This file counts what each node of a transformer's step costs, in the order of its graph. Between nodes the
+// names are: rows, a matrix with one row a step; qkv, the queries, keys and values of a step; hidden, what
+// the unit of the feed-forward part makes, and unit_in, what it reads.
 
 #include "networks/generator/generator.h"
 #include "ops/attention.h"

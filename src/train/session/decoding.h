@@ -44,7 +44,7 @@ class Decoding {
   std::int64_t place_ = 0, room_ = 0, vocabulary_ = 0;
 };
 
-// How a token is drawn from its logits.
+// Drawing says how a token is drawn from its logits.
 struct Drawing {
   double temperature = 1;  // 0: always the most likely one
   std::int64_t among = 0;  // the most likely ones alone; 0: all

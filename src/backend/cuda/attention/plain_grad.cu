@@ -51,8 +51,8 @@ struct PlainBackward {
     Tile::load(at.qkv + shape.value(n, kv_head), stride, step, count, shape.steps, shape.head_size, values);
   }
 
-  // Of the scores of one column and the rows of a warp, and the gradients of the kept probabilities: stores
-  // the gradients of the scores, and the kept probabilities where keys are the own rows.
+  // Takes the scores of one column and the rows of a warp, and the gradients of the kept probabilities.
+  // Stores the gradients of the scores, and the kept probabilities where keys are the own rows.
   __device__ void differentiate(int head, int first_row, int column, const float (&scores)[kRows],
                                 const float (&d_kept)[kRows], float* pairs, float* kept_pairs) const {
     const ProbabilityDropout dropout(shape, n, head);

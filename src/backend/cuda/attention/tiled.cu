@@ -60,7 +60,7 @@ struct RowSums {
   }
 };
 
-// What a block of queries works on.
+// ForwardBlock holds what a block of queries works on.
 struct ForwardBlock {
   int n, head, first, of_sequence;
 
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(kTiledThreads)
   }
   commit_copies();
   const ProbabilityDropout dropout(shape, block.n, block.head);
-  // How many keys the last row of the warp sees: tiles beyond them are for other warps.
+  // The last row of the warp sees the most keys: tiles beyond them are for other warps.
   const int last_t = min(first + first_row + 16 * kHeight, shape.steps) - 1;
   const int most_seen = last_t < first + first_row ? 0 : seen_by(shape, block.of_sequence, last_t);
   RowSums<kHeight> sums;

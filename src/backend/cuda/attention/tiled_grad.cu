@@ -132,7 +132,7 @@ struct RowStatistics {
   }
 };
 
-// Where the pairs of a thread stand: its first row and column.
+// PairPlaces says where the pairs of a thread stand: its first row and column.
 struct PairPlaces {
   int row, column, of_sequence;
 };
@@ -196,7 +196,7 @@ __device__ inline void differentiate(const AttentionShape& shape, const Probabil
   }
 }
 
-// Where the tiles of the other side begin, and how many there are of one head.
+// OtherTiles says where the tiles of the other side begin, and how many there are of one head.
 template <int kRows, int kColumns, bool kOwnKeys>
 struct OtherTiles {
   int begin, of_head;

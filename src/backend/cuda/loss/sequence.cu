@@ -38,7 +38,7 @@ struct RowParts {
   template <int kGroup, typename Use>
   __device__ void for_each(const T* row, int lane, const Use& use) const {
     std::int64_t v = lane;
-    // What use() stores may lie where the next vectors do: they are loaded before.
+    // The next vectors are loaded first, because use() may store in their place.
     for (; v + (kAtOnce - 1) * kGroup < vectors; v += kAtOnce * kGroup) {
       Vector<T, kWidth> loaded[kAtOnce];
 #pragma unroll

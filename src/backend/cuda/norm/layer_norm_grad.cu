@@ -13,7 +13,7 @@ constexpr int kFewThreads = 256;  // of these, kBlocksOfFew run side by side
 constexpr int kBlocksOfFew = 3;
 constexpr int kSharedColumns = 2048;  // of a block that has several rows side by side
 
-// What a thread has of a row: kWidth neighbouring channels.
+// A thread has kWidth neighbouring channels of a row.
 template <typename D, typename T, int kWidth>
 struct PartOfRow {
   Vector<D, kWidth> d_dst{};
