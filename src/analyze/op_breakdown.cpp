@@ -1,7 +1,6 @@
 #include "analyze/op_breakdown.h"
 
 #include "analyze/bursts.h"
-#include "base/json.h"
 
 namespace trainyard::analyze {
 

@@ -1,4 +1,3 @@
-#include "cli/command.h"
 #include "cli/train.h"
 
 #include "base/file.h"
@@ -6,7 +5,6 @@
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
-#include "cli/run_options.h"
 #include "networks/zoo/zoo.h"
 #include "run/bench.h"
 #include "run/run_record.h"

@@ -5,14 +5,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/study.h"
 #include "record/build.h"
 #include "store/store.h"
 #include "study/cell/settings.h"
-#include "study/run/progress.h"
 
 namespace trainyard::cli {
 namespace {

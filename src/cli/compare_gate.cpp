@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "record/build.h"
-#include "record/comparison.h"
 #include "record/references.h"
 
 namespace trainyard::cli {

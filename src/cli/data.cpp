@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"

@@ -1,7 +1,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"

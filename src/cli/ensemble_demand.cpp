@@ -2,7 +2,6 @@
 #include "base/cores.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/threads.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"

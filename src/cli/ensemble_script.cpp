@@ -1,5 +1,4 @@
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/ensemble.h"
 #include "cli/option_checks.h"

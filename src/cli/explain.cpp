@@ -1,10 +1,8 @@
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/train.h"
 
 #include "base/text.h"
 #include "cli/outputs.h"
-#include "cli/run_options.h"
 #include "cli/text_table.h"
 #include "engine/canonical.h"
 #include "graph/autodiff.h"

@@ -4,10 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
-#include "cli/outputs.h"
 #include "cli/place.h"
 #include "cli/predict.h"
 #include "cli/profile.h"

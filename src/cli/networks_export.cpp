@@ -7,14 +7,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "engine/canonical.h"
 #include "engine/checkpoint.h"
 #include "interchange/dot.h"
-#include "interchange/interchange_graph.h"
 
 namespace trainyard::cli {
 

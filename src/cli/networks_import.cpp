@@ -1,5 +1,4 @@
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/networks.h"
 
 #include "base/text.h"
@@ -7,7 +6,6 @@
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"
-#include "interchange/interchange_graph.h"
 
 namespace trainyard::cli {
 

@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/option_checks.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"

@@ -11,7 +11,6 @@
 #include "process/child.h"
 #include "process/stop_request.h"
 #include "record/build.h"
-#include "study/run/folder.h"
 #include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
 

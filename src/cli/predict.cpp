@@ -1,7 +1,6 @@
 #include "cli/predict.h"
 
 #include "base/json.h"
-#include "cli/networks.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "predict/gnn/driple.h"

@@ -5,9 +5,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/command.h"
-#include "cli/option_checks.h"
-#include "cli/outputs.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "ops/update.h"

@@ -1,11 +1,7 @@
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/command.h"
-#include "cli/option_checks.h"
-#include "cli/outputs.h"
 #include "cli/predict.h"
 #include "predict/analytic/fit_model.h"
-#include "predict/analytic/time_model.h"
 #include "predict/kernels/kernel_model.h"
 #include "process/stop_request.h"
 

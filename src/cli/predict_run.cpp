@@ -1,10 +1,8 @@
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/predict.h"
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/option_checks.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "predict/read_predictor.h"

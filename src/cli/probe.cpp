@@ -5,7 +5,6 @@
 
 #include "backend/backend.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/progress_bar.h"
 #include "cli/train.h"

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
@@ -16,8 +15,6 @@
 #include "report/study_view.h"
 #include "report/text.h"
 #include "store/store.h"
-#include "study/run/folder.h"
-#include "study/run/progress.h"
 
 namespace trainyard::cli {
 namespace {

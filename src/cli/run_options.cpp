@@ -2,7 +2,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "predict/read_predictor.h"

@@ -1,6 +1,5 @@
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "process/stop_request.h"

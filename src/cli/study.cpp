@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/predict.h"
-#include "predict/read_predictor.h"
 #include "record/build.h"
 #include "run/run_options.h"
 #include "study/cell/settings.h"

@@ -1,5 +1,4 @@
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/study.h"
 
 #include "base/error.h"
@@ -8,9 +7,7 @@
 #include "cli/option_checks.h"
 #include "cli/text_table.h"
 #include "record/build.h"
-#include "record/comparison.h"
 #include "study/cell/settings.h"
-#include "study/run/progress.h"
 
 namespace trainyard::cli {
 

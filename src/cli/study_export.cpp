@@ -2,14 +2,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/study.h"
 #include "study/cell/settings.h"
 #include "study/import/import.h"
 #include "study/run/export.h"
-#include "study/run/progress.h"
 
 namespace trainyard::cli {
 

@@ -2,13 +2,11 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/study.h"
 #include "process/run_to_end.h"
 #include "record/verdict.h"
-#include "study/run/progress.h"
 
 namespace trainyard::cli {
 namespace {

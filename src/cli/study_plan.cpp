@@ -1,12 +1,10 @@
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/run_options.h"
 #include "cli/study.h"
 #include "cli/text_table.h"
 #include "study/cell/check.h"
-#include "study/cell/cost.h"
 #include "study/cell/settings.h"
 
 namespace trainyard::cli {

@@ -3,7 +3,6 @@
 #include "cli/study.h"
 
 #include "cli/text_table.h"
-#include "record/cell_summary.h"
 #include "record/metric.h"
 #include "study/cell/settings.h"
 

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
@@ -13,7 +12,6 @@
 #include "cli/study.h"
 #include "process/stop_request.h"
 #include "study/cell/check.h"
-#include "study/cell/cost.h"
 #include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
 

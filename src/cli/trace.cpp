@@ -1,5 +1,4 @@
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/commands.h"
 
 #include "base/text.h"

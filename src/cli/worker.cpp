@@ -6,14 +6,11 @@
 #include <fmt/chrono.h>
 
 #include "base/error.h"
-#include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/progress_bar.h"
-#include "cli/run_options.h"
 #include "comm/collective/mpi_job.h"
 #include "launch/ps_part.h"
 #include "run/run_record.h"
-#include "run/training.h"
 
 namespace trainyard::cli {
 
