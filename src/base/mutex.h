@@ -14,17 +14,18 @@
 #define TRAINYARD_THREAD_SAFETY(attribute)
 #endif
 
-// Of a member: only who holds the mutex may use it.
+// A member with this attribute may be used only while the mutex is held.
 #define TRAINYARD_GUARDED_BY(mutex) TRAINYARD_THREAD_SAFETY(guarded_by(mutex))
-// Of a function: the caller holds the mutex; or must not, because the function takes it.
+// The caller of a function holds the mutex (REQUIRES), or must not hold it because the function takes it
+// (EXCLUDES).
 #define TRAINYARD_REQUIRES(...) TRAINYARD_THREAD_SAFETY(requires_capability(__VA_ARGS__))
 #define TRAINYARD_EXCLUDES(...) TRAINYARD_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
-// Of a mutex: it is taken while the other is held, never the other way round.
+// This mutex is taken while the other one is held, never the other way round.
 #define TRAINYARD_ACQUIRED_AFTER(...) TRAINYARD_THREAD_SAFETY(acquired_after(__VA_ARGS__))
 
 namespace trainyard {
 
-// Taken by a MutexLock only.
+// Only a MutexLock takes it.
 class TRAINYARD_THREAD_SAFETY(capability("mutex")) Mutex {
  public:
   Mutex() = default;

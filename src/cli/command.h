@@ -43,7 +43,7 @@ class Option {
 
   std::string name() const;
   std::string default_text() const;
-  // What the command line gave, after it was parsed.
+  // These tell what the command line gave, once it is parsed.
   std::size_t count() const;
   const std::vector<std::string>& results() const;
 

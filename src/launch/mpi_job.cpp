@@ -71,7 +71,7 @@ class Output {
       keep("mpirun.log", line);
       const std::vector<std::string> ended = killed_.empty() ? killed.find(line) : std::vector<std::string>();
       if (!ended.empty()) {
-        // Those who missed it may have complained before.
+        // Ranks that missed it may have complained before.
         lost_ = {std::stoi(ended[1])};
         killed_ = fmt::format("{} was ended by {}", name_of(lost_.front()), ended[2]);
       }

@@ -27,7 +27,7 @@ Unit unit_of(std::string_view name) {
   return figure != nullptr ? figure->unit : unit_in_name(name);
 }
 
-// Where the list does not say it, the unit decides: losses and costs of the machine are better when less,
+// The unit decides where the list does not say it: losses and costs of the machine are better when less,
 // every other figure of runs is a yield.
 bool less_is_better(std::string_view name) {
   const Figure* figure = find_figure(name, FigureKind::number);

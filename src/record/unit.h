@@ -4,7 +4,7 @@
 
 namespace trainyard::record {
 
-// What a number counts; none: nothing that has a unit of its own, as a share of one or a number of things.
+// Quantity says what a number counts; none: a share of one or a number of things, which have no unit.
 enum class Quantity : std::uint8_t {
   none,
   seconds,

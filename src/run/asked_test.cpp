@@ -1,4 +1,4 @@
-// What records say of what was asked for.
+// Tests the `asked` part of records.
 
 #include <gtest/gtest.h>
 

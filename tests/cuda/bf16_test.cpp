@@ -158,7 +158,7 @@ TEST_F(GpuTest, EveryOpInBf16IsCloseToF32) {
   }
 }
 
-// Where the input of a layer is a sum in f32 and a product follows, the gradient that comes back is bf16.
+// The gradient that comes back is bf16 when the input of a layer is a sum in f32 and a product follows.
 TEST_F(GpuTest, OpsOnF32TakeGradientsInBf16) {
   struct Layer {
     const char* name;

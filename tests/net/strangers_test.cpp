@@ -1,5 +1,5 @@
-// Those who have no business here, by the thousand: each is refused and reported once, nothing of them stays
-// in memory, and who has the key is served all the time. connection_test.cpp has each of them alone.
+// Thousands of connections that do not belong to the job: each is refused and reported once, nothing of them
+// stays in memory, and who has the key is served all the time. connection_test.cpp has each of them alone.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -321,7 +321,7 @@ TEST_F(Strangers, WhoTrickleAreShownOutInTime) {
   EXPECT_EQ(host_.refusals.all(), kCount);
 }
 
-// Those who came last are let in, not those who came first and say nothing.
+// The server lets in those who came last, not those who came first and say nothing.
 TEST_F(Strangers, WhoOnlyStandThereKeepNoFriendOut) {
   std::vector<Socket> crowd;
   for (int i = 0; i < kLimits.most_strangers; ++i) crowd.push_back(stranger());
