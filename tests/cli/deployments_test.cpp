@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include <fmt/core.h>
@@ -54,10 +55,16 @@ TEST_F(DeploymentsTest, RecordsSayHowFarApartTheCoresAre) {
   EXPECT_FALSE(parse_json<SortedJson>(cli_test::run(trainyard(bench + "1"), options()).out)
                    .contains("handoff_before_seconds"));
   SortedJson json;
-  for (int attempt = 0; attempt < 10 && !json.contains("handoff_before_seconds"); ++attempt)
-    json = parse_json<SortedJson>(
-        cli_test::run(trainyard(bench + "2"), options()).out);  // others may hold its threads up
-  ASSERT_TRUE(json.contains("handoff_before_seconds"));
+  const auto measured = [&] {
+    return json.contains("handoff_before_seconds") && json.contains("handoff_after_seconds");
+  };
+  for (int attempt = 0; attempt < 40 && !measured(); ++attempt)
+    json = parse_json<SortedJson>(cli_test::run(trainyard(bench + "2"), options()).out);
+  double load = 0;
+  if (!measured() && ::getloadavg(&load, 1) == 1 && load > 2 * json["cores_allowed"].get<double>())
+    GTEST_SKIP() << "others held the threads up: " << load << " processes wanted " << json["cores_allowed"]
+                 << " cores";
+  ASSERT_TRUE(measured());
   for (const char* figure : {"handoff_before_seconds", "handoff_after_seconds"}) {
     EXPECT_GT(json[figure], 1e-9);
     EXPECT_LT(json[figure], 1e-4);
