@@ -132,17 +132,48 @@ void print_steps(const Explained& explained, bool declined) {
   }
 }
 
+// The work of the network, without what is computed again, and that of reorders.
+graph::Cost work_of(const plan::StepPlan& plan) {
+  graph::Cost total;
+  for (const plan::Step& step : plan.steps)
+    if (!step.recomputed) total += step.cost;
+  return total;
+}
+
+void print_recomputed(const plan::StepPlan& plan) {
+  if (plan.limit_bytes == 0) return;
+  const auto bytes = [](std::size_t count) { return format_bytes(static_cast<std::int64_t>(count)); };
+  const graph::Cost again = plan.recomputed_work(), once = plan.work();
+  const auto kernels = std::count_if(plan.steps.begin(), plan.steps.end(),
+                                     [](const plan::Step& step) { return step.recomputed; });
+  const double share =
+      once.flops > 0 ? static_cast<double>(again.flops) / static_cast<double>(once.flops) : 0;
+  fmt::print("\nto fit {}: {} instead of {}, by {} kernels that run again in the backward pass\n",
+             bytes(plan.limit_bytes), bytes(plan.total_bytes()), bytes(plan.unlimited_bytes), kernels);
+  fmt::print("  {} more in matrix products and convolutions ({:.1f} %), {} element by element; {} moved\n",
+             format_flops(static_cast<double>(again.flops)), 100 * share,
+             format_flops(static_cast<double>(again.elementwise_flops)), format_bytes(again.bytes_moved));
+  for (const plan::Step& step : plan.steps) {
+    if (!step.recomputed) continue;
+    std::size_t freed = 0;
+    for (const int id : step.outputs) freed += plan.buffers[static_cast<std::size_t>(id)].bytes;
+    fmt::print("  {:<34} {:<22} {:>12} more, {:>10} less to keep\n", step.name, step.op,
+               format_flops(static_cast<double>(step.cost.flops + step.cost.elementwise_flops)),
+               bytes(freed));
+  }
+}
+
 void print_people(const ExplainOptions& options, const Explained& explained) {
   const plan::StepPlan& plan = explained.plan;
   print_steps(explained, options.declined);
-  graph::Cost total;
-  for (const plan::Step& step : plan.steps) total += step.cost;
+  const graph::Cost total = work_of(plan);
   fmt::print("\n{} batch {} on {}: {} kernels, {} reorders, {} parameters\n", options.run.network,
              options.run.batch, plan.backend, plan.steps.size(), plan.reorders(),
              format_count(static_cast<double>(explained.parameters)));
   fmt::print("flops per step: {} in matrix products and convolutions, {} element by element; {} moved\n",
              format_flops(static_cast<double>(total.flops)),
              format_flops(static_cast<double>(total.elementwise_flops)), format_bytes(total.bytes_moved));
+  print_recomputed(plan);
   fmt::print("\nmemory by class\n");
   for (const auto& [name, bytes] : bytes_by_class(plan))
     fmt::print("  {:<20} {:>10}\n", name, format_bytes(static_cast<std::int64_t>(bytes)));
@@ -161,11 +192,9 @@ void print_people(const ExplainOptions& options, const Explained& explained) {
 
 Json to_json(const ExplainOptions& options, const Explained& explained) {
   const plan::StepPlan& plan = explained.plan;
-  graph::Cost total;
   Json steps = Json::array();
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const plan::Step& step = plan.steps[s];
-    total += step.cost;
     Json layouts_in = Json::array(), layouts_out = Json::array(), declined = Json::array();
     for (const int id : step.inputs)
       layouts_in.push_back(plan.buffers[static_cast<std::size_t>(id)].layout.to_string());
@@ -179,6 +208,7 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
              {"choice", step.choice},
              {"attributes", step.attributes},
              {"phase", graph::name(step.phase)},
+             {"recomputed", step.recomputed},
              {"input_layouts", layouts_in},
              {"output_layouts", layouts_out},
              {"flops", step.cost.flops},
@@ -191,12 +221,23 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
   }
   Json classes;
   for (const auto& [name, bytes] : bytes_by_class(plan)) classes[name] = bytes;
-  Json json{{"network", options.run.network},   {"batch", options.run.batch},
-            {"backend", plan.backend},          {"parameters", explained.parameters},
-            {"flops_per_step", total.flops},    {"reorders", plan.reorders()},
-            {"bytes_by_class", classes},        {"slab_bytes", plan.bytes(plan::Region::slab)},
-            {"plan_bytes", plan.total_bytes()}, {"peak_memory_bytes", explained.peak_bytes},
-            {"fusions", plan.fusions},          {"steps", steps}};
+  Json json{{"network", options.run.network},
+            {"batch", options.run.batch},
+            {"backend", plan.backend},
+            {"parameters", explained.parameters},
+            {"flops_per_step", work_of(plan).flops},
+            {"reorders", plan.reorders()},
+            {"bytes_by_class", classes},
+            {"slab_bytes", plan.bytes(plan::Region::slab)},
+            {"plan_bytes", plan.total_bytes()},
+            {"peak_memory_bytes", explained.peak_bytes},
+            {"fusions", plan.fusions},
+            {"steps", steps}};
+  if (plan.limit_bytes > 0)
+    json.update({{"plan_limit_bytes", plan.limit_bytes},
+                 {"unlimited_plan_bytes", plan.unlimited_bytes},
+                 {"recomputed_flops_per_step", plan.recomputed_work().flops},
+                 {"recomputed_bytes_per_step", plan.recomputed_work().bytes_moved}});
   if (explained.interrupted) json["interrupted"] = true;
   return json;
 }
@@ -265,10 +306,12 @@ struct CountedSteps {
   std::optional<PublishedCounts> published;
 };
 
-// Kernels do several nodes at once, so they move and keep less than the graph.
+// Kernels do several nodes at once, so they move and keep less than the graph. What runs again to save memory
+// is no work of the network.
 Counts count_kernels(const plan::CompiledStep& step, std::int64_t parameters) {
   Counts counts{.parameters = parameters};
   for (const plan::Step& each : step.plan.steps) {
+    if (each.recomputed) continue;
     (each.phase == graph::Phase::forward ? counts.forward_flops : counts.backward_flops) += each.cost.flops;
     counts.compulsory_bytes += each.cost.bytes_moved;
   }

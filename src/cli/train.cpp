@@ -142,6 +142,15 @@ void print_report(const record::RunRecord& run) {
                                figure("batch_per_device"), figure("global_batch")));
   row("parameters", format_count(figure("parameters")));
   row("flops per step", format_flops(figure("flops_per_step")));
+  if (run.figures.contains("plan_limit_bytes")) {
+    const auto bytes = [&](record::NumberName name) {
+      return format_bytes(static_cast<std::int64_t>(figure(name)));
+    };
+    row("plan",
+        fmt::format("{} of at most {}, {} without a limit; {} and {} moved again in each step",
+                    bytes("plan_bytes"), bytes("plan_limit_bytes"), bytes("unlimited_plan_bytes"),
+                    format_flops(figure("recomputed_flops_per_step")), bytes("recomputed_bytes_per_step")));
+  }
   if (steps.steps > 0) {
     row("step",
         fmt::format("mean {} ({} .. {}), median {}, min {}, p95 {} over {} steps", format_seconds(steps.mean),

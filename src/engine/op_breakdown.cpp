@@ -10,6 +10,7 @@ void add(std::vector<OpShare>& shares, const std::string& name, const plan::Step
   if (found == shares.end()) found = shares.insert(shares.end(), {.name = name, .category = step.category});
   found->seconds += seconds;
   found->cost += step.cost;
+  if (step.recomputed) found->recomputed += step.cost;
   ++found->count;
 }
 

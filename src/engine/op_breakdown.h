@@ -9,7 +9,8 @@ struct OpShare {
   std::string name;  // of the op, or of the category
   graph::Category category = graph::Category::elementwise;
   double seconds = 0;
-  graph::Cost cost;
+  graph::Cost cost;        // of all that ran
+  graph::Cost recomputed;  // of these, what did again what had been dropped
   std::int64_t count = 0;  // kernels
 };
 

@@ -3,6 +3,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "plan/passes.h"
+#include "plan/recompute.h"
 
 namespace trainyard::plan {
 
@@ -38,6 +39,34 @@ void check_memory(const graph::Graph& graph, const backend::Device& device) {
   }
 }
 
+// Small buffers get memory of their own, because steps that share memory must wait for each other.
+bool has_room_unshared(const CompiledStep& step, const CompileOptions& options) {
+  constexpr std::size_t kPartOfFree = 4;
+  const std::size_t slab = step.plan.unshared_slab_bytes();
+  if (slab > step.device->free_bytes() / kPartOfFree) return false;
+  return options.limit_bytes == 0 ||
+         counted_bytes(step.plan, options) - step.plan.bytes(Region::slab) + slab <= options.limit_bytes;
+}
+
+// The passes behind fusion. The steps of the nodes `again` are marked.
+void finish(CompiledStep& step, const graph::Graph& fused, const Dropped& again,
+            const backend::Backend& backend, const CompileOptions& options) {
+  const int lanes = step.device->lanes();
+  step.graph = std::make_unique<const graph::Graph>(
+      verified(live_nodes(lanes > 1 ? verified(split_update(fused)) : fused)));
+  check_memory(*step.graph, *step.device);
+  choose_kernels(step, backend, options);
+  for (Step& each : step.plan.steps)
+    if (!each.is_reorder() && !again.empty())
+      if (const std::vector<graph::ValueId>& made = step.graph->node(each.node).outputs; !made.empty())
+        each.recomputed = again.contains(made.front());
+  if (options.keep_gradients) finish_gradients_early(step);
+  place_buffers(step);
+  if (lanes <= 1) return;
+  if (has_room_unshared(step, options)) place_buffers(step, false);
+  assign_lanes(step, lanes);
+}
+
 }  // namespace
 
 CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
@@ -52,21 +81,16 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
     fused = verified(fuse_chains(fused, backend, step.plan.fusions));
     if (!options.keep_gradients) fused = verified(fuse_updates(fused, backend, step.plan.fusions));
   }
-  const int lanes = step.device->lanes();
-  if (lanes > 1) fused = verified(split_update(fused));
-  step.graph = std::make_unique<const graph::Graph>(verified(live_nodes(fused)));
-  check_memory(*step.graph, *step.device);
-  choose_kernels(step, backend, options);
-  if (options.keep_gradients) finish_gradients_early(step);
-  place_buffers(step);
-  if (lanes > 1) {
-    // Steps that share memory must wait for each other, so small buffers get memory of their own.
-    constexpr std::size_t kPartOfFree = 4;
-    if (step.plan.unshared_slab_bytes() <= step.device->free_bytes() / kPartOfFree)
-      place_buffers(step, false);
-    assign_lanes(step, lanes);
-  }
-  return step;
+  fused = verified(live_nodes(fused));
+  const auto make = [&](const graph::Graph& changed, const Dropped& again) {
+    CompiledStep made;
+    made.device = step.device;
+    made.plan = step.plan;
+    finish(made, changed, again, backend, options);
+    return made;
+  };
+  CompiledStep whole = make(fused, {});
+  return options.limit_bytes == 0 ? std::move(whole) : fit_to_limit(fused, std::move(whole), options, make);
 }
 
 std::map<std::string, Layout> persistent_layouts(const StepPlan& plan) {

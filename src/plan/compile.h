@@ -11,6 +11,11 @@ struct CompileOptions {
   // If set, another reader wants the gradients: the plan stores all of them, also where an update could make
   // its own, and each as early as possible.
   bool keep_gradients = false;
+  // The plan may take so many bytes; 0: as many as it likes. Then forward values are computed again in the
+  // backward pass where they do not fit until then. Error (unsupported) where the smallest plan is larger.
+  std::size_t limit_bytes = 0;
+  // False: the optimizer's state is kept elsewhere and never becomes memory, so the limit does not count it.
+  bool optimizer_state = true;
   // Layouts that are already decided, by value name: an evaluation plan shares the trained parameters.
   std::map<std::string, Layout> pinned_layouts;
 };

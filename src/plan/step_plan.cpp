@@ -43,6 +43,21 @@ int StepPlan::reorders() const {
   return count;
 }
 
+namespace {
+
+graph::Cost sum_of(const std::vector<Step>& steps, bool recomputed) {
+  graph::Cost sum;
+  for (const Step& step : steps)
+    if (!step.is_reorder() && step.recomputed == recomputed) sum += step.cost;
+  return sum;
+}
+
+}  // namespace
+
+graph::Cost StepPlan::work() const { return sum_of(steps, false); }
+
+graph::Cost StepPlan::recomputed_work() const { return sum_of(steps, true); }
+
 int StepPlan::find_buffer(const std::string& value_name) const {
   for (std::size_t i = 0; i < buffers.size(); ++i)
     if (buffers[i].name == value_name && buffers[i].region != Region::slab) return static_cast<int>(i);

@@ -55,6 +55,7 @@ struct Step {
   int workspace = -1;                                // buffer, or -1
   graph::Cost cost;
   std::vector<Declined> declined;
+  bool recomputed = false;     // does again, for the backward pass, what a forward step did
   int lane = 0;                // where it runs beside others, on devices that have lanes
   std::vector<int> waits_for;  // steps of other lanes
   // If set, no step waits for it before the next training step, and it may still run beside that.
@@ -75,12 +76,18 @@ struct StepPlan {
   std::vector<Buffer> buffers;
   std::array<std::size_t, kRegions> region_bytes{};
   std::vector<std::string> fusions;  // what the fusion pass did, and did not and why
+  // Of a plan that had to fit a limit: that, and the bytes of the plan that computes nothing again; else 0.
+  std::size_t limit_bytes = 0, unlimited_bytes = 0;
 
   std::size_t bytes(Region region) const { return region_bytes[static_cast<std::size_t>(region)]; }
   std::size_t total_bytes() const;
   // Returns the sum of the slab's buffers if none were shared.
   std::size_t unshared_slab_bytes() const;
   int reorders() const;
+  // These return the work of the nodes that compute for the first time, and of those that do so again.
+  // Together with the reorders they are what runs.
+  graph::Cost work() const;
+  graph::Cost recomputed_work() const;
   // Returns the persistent buffer of a named value; -1 when there is none.
   int find_buffer(const std::string& value_name) const;
 };

@@ -40,8 +40,9 @@ inline constexpr Figure kFigures[] = {
      "`sgd`, `momentum`, `nesterov`, `rmsprop`, `adam`, `adamw`"},
     {"parameters", FigureType::whole, unit::none, Better::none, "step", "trained parameters"},
     {"flops_per_step", FigureType::whole, unit::flops_per_step, Better::none, "step",
-     "executed by convolutions and matrix products in one step, on all devices: forward, backward; a "
-     "multiply-add is two"},
+     "of convolutions and matrix products in one step, on all devices: forward, backward; a multiply-add is "
+     "two. What a plan computes again is not among them, nor in what follows from them: "
+     "`flops_per_second`, `peak_fraction`"},
     {"bytes_per_step", FigureType::whole, unit::bytes_per_step, Better::none, "step",
      "that its ops have to move, on all devices: each input read once and each output written once, after "
      "fusion"},
@@ -69,6 +70,15 @@ inline constexpr Figure kFigures[] = {
      "processes"},
     {"plan_bytes", FigureType::whole, unit::bytes, Better::less, "step",
      "of all that a step of one device has in memory"},
+    {"plan_limit_bytes", FigureType::whole, unit::bytes, Better::none, "step",
+     "runs with `plan_limit`: what `plan_bytes` had to fit"},
+    {"unlimited_plan_bytes", FigureType::whole, unit::bytes, Better::none, "step",
+     "there: of the plan that keeps every value until the backward pass has read it"},
+    {"recomputed_flops_per_step", FigureType::whole, unit::flops_per_step, Better::none, "step",
+     "there: of convolutions and matrix products that run a second time, in the backward pass, on all "
+     "devices; with `flops_per_step` they are all that run"},
+    {"recomputed_bytes_per_step", FigureType::whole, unit::bytes, Better::none, "step",
+     "there: that kernels which run a second time have to move, on all devices; not in `bytes_per_step`"},
     {"device_memory_bytes", FigureType::whole, unit::bytes, Better::less, "step",
      "what a GPU has less of its memory after the run than before it; nothing is given back meanwhile, so "
      "this is the peak; absent on the CPU"},

@@ -100,6 +100,11 @@ std::vector<SettingInfo> step_settings() {
       number("seed", kSteps, NumberRange::whole(0, (std::uint64_t{1} << 63) - 1), "1",
              "Seed of everything random", kNotCompared | kAlways),
       truth("no_fusion", kSteps, "Run every op by itself"),
+      typed(
+          "BYTES",
+          word("plan_limit", kSteps, "",
+               "Memory that the plan of a step may take on each device: 512MiB, 4GB; forward values that do "
+               "not fit are computed again in the backward pass, which changes no result")),
   };
 }
 

@@ -236,6 +236,7 @@ Json json_of(const std::vector<engine::OpShare>& shares, const engine::OpBreakdo
                 {"flops", share.cost.flops},
                 {"elementwise_flops", share.cost.elementwise_flops},
                 {"bytes", share.cost.bytes_moved},
+                {"recomputed_flops", share.recomputed.flops},
                 {"count", share.count}});
     rows.push_back(std::move(row));
   }

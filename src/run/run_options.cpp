@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/quantity.h"
 #include "base/text.h"
 #include "data/recipe/recipe.h"
 #include "ps/mode/mode.h"
@@ -159,6 +160,18 @@ backend::Precision precision_of(const std::string& name) {
                           : backend::Precision::f32;
 }
 
+namespace {
+
+std::size_t plan_limit_of(const RunOptions& options) {
+  if (options.plan_limit.empty()) return 0;
+  if (const std::optional<std::int64_t> bytes = parse_bytes(options.plan_limit))
+    return static_cast<std::size_t>(*bytes);
+  fail(ErrorKind::usage, "{} '{}': something like {} expected", Setting{"plan_limit"}, options.plan_limit,
+       kBytesExample);
+}
+
+}  // namespace
+
 train::SessionOptions to_session(const RunOptions& options) {
   networks::find_network(options.network, options.parameters);
   want_choice("bench", "mode", options.mode);
@@ -179,6 +192,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.threads = options.threads;
   session.seed = options.seed;
   session.fuse = !options.no_fusion;
+  session.limit_bytes = plan_limit_of(options);
   return session;
 }
 

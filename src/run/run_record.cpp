@@ -158,6 +158,12 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
   run.figures["bytes_per_step"] = static_cast<double>(facts.bytes_per_step);
   run.figures["plan_bytes"] = static_cast<double>(facts.plan_bytes);
+  if (facts.plan_limit_bytes > 0) {
+    run.figures["plan_limit_bytes"] = static_cast<double>(facts.plan_limit_bytes);
+    run.figures["unlimited_plan_bytes"] = static_cast<double>(facts.unlimited_plan_bytes);
+    run.figures["recomputed_flops_per_step"] = static_cast<double>(facts.recomputed_flops_per_step);
+    run.figures["recomputed_bytes_per_step"] = static_cast<double>(facts.recomputed_bytes_per_step);
+  }
   if (facts.device_bytes > 0) run.figures["device_memory_bytes"] = static_cast<double>(facts.device_bytes);
   add_steps(run, facts, deployment, measured);
   add_tokens(run, options);

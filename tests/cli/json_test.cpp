@@ -154,6 +154,31 @@ TEST_F(JsonTest, EveryFigureIsInTheList) {
   }
 }
 
+TEST_F(JsonTest, ALimitOfThePlanIsKeptAndTold) {
+  const std::string network = "resnet20 --batch 4 --threads 1", bench = "bench --steps 2 --no-peak --json ";
+  const auto whole = object_from(bench + "--network " + network)["plan_bytes"].get<std::int64_t>();
+  const std::string limit = std::to_string(whole * 7 / 10);
+  const SortedJson run = object_from(bench + "--ops --network " + network + " --plan-limit " + limit);
+  EXPECT_EQ(run["asked"]["plan_limit"], limit);
+  EXPECT_EQ(run["plan_limit_bytes"], whole * 7 / 10);
+  EXPECT_EQ(run["unlimited_plan_bytes"], whole);
+  EXPECT_LE(run["plan_bytes"], run["plan_limit_bytes"]);
+  EXPECT_GT(run["recomputed_bytes_per_step"], 0);
+  const CommandResult explained = this->run("explain " + network + " --json --plan-limit " + limit);
+  ASSERT_EQ(explained.exit_code, 0) << explained.err;
+  const SortedJson plan = parse_json<SortedJson>(explained.out);
+  for (const char* key : {"plan_bytes", "plan_limit_bytes", "unlimited_plan_bytes", "flops_per_step",
+                          "recomputed_flops_per_step", "recomputed_bytes_per_step"})
+    EXPECT_EQ(plan[key], run[key]) << key;
+  std::int64_t once = 0, again = 0, by_op = 0;
+  for (const SortedJson& step : plan["steps"])
+    (step["recomputed"] == true ? again : once) += step["flops"].get<std::int64_t>();
+  EXPECT_EQ(once, run["flops_per_step"]) << "the rate counts the work of the network";
+  EXPECT_EQ(again, run["recomputed_flops_per_step"]);
+  for (const SortedJson& op : run["ops"]["by_op"]) by_op += op["flops"].get<std::int64_t>();
+  EXPECT_EQ(by_op, once + again) << "kernels are timed with all that they did";
+}
+
 TEST_F(JsonTest, RefusedForWantOfMemory) {
   const CommandResult result =
       run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");

@@ -43,6 +43,21 @@ class EqualTest : public JobTest {
     engine::save_checkpoint(session.executor(), header, {work() / folder, 1});
   }
 
+  // Below what the plan of a worker takes by itself, for sgd.
+  static std::size_t tight_limit() {
+    train::SessionOptions options;
+    options.model = {
+        .network = "transformer",
+        .batch = kBatch,
+        .parameters = {
+            {"layers", "4"}, {"width", "16"}, {"heads", "2"}, {"length", "24"}, {"vocabulary", "32"}}};
+    options.threads = 1;
+    options.keep_gradients = true;
+    const train::Session session(options);
+    const plan::StepPlan& plan = session.executor().plan();
+    return plan.total_bytes() - plan.bytes(Region::slab) / 4;
+  }
+
   // After the same steps, to the bit.
   void expect_same(const std::string& folder, const std::string& as) const {
     EXPECT_EQ(saved_step(folder), kSteps);
@@ -124,6 +139,29 @@ TEST_F(EqualTest, OtherWaysToTheSame) {
   EXPECT_LT(largest_difference(tensors("bf16"), tensors("bsp")), 5e-3f);
   EXPECT_FALSE(tensors("bf16") == tensors("bsp"));
   EXPECT_NEAR(bf16["exchanged_bytes"].get<double>() / f32["exchanged_bytes"].get<double>(), 0.5, 0.05);
+}
+
+TEST_F(EqualTest, ALimitOfThePlanChangesNoBit) {
+  const std::string deep =
+      "--layers 4 --width 16 --heads 2 --length 24 --vocabulary 32 --data language:3 --servers 2 --mode bsp ";
+  record_of(job("transformer", 2, deep + "--out free"));
+  const std::size_t limit = tight_limit();
+  Json record =
+      record_of(job("transformer", 2, fmt::format("{} --plan-limit {} --out limited", deep, limit)));
+  expect_same("limited", "free");
+  EXPECT_GT(record["recomputed_bytes_per_step"], 0);
+  EXPECT_LE(record["plan_bytes"], limit);
+}
+
+TEST_F(EqualTest, ATransformerWithServersIsThatOfAllReduce) {
+  const std::string transformer =
+      "--layers 2 --width 16 --heads 2 --length 12 --vocabulary 32 --data language:3 --optimizer momentum ";
+  const Json served = record_of(job("transformer", 2, transformer + "--servers 2 --mode bsp --out bsp"));
+  EXPECT_EQ(gradients(served), kSteps * 2);
+  record_of(job("transformer", 2, transformer + "--servers 1 --mode ssp:0 --out ssp"));
+  expect_same("ssp", "bsp");
+  record_of(job("transformer", 2, transformer + "--mode allreduce --collective local --out allreduce"));
+  EXPECT_LT(largest_difference(tensors("bsp"), tensors("allreduce")), 1e-6f);
 }
 
 TEST_F(EqualTest, OneProcessWithTheWholeBatchAndAllReduceToRounding) {

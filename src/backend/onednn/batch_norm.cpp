@@ -3,6 +3,7 @@
 #include "backend/onednn/backend.h"
 #include "backend/onednn/dnnl_kernel.h"
 #include "base/parallel.h"
+#include "ops/batch_norm_apply.h"
 
 // Two passes over the data each way, both split by image so that a thread meets its own images again in
 // cache.
@@ -107,17 +108,27 @@ void normalise(const ImageView& image, const float* x, const float* scale, const
   });
 }
 
-// inverse_deviation holds the variance when this is called.
-void finish_statistics(const Arguments& arguments, const ImageView& image, float* scale, float* shift) {
-  const auto& attrs = arguments.node.attrs<ops::BatchNormAttrs>();
-  float *mean = arguments.output<float>(1), *inverse = arguments.output<float>(2);
+struct Statistics {
+  const float *mean, *inverse;
+};
+
+// What one pixel is multiplied by and shifted.
+void find_factors(const Arguments& arguments, const ImageView& image, const Statistics& found, float* scale,
+                  float* shift) {
   const float *gamma = arguments.input<float>(1), *beta = arguments.input<float>(2);
   for (std::int64_t c = 0; c < image.padded_channels(); ++c) {
     const bool real = c < image.channels;
-    if (real) inverse[c] = 1 / std::sqrt(inverse[c] + static_cast<float>(attrs.epsilon));
-    scale[c] = real ? gamma[c] * inverse[c] : 0;
-    shift[c] = real ? beta[c] - mean[c] * scale[c] : 0;
+    scale[c] = real ? gamma[c] * found.inverse[c] : 0;
+    shift[c] = real ? beta[c] - found.mean[c] * scale[c] : 0;
   }
+}
+
+// inverse_deviation holds the variance when this is called.
+Statistics finish_statistics(const Arguments& arguments, const ImageView& image) {
+  const auto epsilon = static_cast<float>(arguments.node.attrs<ops::BatchNormAttrs>().epsilon);
+  auto* inverse = arguments.output<float>(2);
+  for (std::int64_t c = 0; c < image.channels; ++c) inverse[c] = 1 / std::sqrt(inverse[c] + epsilon);
+  return {arguments.output<float>(1), inverse};
 }
 
 void update_running(const Arguments& arguments, const ImageView& image) {
@@ -144,10 +155,24 @@ void run_forward(const Arguments& arguments) {
       std::copy_n(arguments.input<float>(3), image.channels, arguments.output<float>(1));
       std::copy_n(arguments.input<float>(4), image.channels, arguments.output<float>(2));
     }
-    // The sums are spent: their memory holds what one pixel is multiplied by and shifted.
+    // The sums are spent: their memory holds the factors.
     float *scale = reinterpret_cast<float*>(sums), *shift = scale + image.padded_channels();
-    finish_statistics(arguments, image, scale, shift);
+    find_factors(arguments, image, finish_statistics(arguments, image), scale, shift);
     if (attrs.activation.kind == ops::Activation::relu)
+      normalise<L, true>(image, x, scale, shift, arguments.output<float>(0));
+    else
+      normalise<L, false>(image, x, scale, shift, arguments.output<float>(0));
+  });
+}
+
+void run_apply(const Arguments& arguments) {
+  const ImageView image(arguments.io.inputs[0], arguments.node.input_shape(0));
+  auto* scale = reinterpret_cast<float*>(arguments.memory.workspace);
+  float* shift = scale + image.padded_channels();
+  const auto* x = arguments.input<float>(0);
+  find_factors(arguments, image, {arguments.input<float>(3), arguments.input<float>(4)}, scale, shift);
+  with_lanes(image.lanes, [&]<int L>() {
+    if (arguments.node.attrs<ops::BatchNormApplyAttrs>().activation.kind == ops::Activation::relu)
       normalise<L, true>(image, x, scale, shift, arguments.output<float>(0));
     else
       normalise<L, false>(image, x, scale, shift, arguments.output<float>(0));
@@ -272,8 +297,9 @@ void run_grad(const Arguments& arguments) {
   });
 }
 
+template <typename Attrs>
 Decision accept_forward(const KernelRequest& request) {
-  const auto& attrs = request.node.attrs<ops::BatchNormAttrs>();
+  const auto& attrs = request.node.attrs<Attrs>();
   const ops::Activation kind = attrs.activation.kind;
   if (attrs.residual) return Decision::no("adds no residual");
   if (kind != ops::Activation::none && kind != ops::Activation::relu) return Decision::no("fuses ReLU only");
@@ -295,6 +321,17 @@ std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, std::move(io), run_forward);
 }
 
+std::unique_ptr<Kernel> make_apply(const KernelRequest& request) {
+  const Layout layout = image_layout(request, 0);
+  KernelIo io = plain_io(request.node);
+  io.inputs[0] = io.outputs[0] = layout;
+  io.workspace_bytes =
+      static_cast<std::size_t>(2 * ImageView(layout, request.node.input_shape(0)).padded_channels()) *
+      sizeof(float);
+  io.in_place = {{0, 0}};
+  return std::make_unique<FunctionKernel>(request.node, std::move(io), run_apply);
+}
+
 std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
   const Layout layout = image_layout(request, 1);
   const ImageView image(layout, request.node.input_shape(1));
@@ -310,7 +347,9 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
 }  // namespace
 
 std::vector<Candidate> batch_norm_candidates() {
-  return {{&ops::batch_norm_op, "own:batch_norm", accept_forward, make_forward},
+  return {{&ops::batch_norm_op, "own:batch_norm", accept_forward<ops::BatchNormAttrs>, make_forward},
+          {&ops::batch_norm_apply_op, "own:batch_norm_apply", accept_forward<ops::BatchNormApplyAttrs>,
+           make_apply},
           {&ops::batch_norm_grad_op, "own:batch_norm_grad", accept_grad, make_grad}};
 }
 

@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 #include "backend/reference/backend.h"
 #include "backend/reference/elementwise.h"
+#include "ops/batch_norm_apply.h"
 
 namespace trainyard::backend::reference {
 
@@ -22,6 +23,22 @@ struct Channels {
     }
   }
 };
+
+template <typename T>
+struct NormInputs {
+  const T *src, *gamma, *beta, *mean, *inverse;
+};
+
+// Takes mean and inverse deviation as they are kept, so that a second run has the same bits.
+template <typename T>
+void normalise_channel(const Channels& all, std::int64_t c, const NormInputs<T>& in, const T* residual,
+                       const ops::ActivationAttrs& activation, T* dst) {
+  all.for_each(c, [&](std::int64_t i) {
+    const double normal = (static_cast<double>(in.src[i]) - in.mean[c]) * static_cast<double>(in.inverse[c]);
+    const T added = residual != nullptr ? residual[i] : T(0);
+    dst[i] = activate(activation, static_cast<T>(in.gamma[c] * normal + in.beta[c] + added));
+  });
+}
 
 void batch_norm(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
@@ -47,12 +64,20 @@ void batch_norm(const Arguments& args) {
       const double inverse = 1 / std::sqrt(variance + attrs.epsilon);
       mean_out[c] = static_cast<T>(mean);
       inverse_out[c] = static_cast<T>(inverse);
-      all.for_each(c, [&](std::int64_t i) {
-        const double normal = (src[i] - mean) * inverse;
-        const T residual = attrs.residual ? args.input<T>(5)[i] : T(0);
-        dst[i] = activate(attrs.activation, static_cast<T>(gamma[c] * normal + beta[c] + residual));
-      });
+      normalise_channel<T>(all, c, {src, gamma, beta, mean_out, inverse_out},
+                           attrs.residual ? args.input<T>(5) : nullptr, attrs.activation, dst);
     }
+  });
+}
+
+void batch_norm_apply(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    const auto& attrs = args.node.attrs<ops::BatchNormApplyAttrs>();
+    const Channels all(args.node.input_shape(0));
+    for (std::int64_t c = 0; c < all.channels; ++c)
+      normalise_channel<T>(
+          all, c, {args.input<T>(0), args.input<T>(1), args.input<T>(2), args.input<T>(3), args.input<T>(4)},
+          attrs.residual ? args.input<T>(5) : nullptr, attrs.activation, args.output<T>(0));
   });
 }
 
@@ -189,6 +214,7 @@ void l2_penalty_grad(const Arguments& args) {
 
 std::vector<Candidate> norm_candidates() {
   return {{&ops::batch_norm_op, "reference:batch_norm", always, make<batch_norm>},
+          {&ops::batch_norm_apply_op, "reference:batch_norm_apply", always, make<batch_norm_apply>},
           {&ops::batch_norm_grad_op, "reference:batch_norm_grad", always, make<batch_norm_grad>},
           {&ops::local_response_norm_op, "reference:local_response_norm", always, make<local_response_norm>},
           {&ops::local_response_norm_grad_op, "reference:local_response_norm_grad", always,

@@ -105,6 +105,29 @@ TEST(GpuStandInTest, PlansAsTheGpuDid) {
   }
 }
 
+// Recomputation needs nothing of a backend but that it takes the nodes.
+TEST(GpuStandInTest, PlansWithALimit) {
+  constexpr auto bf16 = backend::Precision::bf16;
+  for (const char* network : {"resnet20", "resnet50", "gpt_char", "vit"})
+    for (const double memory_bytes : {100e6, 141e9}) {
+      SCOPED_TRACE(network);
+      const networks::Model model = training_model({.network = network, .batch = 8});
+      const auto stand_in = make_gpu_stand_in(kAllWithout, memory_bytes);
+      const plan::StepPlan whole =
+          plan::compile(model.graph, *make_gpu_stand_in(kAllWithout, 0), {.precision = bf16}).plan;
+      const std::size_t limit = whole.total_bytes() - whole.bytes(plan::Region::slab) / 4;
+      const plan::StepPlan plan =
+          plan::compile(model.graph, *stand_in, {.precision = bf16, .limit_bytes = limit}).plan;
+      EXPECT_LE(plan.total_bytes(), limit);
+      EXPECT_GT(plan.recomputed_work().bytes_moved, 0);
+      EXPECT_EQ(plan.work().flops, whole.work().flops);
+      for (const plan::Step& step : plan.steps)
+        if (step.recomputed) {
+          EXPECT_EQ(step.phase, graph::Phase::backward) << step.name;
+        }
+    }
+}
+
 TEST(GpuStandInTest, SharesMemoryWhereThereIsLittle) {
   const networks::Model model = training_model({.network = "resnet20", .batch = 32});
   const auto bytes = [&](double memory_bytes) {

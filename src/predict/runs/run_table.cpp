@@ -226,7 +226,8 @@ MeasuredMemory memory_in(const record::RunRecord& record, bool on_cpu) {
           .threads = static_cast<int>(record.figure_or("threads", 0))};
 }
 
-// Returns nothing for a run without network, batch and steps, or whose steps have several batches each.
+// Returns nothing for a run without network, batch and steps, whose steps have several batches each, or whose
+// plan computes values again to fit a limit.
 std::optional<TableRun> run_of_record(const record::RunRecord& record, const std::string& device) {
   const auto asked = [&](const char* key, const char* otherwise) {
     const auto at = record.asked.find(key);
@@ -239,7 +240,8 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   const bool oom = record.status == record::Status::oom;
   const std::size_t steps = record.step_seconds.size();
   if (asked("network", "").empty() || batch < 1 || asked("mode", "train") != "train" ||
-      number("accumulate", 1) > 1 || !(oom || record.status == record::Status::ok) || (!oom && steps == 0))
+      number("accumulate", 1) > 1 || !asked("plan_limit", "").empty() ||
+      !(oom || record.status == record::Status::ok) || (!oom && steps == 0))
     return std::nullopt;
   TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};
   run.batch = batch;

@@ -1,12 +1,12 @@
 #include "study/spec/yaml_reader.h"
 
-#include <charconv>
 #include <sstream>
 
 #include <yaml-cpp/eventhandler.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/quantity.h"
 #include "base/text.h"
 
 namespace trainyard::study {
@@ -120,19 +120,6 @@ class LimitCheck : public YAML::EventHandler {
   std::map<YAML::anchor_t, std::int64_t> nodes_of_;  // of anchors whose node is complete
 };
 
-std::optional<double> number_with_unit(const std::string& given,
-                                       const std::vector<std::pair<std::string, double>>& units,
-                                       double least) {
-  constexpr double kMost = 1e15;  // a petabyte; no conversion of it to an integer can overflow
-  double number = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
-  const std::string unit(end, given.data() + given.size());
-  for (const auto& [name, factor] : units)
-    if (error == std::errc() && unit == name && number * factor >= least && number * factor <= kMost)
-      return number * factor;
-  return std::nullopt;
-}
-
 }  // namespace
 
 YamlReader YamlReader::parse(const std::string& text, const std::string& file_name) {
@@ -218,11 +205,8 @@ double YamlReader::seconds() const {
 }
 
 std::int64_t YamlReader::bytes() const {
-  constexpr double kKiB = 1024;
-  const auto found = number_with_unit(
-      text(), {{"", 1}, {"KiB", kKiB}, {"MiB", kKiB * kKiB}, {"GiB", kKiB * kKiB * kKiB}}, 1);
-  if (!found) complain(fmt::format("'{}' given, something like 512MiB or 2GiB expected", text()));
-  return static_cast<std::int64_t>(*found);
+  if (const std::optional<std::int64_t> found = parse_bytes(text())) return *found;
+  complain(fmt::format("'{}' given, something like {} expected", text(), kBytesExample));
 }
 
 std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {

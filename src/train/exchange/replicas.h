@@ -19,6 +19,9 @@ struct RunFacts {
   std::string collective;            // by which devices exchange: "local", "mpi", "nccl"; "": they do not
   int ranks = 1;                     // processes
   std::vector<std::string> nodes{};  // on which they run, by rank; none: all on this one
+  // Of a plan with a limit: that, the bytes of the plan without it, and what a step computes again.
+  std::int64_t plan_limit_bytes = 0, unlimited_plan_bytes = 0;
+  std::int64_t recomputed_flops_per_step = 0, recomputed_bytes_per_step = 0;
 };
 
 // A network on every device of a run: one session each, with a thread and cores of its own. Device 0's thread

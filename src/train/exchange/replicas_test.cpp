@@ -99,6 +99,45 @@ Deployment accumulating(int micro_batches, Strategy strategy = Strategy::single,
   return {strategy, devices, Scaling::weak, "", micro_batches};
 }
 
+// Below what the plan of one device takes, so that it has to compute values again. Towers on the host keep
+// the optimizer's state once, beside the devices.
+std::size_t tight_limit(const SessionOptions& options, int micro_batches, Strategy strategy) {
+  SessionOptions whole = options;
+  whole.keep_gradients = true;
+  whole.optimizer_state = strategy != Strategy::towers_host;
+  whole.micro_batches = micro_batches;
+  const Session session(whole);
+  const plan::StepPlan& plan = session.executor().plan();
+  return session.plan_bytes() - plan.bytes(Region::slab) / 6;
+}
+
+TEST_P(Synchronous, ALimitOfThePlanChangesNoBit) {
+  for (const int micro_batches : {1, 2}) {
+    SCOPED_TRACE(micro_batches);
+    const data::Dataset dataset = small_dataset();
+    const Deployment deployment{GetParam(), 2, Scaling::weak, "", micro_batches};
+    SessionOptions options = session_of("resnet20", 8);
+    options.threads = 2;
+    options.update.clip_norm = 0.5;
+    Replicas free(options, deployment);
+    const TrainResult expected = run_training(free, dataset, loop_of(kSteps), nullptr);
+    SessionOptions one = options;
+    one.threads = 1;
+    options.limit_bytes = tight_limit(one, micro_batches, GetParam());
+    Replicas limited(options, deployment);
+    const TrainResult result = run_training(limited, dataset, loop_of(kSteps), nullptr);
+    EXPECT_EQ(result.first_loss, expected.first_loss);
+    EXPECT_EQ(result.final_loss, expected.final_loss);
+    for (int device = 0; device < 2; ++device)
+      EXPECT_TRUE(same_bits(state(limited, device), state(free, device))) << device;
+    const RunFacts facts = limited.facts(), free_facts = free.facts();
+    EXPECT_EQ(facts.flops_per_step, free_facts.flops_per_step);
+    EXPECT_LE(facts.plan_bytes, facts.plan_limit_bytes);
+    EXPECT_GT(facts.recomputed_bytes_per_step, 0);
+    EXPECT_EQ(free_facts.recomputed_bytes_per_step, 0);
+  }
+}
+
 SessionOptions clipped(SessionOptions options) {
   options.update.clip_norm = 0.5;
   return options;

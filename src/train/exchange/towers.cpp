@@ -37,6 +37,7 @@ class TowersOnDevice final : public Exchange {
 
 SessionOptions with_optimizer(SessionOptions options) {
   options.optimizer_state = true;
+  options.limit_bytes = 0;
   return options;
 }
 

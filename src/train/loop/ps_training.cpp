@@ -130,6 +130,12 @@ class ServersStepper final : public Stepper {
     result.facts.parameters = session_.parameters();
     result.facts.flops_per_step = session_.work_per_step().flops * per_update();
     result.facts.bytes_per_step = session_.work_per_step().bytes_moved * per_update();
+    const plan::StepPlan& plan = session_.executor().plan();
+    result.facts.plan_bytes = static_cast<std::int64_t>(session_.plan_bytes());
+    result.facts.plan_limit_bytes = static_cast<std::int64_t>(plan.limit_bytes);
+    result.facts.unlimited_plan_bytes = static_cast<std::int64_t>(plan.unlimited_bytes);
+    result.facts.recomputed_flops_per_step = session_.recomputed_per_step().flops * per_update();
+    result.facts.recomputed_bytes_per_step = session_.recomputed_per_step().bytes_moved * per_update();
   }
 
  private:

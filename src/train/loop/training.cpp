@@ -205,6 +205,8 @@ TrainResult combine(const std::vector<TrainResult>& devices) {
   whole.facts.threads *= static_cast<int>(devices.size());
   whole.facts.flops_per_step *= static_cast<std::int64_t>(devices.size());
   whole.facts.bytes_per_step *= static_cast<std::int64_t>(devices.size());
+  whole.facts.recomputed_flops_per_step *= static_cast<std::int64_t>(devices.size());
+  whole.facts.recomputed_bytes_per_step *= static_cast<std::int64_t>(devices.size());
   for (const TrainResult& each : devices) step_seconds.push_back(each.step_seconds);
   whole.step_seconds = combine_steps(step_seconds);
   const auto steps = static_cast<std::int64_t>(whole.step_seconds.size());

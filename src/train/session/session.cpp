@@ -15,12 +15,11 @@ networks::Model step_model(const SessionOptions& options) {
   return model;
 }
 
-graph::Cost work_of(const graph::Graph& graph, int micro_batches) {
+graph::Cost work_of(const plan::StepPlan& plan, int micro_batches, bool recomputed) {
   graph::Cost work;
-  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-    const graph::Cost cost = graph::cost_of(graph, static_cast<graph::NodeId>(n));
-    const bool once = graph.nodes()[n].phase == graph::Phase::update;
-    for (int i = 0; i < (once ? 1 : micro_batches); ++i) work += cost;
+  for (const plan::Step& step : plan.steps) {
+    if (step.is_reorder() || step.recomputed != recomputed) continue;
+    for (int i = 0; i < (step.is_update() ? 1 : micro_batches); ++i) work += step.cost;
   }
   return work;
 }
@@ -29,6 +28,8 @@ plan::CompileOptions compile_options(const SessionOptions& options) {
   return {.fuse = options.fuse,
           .precision = options.precision,
           .keep_gradients = options.keep_gradients,
+          .limit_bytes = options.limit_bytes,
+          .optimizer_state = options.optimizer_state,
           .pinned_layouts = {}};
 }
 
@@ -62,10 +63,16 @@ Session::Session(const SessionOptions& options) : options_(options) {
   check_memory(options_, step.plan, *step.device);
   executor_ = std::make_unique<engine::Executor>(std::move(step));
   executor_->mark_loss(kLoss);
-  work_per_step_ = work_of(executor_->graph(), options_.micro_batches);
+  work_per_step_ = work_of(executor_->plan(), options_.micro_batches, false);
+  recomputed_per_step_ = work_of(executor_->plan(), options_.micro_batches, true);
   engine::initialise_state(*executor_, options_.seed);
   if (options_.optimizer_state && options_.model.training)
     engine::initialise_optimizer(*executor_, options_.seed);
+}
+
+std::size_t Session::plan_bytes() const {
+  const plan::StepPlan& plan = executor_->plan();
+  return plan.total_bytes() - (options_.optimizer_state ? 0 : plan.bytes(plan::Region::optimizer_state));
 }
 
 std::int64_t Session::device_bytes() const {

@@ -21,6 +21,7 @@ struct SessionOptions {
   bool fuse = true;
   bool optimizer_state = true;  // false: it is kept elsewhere, and never becomes memory here
   int sessions = 1;             // of this process, each of which needs as much memory
+  std::size_t limit_bytes = 0;  // of the plan, as plan::CompileOptions has it; 0: none
   bool keep_gradients = false;  // as plan::CompileOptions has it; to run gradients and update apart
   // So many gradients make one update: those of run_gradients() with steps s * micro_batches and on, and
   // run_update() with step s. REQUIRES: keep_gradients, where there are several.
@@ -39,7 +40,12 @@ class Session {
   const backend::Backend& backend() const { return *backend_; }
   const SessionOptions& options() const { return options_; }
   std::int64_t parameters() const { return parameters_; }
-  const graph::Cost& work_per_step() const { return work_per_step_; }  // of all micro-batches
+  // These are of all micro-batches. What a plan computes again to save memory is no work of the network.
+  const graph::Cost& work_per_step() const { return work_per_step_; }
+  const graph::Cost& recomputed_per_step() const { return recomputed_per_step_; }
+
+  // Returns the bytes of the plan that become memory.
+  std::size_t plan_bytes() const;
 
   // Returns by how much the session reduced the device's free memory; 0: not known.
   std::int64_t device_bytes() const;
@@ -70,7 +76,7 @@ class Session {
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_;
   std::int64_t parameters_ = 0, free_before_ = 0;
-  graph::Cost work_per_step_;
+  graph::Cost work_per_step_, recomputed_per_step_;
   InputNames input_names_;
 };
 

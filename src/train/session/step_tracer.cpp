@@ -47,6 +47,7 @@ Span kernel_span(const StepTracer::Notes::Kernel& kernel, const plan::StepPlan& 
                     {"flops", planned.cost.flops},
                     {"elementwise_flops", planned.cost.elementwise_flops},
                     {"bytes", planned.cost.bytes_moved}};
+  if (planned.recomputed) made.arguments.emplace_back("recomputed", std::int64_t{1});
   return made;
 }
 

@@ -7,8 +7,8 @@ namespace trainyard::backend::cuda::device {
 namespace {
 
 // y = scale * x + shift, as the pass behind the statistics wants it.
-__device__ void write_factors(const BatchNormScales& scales, std::int64_t channels, float* factors,
-                              std::int64_t c) {
+template <typename Scales>
+__device__ void write_factors(const Scales& scales, std::int64_t channels, float* factors, std::int64_t c) {
   const float scale = scales.gamma[c] * scales.inverse[c];
   factors[c] = scale;
   factors[channels + c] = scales.beta[c] - scales.mean[c] * scale;
@@ -64,6 +64,11 @@ __global__ void running(std::int64_t channels, BatchNormScales scales, float* fa
   scales.mean[c] = scales.running_mean[c];
   scales.inverse[c] = rsqrtf(scales.running_variance[c] + scales.epsilon);
   write_factors(scales, channels, factors, c);
+}
+
+__global__ void given(std::int64_t channels, BatchNormGiven scales, float* factors) {
+  const auto c = static_cast<std::int64_t>(thread_index());
+  if (c < channels) write_factors(scales, channels, factors, c);
 }
 
 enum class Behind { nothing, relu, other };  // relu without a look at the activation in every element
@@ -144,6 +149,13 @@ void batch_norm_running(cudaStream_t stream, const ChannelSums& sums, const Batc
   running<<<grid_for(static_cast<std::size_t>(sums.channels)), kThreads, 0, stream>>>(sums.channels, scales,
                                                                                       workspace.factors);
   check_launch("batch_norm_running");
+}
+
+void batch_norm_given(cudaStream_t stream, const ChannelSums& sums, const BatchNormGiven& scales,
+                      const ChannelSumsWorkspace& workspace) {
+  given<<<grid_for(static_cast<std::size_t>(sums.channels)), kThreads, 0, stream>>>(sums.channels, scales,
+                                                                                    workspace.factors);
+  check_launch("batch_norm_given");
 }
 
 template <typename T>

@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "ops/batch_norm_apply.h"
 
 namespace trainyard::backend::cuda {
 
@@ -77,6 +78,36 @@ class BatchNorm final : public SummingKernel {
   }
 
   ops::BatchNormAttrs attrs_;
+};
+
+class BatchNormApply final : public SummingKernel {
+ public:
+  explicit BatchNormApply(const KernelRequest& request)
+      : SummingKernel(request, request.node.input_shape(0)),
+        attrs_(request.node.attrs<ops::BatchNormApplyAttrs>()) {
+    io_.in_place = in_place_of_row(request.node, io_);
+  }
+
+  void run(const StepContext&) override {
+    with_float_type(node_.dtype(), [this]<typename T>() { start<T>(); });
+  }
+
+ private:
+  template <typename T>
+  void start() {
+    const Launch& at = *launch_;
+    device::batch_norm_given(at.stream(), sums_,
+                             {.gamma = at.input<float>(1),
+                              .beta = at.input<float>(2),
+                              .mean = at.input<float>(3),
+                              .inverse = at.input<float>(4)},
+                             workspace());
+    device::batch_norm_apply<T>(at.stream(), sums_, at.input<T>(0),
+                                attrs_.residual ? at.input<T>(5) : nullptr, workspace(),
+                                to_device(attrs_.activation), at.output<T>(0));
+  }
+
+  ops::BatchNormApplyAttrs attrs_;
 };
 
 class BatchNormGrad final : public SummingKernel {
@@ -214,6 +245,7 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
 
 std::vector<Candidate> norm_candidates() {
   return {{&ops::batch_norm_op, "own:batch_norm", want_device_floats, make<BatchNorm>},
+          {&ops::batch_norm_apply_op, "own:batch_norm_apply", want_device_floats, make<BatchNormApply>},
           {&ops::batch_norm_grad_op, "own:batch_norm_grad", want_device_floats, make<BatchNormGrad>},
           {&ops::local_response_norm_op, "own:local_response_norm", accept, make<norm>},
           {&ops::local_response_norm_grad_op, "own:local_response_norm_grad", accept, make<norm_grad>},

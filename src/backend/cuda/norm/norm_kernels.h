@@ -27,7 +27,14 @@ void batch_norm_statistics(cudaStream_t stream, const ChannelSums& sums, const T
 void batch_norm_running(cudaStream_t stream, const ChannelSums& sums, const BatchNormScales& scales,
                         const ChannelSumsWorkspace& workspace);
 
-// Runs after one of the two above: dst = act(gamma * (src - mean) * inverse + beta [+ residual]); residual
+// The numbers of a batch whose statistics were found before.
+struct BatchNormGiven {
+  const float *gamma, *beta, *mean, *inverse;
+};
+void batch_norm_given(cudaStream_t stream, const ChannelSums& sums, const BatchNormGiven& scales,
+                      const ChannelSumsWorkspace& workspace);
+
+// Runs after one of the three above: dst = act(gamma * (src - mean) * inverse + beta [+ residual]); residual
 // may be null.
 template <typename T>
 void batch_norm_apply(cudaStream_t stream, const ChannelSums& sums, const T* src, const T* residual,
