@@ -15,22 +15,24 @@ std::int64_t row_grain(std::int64_t numbers) {
 }
 
 // Returns the expert that follows `last` where experts are sorted by falling score, those of equal scores by
-// number; -1 as `last`: the first. Where scores are no numbers there is none, and `otherwise` is returned.
-std::int32_t next_best(const float* scores, std::int64_t experts, std::int32_t last, std::int32_t otherwise) {
+// number; -1 as `last`: the first. Returns -1 where no further score is a number.
+std::int32_t next_best(const float* scores, std::int64_t experts, std::int32_t last) {
   std::int32_t best = -1;
   for (std::int32_t e = 0; e < experts; ++e) {
     const bool is_behind = last < 0 || scores[e] < scores[last] || (scores[e] == scores[last] && e > last);
     if (is_behind && scores[e] == scores[e] && (best < 0 || scores[e] > scores[best])) best = e;
   }
-  return best < 0 ? otherwise : best;
+  return best;
 }
 
 void choose(const float* scores, std::int64_t experts, std::int64_t choices, std::int32_t* chosen,
             float* gates) {
   float sum = 0;
   for (std::int64_t j = 0; j < choices; ++j) {
-    chosen[j] = next_best(scores, experts, j == 0 ? -1 : chosen[j - 1], static_cast<std::int32_t>(j));
-    sum += gates[j] = vector_exp(scores[chosen[j]] - scores[chosen[0]]);
+    const std::int32_t best = next_best(scores, experts, j == 0 ? -1 : chosen[j - 1]);
+    chosen[j] = best < 0 ? static_cast<std::int32_t>(j) : best;
+    sum += gates[j] =
+        best < 0 ? std::numeric_limits<float>::quiet_NaN() : vector_exp(scores[best] - scores[chosen[0]]);
   }
   for (std::int64_t j = 0; j < choices; ++j) gates[j] /= sum;
 }
