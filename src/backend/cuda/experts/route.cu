@@ -76,26 +76,26 @@ __global__ void __launch_bounds__(kTile)
     counts[static_cast<std::int64_t>(blockIdx.x) * experts + e] = of_tile[e];
 }
 
-// One block with a thread for each expert: counts become the choices of the expert in the tiles before, and
-// offsets the sums over the experts before.
+// One block with a thread for each expert: before[tile][expert] are its choices in the tiles before, and
+// offsets the sums over the experts before. Counts stay as they are, so that many are loaded at once.
 __global__ void __launch_bounds__(kMostExperts)
-    sum_counts(std::int64_t tiles, int experts, std::int32_t* counts, std::int32_t* offsets) {
+    sum_counts(std::int64_t tiles, int experts, const std::int32_t* __restrict__ counts,
+               std::int32_t* __restrict__ before, std::int32_t* __restrict__ offsets) {
   __shared__ std::int32_t sums[kMostExperts];
   const int e = static_cast<int>(threadIdx.x);
   std::int32_t sum = 0;
   if (e < experts)
 #pragma unroll 8
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const std::int32_t count = counts[tile * experts + e];
-      counts[tile * experts + e] = sum;
-      sum += count;
+      before[tile * experts + e] = sum;
+      sum += counts[tile * experts + e];
     }
   sums[e] = sum;
   __syncthreads();
   for (int distance = 1; distance < kMostExperts; distance *= 2) {
-    const std::int32_t before = e >= distance ? sums[e - distance] : 0;
+    const std::int32_t nearer = e >= distance ? sums[e - distance] : 0;
     __syncthreads();
-    sums[e] += before;
+    sums[e] += nearer;
     __syncthreads();
   }
   if (e == 0) offsets[0] = 0;
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kMostExperts)
 // A choice stands behind those of the experts before, of the tiles before, and of its tile's threads before.
 __global__ void __launch_bounds__(kTile)
     place_choices(std::int64_t choices, int experts, const std::int32_t* __restrict__ chosen,
-                  const std::int32_t* __restrict__ counts, const std::int32_t* __restrict__ offsets,
+                  const std::int32_t* __restrict__ before, const std::int32_t* __restrict__ offsets,
                   std::int32_t* place) {
   __shared__ std::int32_t of_tile[kTile];
   const std::int64_t choice = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
@@ -113,9 +113,10 @@ __global__ void __launch_bounds__(kTile)
   of_tile[threadIdx.x] = expert;
   __syncthreads();
   if (choice >= choices) return;
-  std::int32_t before = 0;
-  for (unsigned i = 0; i < threadIdx.x; ++i) before += of_tile[i] == expert ? 1 : 0;
-  place[choice] = offsets[expert] + counts[static_cast<std::int64_t>(blockIdx.x) * experts + expert] + before;
+  std::int32_t in_tile = 0;
+  for (unsigned i = 0; i < threadIdx.x; ++i) in_tile += of_tile[i] == expert ? 1 : 0;
+  place[choice] =
+      offsets[expert] + before[static_cast<std::int64_t>(blockIdx.x) * experts + expert] + in_tile;
 }
 
 // A warp for each row; every lane makes the same sum.
@@ -196,7 +197,7 @@ float experts_by_rows(std::int64_t rows, std::int64_t experts) {
 
 }  // namespace
 
-std::int64_t route_counts(const RouteSizes& sizes) { return tiles_of(sizes) * sizes.experts; }
+std::int64_t route_counts(const RouteSizes& sizes) { return 2 * tiles_of(sizes) * sizes.experts; }
 
 void route(cudaStream_t stream, const RouteSizes& sizes, const float* scores, const RouteTensors& made,
            std::int32_t* counts) {
@@ -208,9 +209,10 @@ void route(cudaStream_t stream, const RouteSizes& sizes, const float* scores, co
   check_launch("route");
   count_choices<<<blocks, kTile, 0, stream>>>(choices, experts, made.chosen, counts);
   check_launch("route");
-  sum_counts<<<1, kMostExperts, 0, stream>>>(tiles, experts, counts, made.offsets);
+  std::int32_t* const before = counts + tiles * sizes.experts;
+  sum_counts<<<1, kMostExperts, 0, stream>>>(tiles, experts, counts, before, made.offsets);
   check_launch("route");
-  place_choices<<<blocks, kTile, 0, stream>>>(choices, experts, made.chosen, counts, made.offsets,
+  place_choices<<<blocks, kTile, 0, stream>>>(choices, experts, made.chosen, before, made.offsets,
                                               made.place);
   check_launch("route");
 }
