@@ -2,6 +2,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "ops/grouped_dense.h"
 #include "ops/layer_norm.h"
 #include "ops/pool.h"
 #include "ops/shape.h"
@@ -174,6 +175,33 @@ ValueId Builder::rotary(const std::string& name, ValueId x, ValueId first, const
 ValueId Builder::cached_attention(const std::string& name, const ops::CachedAttentionInputs& inputs,
                                   const ops::CachedAttentionAttrs& attrs) {
   return ops::cached_attention(graph_, prefix_ + name, inputs, attrs);
+}
+
+ops::Routed Builder::route(const std::string& name, ValueId x, const RouterSpec& spec) {
+  const ValueId scores = dense(
+      name, x, {.outputs = spec.experts, .activation = Activation::none, .init = spec.init, .bias = false});
+  const ops::Routed routed = ops::route(graph_, prefix_ + name + "/route", scores, {spec.choices});
+  if (training_ && spec.balance > 0) imbalances_.push_back({{scores, routed.offsets}, spec.balance});
+  return routed;
+}
+
+ValueId Builder::dispatch(const std::string& name, ValueId x, const ops::Routed& routed) {
+  return ops::dispatch(graph_, prefix_ + name, x, routed.place);
+}
+
+ValueId Builder::grouped_dense(const std::string& name, ValueId x, const ops::Routed& routed,
+                               const GroupedDenseSpec& spec) {
+  const std::string layer = prefix_ + name;
+  const std::int64_t groups = graph_.shape(routed.offsets)[0] - 1, inputs = channels(x);
+  const ValueId weight =
+      parameter(layer, "weight", {groups, spec.outputs, inputs}, spec.init.for_fans(inputs, spec.outputs));
+  const ValueId bias =
+      spec.bias ? parameter(layer, "bias", {groups * spec.outputs}, Initializer::constant(0)) : graph::kNone;
+  return ops::grouped_dense(graph_, layer, x, weight, routed.offsets, bias);
+}
+
+ValueId Builder::combine(const std::string& name, ValueId x, const ops::Routed& routed) {
+  return ops::combine(graph_, prefix_ + name, x, routed);
 }
 
 ValueId Builder::smooth_unit(const std::string& name, ValueId x, const ops::SmoothUnitAttrs& attrs) {

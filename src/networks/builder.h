@@ -3,6 +3,7 @@
 #include "graph/graph.h"
 #include "ops/cached_attention.h"
 #include "ops/elementwise.h"
+#include "ops/experts.h"
 #include "ops/norm.h"
 #include "ops/position.h"
 #include "ops/recurrent.h"
@@ -93,6 +94,18 @@ struct EmbeddingSpec {
   WeightInit init = WeightInit::normal(1);
 };
 
+struct RouterSpec {
+  std::int64_t experts = 0, choices = 0;
+  double balance = 0;  // weight in the loss of the penalty on experts that are used more than others
+  WeightInit init = WeightInit::normal(1);
+};
+
+struct GroupedDenseSpec {
+  std::int64_t outputs = 0;
+  WeightInit init = WeightInit::normal(1);
+  bool bias = true;
+};
+
 struct RecurrentSpec {
   ops::RecurrentCell cell = ops::RecurrentCell::lstm;
   std::int64_t hidden = 0;
@@ -102,6 +115,12 @@ struct RecurrentSpec {
 // A Penalty is an L2 penalty that belongs to the network itself.
 struct Penalty {
   graph::ValueId weight;
+  double coefficient;
+};
+
+// An Imbalance is a penalty on the use of experts; see ops::balance_penalty_op.
+struct Imbalance {
+  ops::Balanced layer;
   double coefficient;
 };
 
@@ -145,6 +164,13 @@ class Builder {
                         const ops::RotaryAttrs& attrs);
   graph::ValueId cached_attention(const std::string& name, const ops::CachedAttentionInputs& inputs,
                                   const ops::CachedAttentionAttrs& attrs);
+  // rows (R, W) -> where each of them goes. The router is a dense layer without a bias.
+  ops::Routed route(const std::string& name, graph::ValueId x, const RouterSpec& spec);
+  graph::ValueId dispatch(const std::string& name, graph::ValueId x, const ops::Routed& routed);
+  // rows sorted by expert (S, inputs) -> (S, outputs), each by the weights of its expert
+  graph::ValueId grouped_dense(const std::string& name, graph::ValueId x, const ops::Routed& routed,
+                               const GroupedDenseSpec& spec);
+  graph::ValueId combine(const std::string& name, graph::ValueId x, const ops::Routed& routed);
   graph::ValueId smooth_unit(const std::string& name, graph::ValueId x, const ops::SmoothUnitAttrs& attrs);
   // Returns the tables that make steps know their place: trained vectors "name/weight", or the sinusoids
   // "name/table", which are not trained.
@@ -174,6 +200,7 @@ class Builder {
   graph::Graph& graph() { return graph_; }
   std::int64_t channels(graph::ValueId x) const { return graph_.shape(x)[1]; }
   const std::vector<Penalty>& penalties() const { return penalties_; }
+  const std::vector<Imbalance>& imbalances() const { return imbalances_; }  // none in inference
 
  private:
   graph::ValueId parameter(const std::string& layer, const char* name, const Shape& shape,
@@ -188,6 +215,7 @@ class Builder {
   DType dtype_;
   std::string prefix_;
   std::vector<Penalty> penalties_;
+  std::vector<Imbalance> imbalances_;
 };
 
 }  // namespace trainyard::networks

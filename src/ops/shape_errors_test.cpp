@@ -3,7 +3,9 @@
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"
+#include "ops/experts.h"
 #include "ops/graph_layers.h"
+#include "ops/grouped_dense.h"
 #include "ops/loss.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
@@ -263,6 +265,58 @@ const Mistake kMistakes[] = {
        softmax_cross_entropy(g, "loss", tensor(g, "x", {4, 10}), tensor(g, "y", {4}, DType::i32), {1.5});
      },
      "softmax_cross_entropy 'loss': label smoothing 1.5 is not in [0, 1)"},
+    {"route_choices",
+     [](Graph& g) {
+       route(g, "route", tensor(g, "x", {6, 4}), {5});
+     },
+     "route 'route': 5 choices among 4 experts"},
+    {"route_experts",
+     [](Graph& g) {
+       route(g, "route", tensor(g, "x", {6, 1025}), {2});
+     },
+     "route 'route': scores of 1025 experts, at most 1024 are possible"},
+    {"route_places",
+     [](Graph& g) {
+       route(g, "route", tensor(g, "x", {std::int64_t{1} << 30, 2}), {2});
+     },
+     "route 'route': 1073741824 rows with 2 choices each are more than 32 bits count"},
+    {"dispatch_place",
+     [](Graph& g) {
+       dispatch(g, "to", tensor(g, "x", {6, 4}), tensor(g, "place", {5, 2}, DType::i32));
+     },
+     "dispatch 'to': input 1 'place' is i32 5x2, wants i32 6x2"},
+    {"combine_rows",
+     [](Graph& g) {
+       const ValueId gates = tensor(g, "gates", {6, 2}), place = tensor(g, "place", {6, 2}, DType::i32);
+       combine(g, "sum", tensor(g, "x", {11, 4}),
+               {.gates = gates, .chosen = place, .place = place, .offsets = place});
+     },
+     "combine 'sum': input 0 'x' is 11x4, wants 12x4"},
+    {"balance_offsets",
+     [](Graph& g) {
+       balance_penalty(g, "even", {{tensor(g, "x", {6, 4}), tensor(g, "offsets", {4}, DType::i32)}}, 0.1);
+     },
+     "balance_penalty 'even': scores are 6x4, offsets are i32 4, wants i32 5"},
+    {"balance_inputs", [](Graph& g) { balance_penalty(g, "even", {}, 0.1); },
+     "balance_penalty 'even': got 0 inputs, wants scores and offsets of each layer"},
+    {"grouped_dense_weight",
+     [](Graph& g) {
+       grouped_dense(g, "in", tensor(g, "x", {6, 4}), tensor(g, "w", {3, 8, 5}),
+                     tensor(g, "offsets", {4}, DType::i32), graph::kNone);
+     },
+     "grouped_dense 'in': weight is 3x8x5, input is 6x4: the last dimensions must agree"},
+    {"grouped_dense_offsets",
+     [](Graph& g) {
+       grouped_dense(g, "in", tensor(g, "x", {6, 4}), tensor(g, "w", {3, 8, 4}), tensor(g, "offsets", {4}),
+                     graph::kNone);
+     },
+     "grouped_dense 'in': offsets are f32 4, wants i32 4 for 3 groups"},
+    {"grouped_dense_bias",
+     [](Graph& g) {
+       grouped_dense(g, "in", tensor(g, "x", {6, 4}), tensor(g, "w", {3, 8, 4}),
+                     tensor(g, "offsets", {4}, DType::i32), tensor(g, "bias", {8}));
+     },
+     "grouped_dense 'in': bias is 8, wants 24"},
     {"l2_penalty_inputs", [](Graph& g) { l2_penalty(g, "l2", {}, 0.1); }, "l2_penalty 'l2': got no weights"},
     {"fill_inputs",
      [](Graph& g) {

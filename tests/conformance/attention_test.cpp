@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/backend.h"
 #include "base/parallel.h"
 #include "ops/attention.h"
 #include "problems.h"
@@ -13,12 +12,6 @@ namespace trainyard::conformance {
 namespace {
 
 using graph::ValueId;
-
-const backend::Backend& fast_backend() {
-  static const auto onednn = backend::make_onednn_backend();
-  static const auto plain = backend::make_reference_backend();
-  return onednn != nullptr ? *onednn : *plain;
-}
 
 constexpr std::int64_t kLength = 70, kSequences = 2, kChanged = 41, kWidth = 4 * 8;
 

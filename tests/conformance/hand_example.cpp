@@ -63,6 +63,10 @@ HandExample::Numbers HandExample::operator[](ValueId value) const {
     const auto bytes = tensor.as<std::uint8_t>();
     return {bytes.begin(), bytes.end()};
   }
+  if (tensor.dtype() == DType::i32) {
+    const auto integers = tensor.as<std::int32_t>();
+    return {integers.begin(), integers.end()};
+  }
   const auto numbers = tensor.as<double>();
   return {numbers.begin(), numbers.end()};
 }

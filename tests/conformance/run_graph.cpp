@@ -200,6 +200,12 @@ class Runner {
 
 }  // namespace
 
+const backend::Backend& fast_backend() {
+  static const auto onednn = backend::make_onednn_backend();
+  static const auto plain = backend::make_reference_backend();
+  return onednn != nullptr ? *onednn : *plain;
+}
+
 Values first_values(const Graph& graph, std::uint64_t seed) {
   Values values(graph.values().size());
   for (std::size_t v = 0; v < values.size(); ++v) {

@@ -34,6 +34,9 @@ struct RunResult {
   std::vector<std::string> violations;  // of the contract between planner and kernels
 };
 
+// Returns the backend of this host's own kernels, where the build has it, and else the reference.
+const backend::Backend& fast_backend();
+
 // Inputs, parameters and state by their initializers.
 Values first_values(const graph::Graph& graph, std::uint64_t seed);
 

@@ -111,6 +111,24 @@ TEST(ParametersAndFlops, PublishedParameterCountsOfTransformers) {
     EXPECT_EQ(graph::parameter_count(build_model({.network = network}).graph), parameters) << network;
 }
 
+// Mixtral 8x7B has 46.7 G parameters, of which each token uses 12.9 G (Jiang et al., 2024); the weights that
+// were published have as many as here. Two flops for each but those of the embedding, which is a look-up.
+TEST(ParametersAndFlops, PublishedCountsOfExperts) {
+  const Model model = build_model({.network = "tiny_llama",
+                                   .parameters = {{"layers", "32"},
+                                                  {"width", "4096"},
+                                                  {"heads", "32"},
+                                                  {"kv_heads", "8"},
+                                                  {"ffn", "14336"},
+                                                  {"length", "1"},
+                                                  {"experts", "8"}}});
+  EXPECT_EQ(graph::parameter_count(model.graph), 46'702'792'704);
+  const std::int64_t norms = 4096 * (2 * 32 + 1), embedding = std::int64_t{32000} * 4096,
+                     attended = 2 * 2 * 4096 * 32;  // of the only step
+  EXPECT_EQ(graph::total_cost(model.graph, graph::Phase::forward).flops - attended,
+            2 * (12'879'925'248 - norms - embedding));
+}
+
 // The source says "about 82 MFLOP": all three products of each layer, but no input gradient of the first.
 TEST(ParametersAndFlops, TrainingFlopsOfDeepmnist) {
   Model model = build_model({.network = "deepmnist", .batch = 2});

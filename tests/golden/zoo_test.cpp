@@ -60,6 +60,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "rnn",
                                        "transformer",
                                        "gpt_char",
+                                       "gpt_moe",
                                        "gpt2",
                                        "gpt2_medium",
                                        "gpt2_large",

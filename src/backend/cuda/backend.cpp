@@ -30,6 +30,8 @@ std::vector<Candidate> all_candidates() {
                                    elementwise_candidates,
                                    shape_candidates,
                                    embedding_candidates,
+                                   experts_candidates,
+                                   grouped_dense_candidates,
                                    layer_norm_candidates,
                                    loss_candidates,
                                    norm_candidates,

@@ -89,6 +89,7 @@ class LayerCounts {
     if (options_.training) saved_ += bytes;
   }
   Wide batch() const { return batch_; }
+  bool trains() const { return options_.training; }
 
   // Returns the counts, with the update of all parameters where there is one.
   Counts finish() const;

@@ -89,7 +89,10 @@ struct TransformerSizes {
   bool causal, rms_norm, bias, tied;
   Unit unit;
   Positions positions;
+  std::int64_t experts, choices;  // of the feed-forward part; choices: experts that each token takes
+  double balance;
 
+  bool routes() const { return experts > 1; }  // else the feed-forward part is dense
   std::int64_t head_size() const { return width / heads; }
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size(); }
   bool gated() const { return unit == Unit::swiglu; }

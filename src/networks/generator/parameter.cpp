@@ -40,10 +40,21 @@ std::vector<std::int64_t> checked_numbers(std::string_view network, const Parame
   return *numbers;
 }
 
+double checked_fraction(std::string_view network, const Parameter& parameter, const std::string& value) {
+  double number = 0;
+  const char* end = value.data() + value.size();
+  const auto read = std::from_chars(value.data(), end, number);
+  if (read.ec != std::errc{} || read.ptr != end || !(number >= static_cast<double>(parameter.smallest)) ||
+      !(number <= static_cast<double>(parameter.largest)))
+    refuse(network, parameter, value);
+  return number;
+}
+
 }  // namespace
 
 std::string Parameter::allowed() const {
   if (is_word()) return joined(choices, " or ");
+  if (is_fraction) return fmt::format("a number from {} to {}", smallest, largest);
   if (numbers == 1) return fmt::format("a whole number from {} to {}", smallest, largest);
   return fmt::format("one whole number or {} with commas, each from {} to {}", numbers, smallest, largest);
 }
@@ -61,7 +72,9 @@ Parameters::Parameters(std::string_view network, const std::vector<Parameter>& t
   for (const Parameter& parameter : table) {
     const auto found = given.find(parameter.name);
     const std::string& value = found == given.end() ? parameter.fallback : found->second;
-    if (!parameter.is_word())
+    if (parameter.is_fraction)
+      fractions_[parameter.name] = checked_fraction(network, parameter, value);
+    else if (!parameter.is_word())
       numbers_[parameter.name] = checked_numbers(network, parameter, value);
     else if (std::find(parameter.choices.begin(), parameter.choices.end(), value) == parameter.choices.end())
       refuse(network, parameter, value);
@@ -74,6 +87,12 @@ std::int64_t Parameters::number(std::string_view name) const { return numbers(na
 std::vector<std::int64_t> Parameters::numbers(std::string_view name) const {
   const auto found = numbers_.find(name);
   TRAINYARD_CHECK(found != numbers_.end());
+  return found->second;
+}
+
+double Parameters::fraction(std::string_view name) const {
+  const auto found = fractions_.find(name);
+  TRAINYARD_CHECK(found != fractions_.end());
   return found->second;
 }
 

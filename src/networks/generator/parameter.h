@@ -14,6 +14,7 @@ struct Parameter {
   int numbers = 1;                         // more: so many, as in 3,4,6,3, or one that stands for all
   std::vector<std::string> choices = {};   // a word, one of these; none: numbers
   bool is_of_data = false;                 // a network that is trained takes it from its data
+  bool is_fraction = false;                // one number that need not be whole
 
   bool is_word() const { return !choices.empty(); }
   // "residual or bottleneck", "a whole number from 1 to 4096".
@@ -34,6 +35,7 @@ class Parameters {
   // REQUIRES: the table has a parameter of this name and kind.
   std::int64_t number(std::string_view name) const;
   std::vector<std::int64_t> numbers(std::string_view name) const;  // as many as the table says
+  double fraction(std::string_view name) const;
   const std::string& word(std::string_view name) const;
 
   // Returns all of them as text, in the table's order.
@@ -42,6 +44,7 @@ class Parameters {
  private:
   std::vector<std::pair<std::string, std::string>> values_;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> numbers_;
+  std::map<std::string, double, std::less<>> fractions_;
 };
 
 }  // namespace trainyard::networks::generator

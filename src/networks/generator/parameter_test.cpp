@@ -11,7 +11,8 @@ namespace {
 const std::vector<Parameter> kTable{
     {"width", "", "16", 1, 64},
     {"blocks", "", "1", 1, 9, 3},
-    {.name = "cell", .about = "", .fallback = "gru", .choices = {"gru", "lstm"}}};
+    {.name = "cell", .about = "", .fallback = "gru", .choices = {"gru", "lstm"}},
+    {.name = "share", .about = "", .fallback = "0.25", .smallest = 0, .largest = 2, .is_fraction = true}};
 
 std::string complaint(const Given& given) {
   try {
@@ -32,8 +33,11 @@ TEST(Parameters, WhatIsNotGivenIsTheTables) {
   EXPECT_EQ(given.number("width"), 64);
   EXPECT_EQ(given.numbers("blocks"), (std::vector<std::int64_t>{2, 3, 4}));
   const std::vector<std::pair<std::string, std::string>> all{
-      {"width", "64"}, {"blocks", "2,3,4"}, {"cell", "lstm"}};
+      {"width", "64"}, {"blocks", "2,3,4"}, {"cell", "lstm"}, {"share", "0.25"}};
   EXPECT_EQ(given.all(), all);
+  EXPECT_EQ(own.fraction("share"), 0.25);
+  for (const auto& [text, number] : {std::pair{"0", 0.0}, {"1e-3", 0.001}, {"2", 2.0}})
+    EXPECT_EQ(Parameters("toy", kTable, {{"share", text}}).fraction("share"), number);
 }
 
 TEST(Parameters, RefusesWithOptionValueAndWhatIsAllowed) {
@@ -45,7 +49,10 @@ TEST(Parameters, RefusesWithOptionValueAndWhatIsAllowed) {
   EXPECT_EQ(complaint({{"cell", "grue"}}),
             "cell grue (did you mean 'gru'?): network 'toy' takes gru or lstm");
   EXPECT_EQ(complaint({{"depth", "1"}}),
-            "depth 1: network 'toy' has no such parameter, but width, blocks, cell");
+            "depth 1: network 'toy' has no such parameter, but width, blocks, cell, share");
+  for (const char* share : {"-0.1", "2.01", "", "nan", "inf", "half", "0.5x"})
+    EXPECT_EQ(complaint({{"share", share}}),
+              std::string("share ") + share + ": network 'toy' takes a number from 0 to 2");
 }
 
 TEST(Parameters, TablesOfTheZooAcceptTheirOwnDefaults) {

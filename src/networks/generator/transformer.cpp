@@ -101,8 +101,26 @@ class Layers {
 
   ValueId feed_forward(ValueId x) {
     const auto scope = b_.scope("feed_forward");
+    if (sizes_.routes()) return experts(x);
     x = linear("in", x, sizes_.gated() ? 2 * sizes_.hidden : sizes_.hidden);
     return linear("out", unit(x), sizes_.width, sigma_of_sums());
+  }
+
+  ValueId experts(ValueId x) {
+    const auto of_each = [&](const std::string& name, ValueId rows, const ops::Routed& routed,
+                             std::int64_t outputs, double sigma) {
+      return b_.grouped_dense(name, rows, routed,
+                              {.outputs = outputs, .init = WeightInit::normal(sigma), .bias = sizes_.bias});
+    };
+    const ops::Routed routed = b_.route("router", x,
+                                        {.experts = sizes_.experts,
+                                         .choices = sizes_.choices,
+                                         .balance = sizes_.balance,
+                                         .init = WeightInit::normal(kSigma)});
+    x = b_.dispatch("dispatch", x, routed);
+    x = of_each("in", x, routed, sizes_.gated() ? 2 * sizes_.hidden : sizes_.hidden, kSigma);
+    x = of_each("out", unit(x), routed, sizes_.width, sigma_of_sums());
+    return b_.combine("combine", x, routed);
   }
 
   ValueId unit(ValueId x) {
@@ -163,6 +181,8 @@ void check(const Parameters& parameters) {
   if (sizes.positions == Positions::rotary && sizes.head_size() % 2 != 0)
     fail(ErrorKind::usage, "{} rotary: heads of {} numbers, which do not come in pairs", Setting{"positions"},
          sizes.head_size());
+  if (const std::int64_t top_k = parameters.number("top_k"); top_k > std::max<std::int64_t>(sizes.experts, 1))
+    fail(ErrorKind::usage, "{} {}: above {} {}", Setting{"top_k"}, top_k, Setting{"experts"}, sizes.experts);
 }
 
 Shape input_of(const Parameters& parameters) { return {parameters.number("length")}; }
@@ -175,6 +195,7 @@ SequenceSizes sequence(const Parameters& parameters) {
 struct Defaults {
   const char *layers, *width, *heads, *kv_heads, *ffn, *length, *vocabulary;
   const char *norm = "layer", *activation = "gelu_tanh", *positions = "learned", *bias = "yes", *tied = "yes";
+  const char* experts = "0";
 };
 
 Generator family(const Defaults& own) {
@@ -208,7 +229,19 @@ Generator family(const Defaults& own) {
                {.name = "tied",
                 .about = "whether the last layer's weight is the embedding",
                 .fallback = own.tied,
-                .choices = yes_no}},
+                .choices = yes_no},
+               {"experts",
+                "experts of the feed-forward part, of which each token takes some; 0 or 1: one part for all "
+                "tokens",
+                own.experts, 0, ops::kMostExperts},
+               {"top_k", "experts that each token takes, those of its highest scores; 0: two", "0", 0,
+                ops::kMostExperts},
+               {.name = "balance",
+                .about = "weight in the loss of the penalty on experts that are used more than others",
+                .fallback = "0.01",
+                .smallest = 0,
+                .largest = 1000,
+                .is_fraction = true}},
           .check = check,
           .input = input_of,
           .build = build_transformer,
@@ -228,6 +261,9 @@ const Row kRows[] = {
      "generated: a transformer language model, by default four layers of 128",
      {"4", "128", "4", "0", "0", "64", "1024"}},
     {"gpt_char", "six layers of 384 on bytes", {"6", "384", "6", "0", "0", "256", "256"}},
+    {"gpt_moe",
+     "gpt_char with four experts in each layer, of which each token takes two",
+     {"6", "384", "6", "0", "0", "256", "256", "layer", "gelu_tanh", "learned", "yes", "yes", "4"}},
     {"gpt2", "GPT-2 with 124 M parameters", {"12", "768", "12", "0", "0", "1024", "50257"}},
     {"gpt2_medium", "GPT-2 with 355 M parameters", {"24", "1024", "16", "0", "0", "1024", "50257"}},
     {"gpt2_large", "GPT-2 with 774 M parameters", {"36", "1280", "20", "0", "0", "1024", "50257"}},
@@ -241,7 +277,8 @@ const Row kRows[] = {
 
 TransformerSizes transformer_sizes(const Parameters& parameters) {
   const std::int64_t width = parameters.number("width"), heads = parameters.number("heads"),
-                     kv_heads = parameters.number("kv_heads"), ffn = parameters.number("ffn");
+                     kv_heads = parameters.number("kv_heads"), ffn = parameters.number("ffn"),
+                     experts = parameters.number("experts"), top_k = parameters.number("top_k");
   return {.layers = parameters.number("layers"),
           .width = width,
           .heads = heads,
@@ -254,7 +291,10 @@ TransformerSizes transformer_sizes(const Parameters& parameters) {
           .bias = is_yes(parameters, "bias"),
           .tied = is_yes(parameters, "tied"),
           .unit = chosen<Unit>(parameters, "activation", kUnits),
-          .positions = chosen<Positions>(parameters, "positions", kPositions)};
+          .positions = chosen<Positions>(parameters, "positions", kPositions),
+          .experts = experts,
+          .choices = top_k == 0 ? 2 : top_k,
+          .balance = parameters.fraction("balance")};
 }
 
 }  // namespace generator

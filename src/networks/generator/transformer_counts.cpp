@@ -1,6 +1,7 @@
 // This file counts what each node of a transformer's step costs, in the order of its graph. Between nodes the
 // names are: rows, a matrix with one row a step; qkv, the queries, keys and values of a step; hidden, what
-// the unit of the feed-forward part makes, and unit_in, what it reads.
+// the unit of the feed-forward part makes, and unit_in, what it reads. Of experts, chosen is a
+// number for each choice of a token, and sorted, unit_in and hidden have a row for each.
 
 #include "networks/generator/generator.h"
 #include "ops/attention.h"
@@ -19,10 +20,15 @@ class TransformerCounts {
       : sizes_(sizes),
         layers_(options),
         steps_(layers_.batch() * sizes.length),
+        choices_(sizes.routes() ? sizes.choices : 1),
         rows_(kFloat * steps_ * sizes.width),
         qkv_(kFloat * steps_ * sizes.qkv_width()),
-        hidden_(kFloat * steps_ * sizes.hidden),
-        unit_in_(sizes.gated() ? 2 * hidden_ : hidden_) {}
+        hidden_(kFloat * steps_ * choices_ * sizes.hidden),
+        unit_in_(sizes.gated() ? 2 * hidden_ : hidden_),
+        scores_(kFloat * steps_ * sizes.experts),
+        chosen_(kFloat * steps_ * choices_),
+        sorted_(choices_ * rows_),
+        offsets_(kId * (Wide{sizes.experts} + 1)) {}
 
   Counts count() {
     layers_.tokens(sizes_.length);
@@ -32,12 +38,16 @@ class TransformerCounts {
       attention();
       residual();
       norm();
-      feed_forward();
+      if (sizes_.routes())
+        experts();
+      else
+        feed_forward();
       residual();
     }
     norm();
     logits();
     layers_.sequence_cross_entropy(sizes_.vocabulary, sizes_.length);
+    if (balances()) balance_penalty();
     return layers_.finish();
   }
 
@@ -119,18 +129,83 @@ class TransformerCounts {
 
   void feed_forward() {
     const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
-    const bool by_output =
-        sizes_.unit == Sizes::Unit::relu;  // the gradient of the unit follows from its output
     linear(sizes_.width, in, sizes_.bias,
-           {.forward = by_output ? unit_in_ : 0,
+           {.forward = by_output() ? unit_in_ : 0,
             .inference = rows_ + unit_in_,
             .d_weight = unit_in_,
             .d_src = unit_in_ + rows_});
-    layers_.forward_node(0, unit_in_ + hidden_, by_output ? unit_in_ : 0, unit_in_ + hidden_);
-    layers_.save(by_output ? hidden_ : unit_in_ + hidden_);
-    layers_.backward_node(0, hidden_ + 2 * unit_in_, hidden_ + unit_in_);
+    unit();
     linear(sizes_.hidden, sizes_.width, sizes_.bias,
            {.forward = rows_, .inference = hidden_ + rows_, .d_weight = rows_, .d_src = rows_ + hidden_});
+  }
+
+  // The gradient of the unit follows from its output.
+  bool by_output() const { return sizes_.unit == Sizes::Unit::relu; }
+
+  void unit() {
+    layers_.forward_node(0, unit_in_ + hidden_, by_output() ? unit_in_ : 0, unit_in_ + hidden_);
+    layers_.save(by_output() ? hidden_ : unit_in_ + hidden_);
+    layers_.backward_node(0, hidden_ + 2 * unit_in_, hidden_ + unit_in_);
+  }
+
+  bool balances() const { return sizes_.routes() && sizes_.balance > 0 && layers_.trains(); }
+
+  void experts() {
+    route();
+    layers_.forward_node(0, rows_ + chosen_ + sorted_, 0, rows_ + chosen_ + sorted_);  // dispatch
+    layers_.save(sorted_);
+    layers_.backward_node(0, sorted_ + chosen_ + rows_, sorted_ + rows_);
+    layers_.backward_node(0, 3 * rows_, 3 * rows_);  // both gradients of what the router and the experts read
+    const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
+    grouped(sizes_.width, in,
+            {.forward = by_output() ? unit_in_ : 0,
+             .inference = sorted_ + unit_in_ + offsets_,
+             .d_weight = unit_in_,
+             .d_src = unit_in_ + sorted_});
+    unit();
+    grouped(sizes_.hidden, sizes_.width,
+            {.forward = 0,
+             .inference = hidden_ + sorted_ + offsets_,
+             .d_weight = sorted_,
+             .d_src = sorted_ + hidden_});
+    layers_.save(sorted_);
+    const Wide combined = sorted_ + 2 * chosen_ + rows_;
+    layers_.forward_node(0, combined, rows_, combined);
+    layers_.backward_node(0, combined + sorted_ + chosen_, rows_ + sorted_ + chosen_);
+  }
+
+  // Router, and what becomes of its scores: gates, experts, places, and the rows of each expert.
+  void route() {
+    const Wide kept_scores = balances() ? scores_ : 0, made = 3 * chosen_ + offsets_;
+    linear(sizes_.width, sizes_.experts, false,
+           {.forward = scores_ - kept_scores,
+            .inference = rows_ + scores_,
+            .d_weight = scores_,
+            .d_src = scores_ + rows_});
+    layers_.forward_node(0, scores_ + made, scores_ - kept_scores, scores_ + made);
+    layers_.save(kept_scores + made);
+    layers_.backward_node(0, 3 * chosen_ + scores_, chosen_ + scores_);
+    if (!balances()) return;
+    layers_.backward_node(0, kFloat + 2 * scores_ + offsets_, kFloat + scores_);
+    layers_.backward_node(0, 3 * scores_, 3 * scores_);  // both gradients of the scores
+  }
+
+  // A dense layer of each expert on its rows.
+  void grouped(Wide inputs, Wide outputs, const Alone& alone) {
+    const Wide biases = sizes_.bias ? sizes_.experts * outputs : 0,
+               weight = kFloat * sizes_.experts * inputs * outputs, in = kFloat * steps_ * choices_ * inputs,
+               out = kFloat * steps_ * choices_ * outputs, flops = 2 * steps_ * choices_ * inputs * outputs;
+    layers_.parameter(sizes_.experts * inputs * outputs + biases);
+    layers_.forward_node(flops, in + weight + offsets_ + kFloat * biases + out, alone.forward,
+                         alone.inference);
+    layers_.backward_node(flops, out + in + offsets_ + weight + kFloat * biases, alone.d_weight);
+    layers_.backward_node(flops, out + weight + offsets_ + in, alone.d_src);
+  }
+
+  // The penalty of all layers, and the sum of it and of the mean loss.
+  void balance_penalty() {
+    layers_.forward_node(0, sizes_.layers * (scores_ + offsets_) + kFloat, kFloat, 0);
+    layers_.forward_node(0, 3 * kFloat, 2 * kFloat, 0);
   }
 
   void logits() {
@@ -142,7 +217,7 @@ class TransformerCounts {
 
   const Sizes sizes_;
   LayerCounts layers_;
-  const Wide steps_, rows_, qkv_, hidden_, unit_in_;
+  const Wide steps_, choices_, rows_, qkv_, hidden_, unit_in_, scores_, chosen_, sorted_, offsets_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "ops/experts.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
@@ -115,12 +116,18 @@ Shape batch_of(std::int64_t batch, const Shape& one) {
 }
 
 // Adds the network's own penalties and the weight decay, one node for each coefficient.
-std::vector<ValueId> add_penalties(Graph& graph, const std::vector<Penalty>& own, double weight_decay) {
+std::vector<ValueId> add_penalties(Graph& graph, const Builder& own, double weight_decay) {
   std::map<double, std::vector<ValueId>> by_coefficient;
-  for (const Penalty& penalty : own) by_coefficient[penalty.coefficient].push_back(penalty.weight);
+  for (const Penalty& penalty : own.penalties())
+    by_coefficient[penalty.coefficient].push_back(penalty.weight);
   std::vector<ValueId> terms;
   for (const auto& [coefficient, weights] : by_coefficient)
     terms.push_back(ops::l2_penalty(graph, "penalty", weights, coefficient));
+  std::map<double, std::vector<ops::Balanced>> of_experts;
+  for (const Imbalance& imbalance : own.imbalances())
+    of_experts[imbalance.coefficient].push_back(imbalance.layer);
+  for (const auto& [coefficient, layers] : of_experts)
+    terms.push_back(ops::balance_penalty(graph, "balance", layers, coefficient));
   if (weight_decay > 0) {
     std::vector<ValueId> weights;
     for (const ValueId parameter : graph.values_with(graph::Role::parameter))
@@ -210,10 +217,11 @@ Model build_model(const ModelOptions& options) {
   else
     add_named(model, builder, options);
 
-  const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
+  const bool penalised = options.training && (!builder.penalties().empty() || !builder.imbalances().empty() ||
+                                              options.weight_decay > 0);
   model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
-    std::vector<ValueId> terms = add_penalties(graph, builder.penalties(), options.weight_decay);
+    std::vector<ValueId> terms = add_penalties(graph, builder, options.weight_decay);
     terms.insert(terms.begin(), model.loss);
     model.loss = ops::add(graph, "loss", terms);
   }

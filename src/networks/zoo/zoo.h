@@ -51,8 +51,9 @@ struct Model {
 };
 
 // Builds the network with its loss: mean softmax cross-entropy, of sequences over the steps within their
-// lengths, and, in training, the L2 penalties. In inference there is no dropout and batch norm uses the
-// running statistics; names and shapes of parameters and statistics are those of training.
+// lengths, and, in training, the penalties on weights and on the use of experts. In inference there is no
+// dropout and batch norm uses the running statistics; names and shapes of parameters and statistics are those
+// of training.
 Model build_model(const ModelOptions& options);
 
 // A network that makes text token by token, for some new steps of each sequence behind those of its caches.

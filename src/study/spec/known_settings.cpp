@@ -42,10 +42,10 @@ SettingInfo setting_of(const networks::generator::Parameter& parameter) {
   const unsigned timed = SettingInfo::kBench | SettingInfo::kExplain;
   return {.name = parameter.name,
           .commands = parameter.is_of_data ? timed : timed | SettingInfo::kTrain,
-          .form = parameter.is_word()       ? Form::choice
-                  : parameter.numbers > 1   ? Form::counts
-                  : parameter.smallest == 0 ? Form::number
-                                            : Form::count,
+          .form = parameter.is_word()                                ? Form::choice
+                  : parameter.numbers > 1                            ? Form::counts
+                  : parameter.smallest == 0 || parameter.is_fraction ? Form::number
+                                                                     : Form::count,
           .choices = parameter.choices,
           .fallback = parameter.fallback,
           .about = parameter.about};

@@ -11,9 +11,9 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-networks::generator::Given small(const std::string& positions) {
-  return {{"layers", "2"},  {"width", "32"},      {"heads", "4"},          {"kv_heads", "2"},
-          {"length", "24"}, {"vocabulary", "50"}, {"positions", positions}};
+networks::generator::Given small(const std::string& positions, const std::string& experts = "0") {
+  return {{"layers", "2"},  {"width", "32"},      {"heads", "4"},           {"kv_heads", "2"},
+          {"length", "24"}, {"vocabulary", "50"}, {"positions", positions}, {"experts", experts}};
 }
 
 Tokens tokens_of(std::int64_t count) {
@@ -43,10 +43,12 @@ std::vector<float> logits_of_whole_sequence(const networks::generator::Given& gi
 
 TEST(Decoding, TokenByTokenSaysWhatTheWholeSequenceSays) {
   const Tokens tokens = tokens_of(24);
-  for (const char* positions : {"learned", "sinusoidal", "rotary", "none"}) {
-    const std::vector<float> whole = logits_of_whole_sequence(small(positions), tokens);
-    Decoding decoding(
-        {.decoder = {.network = "transformer", .parameters = small(positions), .batch = 1, .steps = 7}});
+  using Choice = std::pair<const char*, const char*>;
+  for (const auto& [positions, experts] :
+       {Choice{"learned", "0"}, {"sinusoidal", "0"}, {"rotary", "0"}, {"none", "0"}, {"learned", "5"}}) {
+    const auto given = small(positions, experts);
+    const std::vector<float> whole = logits_of_whole_sequence(given, tokens);
+    Decoding decoding({.decoder = {.network = "transformer", .parameters = given, .batch = 1, .steps = 7}});
     ASSERT_EQ(decoding.vocabulary(), 50);
     std::span<const float> logits = decoding.read_prompt(std::span(tokens).first(7));
     for (std::int64_t place = 7;; ++place) {
@@ -54,7 +56,7 @@ TEST(Decoding, TokenByTokenSaysWhatTheWholeSequenceSays) {
       for (std::int64_t v = 0; v < 50; ++v)
         ASSERT_NEAR(logits[static_cast<std::size_t>(v)],
                     whole[static_cast<std::size_t>((place - 1) * 50 + v)], 1e-4)
-            << positions << " at " << place;
+            << positions << ", " << experts << " experts, at " << place;
       if (place == decoding.room()) break;
       logits = decoding.read_token(std::span(tokens).subspan(static_cast<std::size_t>(place), 1));
     }

@@ -19,6 +19,8 @@ std::vector<Candidate> dense_padded_candidates();
 std::vector<Candidate> dense_whole_rows_candidates();
 std::vector<Candidate> elementwise_candidates();
 std::vector<Candidate> embedding_candidates();
+std::vector<Candidate> experts_candidates();
+std::vector<Candidate> grouped_dense_candidates();
 std::vector<Candidate> layer_norm_candidates();
 std::vector<Candidate> loss_candidates();
 std::vector<Candidate> norm_candidates();
