@@ -33,9 +33,10 @@ class Line {
       send(times_.next());
   }
 
-  // Takes in those that are due by now.
-  void advance(double now) {
-    while (!coming_.empty() && coming_.front() <= now) {
+  // Takes in those for whom has_come(due).
+  template <typename HasCome>
+  void advance(const HasCome& has_come) {
+    while (!coming_.empty() && has_come(coming_.front())) {
       waiting_.push_back(coming_.front());
       coming_.pop_front();
       if (options_.arrivals.is_open()) send(times_.next());
@@ -88,18 +89,18 @@ Answered serve(const QueueOptions& options, Clock& clock, const Server& server) 
       answered.stopped = true;
       break;
     }
-    const double now = clock.now() - origin;
-    line.advance(now);
+    const double now = clock.now();
+    // As it is waited for: a difference of moments would be rounded otherwise, and never come.
+    const auto has_come = [&](double moment) { return origin + moment <= now; };
+    line.advance(has_come);
     if (line.waiting() == 0 && line.is_over()) break;
-    const double begin = line.waiting() == 0 ? kNever
-                         : line.waiting() >= options.batch || line.is_over()
-                             ? now
-                             : line.oldest() + options.wait_seconds;
-    if (begin > now) {
-      clock.wait_until(origin + std::min({begin, line.next_due(), now + kLookSeconds}));
+    const bool full = line.waiting() > 0 && (line.waiting() >= options.batch || line.is_over());
+    const double begin = line.waiting() > 0 ? line.oldest() + options.wait_seconds : kNever;
+    if (!full && !has_come(begin)) {
+      clock.wait_until(std::min(origin + std::min(begin, line.next_due()), now + kLookSeconds));
       continue;
     }
-    Batch batch{.begun = now, .waiting = line.waiting()};
+    Batch batch{.begun = now - origin, .waiting = line.waiting()};
     batch.requests = std::min(batch.waiting, options.batch);
     const double first = server(batch.requests);
     batch.ended = clock.now() - origin;
