@@ -57,7 +57,7 @@ bool Network::reads_sequences() const { return parts_->info.reads_sequences(); }
 StepCost Network::step_cost(std::int64_t batch, bool training) const {
   networks::ModelOptions options = parts_->model;
   options.batch = batch;
-  options.training = training;
+  options.training = options.loss = training;
   networks::Model model = networks::build_model(options);
   if (training) networks::add_training_step(model, {});
   const graph::Cost cost = graph::total_cost(model.graph);

@@ -32,7 +32,7 @@ train::SessionOptions session_options(const Network& network, const RunSettings&
   const double weight_decay = session.model.weight_decay;
   session.model = network.parts().model;
   session.model.batch = settings.batch;
-  session.model.training = training;
+  session.model.training = session.model.loss = training;
   session.model.weight_decay = weight_decay;
   return session;
 }

@@ -270,6 +270,7 @@ std::function<int()> declare_explain(Command& command) {
     std::vector<Idle> idle = idle_options(options->run);
     idle.push_back({options->counts, {"--time", "--declined"}, "--counts shows no kernels"});
     warn_of_idle_options(command, idle);
+    run::want_choice("explain", "mode", options->run.mode);
     if (options->counts) {
       explain_counts(options->run);
       return 0;

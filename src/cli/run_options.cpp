@@ -19,12 +19,12 @@ void add_output_options(Command& command, run::RunOptions& options) {
 }
 
 void add_mode_option(Command& command, run::RunOptions& options) {
-  add_setting(command, "bench", "mode", options.mode);
+  add_setting(command, "explain", "mode", options.mode);
 }
 
 std::vector<Idle> idle_options(const run::RunOptions& options) {
   const std::string schedule = "--schedule " + options.schedule;
-  const bool infers = options.mode == "infer",
+  const bool infers = options.mode != "train",
              decays = options.schedule == "step" || options.schedule == "exponential";
   const bool has_momentum =
       options.optimizer == "momentum" || options.optimizer == "nesterov" || options.optimizer == "rmsprop";
@@ -33,7 +33,7 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
                            {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor",
                             "--final-lr", "--warmup-lr-steps", "--momentum", "--weight-decay",
                             "--decay-matrices-only", "--clip-norm", "--ema", "--label-smoothing"},
-                           "--mode infer updates nothing"}};
+                           "--mode " + options.mode + " updates nothing"}};
   if (infers) return rules;
   rules.push_back({options.schedule == "constant", {"--decay-steps"}, schedule + " decays nothing"});
   rules.push_back({!decays, {"--decay-factor"}, schedule + " has none"});

@@ -14,8 +14,8 @@ using Flight = study::RunState::Flight;
 struct CellResult {
   const record::Settings* settings = nullptr;
   std::int64_t expected = 0, done = 0, warnings = 0;
-  std::vector<record::MeasuredRun> speeds;  // images per second
-  std::vector<record::MeasuredRun> tokens;  // per second, where the network reads sequences
+  std::vector<record::MeasuredRun> speeds;     // images per second
+  std::vector<const record::RunRecord*> runs;  // that were done
 };
 
 // Orders cells in the order in which the plan names them first.
@@ -31,8 +31,7 @@ std::vector<std::pair<std::string, CellResult>> cells_of(const study::StudyProgr
     ++cell.done;
     cell.warnings += static_cast<std::int64_t>(state.result->warnings.size());
     if (const auto speed = record::measure(*state.result, record::Metric())) cell.speeds.push_back(*speed);
-    if (const auto speed = record::measure(*state.result, {.name = "tokens_per_second"}))
-      cell.tokens.push_back(*speed);
+    cell.runs.push_back(&*state.result);
   }
   return cells;
 }
@@ -72,10 +71,15 @@ void print_cells(const study::StudyProgress& progress) {
     return in_order(*a.second.settings, *b.second.settings, names);
   });
   std::vector<std::string> head = names;
-  const bool tokens =
-      std::any_of(cells.begin(), cells.end(), [](const auto& cell) { return !cell.second.tokens.empty(); });
   head.insert(head.end(), {"runs", "images/s", "95 % interval", "run spread"});
-  if (tokens) head.emplace_back("tokens/s");
+  std::vector<const record::TableFigure*> figures;
+  for (const record::TableFigure& figure : record::kTableFigures)
+    if (std::any_of(cells.begin(), cells.end(), [&](const auto& cell) {
+          return record::table_value(cell.second.runs, figure).has_value();
+        })) {
+      figures.push_back(&figure);
+      head.push_back(figure.is_time() ? fmt::format("{} {}", figure.head, figure.note) : figure.head);
+    }
   head.emplace_back("warnings");
   TextTable table(head);
   for (const auto& [hash, cell] : cells) {
@@ -88,9 +92,12 @@ void print_cells(const study::StudyProgress& progress) {
       const record::CellSummary speed = record::describe_cell(cell.speeds);
       row.insert(row.end(), {fmt::format("{:.0f}", speed.median), interval_text(speed), spread_text(speed)});
     }
-    if (tokens)
-      row.push_back(cell.tokens.empty() ? ""
-                                        : fmt::format("{:.0f}", record::describe_cell(cell.tokens).median));
+    for (const record::TableFigure* figure : figures) {
+      const std::optional<double> value = record::table_value(cell.runs, *figure);
+      row.push_back(!value              ? ""
+                    : figure->is_time() ? format_seconds(*value)
+                                        : fmt::format("{:.{}f}", *value, *value < 10 ? 1 : 0));
+    }
     row.push_back(cell.warnings > 0 ? fmt::format("{}", cell.warnings) : "");
     table.add(std::move(row));
   }
@@ -115,8 +122,8 @@ void print_failures(const study::StudyProgress& progress, const RunLabels& label
 // Noise is counted in the table of cells; what a run was given and left idle makes it another run, and what
 // was asked for and could not be done is told.
 void print_unused(const study::StudyProgress& progress, const RunLabels& labels) {
-  constexpr std::array<std::string_view, 7> kKinds{"nodes",   "devices", "gpus",  "cores",
-                                                   "cleanup", "busy",    "clocks"};
+  constexpr std::array<std::string_view, 8> kKinds{"nodes",   "devices", "gpus",   "cores",
+                                                   "cleanup", "busy",    "clocks", "overload"};
   TextTable table({"warning", "run", "what"});
   for (const study::RunState& state : progress.states) {
     if (!state.result) continue;

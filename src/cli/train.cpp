@@ -130,7 +130,9 @@ void print_report(const record::RunRecord& run) {
   const auto figure = [&](record::NumberName name) { return run.figure_or(name, 0); };
   const record::StepStatistics& steps = run.statistics;
   row("network", fmt::format("{}, batch {:.0f}, {}", run.words.at("network"), figure("batch"),
-                             run.words.at("mode") == "infer" ? "inference" : run.words.at("optimizer")));
+                             run.words.at("mode") == "infer"    ? "inference"
+                             : run.words.at("mode") == "decode" ? "decoding"
+                                                                : run.words.at("optimizer")));
   row("runs on", fmt::format("{} {}, {:.0f} threads", run.words.at("backend"), run.words.at("precision"),
                              figure("threads")));
   if (const auto batches = run.asked.find("accumulate"); batches != run.asked.end())

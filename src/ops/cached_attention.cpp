@@ -92,6 +92,19 @@ const graph::OpDef cached_attention_op{.name = "cached_attention",
                                        .lowering = graph::Lowering::mixed,
                                        .category = graph::Category::attention};
 
+Cost cached_attention_cost(const NodeView& node, std::int64_t position) {
+  const auto& attrs = node.attrs<CachedAttentionAttrs>();
+  // New step s sees position + s + 1 steps.
+  const std::int64_t seen = attrs.steps * position + attrs.steps * (attrs.steps + 1) / 2,
+                     sequences = node.input_shape(0)[0] / attrs.steps, width = node.output_shape(0)[1];
+  // Of each cache the old steps are read, and the new ones written.
+  const std::int64_t cached = node.input(1).type.bytes() / node.input_shape(1)[1] * (position + attrs.steps);
+  return {.flops = 4 * sequences * width * seen,
+          .elementwise_flops = 5 * sequences * attrs.heads * seen,
+          .bytes_moved = node.input(0).type.bytes() + node.input(3).type.bytes() +
+                         node.output(0).type.bytes() + 2 * cached};
+}
+
 ValueId cached_attention(Graph& graph, const std::string& name, const CachedAttentionInputs& inputs,
                          const CachedAttentionAttrs& attrs) {
   return graph.add(cached_attention_op, name, {inputs.qkv, inputs.keys, inputs.values, inputs.position},

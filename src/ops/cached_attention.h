@@ -16,6 +16,10 @@ struct CachedAttentionAttrs {
 // s sees the steps up to position + s. Steps beyond C make their dst NaN: a kernel cannot refuse.
 extern const graph::OpDef cached_attention_op;
 
+// Returns what such a node costs when its first new step stands at this place, behind as many others. The row
+// of the op counts full caches: how many steps they hold is known when it runs.
+graph::Cost cached_attention_cost(const graph::NodeView& node, std::int64_t position);
+
 struct CachedAttentionInputs {
   graph::ValueId qkv, keys, values, position;
 };

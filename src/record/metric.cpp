@@ -109,6 +109,16 @@ std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {
   return MeasuredRun{run.node, value, relative_error(run, metric), core_distance(run)};
 }
 
+bool TableFigure::is_time() const { return unit_of(name.text()).is_time(); }
+
+std::optional<double> table_value(std::span<const RunRecord* const> runs, const TableFigure& figure) {
+  std::vector<MeasuredRun> values;
+  for (const RunRecord* run : runs)
+    if (const auto value = measure(*run, {.name = figure.name.text()})) values.push_back(*value);
+  if (values.empty()) return std::nullopt;
+  return describe_cell(values).median;
+}
+
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy) {
   const auto found = run.details.find("accuracy_curve");
   if (found == run.details.end()) return std::nullopt;

@@ -51,6 +51,25 @@ Metric find_metric(const std::string& name, std::optional<double> accuracy, std:
 // Returns the run's value; nothing where the run failed, does not have it, or has one that is not positive.
 std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric);
 
+// TableFigure is a figure that tables of cells show beside the speed, where some run has it.
+struct TableFigure {
+  NumberName name;
+  const char *head, *note;  // for people: "token", "p99"
+
+  bool is_time() const;
+};
+
+inline constexpr TableFigure kTableFigures[] = {{"tokens_per_second", "tokens/s", "median run"},
+                                                {"median_first_token_seconds", "first token", "median"},
+                                                {"median_token_seconds", "token", "median"},
+                                                {"p99_token_seconds", "token", "p99"},
+                                                {"requests_per_second", "requests/s", "answered"},
+                                                {"median_request_seconds", "latency", "median"},
+                                                {"p99_request_seconds", "latency", "p99"}};
+
+// Returns the figure of a cell: the median over those of its runs that have it; nothing where none has.
+std::optional<double> table_value(std::span<const RunRecord* const> runs, const TableFigure& figure);
+
 // Returns seconds from the first step to the first evaluation with this accuracy; nothing where none reached
 // it.
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy);

@@ -81,6 +81,8 @@ const NumberRange kSomeSeconds = NumberRange::above(0, 1e9);
 const NumberRange kShare = NumberRange::below(0, 1);
 const NumberRange kMembers = NumberRange::whole(1, 1'000);
 const NumberRange kAnySteps = NumberRange::whole(1);
+constexpr std::uint64_t kMostTokens = 65536;  // as generated networks have room for
+const NumberRange kTokens = NumberRange::whole(1, kMostTokens);
 
 std::vector<SettingInfo> step_settings() {
   return {
@@ -133,8 +135,11 @@ std::vector<SettingInfo> update_settings() {
 
 std::vector<SettingInfo> measurement_settings() {
   return {
-      choice("mode", kBench | kExplain, {"train", "infer"}, "train",
-             "train, a step with its backward pass and update, or infer, the forward pass alone"),
+      choice("mode", kBench, {"train", "infer", "decode"}, "train",
+             "train, a step with its backward pass and update; infer, the forward pass without loss and "
+             "labels; or decode, of networks that make text: prompts are read, then tokens made one by one"),
+      choice("mode", kExplain, {"train", "infer"}, "train",
+             "train, a step with its backward pass and update, or infer, the forward pass without loss"),
       count("steps", kBench, kAnySteps, "50", "Timed steps", kNotCompared | kAlways, "-s"),
       number("warmup", kBench, NumberRange::whole(0, 1'000'000'000), "5", "Steps before the timed ones",
              kNotCompared),
@@ -160,6 +165,26 @@ std::vector<SettingInfo> measurement_settings() {
       typed("COUNT|FIRST..LAST",
             word("trace_steps", kTimed, "3", "Which: so many, or those from FIRST to LAST, counted from 0",
                  kNoKey | kUntold)),
+  };
+}
+
+std::vector<SettingInfo> request_settings() {
+  return {
+      count("prompt_tokens", kBench, kTokens, "32", "With --mode decode: tokens of each prompt"),
+      count("new_tokens", kBench, NumberRange::whole(2, kMostTokens), "32",
+            "There: tokens to make behind it, the first of which comes with reading it"),
+      typed(
+          "poisson:RATE|closed:N",
+          choice("arrivals", kBench, {"poisson:RATE", "closed:N"}, "",
+                 "Time requests, with --mode infer or decode: poisson:RATE, at random, so many a second, or "
+                 "closed:N, N clients that each wait for their answer (default: full batches, one after "
+                 "the other)")),
+      count("requests", kBench, kAnySteps, "500", "Requests that --arrivals sends", kNotCompared),
+      number("batch_wait", kBench, NumberRange::real(0, 3600), "0",
+             "With --arrivals: seconds that a request waits at most for others to fill its --batch"),
+      choice("batch_sizes", kBench, {"doubling", "one"}, "doubling",
+             "With --arrivals, what batches that are not full run as: doubling, the least of 1, 2, 4 ... "
+             "--batch that holds them; one, always --batch"),
   };
 }
 
@@ -319,9 +344,9 @@ std::vector<SettingInfo> resource_settings() {
 const std::vector<SettingInfo>& all_settings() {
   static const std::vector<SettingInfo> kAll = [] {
     std::vector<SettingInfo> joined;
-    for (const auto group :
-         {step_settings, update_settings, measurement_settings, training_settings, input_settings,
-          deployment_settings, server_settings, ensemble_sizes, ensemble_conduct, resource_settings})
+    for (const auto group : {step_settings, update_settings, measurement_settings, request_settings,
+                             training_settings, input_settings, deployment_settings, server_settings,
+                             ensemble_sizes, ensemble_conduct, resource_settings})
       for (SettingInfo& row : group()) joined.push_back(std::move(row));
     return joined;
   }();

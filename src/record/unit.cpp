@@ -9,7 +9,7 @@ constexpr std::pair<Quantity, std::string_view> kQuantities[] = {
     {Quantity::watts, "watts"},     {Quantity::hertz, "hertz"},       {Quantity::megahertz, "mhz"},
     {Quantity::celsius, "celsius"}, {Quantity::fraction, "fraction"}, {Quantity::percent, "percent"},
     {Quantity::flops, "flops"},     {Quantity::images, "images"},     {Quantity::gradients, "gradients"},
-    {Quantity::tokens, "tokens"},   {Quantity::cores, "cores"}};
+    {Quantity::tokens, "tokens"},   {Quantity::cores, "cores"},       {Quantity::requests, "requests"}};
 
 struct PerName {
   Per per;

@@ -20,7 +20,8 @@ enum class Quantity : std::uint8_t {
   images,
   tokens,
   gradients,
-  cores
+  cores,
+  requests
 };
 
 enum class Per : std::uint8_t { nothing, second, step, image, byte };
@@ -53,12 +54,13 @@ namespace unit {
 inline constexpr Unit none{}, seconds{Quantity::seconds}, bytes{Quantity::bytes}, joules{Quantity::joules},
     watts{Quantity::watts}, hertz{Quantity::hertz}, celsius{Quantity::celsius}, fraction{Quantity::fraction},
     percent{Quantity::percent}, flops{Quantity::flops}, images{Quantity::images}, cores{Quantity::cores},
-    images_per_second{Quantity::images, Per::second}, tokens_per_second{Quantity::tokens, Per::second},
-    gradients_per_second{Quantity::gradients, Per::second}, bytes_per_second{Quantity::bytes, Per::second},
-    flops_per_second{Quantity::flops, Per::second}, seconds_per_step{Quantity::seconds, Per::step},
-    bytes_per_step{Quantity::bytes, Per::step}, flops_per_step{Quantity::flops, Per::step},
-    seconds_per_image{Quantity::seconds, Per::image}, joules_per_image{Quantity::joules, Per::image},
-    flops_per_byte{Quantity::flops, Per::byte};
+    tokens{Quantity::tokens}, requests{Quantity::requests},
+    requests_per_second{Quantity::requests, Per::second}, images_per_second{Quantity::images, Per::second},
+    tokens_per_second{Quantity::tokens, Per::second}, gradients_per_second{Quantity::gradients, Per::second},
+    bytes_per_second{Quantity::bytes, Per::second}, flops_per_second{Quantity::flops, Per::second},
+    seconds_per_step{Quantity::seconds, Per::step}, bytes_per_step{Quantity::bytes, Per::step},
+    flops_per_step{Quantity::flops, Per::step}, seconds_per_image{Quantity::seconds, Per::image},
+    joules_per_image{Quantity::joules, Per::image}, flops_per_byte{Quantity::flops, Per::byte};
 // NOLINTEND(readability-identifier-naming)
 
 }  // namespace unit

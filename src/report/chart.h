@@ -26,6 +26,10 @@ std::vector<Chart> make_throughput_charts(const StudyView& view);
 std::vector<Chart> make_scaling_charts(const StudyView& view);
 // Draws throughput against the batch.
 Chart make_batch_chart(const StudyView& view);
+// Draws latency, median and p99, against throughput: a line a network and setting, a point a batch or a rate
+// of requests, those on the Pareto front ringed. One chart for forward passes, tokens and requests each;
+// none where no run infers.
+std::vector<Chart> make_latency_charts(const StudyView& view);
 // Step times in order, a panel a cell: warm-up shaded, outliers marked.
 Chart make_steps_chart(const StudyView& view);
 // Draws the cores that a run really used against the threads it was given.

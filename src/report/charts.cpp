@@ -29,6 +29,7 @@ std::vector<Chart> make_study_charts(const StudyView& view) {
   }
   add(make_scaling_charts(view));
   add({make_batch_chart(view)});
+  add(make_latency_charts(view));
   // A sweep over networks has other things to show.
   const analyze::Analysis analysis = analyze::analyse(analyze::make_points(view.runs));
   add(make_heat_map_charts(analysis));

@@ -1,7 +1,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "record/cell_summary.h"
+#include "base/text.h"
 #include "record/metric.h"
 #include "report/naming.h"
 #include "report/sections.h"
@@ -47,18 +47,21 @@ std::string spread_text(const CellThroughput& speed) {
   return text;
 }
 
-// Returns the median over the runs of a cell that have them; nothing where the network reads no sequences.
-std::optional<double> tokens_per_second(const CellView& cell) {
-  std::vector<record::MeasuredRun> speeds;
-  for (const record::RunRecord* run : cell.done)
-    if (const auto speed = record::measure(*run, {.name = "tokens_per_second"})) speeds.push_back(*speed);
-  if (speeds.empty()) return std::nullopt;
-  return record::describe_cell(speeds).median;
+std::string table_cell(const CellView& cell, const record::TableFigure& figure) {
+  const std::optional<double> value = record::table_value(cell.done, figure);
+  if (!value) return empty_cell(figure.name.text());
+  return number_cell(figure.name.text(), *value,
+                     figure.is_time() ? format_seconds(*value) : number_text(*value));
 }
 
-std::string tokens_cell(const CellView& cell) {
-  const std::optional<double> speed = tokens_per_second(cell);
-  return speed ? number_cell("tokens", *speed, number_text(*speed)) : empty_cell("tokens");
+// Those that some cell has.
+std::vector<const record::TableFigure*> table_figures(const StudyView& view) {
+  std::vector<const record::TableFigure*> figures;
+  for (const record::TableFigure& figure : record::kTableFigures)
+    if (std::any_of(view.cells.begin(), view.cells.end(),
+                    [&](const CellView& cell) { return record::table_value(cell.done, figure).has_value(); }))
+      figures.push_back(&figure);
+  return figures;
 }
 
 std::string figures(const CellView& cell) {
@@ -116,9 +119,9 @@ std::string results_section(const StudyView& view) {
       "<th class=\"num\">run-to-run<br><small>CV</small></th>"
       "<th class=\"num\">jitter<br><small>within a run</small></th>"
       "<th class=\"num\">steps<br><small>left out as unsteady</small></th><th class=\"num\">warnings</th>";
-  const bool tokens = std::any_of(view.cells.begin(), view.cells.end(),
-                                  [](const CellView& cell) { return tokens_per_second(cell).has_value(); });
-  if (tokens) html += "<th class=\"num\">tokens/s<br><small>median run</small></th>";
+  const std::vector<const record::TableFigure*> more = table_figures(view);
+  for (const record::TableFigure* figure : more)
+    html += fmt::format("<th class=\"num\">{}<br><small>{}</small></th>", figure->head, figure->note);
   html += axis_heads(others);
   if (files) html += "<th>files</th>";
   html += "</tr></thead>\n<tbody>\n";
@@ -127,7 +130,7 @@ std::string results_section(const StudyView& view) {
     if (view.axes.empty()) html += fmt::format("<td>{}</td>", html_text(cell.label));
     for (const Axis& axis : naming) html += setting_cell(axis, cell.setting(axis.name));
     html += figures(cell);
-    if (tokens) html += tokens_cell(cell);
+    for (const record::TableFigure* figure : more) html += table_cell(cell, *figure);
     for (const Axis& axis : others) html += setting_cell(axis, cell.setting(axis.name));
     if (files)
       html += fmt::format("<td class=\"runs\">{}</td>",

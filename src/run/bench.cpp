@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/canonical.h"
+#include "run/bench_inference.h"
 #include "run/run_record.h"
 #include "train/loop/timed_steps.h"
 
@@ -116,18 +117,19 @@ Feeds start_feeds(train::Replicas& replicas, const Fed& fed, const std::string& 
 
 // Nothing is exchanged or summed where nothing is learnt.
 void check_mode(const BenchOptions& options, const train::Deployment& deployment) {
-  if (options.run.mode == "infer" && deployment.micro_batches > 1)
-    fail(ErrorKind::usage, "{} infer: there are no gradients to accumulate ({} {})", Setting{"mode"},
-         Setting{"accumulate"}, deployment.micro_batches);
+  const bool infers = options.run.mode != "train";
+  if (infers && deployment.micro_batches > 1)
+    fail(ErrorKind::usage, "{} {}: there are no gradients to accumulate ({} {})", Setting{"mode"},
+         options.run.mode, Setting{"accumulate"}, deployment.micro_batches);
   if (options.ops && deployment.micro_batches > 1)
     fail(ErrorKind::usage, "{}: times the kernels of one batch, and a step has several ({} {})",
          Setting{"ops"}, Setting{"accumulate"}, deployment.micro_batches);
   check_by_host(options.feed, options.deployment);
   const bool alone =
       deployment.strategy == train::Strategy::single || deployment.strategy == train::Strategy::independent;
-  if (options.run.mode == "infer" && !alone)
-    fail(ErrorKind::usage, "{} infer: {} {} exchanges gradients; single or independent do not",
-         Setting{"mode"}, Setting{"strategy"}, deployment.strategy_name());
+  if (infers && !alone)
+    fail(ErrorKind::usage, "{} {}: {} {} exchanges gradients; single or independent do not", Setting{"mode"},
+         options.run.mode, Setting{"strategy"}, deployment.strategy_name());
 }
 
 // Returns the step of device 0 that follows the timed steps.
@@ -166,29 +168,16 @@ train::TimedSteps time_until_enough(const BenchOptions& options, train::Replicas
                                       feeds.of_gpu.get(), feeds.of_host.get(), tracer});
 }
 
-void mark_interrupted(const BenchOptions& options, record::RunRecord& run) {
-  run.status = record::Status::interrupted;
-  run.reason = fmt::format("interrupted after {} of {} timed steps", run.step_seconds.size(), options.steps);
-  run.words["stopped_by"] = "signal";
-}
-
-}  // namespace
-
-BenchResult bench(const BenchOptions& options, ProgressListener* progress) {
+BenchResult bench_steps(const BenchOptions& options, ProgressListener* progress) {
   const RunStart start;
   const process::StopRequest guard;
-  check(options.trace, options.deployment);
   record::StoppingRule rule(to_limits(options.stopping, options.steps));
   const train::Deployment deployment = to_deployment(options.deployment, options.run.batch);
   train::SessionOptions wanted = to_session(options.run);
-  check_mode(options, deployment);
   wanted.model.batch = deployment.batch_per_device(options.run.batch);
   const std::optional<Fed> fed = feed_for(options);
   if (fed) wanted.model.input = fed->input.network;
-  // Shared machines drift: the roof is the mean of what it was on either side of the run.
-  const int threads = deployment.devices *
-                      static_cast<int>(train::share_cores(wanted.threads, deployment.devices).front().size());
-  const double peak_before = options.no_peak ? 0 : measure_peak(wanted, threads);
+  const RoofsAround roofs(options, wanted, deployment.devices);
   train::Replicas replicas(wanted, deployment);
   replicas.run([&](int device) {
     engine::initialise_inputs(replicas.session(device).executor(),
@@ -202,22 +191,60 @@ BenchResult bench(const BenchOptions& options, ProgressListener* progress) {
   const train::TimedSteps timed = time_until_enough(options, replicas, feeds, tracer.get(), rule, progress);
   // A bench that was asked to stop skips the measurements that remain.
   const bool interrupted = process::StopRequest::asked();
-  const bool peaks = !options.no_peak && !interrupted;
   std::optional<engine::OpBreakdown> ops;
   if (options.ops && !interrupted)
     ops = engine::measure_ops(replicas.session(0).executor(), next_step(options, timed));
   Measurement measured = measurement_of_steps(timed);
-  measured.peak_flops_per_second = peaks ? 0.5 * (peak_before + measure_peak(wanted, threads)) : peak_before;
   measured.feed = fed ? options.feed.c_str() : "none";
   record::RunRecord run =
-      make_record("bench", start, asked_of(options), options.run, deployment, replicas.facts(), measured);
-  if (peaks) add_bandwidth_roofs(run, wanted, threads);
+      record_under_roofs(options, start, deployment, replicas.facts(), measured, roofs, interrupted);
   if (ops) add_ops(run, *ops);
   if (tracer != nullptr && !interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
   run.words["stopped_by"] = record::name(rule.state());
-  if (interrupted) mark_interrupted(options, run);
+  if (interrupted) mark_interrupted(run, std::ssize(run.step_seconds), options.steps, "timed steps");
   keep_record(run, options.run);
   return {std::move(run), std::move(ops), interrupted};
+}
+
+}  // namespace
+
+RoofsAround::RoofsAround(const BenchOptions& options, const train::SessionOptions& session, int devices)
+    : session_(session),
+      threads_(devices * static_cast<int>(train::share_cores(session.threads, devices).front().size())),
+      measures_(!options.no_peak),
+      peak_before_(measures_ ? measure_peak(session_, threads_) : 0) {}
+
+double RoofsAround::peak(bool interrupted) const {
+  return measures_ && !interrupted ? 0.5 * (peak_before_ + measure_peak(session_, threads_)) : peak_before_;
+}
+
+void RoofsAround::add_bandwidths(record::RunRecord& run) const {
+  if (measures_) add_bandwidth_roofs(run, session_, threads_);
+}
+
+record::RunRecord record_under_roofs(const BenchOptions& options, const RunStart& start,
+                                     const train::Deployment& deployment, const train::RunFacts& facts,
+                                     Measurement measured, const RoofsAround& roofs, bool interrupted) {
+  measured.peak_flops_per_second = roofs.peak(interrupted);
+  record::RunRecord run =
+      make_record("bench", start, asked_of(options), options.run, deployment, facts, measured);
+  if (!interrupted) roofs.add_bandwidths(run);
+  return run;
+}
+
+void mark_interrupted(record::RunRecord& run, std::int64_t done, std::int64_t wanted, const char* what) {
+  run.status = record::Status::interrupted;
+  run.reason = fmt::format("interrupted after {} of {} {}", done, wanted, what);
+  run.words["stopped_by"] = "signal";
+}
+
+BenchResult bench(const BenchOptions& options, ProgressListener* progress) {
+  check(options.trace, options.deployment);
+  want_choice("bench", "mode", options.run.mode);
+  check_mode(options, to_deployment(options.deployment, options.run.batch));
+  if (!options.requests.arrivals.empty()) return bench_requests(options, progress);
+  if (options.run.mode == "decode") return bench_decoding(options, progress);
+  return bench_steps(options, progress);
 }
 
 double share_of_time(const engine::OpShare& share, const engine::OpBreakdown& ops) {

@@ -30,6 +30,34 @@ struct StoppingOptions {
 // Error (usage) for what cannot be meant.
 record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps);
 
+// What `decode` makes of each sequence.
+struct DecodeOptions {
+  std::int64_t prompt_tokens = record::default_whole("prompt_tokens", "bench"),
+               new_tokens = record::default_whole("new_tokens", "bench");
+};
+
+template <typename Visit>
+void visit_settings(DecodeOptions& options, const Visit& visit) {
+  visit("prompt_tokens", options.prompt_tokens);
+  visit("new_tokens", options.new_tokens);
+}
+
+// How requests come, and how batches are made of them.
+struct RequestOptions {
+  std::string arrivals;  // empty: no requests, but full batches one after the other
+  std::int64_t requests = record::default_whole("requests", "bench");
+  double wait_seconds = record::default_number("batch_wait", "bench");
+  std::string sizes = record::default_text("batch_sizes", "bench");
+};
+
+template <typename Visit>
+void visit_settings(RequestOptions& options, const Visit& visit) {
+  visit("arrivals", options.arrivals);
+  visit("requests", options.requests);
+  visit("batch_wait", options.wait_seconds);
+  visit("batch_sizes", options.sizes);
+}
+
 // Holds the settings of `bench`.
 struct BenchOptions {
   RunOptions run;
@@ -37,6 +65,8 @@ struct BenchOptions {
   std::int64_t steps = record::default_whole("steps", "bench"),
                warmup_steps = record::default_whole("warmup", "bench");
   StoppingOptions stopping;
+  DecodeOptions decode;
+  RequestOptions requests;
   TraceOptions trace;
   std::string feed = record::default_text("feed", "bench");
   bool no_peak = false, ops = false;
@@ -52,6 +82,8 @@ void visit_settings(BenchOptions& options, const Visit& visit) {
   visit("feed", options.feed);
   visit("until_width", options.stopping.until_width);
   visit("max_seconds", options.stopping.max_seconds);
+  visit_settings(options.decode, visit);
+  visit_settings(options.requests, visit);
   visit_settings(options.trace, visit);
   visit("no_peak", options.no_peak);
   visit("ops", options.ops);
@@ -66,8 +98,9 @@ struct BenchResult {
   bool interrupted = false;
 };
 
-// Times the steps of a network and keeps the record where the options name a file for it. A request to stop
-// (process::StopRequest) ends it early with what was measured.
+// Times the steps of a network, the tokens that it makes or the requests that it answers, and keeps the
+// record where the options name a file for it. A request to stop (process::StopRequest) ends it early with
+// what was measured.
 BenchResult bench(const BenchOptions& options, ProgressListener* progress);
 
 // Returns the share of the breakdown's time.

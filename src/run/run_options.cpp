@@ -183,6 +183,7 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .classes = options.classes,
                    .parameters = options.parameters,
                    .training = options.mode == "train",
+                   .loss = options.mode == "train",
                    .label_smoothing = options.label_smoothing,
                    .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
   session.backend = options.backend;

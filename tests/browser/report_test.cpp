@@ -126,6 +126,23 @@ TEST_F(ReportTest, DrawsTheChartsOfASweep) {
   EXPECT_NE(figure(page.dom, "heat-map").find(">oom<"), std::string::npos);
 }
 
+TEST_F(ReportTest, DrawsLatencyAgainstThroughput) {
+  TestStudy study = report::make_test_study(
+      "served", {{"network", {std::string("lenet"), std::string("vgg")}}, {"batch", numbers({1, 4, 16})}}, 2);
+  for (record::RunRecord& run : study.runs) {
+    run.words["mode"] = "infer";
+    run.statistics.p99 = 1.5 * run.statistics.median;
+  }
+  write(study);
+  ASSERT_EQ(trainyard("report study").exit_code, 0);
+  const OpenedPage page = open();
+  EXPECT_EQ(page.console, std::vector<std::string>{});
+  EXPECT_EQ(count(page.dom, "data-problem="), 0u);
+  const std::string drawn = figure(page.dom, "latency");
+  EXPECT_EQ(count(drawn, "<svg "), 1u);
+  EXPECT_EQ(count(drawn, "aria-roledescription=\"point\""), 6u);
+}
+
 TEST_F(ReportTest, ShadesTheBurstsOfProfiles) {
   TestStudy study = report::make_test_study("profiles", {{"batch", numbers({16, 64})}}, 1);
   for (record::RunRecord& run : study.runs) report::add_profile(run);

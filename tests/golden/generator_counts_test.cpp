@@ -125,7 +125,7 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
   double least = 1, most = 1;
   for (int i = 0; i < 200; ++i) {
     ModelOptions options = GetParam()(draw);
-    options.training = draw.number(1, 4) > 1;
+    options.training = options.loss = draw.number(1, 4) > 1;
     const ops::UpdateAttrs update{
         .rule = draw.one_of({ops::Rule::sgd, ops::Rule::momentum, ops::Rule::rmsprop, ops::Rule::adam}),
         .schedule = {}};

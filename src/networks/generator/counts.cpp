@@ -16,7 +16,9 @@ std::int64_t narrow(Wide count) {
 
 }  // namespace
 
-void LayerCounts::input(Wide elements) { kept_ += batch_ * (kFloat * elements + kLabel); }
+void LayerCounts::input(Wide elements) {
+  kept_ += batch_ * (kFloat * elements + (options_.training ? kLabel : 0));
+}
 
 void LayerCounts::linear(Wide rows, Wide inputs, Wide outputs, bool first) {
   const Wide m = batch_ * rows, in = kFloat * m * inputs, out = kFloat * m * outputs,
@@ -35,11 +37,11 @@ void LayerCounts::dense(Wide inputs, Wide outputs, bool first) {
   needs(out + in, out + in);
 }
 
-// The logits are an output, and so is the loss.
+// The logits are an output, and so is the loss of training.
 void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows, const LastWeight& weight) {
   const Wide in = kFloat * batch_ * rows * inputs, out = kFloat * batch_ * rows * outputs;
   linear(rows, inputs, outputs, false);
-  kept_ += out + kFloat;
+  kept_ += out + (options_.training ? kFloat : 0);
   needs(out + in, in);
   if (!weight.bias) {  // which the forward pass reads, and the backward pass makes
     parameters_ -= outputs;
@@ -117,19 +119,20 @@ void LayerCounts::average_pool(Wide in, Wide out) {
 
 // The mean loss is one number, and so is its gradient, which a node makes.
 void LayerCounts::softmax_cross_entropy(Wide classes) {
+  if (!options_.training) return;
   const Wide logits = kFloat * batch_ * classes, labels = kLabel * batch_;
   forward(2 * logits + labels + kFloat);
   backward(kFloat);
   backward(2 * logits + labels + kFloat);
   save(logits);
-  needs(logits + kFloat, logits);
+  needs(logits + kFloat, 0);
 }
 
-// The step takes two slices of the tokens: the inputs and the targets.
+// The step takes slices of the tokens: the inputs, and in training the targets.
 void LayerCounts::tokens(Wide length) {
-  const Wide slice = kLabel * batch_ * length;
-  kept_ += kLabel * batch_ * (length + 1 + 1);
-  forward(2 * 2 * slice);
+  const Wide slice = kLabel * batch_ * length, slices = options_.training ? 2 : 1;
+  kept_ += kLabel * batch_ * (length + 1 + (options_.training ? 1 : 0));
+  forward(slices * 2 * slice);
   save(2 * slice);
   needs(0, slice);
 }
@@ -167,15 +170,15 @@ void LayerCounts::reshape(Wide elements) {
 }
 
 void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
+  if (!options_.training) return;
   const Wide logits = kFloat * batch_ * length * vocabulary, labels = kLabel * batch_ * length,
              lengths = kLabel * batch_, sums = kFloat * batch_ * length;
-  // Read again, and no output of training: kept once.
-  if (options_.training) kept_ -= logits;
+  kept_ -= logits;  // read again, and no output of training: kept once
   forward(logits + sums + labels + lengths + kFloat);
   backward(kFloat);
   backward(2 * logits + sums + labels + lengths + kFloat);
   save(logits + sums);
-  needs(logits + kFloat, labels + sums);
+  needs(logits + kFloat, 0);
 }
 
 void LayerCounts::forward_node(Wide flops, Wide moved, Wide alone_in_training, Wide alone_in_inference) {

@@ -6,7 +6,7 @@ namespace trainyard::networks::generator {
 
 // Counts the work and memory of a step of a network, in f32. All counts follow from the unfused graph:
 // kernels that do several nodes at once move fewer bytes and keep less, and no executed step has more flops
-// than these.
+// than these. Training has a loss and its labels, inference neither.
 struct Counts {
   std::int64_t parameters = 0;
   // Counts matrix products and convolutions, two for each multiply-add. No gradient of the input is computed.
@@ -49,7 +49,7 @@ class LayerCounts {
   explicit LayerCounts(const CountOptions& options) : options_(options), batch_(options.batch) {}
 
   // Sizes are of one sample, here and below. The first layer reads the input, which needs no gradient.
-  void input(Wide elements);  // with a label
+  void input(Wide elements);  // in training with a label
   void dense(Wide inputs, Wide outputs, bool first);
   // The last layer, so many times for every sample. Where it shares its weight, that counts elsewhere, and
   // its gradient is one part of a sum.
@@ -68,7 +68,8 @@ class LayerCounts {
   void softmax_cross_entropy(Wide classes);
 
   // The following layers work on sequences.
-  void tokens(Wide length);  // one more than are read, since the labels are the next ones; and the lengths
+  // One more than are read, since the labels are the next ones; in training also the lengths.
+  void tokens(Wide length);
   void embedding(Wide vocabulary, Wide width, Wide length);
   struct Cell {
     Wide gates;        // 1, 4 and 3 blocks of weights: rnn, lstm, gru

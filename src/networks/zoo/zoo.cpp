@@ -144,7 +144,9 @@ void add_images(Model& model, Builder& builder, const NetworkInfo& info, const M
   const Shape& input = options.input.rank() == 0 ? info.input : options.input;
   model.images =
       graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
-  model.labels = graph.add_input("labels", {{options.batch}, DType::i32}, Initializer::integers(0, classes));
+  if (options.loss)
+    model.labels =
+        graph.add_input("labels", {{options.batch}, DType::i32}, Initializer::integers(0, classes));
   model.logits = info.generator != nullptr ? info.generator->build(builder, model.images, classes,
                                                                    parameters_of(info, options.parameters))
                                            : info.build(builder, model.images, classes);
@@ -163,9 +165,11 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
   const std::int64_t batch = options.batch;
   model.tokens = graph.add_input("tokens", {{length + 1, batch}, DType::i32},
                                  Initializer::integers(0, static_cast<double>(vocabulary)));
-  model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
-                                  Initializer::integers(1, static_cast<double>(length + 1)));
-  model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+  if (options.loss) {
+    model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
+                                    Initializer::integers(1, static_cast<double>(length + 1)));
+    model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+  }
   const ValueId ids = ops::slice(graph, "ids", model.tokens, {0, 0}, {length, batch});
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
 }
@@ -191,8 +195,9 @@ void add_imported(Model& model, const ModelOptions& options) {
       options.input.rank() != 0 && !(batch_of(options.batch, options.input) == own))
     fail(ErrorKind::usage, "network '{}': reads a batch of {}, and the data set has images of {}",
          options.network, own.to_string(), options.input.to_string());
-  model.labels = graph.add_input("labels", {{options.batch}, DType::i32},
-                                 Initializer::integers(0, static_cast<double>(classes)));
+  if (options.loss)
+    model.labels = graph.add_input("labels", {{options.batch}, DType::i32},
+                                   Initializer::integers(0, static_cast<double>(classes)));
   // Others find the logits by this name.
   if (graph.value(model.logits).name != "logits:0")
     model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
@@ -204,10 +209,24 @@ ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
   return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing}).loss;
 }
 
+void add_loss(Model& model, const Builder& own, const ModelOptions& options) {
+  Graph& graph = model.graph;
+  const bool penalised = options.training && (!own.penalties().empty() || !own.imbalances().empty() ||
+                                              options.weight_decay > 0);
+  model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
+  if (penalised) {
+    std::vector<ValueId> terms = add_penalties(graph, own, options.weight_decay);
+    terms.insert(terms.begin(), model.loss);
+    model.loss = ops::add(graph, "loss", terms);
+  }
+  graph.mark_output(model.loss);
+}
+
 }  // namespace
 
 Model build_model(const ModelOptions& options) {
   check(options);
+  TRAINYARD_CHECK(options.loss || !options.training);
   Model model;
   model.training = options.training;
   Graph& graph = model.graph;
@@ -217,15 +236,7 @@ Model build_model(const ModelOptions& options) {
   else
     add_named(model, builder, options);
 
-  const bool penalised = options.training && (!builder.penalties().empty() || !builder.imbalances().empty() ||
-                                              options.weight_decay > 0);
-  model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
-  if (penalised) {
-    std::vector<ValueId> terms = add_penalties(graph, builder, options.weight_decay);
-    terms.insert(terms.begin(), model.loss);
-    model.loss = ops::add(graph, "loss", terms);
-  }
-  graph.mark_output(model.loss);
+  if (options.loss) add_loss(model, builder, options);
   // Those of a language model are the largest value of its training step, and nobody reads them after it: the
   // gradient may take their place.
   const bool only_for_the_loss = options.training && model.tokens != graph::kNone;

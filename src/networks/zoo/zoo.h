@@ -27,6 +27,9 @@ struct ModelOptions {
   Shape input{};                  // (channel, row, column); no dimension: the network's own
   generator::Given parameters{};  // of a generated network; what is not given is its own
   bool training = true;
+  // false: the logits alone, without the loss and its labels, as who asks the network wants them. REQUIRES:
+  // no training.
+  bool loss = true;
   double label_smoothing = 0;
   double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more
   DType dtype = DType::f32;
@@ -40,20 +43,21 @@ struct Model {
   bool training = true;
   // A network on images has the inputs "images" (N, ...) and "labels" (i32 N). A network on sequences has the
   // inputs "tokens" (i32 length + 1, N) and "lengths" (i32 N) from 1 to length. Its labels are the tokens but
-  // the first (length, N): the network predicts the next token at each step.
+  // the first (length, N): the network predicts the next token at each step. Without the loss there are
+  // neither labels nor lengths, and nothing reads the last token.
   graph::ValueId images = graph::kNone, labels = graph::kNone;
   graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
   // (N, classes), or (length * N, vocabulary): an output, but for the training of networks on sequences
   graph::ValueId logits = graph::kNone;
-  graph::ValueId loss = graph::kNone;  // output, scalar
+  graph::ValueId loss = graph::kNone;  // output, scalar; kNone without the loss
   // Set by add_training_step, one for each parameter in the graph's order.
   std::vector<graph::ValueId> gradients, shadow_weights;
 };
 
-// Builds the network with its loss: mean softmax cross-entropy, of sequences over the steps within their
-// lengths, and, in training, the penalties on weights and on the use of experts. In inference there is no
-// dropout and batch norm uses the running statistics; names and shapes of parameters and statistics are those
-// of training.
+// Builds the network, with its loss unless nobody wants it: mean softmax cross-entropy, of sequences over the
+// steps within their lengths, and, in training, the penalties on weights and on the use of experts. In
+// inference there is no dropout and batch norm uses the running statistics; names and shapes of parameters and
+// statistics are those of training.
 Model build_model(const ModelOptions& options);
 
 // A network that makes text token by token, for some new steps of each sequence behind those of its caches.

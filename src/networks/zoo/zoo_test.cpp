@@ -90,6 +90,20 @@ TEST_P(EveryNetwork, HasAFamilyADescriptionAndOneWayToBuildIt) {
   EXPECT_EQ(info.preprocess.empty(), info.reads_sequences()) << info.preprocess;
 }
 
+// Who asks a network wants its logits: nothing but its layers is left, and they are what they were.
+TEST_P(EveryNetwork, HasNoLossWhereNobodyWantsOne) {
+  const Model whole = build_model({.network = GetParam(), .batch = 2, .training = false}),
+              bare = build_model({.network = GetParam(), .batch = 2, .training = false, .loss = false});
+  EXPECT_EQ(bare.loss, graph::kNone);
+  EXPECT_EQ(bare.labels, graph::kNone);
+  EXPECT_EQ(bare.graph.values_with(Role::input).size(), 1u);
+  ASSERT_EQ(bare.graph.outputs(), std::vector<ValueId>{bare.logits});
+  EXPECT_EQ(bare.graph.shape(bare.logits), whole.graph.shape(whole.logits));
+  for (const graph::Node& node : bare.graph.nodes()) EXPECT_NE(node.op->category, graph::Category::loss);
+  EXPECT_EQ(graph::total_cost(bare.graph).flops, graph::total_cost(whole.graph).flops);
+  EXPECT_EQ(graph::parameter_count(bare.graph), graph::parameter_count(whole.graph));
+}
+
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryNetwork, testing::ValuesIn(zoo_names()),
                          [](const auto& row) { return row.param; });
 

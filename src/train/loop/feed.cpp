@@ -10,6 +10,24 @@ backend::DeviceMemory copy_of(const HostTensor& content, const std::shared_ptr<b
   return memory;
 }
 
+// Of a batch: the labels of its images, or the lengths of its sequences.
+std::size_t label_bytes(const Session& session) {
+  return static_cast<std::size_t>(session.options().model.batch) * sizeof(std::int32_t);
+}
+
+// Returns where the labels of a batch go. Who makes batches makes them with their labels; a network without a
+// loss has no input for those, and gets memory of its own, which joins `kept`.
+std::byte* place_of_labels(Session& session, std::vector<backend::DeviceMemory>& kept) {
+  if (!session.options().model.loss)
+    return kept.emplace_back(session.backend().device(), label_bytes(session)).data();
+  const plan::StepPlan& plan = session.executor().plan();
+  const plan::Buffer& labels =
+      plan.buffers[static_cast<std::size_t>(plan.find_buffer(session.input_names().labels))];
+  TRAINYARD_CHECK(labels.type.dtype == DType::i32 &&
+                  labels.type.bytes() == static_cast<std::int64_t>(label_bytes(session)));
+  return session.executor().data(labels);
+}
+
 backend::InputBatch describe(const data::Dataset& dataset, const data::BatchStreamOptions& options) {
   const data::Augment augment(options.preprocess, dataset.image_shape);
   const Shape &in = augment.input(), &out = augment.output();
@@ -42,9 +60,9 @@ backend::Decision feed_from_device(Session& session, const data::Dataset& datase
   std::vector<backend::DeviceMemory> kept;
   kept.push_back(copy_of(split.images, device));
   kept.push_back(copy_of(split.labels, device));
-  const auto input = [&](const char* name) { return executor.data(executor.plan().find_buffer(name)); };
+  std::byte* const images = executor.data(executor.plan().find_buffer(Session::kImages));
   backend::Binding binding{.inputs = {kept[0].data(), kept[1].data()},
-                           .outputs = {input(Session::kImages), input(Session::kLabels)}};
+                           .outputs = {images, place_of_labels(session, kept)}};
   executor.set_prologue(std::move(kernel), std::move(binding), std::move(kept));
   return Decision::yes();
 }
@@ -64,7 +82,7 @@ std::int64_t HostBatches::fill(int device, StepTracer* tracer) {
   const data::Batch& batch = streams_[static_cast<std::size_t>(device)]->next();
   if (tracer != nullptr) tracer->notes(device).came = now_seconds();
   session.executor().write(session.input_names().inputs, batch.images);
-  session.executor().write(session.input_names().labels, batch.labels);
+  if (session.options().model.loss) session.executor().write(session.input_names().labels, batch.labels);
   wait_seconds_[static_cast<std::size_t>(device)] += now_seconds() - began;
   return batch.valid;
 }
@@ -156,31 +174,20 @@ bool fits(const backend::Device& device, const data::SplitData& split) {
   return free == 0 || bytes + std::min(bytes, kSpareBytes) <= free;
 }
 
-// FedBuffers holds the buffers from which each step reads its batch.
-struct FedBuffers {
-  const plan::Buffer &images, &labels;
+const plan::Buffer& fed_input(const Session& session) {
+  const plan::StepPlan& plan = session.executor().plan();
+  return plan.buffers[static_cast<std::size_t>(plan.find_buffer(session.input_names().inputs))];
+}
 
-  explicit FedBuffers(Session& session)
-      : images(find(session, session.input_names().inputs)),
-        labels(find(session, session.input_names().labels)) {
-    TRAINYARD_CHECK(labels.type.dtype == DType::i32);
-  }
-  backend::InputRing ring(std::size_t image_bytes) const {
-    return {.places = kFeedPlaces,
-            .image_bytes = image_bytes,
-            .label_bytes = static_cast<std::size_t>(labels.type.bytes()),
-            .begins = engine::Executor::kMarks};
-  }
-
- private:
-  static const plan::Buffer& find(Session& session, const char* name) {
-    const plan::StepPlan& plan = session.executor().plan();
-    return plan.buffers[static_cast<std::size_t>(plan.find_buffer(name))];
-  }
-};
+backend::InputRing ring_of(const Session& session, std::size_t image_bytes) {
+  return {.places = kFeedPlaces,
+          .image_bytes = image_bytes,
+          .label_bytes = label_bytes(session),
+          .begins = engine::Executor::kMarks};
+}
 
 // Lets the kernel begin each step with what lies in the ring, and with `beside` it.
-std::unique_ptr<HostFeed> attach(Session& session, const FedBuffers& buffers, const backend::InputRing& ring,
+std::unique_ptr<HostFeed> attach(Session& session, const backend::InputRing& ring,
                                  std::unique_ptr<backend::Kernel> kernel,
                                  const std::vector<std::byte*>& beside,
                                  std::shared_ptr<const data::BatchMaker> maker) {
@@ -191,9 +198,9 @@ std::unique_ptr<HostFeed> attach(Session& session, const FedBuffers& buffers, co
   kept.emplace_back(device, ring.bytes());
   kept.emplace_back(device, static_cast<std::size_t>(ring.begins) * sizeof(std::int64_t));
   const HostFeed::Memory memory{kept[0].data(), kept[1].data()};
-  backend::Binding binding{
-      .inputs = {kept[0].data()},
-      .outputs = {executor.data(buffers.images), executor.data(buffers.labels), kept[1].data()}};
+  std::byte* const labels = place_of_labels(session, kept);
+  backend::Binding binding{.inputs = {kept[0].data()},
+                           .outputs = {executor.data(fed_input(session)), labels, kept[1].data()}};
   binding.inputs.insert(binding.inputs.end(), beside.begin(), beside.end());
   executor.set_prologue(std::move(kernel), std::move(binding), std::move(kept));
   return std::make_unique<HostFeed>(device, ring, memory, std::move(maker));
@@ -209,23 +216,21 @@ data::BatchStreamOptions host_options(const Session& session, data::BatchStreamO
 }
 
 std::unique_ptr<HostFeed> feed_from_host(Session& session, std::shared_ptr<const data::BatchMaker> maker) {
-  const FedBuffers buffers(session);
-  const graph::TensorType& images = buffers.images.type;
+  const graph::TensorType& images = fed_input(session).type;
   TRAINYARD_CHECK(images.dtype == maker->input_type() &&
                   images.shape.elements() == maker->input_shape().elements());
-  const backend::InputRing ring = buffers.ring(static_cast<std::size_t>(images.bytes()));
-  return attach(session, buffers, ring, session.backend().make_input_ring(ring), {}, std::move(maker));
+  const backend::InputRing ring = ring_of(session, static_cast<std::size_t>(images.bytes()));
+  return attach(session, ring, session.backend().make_input_ring(ring), {}, std::move(maker));
 }
 
 std::unique_ptr<HostFeed> feed_by_gather(Session& session, std::shared_ptr<const data::BatchMaker> maker,
                                          const backend::SampleGather& gather, std::byte* samples) {
-  const FedBuffers buffers(session);
-  const graph::TensorType& images = buffers.images.type;
+  const graph::TensorType& images = fed_input(session).type;
   TRAINYARD_CHECK(images.dtype == DType::f32 &&
                   images.shape.elements() == gather.batch * gather.sample_bytes());
   const backend::InputRing ring =
-      buffers.ring(static_cast<std::size_t>(gather.batch) * sizeof(backend::GatheredSample));
-  return attach(session, buffers, ring, session.backend().make_sample_gather(gather, ring), {samples},
+      ring_of(session, static_cast<std::size_t>(gather.batch) * sizeof(backend::GatheredSample));
+  return attach(session, ring, session.backend().make_sample_gather(gather, ring), {samples},
                 std::move(maker));
 }
 

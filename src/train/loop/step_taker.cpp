@@ -5,9 +5,14 @@
 namespace trainyard::train {
 
 StepMeter::StepMeter(Replicas& replicas)
+    : StepMeter(&replicas, replicas.session(0).executor(), replicas.deployment().devices == 1) {}
+
+StepMeter::StepMeter(const engine::Executor& executor) : StepMeter(nullptr, executor, true) {}
+
+StepMeter::StepMeter(Replicas* replicas, const engine::Executor& executor, bool has_all_cores)
     : replicas_(replicas),
-      watch_(replicas.session(0).executor().device().pci_address()),
-      has_all_cores_(replicas.session(0).executor().on_host() && replicas.deployment().devices == 1) {}
+      watch_(executor.device().pci_address()),
+      has_all_cores_(executor.on_host() && has_all_cores) {}
 
 void StepMeter::begin() {
   if (has_all_cores_) distance_.before = meter::handoff_seconds(meter::kDistanceSeconds);
@@ -22,7 +27,8 @@ StepsUse StepMeter::end(double input_wait_seconds) {
   use.cpu = guard_->cpu_use();
   use.cores_in_reach = cores_in_reach();
   use.input_wait_seconds = input_wait_seconds;
-  use.noise = guard_->finish(replicas_.ranks() == nullptr ? 0 : add_other_ranks(use));
+  const bool alone = replicas_ == nullptr || replicas_->ranks() == nullptr;
+  use.noise = guard_->finish(alone ? 0 : add_other_ranks(use));
   // After the noise is judged: the measure itself keeps the cores busy.
   if (has_all_cores_) distance_.after = meter::handoff_seconds(meter::kDistanceSeconds);
   use.core_distance = distance_;
@@ -31,7 +37,7 @@ StepsUse StepMeter::end(double input_wait_seconds) {
 
 // Returns the CPU time of those on this machine, which is no noise.
 double StepMeter::add_other_ranks(StepsUse& use) const {
-  RanksUse all = combine_use(*replicas_.ranks(), use.cpu, use.cores_in_reach, use.input_wait_seconds);
+  RanksUse all = combine_use(*replicas_->ranks(), use.cpu, use.cores_in_reach, use.input_wait_seconds);
   use.cpu.user_seconds = all.user_seconds;
   use.cpu.system_seconds = all.system_seconds;
   use.input_wait_seconds = all.input_wait_seconds;

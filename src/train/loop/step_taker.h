@@ -26,6 +26,8 @@ class StepMeter {
  public:
   // Reaches for what it will read, which may take a while. The replicas must outlive it.
   explicit StepMeter(Replicas& replicas);
+  // Of steps that an executor runs alone.
+  explicit StepMeter(const engine::Executor& executor);
 
   void begin();
   // `input_wait_seconds`: of the devices of this process.
@@ -34,7 +36,9 @@ class StepMeter {
  private:
   double add_other_ranks(StepsUse& use) const;
 
-  Replicas& replicas_;
+  StepMeter(Replicas* replicas, const engine::Executor& executor, bool has_all_cores);
+
+  Replicas* const replicas_;  // null: one executor alone
   const meter::GpuWatch watch_;
   const bool has_all_cores_;  // the team of device 0's thread is all that computes
   meter::GpuUse gpu_;

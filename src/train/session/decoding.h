@@ -5,17 +5,26 @@
 
 namespace trainyard::train {
 
+class Decoding;
+
 struct DecodingOptions {
   networks::DecoderOptions decoder;  // its steps are those of the prompt
   std::string backend = "auto";
   DeviceSpec device;
   backend::Precision precision = backend::Precision::f32;
+  backend::Effort tuning = backend::Effort::quick;
   int threads = 0;  // 0: every core this process may use
+  bool fuse = true;
+  std::uint64_t seed = 1;  // of the parameters, until some are loaded
+  // Its parameters serve this one too, which is the same network for another batch; it must outlive this one,
+  // and nothing was loaded into it yet. Null: this one has its own.
+  Decoding* sharing = nullptr;
 };
 
 // A network that makes text: it reads a prompt at once, then goes on token by token. Keys and values of the
 // steps before stay in caches, so a token costs the same work wherever it stands, but for attention. Limits
-// the calling thread to its cores, and must be run by that thread.
+// the calling thread to its cores, and must be run by that thread. Error (unsupported) when there is not the
+// memory for it.
 class Decoding {
  public:
   explicit Decoding(const DecodingOptions& options);
@@ -35,11 +44,27 @@ class Decoding {
   std::int64_t room() const { return room_; }    // for so many tokens of each sequence, the prompt included
   std::int64_t vocabulary() const { return vocabulary_; }
 
+  const DecodingOptions& options() const { return options_; }
+  const backend::Backend& backend() const { return *backend_; }
+  const engine::Executor& executor() const;  // that of the prompt
+  int threads() const { return threads_; }
+  std::int64_t parameters() const;
+  // What read_prompt does, and read_token where the token has this place: attention works on the steps that
+  // are there.
+  graph::Cost prompt_cost() const;
+  graph::Cost token_cost(std::int64_t place) const;
+  std::int64_t cache_bytes() const;   // of keys and values
+  std::int64_t plan_bytes() const;    // of all memory but that of the parameters of another
+  std::int64_t device_bytes() const;  // as a session has it
+
  private:
   struct Part;
   std::span<const float> run(Part& part, std::span<const std::int32_t> ids);
 
-  std::unique_ptr<backend::Backend> backend_;
+  const DecodingOptions options_;
+  int threads_ = 0;
+  std::int64_t free_before_ = 0;
+  std::shared_ptr<backend::Backend> backend_;
   std::unique_ptr<Part> prompt_, token_;
   std::int64_t place_ = 0, room_ = 0, vocabulary_ = 0;
 };

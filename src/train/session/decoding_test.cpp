@@ -76,6 +76,46 @@ TEST(Decoding, LaterTokensChangeNoEarlierLogits) {
   }
 }
 
+TEST(Decoding, SharedParametersSayTheSameInAnotherBatch) {
+  const Tokens tokens = tokens_of(10);
+  DecodingOptions options{
+      .decoder = {.network = "transformer", .parameters = small("rotary"), .batch = 3, .steps = 7},
+      .seed = 5};
+  Decoding three(options);
+  options.decoder.batch = 1;
+  options.sharing = &three;
+  Decoding one(options);
+  Tokens of_three;
+  for (std::size_t step = 0; step < 7; ++step) of_three.insert(of_three.end(), 3, tokens[step]);
+  const auto expect_equal = [](std::span<const float> of_one, std::span<const float> of_all) {
+    for (std::size_t i = 0; i < of_all.size(); ++i)
+      ASSERT_NEAR(of_all[i], of_one[i % of_one.size()], 1e-4) << i;
+  };
+  expect_equal(one.read_prompt(std::span(tokens).first(7)), three.read_prompt(of_three));
+  expect_equal(one.read_token(std::span(tokens).subspan(7, 1)), three.read_token(Tokens(3, tokens[7])));
+  EXPECT_EQ(one.parameters(), three.parameters());
+  EXPECT_EQ(3 * one.cache_bytes(), three.cache_bytes());
+  EXPECT_LT(one.plan_bytes() + 4 * one.parameters(), three.plan_bytes());
+}
+
+// By the formulas: two layers, N sequences of width 32, two of four heads of keys and values, room for 24.
+TEST(Decoding, AStepCostsWhatItsPlaceSays) {
+  constexpr std::int64_t kBatch = 3, kLayers = 2, kWidth = 32, kCached = 16, kFloat = 4;
+  const Decoding decoding(
+      {.decoder = {.network = "transformer", .parameters = small("none"), .batch = kBatch, .steps = 7}});
+  EXPECT_EQ(decoding.cache_bytes(), 2 * kLayers * kBatch * 24 * kCached * kFloat);
+  const graph::Cost at = decoding.token_cost(9), after = decoding.token_cost(10);
+  // One more step is seen: two products with each of its numbers, and its key and value are read.
+  EXPECT_EQ(after.flops - at.flops, kLayers * 4 * kBatch * kWidth);
+  EXPECT_EQ(after.bytes_moved - at.bytes_moved, 2 * kLayers * kBatch * kCached * kFloat);
+  // A prompt sees 1, 2, ... 7 steps; its linear layers do seven times the work of a token's, the last but
+  // one.
+  const std::int64_t last = 2 * kBatch * kWidth * 50, seen = 7 * 8 / 2,
+                     of_steps = at.flops - last - kLayers * 4 * kBatch * kWidth * 10;
+  EXPECT_EQ(decoding.prompt_cost().flops, 7 * of_steps + last + kLayers * 4 * kBatch * kWidth * seen);
+  EXPECT_GT(at.bytes_moved, kFloat * decoding.parameters() * 9 / 10);
+}
+
 TEST(Decoding, OnlyNetworksThatLookBackMakeText) {
   auto given = small("learned");
   given["causal"] = "no";

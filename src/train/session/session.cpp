@@ -57,12 +57,12 @@ Session::Session(const SessionOptions& options) : options_(options) {
   parameters_ = graph::parameter_count(model.graph);
   input_names_ =
       model.tokens == graph::kNone ? InputNames{kImages, kLabels} : InputNames{"tokens", "lengths"};
-  TRAINYARD_CHECK(model.graph.value(model.loss).name == kLoss);
+  TRAINYARD_CHECK(!options_.model.loss || model.graph.value(model.loss).name == kLoss);
   check_memory(options_, model.graph, *backend_->device());
   plan::CompiledStep step = plan::compile(model.graph, *backend_, compile_options(options_));
   check_memory(options_, step.plan, *step.device);
   executor_ = std::make_unique<engine::Executor>(std::move(step));
-  executor_->mark_loss(kLoss);
+  if (options_.model.loss) executor_->mark_loss(kLoss);
   work_per_step_ = work_of(executor_->plan(), options_.micro_batches, false);
   recomputed_per_step_ = work_of(executor_->plan(), options_.micro_batches, true);
   engine::initialise_state(*executor_, options_.seed);
@@ -80,6 +80,7 @@ std::int64_t Session::device_bytes() const {
 }
 
 float Session::loss() const {
+  if (!options_.model.loss) return std::numeric_limits<float>::quiet_NaN();
   float loss = 0;
   const plan::StepPlan& plan = executor_->plan();
   executor_->device().read(executor_->data(plan.find_buffer(kLoss)), &loss, sizeof loss);

@@ -50,7 +50,7 @@ class Session {
   // Returns by how much the session reduced the device's free memory; 0: not known.
   std::int64_t device_bytes() const;
 
-  // Returns the loss of the last step; on a device, it waits for the step.
+  // Returns the loss of the last step; on a device, it waits for the step. NaN where the network has none.
   float loss() const;
 
   // Returns a region that outlives a step, in the memory of the device.
@@ -60,7 +60,8 @@ class Session {
   // statistics of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
 
-  // The names of a step's inputs: images and labels, or tokens and lengths.
+  // The names of a step's inputs: images and labels, or tokens and lengths. Without the loss there is the
+  // first alone.
   struct InputNames {
     const char *inputs, *labels;
   };
