@@ -28,7 +28,9 @@ TEST(StudySettings, EveryParameterOfANetworkIsASetting) {
       const record::SettingInfo* setting = find_known_setting(parameter.name, "bench");
       ASSERT_NE(setting, nullptr);
       EXPECT_EQ(record::find_setting(parameter.name, "bench"), nullptr) << "the table has this name, too";
-      EXPECT_EQ(setting->option(), parameter.name == "kv_heads" ? "--kv-heads" : "--" + parameter.name);
+      std::string option = "--" + parameter.name;
+      std::replace(option.begin(), option.end(), '_', '-');
+      EXPECT_EQ(setting->option(), option);
       EXPECT_EQ(complaint_about(*setting, record::to_value(parameter.fallback)), "");
     }
   }

@@ -126,9 +126,9 @@ void LayerCounts::softmax_cross_entropy(Wide classes) {
 }
 
 // The step takes two slices of the tokens: the inputs and the targets.
-void LayerCounts::tokens(Wide length) {
+void LayerCounts::tokens(Wide length, Wide rows) {
   const Wide slice = kLabel * batch_ * length;
-  kept_ += kLabel * batch_ * (length + 1 + 1);
+  kept_ += kLabel * batch_ * (rows + 1);
   forward(2 * 2 * slice);
   save(2 * slice);
   needs(0, slice);

@@ -68,7 +68,7 @@ class LayerCounts {
   void softmax_cross_entropy(Wide classes);
 
   // The following layers work on sequences.
-  void tokens(Wide length);  // one more than are read, since the labels are the next ones; and the lengths
+  void tokens(Wide length, Wide rows);  // with their labels, in so many rows (SequenceSizes); and the lengths
   void embedding(Wide vocabulary, Wide width, Wide length);
   struct Cell {
     Wide gates;        // 1, 4 and 3 blocks of weights: rnn, lstm, gru
