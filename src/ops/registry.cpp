@@ -4,6 +4,7 @@
 #include "ops/cached_attention.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "ops/detection.h"
 #include "ops/elementwise.h"
 #include "ops/graph_layers.h"
 #include "ops/layer_norm.h"
@@ -22,10 +23,16 @@ namespace trainyard::ops {
 const std::vector<const graph::OpDef*>& all_ops() {
   static const std::vector<const graph::OpDef*> all = [] {
     std::vector<const graph::OpDef*> joined;
-    for (const auto ops_of :
-         {conv2d_ops, conv2d_max_pool_ops, dense_ops, dense_chain_ops, matmul_ops, pool_ops, norm_ops,
-          layer_norm_ops, elementwise_ops, smooth_unit_ops, shape_ops, loss_ops, recurrent_ops, attention_ops,
-          cached_attention_ops, position_ops, gated_graph_conv_ops, set2set_ops, update_ops})
+    for (const auto ops_of : {conv2d_ops,      conv2d_max_pool_ops,
+                              dense_ops,       dense_chain_ops,
+                              matmul_ops,      pool_ops,
+                              norm_ops,        layer_norm_ops,
+                              elementwise_ops, smooth_unit_ops,
+                              shape_ops,       loss_ops,
+                              detection_ops,   recurrent_ops,
+                              attention_ops,   cached_attention_ops,
+                              position_ops,    gated_graph_conv_ops,
+                              set2set_ops,     update_ops})
       for (const graph::OpDef* op : ops_of()) joined.push_back(op);
     return joined;
   }();

@@ -8,12 +8,26 @@ namespace trainyard::backend::onednn {
 
 std::vector<Candidate> all_candidates() {
   std::vector<Candidate> all;
-  for (const auto candidates_of :
-       {conv2d_few_channels_candidates, conv2d_candidates, dense_candidates, pool_candidates,
-        matmul_candidates, batch_norm_candidates, norm_candidates, layer_norm_candidates,
-        elementwise_candidates, smooth_unit_candidates, shape_candidates, loss_candidates,
-        recurrent_candidates, attention_candidates, cached_attention_candidates, position_candidates,
-        gated_graph_conv_candidates, set2set_candidates, update_candidates})
+  for (const auto candidates_of : {conv2d_few_channels_candidates,
+                                   conv2d_candidates,
+                                   dense_candidates,
+                                   pool_candidates,
+                                   matmul_candidates,
+                                   batch_norm_candidates,
+                                   norm_candidates,
+                                   layer_norm_candidates,
+                                   elementwise_candidates,
+                                   smooth_unit_candidates,
+                                   shape_candidates,
+                                   loss_candidates,
+                                   detection_candidates,
+                                   recurrent_candidates,
+                                   attention_candidates,
+                                   cached_attention_candidates,
+                                   position_candidates,
+                                   gated_graph_conv_candidates,
+                                   set2set_candidates,
+                                   update_candidates})
     for (const Candidate& candidate : candidates_of()) all.push_back(candidate);
   return all;
 }

@@ -43,9 +43,10 @@ const std::vector<Candidate>& candidates() {
     std::vector<Candidate> joined;
     for (const auto candidates_of :
          {attention_candidates, cached_attention_candidates, conv2d_candidates, dense_candidates,
-          elementwise_candidates, gated_graph_conv_candidates, layer_norm_candidates, loss_candidates,
-          matmul_candidates, norm_candidates, pool_candidates, position_candidates, recurrent_candidates,
-          set2set_candidates, shape_candidates, smooth_unit_candidates, update_candidates})
+          detection_candidates, elementwise_candidates, gated_graph_conv_candidates, layer_norm_candidates,
+          loss_candidates, matmul_candidates, norm_candidates, pool_candidates, position_candidates,
+          recurrent_candidates, set2set_candidates, shape_candidates, smooth_unit_candidates,
+          update_candidates})
       for (const Candidate& candidate : candidates_of()) joined.push_back(candidate);
     return joined;
   }();
