@@ -188,13 +188,14 @@ std::vector<TensorType> infer_grad_sequence_cross_entropy(const NodeView& node) 
 Cost cost_grad_sequence_cross_entropy(const NodeView& node) { return elementwise_cost(node, 4); }
 
 std::vector<Case> cases_sequence_cross_entropy() {
-  const auto problem = [](Shape shape, std::int64_t least_length, bool rows = false) {
+  const auto problem = [](Shape shape, std::int64_t least_length, bool rows = false, int least_label = 0) {
     return [=](Graph& graph, DType dtype) {
       const std::int64_t steps = shape[0], batch = shape[1];
       const ValueId logits = graph.add_input("logits", {rows ? Shape{steps * batch, shape[2]} : shape, dtype},
                                              Initializer::normal(2));
-      const ValueId labels = graph.add_input("labels", {{steps, batch}, DType::i32},
-                                             Initializer::integers(0, static_cast<double>(shape[2])));
+      const ValueId labels =
+          graph.add_input("labels", {{steps, batch}, DType::i32},
+                          Initializer::integers(least_label, static_cast<double>(shape[2])));
       const ValueId lengths = graph.add_input(
           "lengths", {{batch}, DType::i32},
           Initializer::integers(static_cast<double>(least_length), static_cast<double>(steps + 1)));
@@ -215,10 +216,33 @@ std::vector<Case> cases_sequence_cross_entropy() {
     const ValueId logits = dense(graph, "logits", src, weight, graph::kNone, {});
     graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
   };
-  return {{"wide_rows_of_dense", of_dense},           {"masked", problem({6, 4, 10}, 1)},
-          {"rows", problem({5, 6, 12}, 1, true)},     {"all_steps", problem({5, 3, 7}, 5)},
-          {"empty_sequences", problem({3, 9, 5}, 0)}, {"one_step", problem({1, 4, 33}, 1)},
-          {"many_classes", problem({4, 2, 1001}, 1)}, {"long_rows", problem({3, 3, 1501}, 1)}};
+  // Two of three steps have no label, and in the second problem none has.
+  const auto labelled = [](std::int64_t steps, std::int64_t batch, std::int64_t every) {
+    return [=](Graph& graph, DType dtype) {
+      constexpr std::int64_t kClasses = 17;
+      std::vector<double> numbers;
+      for (std::int64_t i = 0; i < steps * batch; ++i)
+        numbers.push_back(every > 0 && i % every == 0 ? static_cast<double>(i % kClasses) : kNoLabel);
+      const ValueId logits =
+          graph.add_input("logits", {{steps * batch, kClasses}, dtype}, Initializer::normal(2));
+      const ValueId labels =
+          graph.add_input("labels", {{steps, batch}, DType::i32}, Initializer::listed(numbers));
+      const ValueId lengths = graph.add_input("lengths", {{batch}, DType::i32},
+                                              Initializer::integers(1, static_cast<double>(steps + 1)));
+      graph.mark_output(sequence_cross_entropy(graph, "loss", logits, labels, lengths));
+    };
+  };
+  return {{"wide_rows_of_dense", of_dense},
+          {"masked", problem({6, 4, 10}, 1)},
+          {"rows", problem({5, 6, 12}, 1, true)},
+          {"all_steps", problem({5, 3, 7}, 5)},
+          {"empty_sequences", problem({3, 9, 5}, 0)},
+          {"one_step", problem({1, 4, 33}, 1)},
+          {"many_classes", problem({4, 2, 1001}, 1)},
+          {"long_rows", problem({3, 3, 1501}, 1)},
+          {"few_labels", labelled(23, 20, 3)},
+          {"no_labels", labelled(2, 3, 0)},
+          {"some_labels", problem({7, 5, 3}, 1, false, kNoLabel)}};
 }
 
 }  // namespace

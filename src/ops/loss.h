@@ -31,9 +31,10 @@ LossAndProbabilities softmax_cross_entropy(graph::Graph& graph, const std::strin
 
 // logits (T, N, V), or (T*N, V) as a dense layer leaves them, labels (i32 T, N), lengths (i32 N) -> loss
 // (scalar), log_sums (T*N): of each step the logarithm of the sum of exponentials; both in f32 when the
-// logits are bf16. Step t of sequence n counts where t < lengths[n]. The loss is the sum of the
-// cross-entropies that count over the number of them, zero where none does; log_sums are zero at steps that
-// do not count.
+// logits are bf16. Step t of sequence n counts where t < lengths[n] and its label is not kNoLabel. The loss
+// is the sum of the cross-entropies that count over the number of them, zero where none does; log_sums are
+// zero at steps that do not count.
+inline constexpr std::int32_t kNoLabel = -1;
 extern const graph::OpDef sequence_cross_entropy_op;
 // (d_loss, logits, labels, lengths, log_sums) -> d_logits: zero at steps that do not count. It computes the
 // probabilities again, because vocabularies are large: nothing as large as the logits is kept in f32.

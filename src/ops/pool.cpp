@@ -190,8 +190,85 @@ ValueId global_average_pool(Graph& graph, const std::string& name, ValueId src) 
   return average_pool(graph, name, src, {{.kernel_h = shape[2], .kernel_w = shape[3]}});
 }
 
+namespace {
+
+std::int64_t checked_factor(const NodeView& node) {
+  node.want_inputs(1, 1);
+  node.want_rank(0, 4);
+  const std::int64_t factor = node.attrs<UpsampleAttrs>().factor;
+  if (factor < 1) node.refuse("factor {} is not 1 or more", factor);
+  return factor;
+}
+
+std::vector<TensorType> infer_upsample(const NodeView& node) {
+  const std::int64_t factor = checked_factor(node);
+  const Shape& src = node.input_shape(0);
+  return {{{src[0], src[1], factor * src[2], factor * src[3]}, node.dtype()}};
+}
+
+Cost cost_upsample(const NodeView& node) { return {.bytes_moved = bytes_touched(node)}; }
+
+void gradient_upsample(GradientContext& context) {
+  context.set(0, context.graph().add(upsample_d_src_op, context.name("/d_src"), {context.d_output(0)},
+                                     context.node().attributes));
+}
+
+std::vector<TensorType> infer_grad_upsample(const NodeView& node) {
+  const std::int64_t factor = checked_factor(node);
+  const Shape& d_dst = node.input_shape(0);
+  if (d_dst[2] % factor != 0 || d_dst[3] % factor != 0)
+    node.refuse("an image of {} is not one of squares of {}", d_dst.to_string(), factor);
+  return {{{d_dst[0], d_dst[1], d_dst[2] / factor, d_dst[3] / factor}, node.dtype()}};
+}
+
+Cost cost_grad_upsample(const NodeView& node) {
+  return {.elementwise_flops = node.input_shape(0).elements(), .bytes_moved = bytes_touched(node)};
+}
+
+std::string describe_upsample(const NodeView& node) {
+  return fmt::format("{0}x{0}", node.attrs<UpsampleAttrs>().factor);
+}
+
+std::vector<Case> cases_upsample() {
+  struct Problem {
+    const char* name;
+    Shape src;
+    std::int64_t factor;
+  };
+  const Problem problems[] = {{"twice", {2, 16, 5, 4}, 2},    {"odd_channels", {3, 7, 3, 5}, 2},
+                              {"wide", {1, 256, 10, 10}, 2},  {"three_times", {2, 24, 4, 3}, 3},
+                              {"one_pixel", {2, 8, 1, 1}, 2}, {"as_it_is", {1, 5, 3, 3}, 1}};
+  std::vector<Case> all;
+  for (const Problem& problem : problems)
+    all.push_back({problem.name, [problem](Graph& graph, DType dtype) {
+                     const ValueId src = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
+                     graph.mark_output(upsample(graph, "y", src, {problem.factor}));
+                   }});
+  return all;
+}
+
+}  // namespace
+
+const graph::OpDef upsample_op{.name = "upsample",
+                               .infer = infer_upsample,
+                               .cost = cost_upsample,
+                               .gradient = gradient_upsample,
+                               .cases = cases_upsample,
+                               .describe = describe_upsample,
+                               .category = graph::Category::pool};
+const graph::OpDef upsample_d_src_op{.name = "upsample_d_src",
+                                     .infer = infer_grad_upsample,
+                                     .cost = cost_grad_upsample,
+                                     .describe = describe_upsample,
+                                     .category = graph::Category::pool};
+
+ValueId upsample(Graph& graph, const std::string& name, ValueId src, const UpsampleAttrs& attrs) {
+  return graph.add(upsample_op, name, {src}, attrs);
+}
+
 std::vector<const graph::OpDef*> pool_ops() {
-  return {&max_pool_op, &max_pool_d_src_op, &average_pool_op, &average_pool_d_src_op};
+  return {&max_pool_op,           &max_pool_d_src_op, &average_pool_op,
+          &average_pool_d_src_op, &upsample_op,       &upsample_d_src_op};
 }
 
 }  // namespace trainyard::ops

@@ -44,6 +44,16 @@ graph::ValueId average_pool(graph::Graph& graph, const std::string& name, graph:
 // Averages over the whole image: dst (N, C, 1, 1).
 graph::ValueId global_average_pool(graph::Graph& graph, const std::string& name, graph::ValueId src);
 
+// Each pixel becomes a square of factor x factor pixels.
+struct UpsampleAttrs {
+  std::int64_t factor = 2;
+};
+extern const graph::OpDef upsample_op;        // src (N, C, h, w) -> dst (N, C, factor * h, factor * w)
+extern const graph::OpDef upsample_d_src_op;  // (d_dst) -> d_src: the sums of squares
+
+graph::ValueId upsample(graph::Graph& graph, const std::string& name, graph::ValueId src,
+                        const UpsampleAttrs& attrs = {});
+
 // Lists every op above for the registry.
 std::vector<const graph::OpDef*> pool_ops();
 

@@ -5,6 +5,7 @@
 #include "ops/cached_attention.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "ops/detection.h"
 #include "ops/elementwise.h"
 #include "ops/experts.h"
 #include "ops/graph_layers.h"
@@ -38,6 +39,7 @@ const std::vector<const graph::OpDef*>& all_ops() {
                               smooth_unit_ops,
                               shape_ops,
                               loss_ops,
+                              detection_ops,
                               recurrent_ops,
                               attention_ops,
                               cached_attention_ops,

@@ -2,6 +2,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "ops/detection.h"
 #include "ops/elementwise.h"
 #include "ops/experts.h"
 #include "ops/graph_layers.h"
@@ -60,6 +61,31 @@ void two_graphs(Graph& graph, const GraphMistake& given) {
 }
 
 const Mistake kMistakes[] = {
+    {"upsampled_by_nothing", [](Graph& g) { upsample(g, "up", image(g), {0}); },
+     "upsample 'up': factor 0 is not 1 or more"},
+    {"levels_of_other_images",
+     [](Graph& g) {
+       anchor_rows(g, "rows", {tensor(g, "a", {2, 9, 4, 4}), tensor(g, "b", {2, 18, 2, 2})});
+     },
+     "anchor_rows 'rows': level 1 is 2x18x2x2, the first is 2x9x4x4: images and channels must agree"},
+    {"channels_of_no_anchor", [](Graph& g) { anchor_rows(g, "rows", {image(g)}); },
+     "anchor_rows 'rows': 6 channels are not as many for each of 9 anchors"},
+    {"boxes_of_four_numbers",
+     [](Graph& g) {
+       match_anchors(g, "match", tensor(g, "x", {2, 3, 4}, DType::i32), {{1, {{1, 1, 8}}}});
+     },
+     "match_anchors 'match': boxes are i32 2x3x4, wants i32 with 5 numbers each"},
+    {"labels_of_other_rows",
+     [](Graph& g) {
+       focal_loss(g, "loss", tensor(g, "x", {4, 3}), tensor(g, "y", {3}, DType::i32), tensor(g, "s", {}));
+     },
+     "focal_loss 'loss': labels are i32 3, wants i32 4"},
+    {"targets_of_other_rows",
+     [](Graph& g) {
+       box_loss(g, "loss", tensor(g, "x", {4, 4}), tensor(g, "t", {3, 4}), tensor(g, "y", {4}, DType::i32),
+                tensor(g, "s", {}));
+     },
+     "box_loss 'loss': targets are 3x4, offsets are 4x4"},
     {"graph_segments", [](Graph& g) { two_graphs(g, {.segments = 2}); },
      "gated_graph_conv 'nodes': 2 segments, wants 3 for 2 graphs"},
     {"graph_offsets", [](Graph& g) { two_graphs(g, {.offsets = 6}); },

@@ -59,6 +59,8 @@ SampleResult sample_text(const SampleOptions& options, const std::function<bool(
   const engine::CheckpointHeader header = engine::read_manifest(checkpoint).header;
   const networks::generator::Given parameters = parameters_in(header);
   const networks::NetworkInfo network = networks::find_network(header.network, parameters);
+  if (network.masked)
+    fail(ErrorKind::usage, "network '{}' is asked for masked tokens, and makes no text", header.network);
   const data::Vocabulary vocabulary = vocabulary_for(options, header, network.classes);
   std::vector<std::int32_t> ids;
   for (const data::Token token :

@@ -72,8 +72,10 @@ void settle_vocabulary(TrainCommand& options) {
       !networks::find_network(options.run.network).reads_sequences())
     return;
   try {
+    const std::int64_t masks =
+        networks::find_network(options.run.network, options.run.parameters).masked ? 1 : 0;
     if (const auto vocabulary = data::vocabulary_of(options.input.data.name))
-      options.run.parameters["vocabulary"] = std::to_string(*vocabulary);
+      options.run.parameters["vocabulary"] = std::to_string(*vocabulary + masks);
   } catch (const Error&) {
     // The run says so when it loads the data, and leaves a record of its failure.
   }

@@ -112,6 +112,22 @@ TEST_F(TextDataTest, Mistakes) {
   expect_failure(train, 1, "'tokens/validation.tokens': does not begin with 'TYTOKENS'");
 }
 
+TEST_F(TextDataTest, EncodersAreTrainedOnMaskedTokens) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abcdefgh";
+  std::ofstream(work() / "encoder.txt") << text;
+  const std::string train =
+      "train --network transformer --causal no --layers 1 --width 32 --heads 2 --length 32 --data "
+      "text:encoder.txt --batch 8 ";
+  const Json record = printed_by(train + "--optimizer adamw --lr 0.01 --steps 150 --out runs/encoder");
+  EXPECT_EQ(record["asked"]["vocabulary"], 257);  // the bytes and the mask
+  EXPECT_LT(record["test_loss"], 1.5);            // ln 8 = 2.08 for who looks at nothing
+  EXPECT_LT(record["final_loss"], record["first_loss"]);
+  expect_failure(train + "--preprocess next-token --steps 1", 1, "sees the tokens that it would have to say");
+  expect_failure(train + "--vocabulary 104 --steps 1", 1, "has byte 104, and the last token is the mask");
+  expect_failure("sample runs/encoder --prompt abc", 1, "makes no text");
+}
+
 TEST_F(TextDataTest, TrainedNetworksMakeText) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abcdefgh";

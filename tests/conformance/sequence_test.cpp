@@ -90,6 +90,20 @@ TEST(Sequences, MaskedLossIsTheMeanOverStepsThatCount) {
   expect_near(e[d_logits], {p, -p, -q, q, -0.5, 0.5, 0, 0});
 }
 
+TEST(Sequences, StepsWithoutALabelDoNotCount) {
+  HandExample e;
+  const ValueId logits = e.input("logits", {2, 2, 2}, {0, 1, 2, 0, 1, 1, 5, -5});
+  const ValueId labels = e.integers("labels", {2, 2}, {1, ops::kNoLabel, ops::kNoLabel, 0});
+  const ValueId lengths = e.integers("lengths", {2}, {2, 2});
+  const ValueId loss = ops::sequence_cross_entropy(e.graph, "loss", logits, labels, lengths);
+  const ValueId one = e.input("d_loss", {}, {3});
+  const ValueId d_logits = ops::backward(e.graph, {loss}, {one}, {logits}).front();
+  e.run();
+  expect_near(e[loss], {(std::log(1 + std::exp(-1)) + std::log(1 + std::exp(-10))) / 2});
+  const double p = 1.5 / (1 + std::exp(1)), q = 1.5 / (1 + std::exp(10));
+  expect_near(e[d_logits], {p, -p, 0, 0, 0, 0, -q, q});
+}
+
 TEST(Sequences, LossOfNoStepsIsZero) {
   HandExample e;
   const ValueId logits = e.input("logits", {1, 1, 2}, {3, 4});

@@ -84,6 +84,8 @@ ModelOptions random_transformer(Draw& draw) {
               {"vocabulary", draw.text(2, 1500)},
               {"causal", yes_or_no()},
               {"norm", draw.one_of<const char*>({"layer", "rms"})},
+              {"norm_place", draw.one_of<const char*>({"pre", "post"})},
+              {"head", draw.one_of<const char*>({"linear", "transform"})},
               {"activation", draw.one_of<const char*>({"relu", "gelu", "gelu_tanh", "silu", "swiglu"})},
               {"positions", draw.one_of<const char*>({"learned", "sinusoidal", "rotary", "none"})},
               {"bias", yes_or_no()},
@@ -123,6 +125,7 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
   const auto null_backend = backend::make_null_backend();
   Draw draw(6);
   double least = 1, most = 1;
+  std::string least_of;
   for (int i = 0; i < 200; ++i) {
     ModelOptions options = GetParam()(draw);
     options.training = options.loss = draw.number(1, 4) > 1;
@@ -157,12 +160,14 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
     if (static_cast<double>(by_formula.peak_bytes) < kMebibyte) continue;
     const double ratio =
         static_cast<double>(by_formula.peak_bytes) / static_cast<double>(step.plan.total_bytes());
+    if (ratio < least) least_of = described(options);
     least = std::min(least, ratio);
     most = std::max(most, ratio);
   }
   RecordProperty("least", fmt::format("{}", least));
   RecordProperty("most", fmt::format("{}", most));
-  EXPECT_GT(least, 0.85);
+  // Where nothing is saved, the stream of a transformer outlives the nodes of a part that do not read it.
+  EXPECT_GT(least, 0.85) << least_of;
   EXPECT_LT(most, 1.5);
 }
 

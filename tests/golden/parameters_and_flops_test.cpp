@@ -129,6 +129,19 @@ TEST(ParametersAndFlops, PublishedCountsOfExperts) {
             2 * (12'879'925'248 - norms - embedding));
 }
 
+// Hugging Face's BertForMaskedLM has 109,514,298 parameters: what BertModel has, 109,482,240, without its
+// pooler (590,592), and with the head for masked tokens (622,650: a dense layer, its norm, the bias of the
+// decoder). Here no sequence has a second segment, so there is no embedding of segments, two vectors of 768.
+TEST(ParametersAndFlops, BertIsPublishedWithEmbeddingsOfSegments) {
+  const Model bert = build_model({.network = "bert_base"});
+  const std::int64_t segments = 2 * 768, pooler = 768 * 768 + 768, head = 768 * 768 + 768 + 2 * 768 + 30522;
+  EXPECT_EQ(graph::parameter_count(bert.graph), 109'514'298 - segments);
+  EXPECT_EQ(graph::parameter_count(bert.graph), 109'482'240 - segments - pooler + head);
+  // Two for each multiply-add: 12 layers of 12 width^2 and attention to 512 steps; then the head.
+  const std::int64_t of_step = 12 * (12 * 768 * 768 + 2 * 512 * 768) + 768 * 768 + 768 * 30522;
+  EXPECT_EQ(graph::total_cost(bert.graph).flops, 2 * 512 * of_step);
+}
+
 // The source says "about 82 MFLOP": all three products of each layer, but no input gradient of the first.
 TEST(ParametersAndFlops, TrainingFlopsOfDeepmnist) {
   Model model = build_model({.network = "deepmnist", .batch = 2});

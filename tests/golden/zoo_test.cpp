@@ -66,6 +66,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "gpt2_large",
                                        "gpt2_xl",
                                        "tiny_llama",
+                                       "bert_base",
                                        "vit",
                                        "vit_s16",
                                        "vit_b16",

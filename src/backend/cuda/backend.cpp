@@ -27,6 +27,7 @@ std::vector<Candidate> all_candidates() {
                                    dense_candidates,
                                    dense_whole_rows_candidates,
                                    dense_chain_candidates,
+                                   detection_candidates,
                                    elementwise_candidates,
                                    shape_candidates,
                                    embedding_candidates,

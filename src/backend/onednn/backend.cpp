@@ -20,6 +20,7 @@ std::vector<Candidate> all_candidates() {
                                    smooth_unit_candidates,
                                    shape_candidates,
                                    loss_candidates,
+                                   detection_candidates,
                                    recurrent_candidates,
                                    attention_candidates,
                                    cached_attention_candidates,

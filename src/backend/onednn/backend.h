@@ -20,6 +20,7 @@ std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
 std::vector<Candidate> dense_candidates();
+std::vector<Candidate> detection_candidates();
 std::vector<Candidate> elementwise_candidates();
 std::vector<Candidate> experts_candidates();
 std::vector<Candidate> gated_graph_conv_candidates();

@@ -108,12 +108,14 @@ struct Steps {
         labels(arguments.input<std::int32_t>(logits + 1)),
         lengths(arguments.input<std::int32_t>(logits + 2)) {}
 
-  bool counts(std::int64_t row) const { return row / batch < lengths[row % batch]; }
+  bool counts(std::int64_t row) const {
+    return row / batch < lengths[row % batch] && labels[row] != ops::kNoLabel;
+  }
   bool labelled(std::int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
   // Returns the share of one row in the mean.
   double share() const {
     std::int64_t total = 0;
-    for (std::int64_t n = 0; n < batch; ++n) total += std::clamp<std::int64_t>(lengths[n], 0, rows / batch);
+    for (std::int64_t row = 0; row < rows; ++row) total += counts(row) ? 1 : 0;
     return total == 0 ? 0 : 1 / static_cast<double>(total);
   }
   std::int64_t grain() const { return std::max<std::int64_t>(1, 8192 / classes); }

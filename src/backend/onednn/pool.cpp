@@ -122,6 +122,51 @@ void run_d_src_average_pool(const Arguments& arguments) {
   });
 }
 
+// Calls body(pixel of the small image, the first of its square in the large one).
+template <typename Body>
+void for_each_square(const ImageView& small, std::int64_t factor, const Body& body) {
+  for (std::int64_t y = 0; y < small.height; ++y)
+    for (std::int64_t x = 0; x < small.width; ++x)
+      body(y * small.width + x, (y * factor * small.width + x) * factor);
+}
+
+void run_upsample(const Arguments& arguments) {
+  const ImageView src(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const ImageView dst(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const std::int64_t factor = arguments.node.attrs<ops::UpsampleAttrs>().factor;
+  with_lanes(src.lanes, [&]<int L>() {
+    using V = Vec<L>;
+    for_each_block(src, [&](std::int64_t n, std::int64_t b) {
+      const float* x = arguments.input<float>(0) + n * src.image_stride + b * src.block_stride;
+      float* y = arguments.output<float>(0) + n * dst.image_stride + b * dst.block_stride;
+      for_each_square(src, factor, [&](std::int64_t from, std::int64_t to) {
+        const auto pixel = V::load(x + from * src.pixel_stride);
+        for (std::int64_t i = 0; i < factor * factor; ++i)
+          V::store(y + (to + i / factor * dst.width + i % factor) * dst.pixel_stride, pixel);
+      });
+    });
+  });
+}
+
+void run_d_src_upsample(const Arguments& arguments) {
+  const ImageView dst(arguments.io.inputs[0], arguments.node.input_shape(0));
+  const ImageView src(arguments.io.outputs[0], arguments.node.output_shape(0));
+  const std::int64_t factor = arguments.node.attrs<ops::UpsampleAttrs>().factor;
+  with_lanes(src.lanes, [&]<int L>() {
+    using V = Vec<L>;
+    for_each_block(src, [&](std::int64_t n, std::int64_t b) {
+      const float* d_y = arguments.input<float>(0) + n * dst.image_stride + b * dst.block_stride;
+      float* d_x = arguments.output<float>(0) + n * src.image_stride + b * src.block_stride;
+      for_each_square(src, factor, [&](std::int64_t to, std::int64_t from) {
+        typename V::Floats sum{};
+        for (std::int64_t i = 0; i < factor * factor; ++i)
+          sum += V::load(d_y + (from + i / factor * dst.width + i % factor) * dst.pixel_stride);
+        V::store(d_x + to * src.pixel_stride, sum);
+      });
+    });
+  });
+}
+
 Decision accept_average_pool(const KernelRequest& request) { return wants_image(request.node); }
 
 template <KernelFunction function>
@@ -137,7 +182,9 @@ std::vector<Candidate> pool_candidates() {
           {&ops::max_pool_d_src_op, "own:max_pool_d_src", accept_max_pool, make_d_src},
           {&ops::average_pool_op, "own:average_pool", accept_average_pool, make<run_forward_average_pool>},
           {&ops::average_pool_d_src_op, "own:average_pool_d_src", accept_average_pool,
-           make<run_d_src_average_pool>}};
+           make<run_d_src_average_pool>},
+          {&ops::upsample_op, "own:upsample", accept_average_pool, make<run_upsample>},
+          {&ops::upsample_d_src_op, "own:upsample_d_src", accept_average_pool, make<run_d_src_upsample>}};
 }
 
 }  // namespace trainyard::backend::onednn

@@ -43,7 +43,7 @@ const std::vector<Candidate>& candidates() {
     std::vector<Candidate> joined;
     for (const auto candidates_of :
          {attention_candidates, cached_attention_candidates, conv2d_candidates, dense_candidates,
-          elementwise_candidates, experts_candidates, gated_graph_conv_candidates, grouped_dense_candidates,
+          detection_candidates, elementwise_candidates, experts_candidates, gated_graph_conv_candidates, grouped_dense_candidates,
           layer_norm_candidates, loss_candidates, matmul_candidates, norm_candidates, pool_candidates,
           position_candidates, recurrent_candidates, set2set_candidates, shape_candidates,
           smooth_unit_candidates, update_candidates})

@@ -107,17 +107,23 @@ void softmax_cross_entropy_grad(const Arguments& args) {
 // Tells which steps count, and how much each of them counts.
 class Mask {
  public:
-  Mask(const Arguments& args, int lengths, const Shape& labels)
-      : lengths_(args.input<std::int32_t>(lengths)), batch_(labels[1]) {
-    for (std::int64_t n = 0; n < batch_; ++n) total_ += std::clamp<std::int64_t>(lengths_[n], 0, labels[0]);
+  // `labels`: the input that they are; lengths follow it.
+  Mask(const Arguments& args, int labels)
+      : labels_(args.input<std::int32_t>(labels)),
+        lengths_(args.input<std::int32_t>(labels + 1)),
+        batch_(args.node.input_shape(labels)[1]) {
+    for (std::int64_t row = 0; row < args.node.input_shape(labels).elements(); ++row)
+      total_ += counts(row) ? 1 : 0;
   }
 
   // Rows are counted through all sequences of a step, then through the steps.
-  bool counts(std::int64_t row) const { return row / batch_ < lengths_[row % batch_]; }
+  bool counts(std::int64_t row) const {
+    return row / batch_ < lengths_[row % batch_] && labels_[row] != ops::kNoLabel;
+  }
   double share() const { return total_ == 0 ? 0 : 1 / static_cast<double>(total_); }
 
  private:
-  const std::int32_t* lengths_;
+  const std::int32_t *labels_, *lengths_;
   std::int64_t batch_, total_ = 0;
 };
 
@@ -125,7 +131,7 @@ void sequence_cross_entropy(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const Shape& steps = args.node.input_shape(1);
     const std::int64_t rows = steps.elements(), classes = args.node.input_shape(0).elements() / rows;
-    const Mask mask(args, 2, steps);
+    const Mask mask(args, 1);
     const T* logits = args.input<T>(0);
     const auto* labels = args.input<std::int32_t>(1);
     T* log_sums = args.output<T>(1);
@@ -150,7 +156,7 @@ void sequence_cross_entropy_grad(const Arguments& args) {
   with_float_type(args.node.dtype(), [&]<typename T>() {
     const Shape& steps = args.node.input_shape(2);
     const std::int64_t rows = steps.elements(), classes = args.node.input_shape(1).elements() / rows;
-    const Mask mask(args, 3, steps);
+    const Mask mask(args, 2);
     const double d_row = *args.input<T>(0) * mask.share();
     const T *logits = args.input<T>(1), *log_sums = args.input<T>(4);
     const auto* labels = args.input<std::int32_t>(2);

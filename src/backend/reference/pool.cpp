@@ -132,13 +132,43 @@ void average_pool_d_src(const Arguments& args) {
   });
 }
 
+// Calls visit(pixel of the small planes, pixel of the large ones).
+template <typename Visit>
+void for_squares(const Shape& large, std::int64_t factor, const Visit& visit) {
+  const std::int64_t rows = large[0] * large[1] * large[2], columns = large[3];
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column)
+      visit(row / factor * (columns / factor) + column / factor, row * columns + column);
+}
+
+void upsample(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    for_squares(args.node.output_shape(0), args.node.attrs<ops::UpsampleAttrs>().factor,
+                [&](std::int64_t from, std::int64_t to) { args.output<T>(0)[to] = args.input<T>(0)[from]; });
+  });
+}
+
+void upsample_d_src(const Arguments& args) {
+  with_float_type(args.node.dtype(), [&]<typename T>() {
+    std::vector<double> sums(static_cast<std::size_t>(args.node.output_shape(0).elements()));
+    for_squares(args.node.input_shape(0), args.node.attrs<ops::UpsampleAttrs>().factor,
+                [&](std::int64_t to, std::int64_t from) {
+                  sums[static_cast<std::size_t>(to)] += args.input<T>(0)[from];
+                });
+    std::transform(sums.begin(), sums.end(), args.output<T>(0),
+                   [](double sum) { return static_cast<T>(sum); });
+  });
+}
+
 }  // namespace
 
 std::vector<Candidate> pool_candidates() {
   return {{&ops::max_pool_op, "reference:max_pool", always, make<max_pool>},
           {&ops::max_pool_d_src_op, "reference:max_pool_d_src", always, make<max_pool_d_src>},
           {&ops::average_pool_op, "reference:average_pool", always, make<average_pool>},
-          {&ops::average_pool_d_src_op, "reference:average_pool_d_src", always, make<average_pool_d_src>}};
+          {&ops::average_pool_d_src_op, "reference:average_pool_d_src", always, make<average_pool_d_src>},
+          {&ops::upsample_op, "reference:upsample", always, make<upsample>},
+          {&ops::upsample_d_src_op, "reference:upsample_d_src", always, make<upsample_d_src>}};
 }
 
 }  // namespace trainyard::backend::reference

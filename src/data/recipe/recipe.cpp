@@ -190,6 +190,7 @@ constexpr RecipeInfo kRecipes[] = {
     {"lenet_slim", SampleKind::encoded, "crops or pads the image as it is; (x - 128) / 128", nullptr,
      make_lenet_slim},
     {"next-token", SampleKind::tokens, "asks each step of a sequence for the token that follows"},
+    {"masked-token", SampleKind::tokens, "hides tokens of a sequence, and asks for them"},
 };
 
 std::vector<std::string> names_taking(SampleKind samples) {

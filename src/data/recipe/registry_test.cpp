@@ -22,6 +22,7 @@ TEST(Registry, ARecipeTakesWhatItIsMadeFor) {
   EXPECT_STREQ(find_recipe("unit", SampleKind::encoded).name, "unit");
   EXPECT_STREQ(find_recipe("vgg", SampleKind::encoded).name, "vgg");
   EXPECT_STREQ(find_recipe("next-token", SampleKind::tokens).name, "next-token");
+  EXPECT_STREQ(find_recipe("masked-token", SampleKind::tokens).name, "masked-token");
   expect_error(ErrorKind::config, "'vgg' takes encoded images, and the data set has decoded images",
                [] { find_recipe("vgg", SampleKind::pixels); });
   expect_error(ErrorKind::config, "'unit' takes decoded images, and the data set has tokens",

@@ -203,16 +203,21 @@ class LanguageSamples final : public SampleSource {
 }  // namespace
 
 Dataset make_language(std::uint64_t seed, const SequenceOptions& options) {
-  const auto language = std::make_shared<const Language>(seed, options.vocabulary);
+  if (options.masked && (options.words() < 2 || options.words() > Language::kMostWords))
+    fail(ErrorKind::usage, "{} {}: a language has 2 to {} words, and the last token is the mask",
+         Setting{"vocabulary"}, options.vocabulary, Language::kMostWords);
+  const auto language = std::make_shared<const Language>(seed, options.words());
   const auto samples = [&](const char* split, std::int64_t size) {
     return std::make_shared<LanguageSamples>(language, Philox(seed, stream_of(split)), options.length, size);
   };
   Dataset dataset;
   dataset.kind = SampleKind::tokens;
   dataset.classes = static_cast<int>(options.vocabulary);
-  dataset.least_loss = language->least_loss(options.length);
   dataset.train.samples = samples("language train", kTrainSequences);
   dataset.test.samples = samples("language test", kTestSequences);
+  // What it costs at least to say a word is known where the words before it are all that is seen.
+  if (options.masked) return dataset;
+  dataset.least_loss = language->least_loss(options.length);
   dataset.note =
       fmt::format("no network has a smaller mean loss than {:.4f} nats a token (perplexity {:.4g})",
                   *dataset.least_loss, std::exp(*dataset.least_loss));

@@ -36,6 +36,15 @@ class TextSamples final : public SampleSource {
 
 }  // namespace
 
+namespace {
+
+// The end of what is said of a vocabulary that is too small.
+std::string and_the_mask(const SequenceOptions& options) {
+  return options.masked ? ", and the last token is the mask" : "";
+}
+
+}  // namespace
+
 DatasetFiles list_text(const std::filesystem::path& file) {
   if (!std::filesystem::is_regular_file(file))
     fail(ErrorKind::config, "'{}' is not a file; a text expected", file.string());
@@ -50,9 +59,10 @@ Dataset load_text(const std::filesystem::path& file, const SequenceOptions& opti
     fail(ErrorKind::config, "'{}': {} bytes, at least {} expected: two sequences of {} steps, and one more",
          file.string(), text->bytes(), 2 * options.length + 1, options.length);
   const std::uint8_t largest = *std::max_element(text->data(), text->data() + text->bytes());
-  if (largest >= options.vocabulary)
-    fail(ErrorKind::usage, "{} {} is too small: '{}' has byte {}; {} takes any text", Setting{"vocabulary"},
-         options.vocabulary, file.string(), largest, kByteVocabulary);
+  if (largest >= options.words())
+    fail(ErrorKind::usage, "{} {} is too small: '{}' has byte {}{}; {} takes any text", Setting{"vocabulary"},
+         options.vocabulary, file.string(), largest, and_the_mask(options),
+         kByteVocabulary + options.vocabulary - options.words());
   const std::int64_t tests = std::max<std::int64_t>(sequences / 10, 1), trains = sequences - tests;
   Dataset dataset;
   dataset.kind = SampleKind::tokens;
@@ -95,9 +105,9 @@ std::shared_ptr<const TokenFile> open_tokens(const std::filesystem::path& path,
   if (PackedSamples::sequences(*file, options.length) < 1)
     fail(ErrorKind::config, "'{}': {} tokens, at least {} expected: a sequence of {} steps, and one more",
          path.string(), file->header().tokens, options.length + 1, options.length);
-  if (file->header().vocabulary > options.vocabulary)
-    fail(ErrorKind::usage, "{} {} is too small: '{}' has a vocabulary of {}", Setting{"vocabulary"},
-         options.vocabulary, path.string(), file->header().vocabulary);
+  if (file->header().vocabulary > options.words())
+    fail(ErrorKind::usage, "{} {} is too small: '{}' has a vocabulary of {}{}", Setting{"vocabulary"},
+         options.vocabulary, path.string(), file->header().vocabulary, and_the_mask(options));
   return file;
 }
 
@@ -146,32 +156,32 @@ std::int32_t below(std::int64_t count, std::uint32_t word) {
 class SyntheticSequences final : public SampleSource {
  public:
   SyntheticSequences(const SequenceOptions& options, std::uint64_t seed, const char* split, std::int64_t size)
-      : options_(options), random_(seed, stream_of(split)), size_(size) {
-    // Without a common divisor of factor and vocabulary every token follows exactly one other.
+      : length_(options.length), words_(options.words()), random_(seed, stream_of(split)), size_(size) {
+    // Without a common divisor of factor and words every token follows exactly one other.
     const Philox rule(seed, stream_of("sequence rule"));
-    factor_ = 1 + below(options.vocabulary, rule.word(0));
-    while (std::gcd(factor_, options.vocabulary) != 1) ++factor_;
-    offset_ = below(options.vocabulary, rule.word(1));
+    factor_ = 1 + below(words_, rule.word(0));
+    while (std::gcd(factor_, words_) != 1) ++factor_;
+    offset_ = below(words_, rule.word(1));
   }
 
   std::int64_t size() const override { return size_; }
   Sample read(std::int64_t index, Scratch& scratch) const override {
-    const std::span<std::int32_t> tokens = tokens_in(scratch, options_.length);
+    const std::span<std::int32_t> tokens = tokens_in(scratch, length_);
     // A sequence's words follow each other: its length, then its tokens.
     std::uint64_t word = static_cast<std::uint64_t>(index) * (tokens.size() + 1);
-    const auto steps = 1 + below(options_.length, random_.word(word++));
+    const auto steps = 1 + below(length_, random_.word(word++));
     std::int64_t token = 0;
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       const std::uint32_t drawn = random_.word(word++);
       const bool follows = t > 0 && drawn % 4 != 0;
-      token = follows ? (token * factor_ + offset_) % options_.vocabulary : below(options_.vocabulary, drawn);
+      token = follows ? (token * factor_ + offset_) % words_ : below(words_, drawn);
       tokens[t] = static_cast<std::int32_t>(token);
     }
     return {std::as_bytes(tokens), steps};
   }
 
  private:
-  const SequenceOptions options_;
+  const std::int64_t length_, words_;
   const Philox random_;
   const std::int64_t size_;
   std::int64_t factor_ = 1, offset_ = 0;
@@ -180,7 +190,7 @@ class SyntheticSequences final : public SampleSource {
 }  // namespace
 
 Dataset make_synthetic_sequences(const SequenceOptions& options, std::uint64_t seed) {
-  TRAINYARD_CHECK(options.length > 0 && options.vocabulary > 0 &&
+  TRAINYARD_CHECK(options.length > 0 && options.words() > 0 &&
                   options.vocabulary <= std::numeric_limits<std::int32_t>::max());
   Dataset dataset;
   dataset.name = "synthetic";

@@ -10,6 +10,11 @@ struct DatasetFiles;
 struct SequenceOptions {
   std::int64_t length = 50;  // steps of a sequence; it has one token more, which the last step is to predict
   std::int64_t vocabulary = 1024;
+  // The last token of the vocabulary is the mask of a network that is asked for masked tokens: no sample has
+  // it.
+  bool masked = false;
+
+  std::int64_t words() const { return masked ? vocabulary - 1 : vocabulary; }
 };
 
 // The vocabulary of a text is its bytes.

@@ -109,12 +109,23 @@ TokenBatches::TokenBatches(const Dataset& dataset, const BatchStreamOptions& giv
     : SampleBatches(dataset, given), tokens_([this] {
         Scratch scratch;
         return static_cast<std::int64_t>(source().read(0, scratch).bytes.size() / sizeof(std::int32_t));
-      }()) {}
+      }()) {
+  if (given.preprocess.name == "masked-token") mask_.emplace(dataset.classes);
+}
 
 void TokenBatches::write(const Placed& placed, std::byte* inputs) const {
   const auto* from = reinterpret_cast<const std::int32_t*>(placed.sample.bytes.data());
   auto* out = reinterpret_cast<std::int32_t*>(inputs) + placed.in_batch;
-  for (std::int64_t t = 0; t < tokens_; ++t) out[t * options().batch] = from[t];
+  const std::int64_t stride = options().batch, length = tokens_ - 1;
+  if (mask_) {
+    // Runs of any seed are evaluated on the same questions.
+    const TokenMask::Draws draws =
+        training() ? TokenMask::Draws{options().seed, placed.position} : TokenMask::Draws{0, placed.index};
+    mask_->apply({from, static_cast<std::size_t>(length)}, placed.sample.label, draws, stride, out,
+                 out + length * stride);
+    return;
+  }
+  for (std::int64_t t = 0; t < tokens_; ++t) out[t * stride] = from[t];
 }
 
 MakeBatches batches_of(const Dataset& dataset) {

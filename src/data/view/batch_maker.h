@@ -3,6 +3,7 @@
 #include "base/sample_order.h"
 #include "data/recipe/augment.h"
 #include "data/recipe/recipe.h"
+#include "data/recipe/token_mask.h"
 #include "data/source/dataset.h"
 
 namespace trainyard::data {
@@ -63,7 +64,7 @@ class BatchMaker {
 // Makes a BatchMaker of one source for the given options.
 using MakeBatches = std::function<std::shared_ptr<const BatchMaker>(const BatchStreamOptions& options)>;
 
-// Batches of a data set, in the order of its pass: f32 (N, C, h, w) of images, i32 (length + 1, N) of tokens.
+// Batches of a data set, in the order of its pass: f32 (N, C, h, w) of images, i32 of tokens.
 class SampleBatches : public BatchMaker {
  public:
   std::int64_t steps() const override { return steps_; }  // of an evaluation pass; a training pass has no end
@@ -125,12 +126,14 @@ class EncodedBatches final : public SampleBatches {
   const EncodedRecipe recipe_;
 };
 
-// Batches of sequences, token by token, with the number of steps of each that count.
+// Batches of sequences, token by token, with the number of steps of each that count: i32 (length + 1, N)
+// where the next token is asked for; where masked ones are, (2 length, N): what is read, and behind it the
+// labels.
 class TokenBatches final : public SampleBatches {
  public:
   TokenBatches(const Dataset& dataset, const BatchStreamOptions& options);
 
-  Shape input_shape() const override { return {tokens_, options().batch}; }
+  Shape input_shape() const override { return {mask_ ? 2 * (tokens_ - 1) : tokens_, options().batch}; }
   DType input_type() const override { return DType::i32; }
   Scratch scratch() const override {
     return Scratch(static_cast<std::size_t>(tokens_) * sizeof(std::int32_t));
@@ -140,6 +143,7 @@ class TokenBatches final : public SampleBatches {
   void write(const Placed& placed, std::byte* inputs) const override;
 
   const std::int64_t tokens_;  // of a sequence
+  std::optional<TokenMask> mask_;
 };
 
 // Makes the batches that the kind of the samples needs. `dataset` must outlive what it makes. Error (config)

@@ -8,6 +8,16 @@ namespace trainyard::data {
 
 namespace {
 
+class OneSequence final : public SampleSource {
+ public:
+  std::int64_t size() const override { return 1; }
+  Sample read(std::int64_t, Scratch& scratch) const override {
+    const std::span<std::int32_t> tokens = tokens_in(scratch, 100);
+    std::fill(tokens.begin(), tokens.end(), 3);
+    return {std::as_bytes(tokens), 100};
+  }
+};
+
 struct Made {
   std::vector<std::int32_t> tokens, lengths;
 };
@@ -34,6 +44,53 @@ TEST(TokenBatches, AreOfTheVocabularyAndDifferFromStepToStep) {
   EXPECT_EQ(made(0, {.batch = 100}).tokens, first.tokens);
   EXPECT_NE(made(1, {.batch = 100}).tokens, first.tokens);
   EXPECT_NE(made(0, {.batch = 100, .seed = 2}).tokens, first.tokens);
+}
+
+// Returns the questions and the labels of a batch of 6 sequences of 9 steps, of which 10 or more tests exist.
+std::vector<std::int32_t> masked(std::int64_t step, std::uint64_t seed, Pass pass) {
+  const Dataset dataset = make_synthetic_sequences({9, 20, true}, 1);
+  const TokenBatches maker(dataset, {.pass = pass,
+                                     .split = pass == Pass::training ? Split::train : Split::test,
+                                     .preprocess = {.name = "masked-token", .output = {}},
+                                     .batch = 6,
+                                     .seed = seed});
+  EXPECT_EQ(maker.input_shape(), (Shape{18, 6}));
+  std::vector<std::int32_t> tokens(18 * 6), lengths(6);
+  BatchMaker::Scratch scratch = maker.scratch();
+  maker.make(step, reinterpret_cast<std::byte*>(tokens.data()), lengths.data(), scratch);
+  for (std::size_t t = 0; t < 9; ++t)
+    for (std::size_t n = 0; n < 6; ++n) {
+      const std::int32_t read = tokens[6 * t + n], label = tokens[54 + 6 * t + n];
+      EXPECT_LT(label, 19);  // the mask is never asked for, and hides nothing else
+      EXPECT_TRUE(t < static_cast<std::size_t>(lengths[n]) || label == TokenMask::kNoLabel);
+      EXPECT_TRUE(label != TokenMask::kNoLabel || read != 19);
+    }
+  return tokens;
+}
+
+TEST(TokenBatches, MaskedTokensHaveTheirLabelsBehindThem) {
+  const std::vector<std::int32_t> first = masked(0, 1, Pass::training);
+  EXPECT_EQ(masked(0, 1, Pass::training), first);
+  EXPECT_NE(masked(1, 1, Pass::training), first);
+  EXPECT_NE(masked(0, 2, Pass::training), first);
+  // Runs of all seeds are asked the same in their evaluation.
+  EXPECT_EQ(masked(3, 1, Pass::evaluation), masked(3, 2, Pass::evaluation));
+}
+
+TEST(TokenBatches, EveryEpochAsksForOtherTokens) {
+  Dataset dataset;
+  dataset.kind = SampleKind::tokens;
+  dataset.classes = 20;
+  dataset.train.samples = std::make_shared<OneSequence>();
+  const TokenBatches maker(dataset, {.preprocess = {.name = "masked-token", .output = {}}, .batch = 1});
+  std::set<std::vector<std::int32_t>> seen;
+  for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
+    std::vector<std::int32_t> tokens(2 * 100), lengths(1);
+    BatchMaker::Scratch scratch = maker.scratch();
+    maker.make(epoch, reinterpret_cast<std::byte*>(tokens.data()), lengths.data(), scratch);
+    seen.insert(tokens);
+  }
+  EXPECT_EQ(seen.size(), 20u);
 }
 
 TEST(TokenBatches, WorkersShareOneOrder) {

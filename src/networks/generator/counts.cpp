@@ -129,9 +129,9 @@ void LayerCounts::softmax_cross_entropy(Wide classes) {
 }
 
 // The step takes slices of the tokens: the inputs, and in training the targets.
-void LayerCounts::tokens(Wide length) {
+void LayerCounts::tokens(Wide length, Wide rows) {
   const Wide slice = kLabel * batch_ * length, slices = options_.training ? 2 : 1;
-  kept_ += kLabel * batch_ * (length + 1 + (options_.training ? 1 : 0));
+  kept_ += kLabel * batch_ * (rows + (options_.training ? 1 : 0));
   forward(slices * 2 * slice);
   save(2 * slice);
   needs(0, slice);

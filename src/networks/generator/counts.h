@@ -68,8 +68,8 @@ class LayerCounts {
   void softmax_cross_entropy(Wide classes);
 
   // The following layers work on sequences.
-  // One more than are read, since the labels are the next ones; in training also the lengths.
-  void tokens(Wide length);
+  // In so many rows (SequenceSizes), which hold the labels too; in training also the lengths.
+  void tokens(Wide length, Wide rows);
   void embedding(Wide vocabulary, Wide width, Wide length);
   struct Cell {
     Wide gates;        // 1, 4 and 3 blocks of weights: rnn, lstm, gru

@@ -11,6 +11,11 @@ namespace trainyard::networks::generator {
 // The input of a network on sequences has this many tokens, each a number below the vocabulary.
 struct SequenceSizes {
   std::int64_t length, vocabulary;
+  // It is asked for tokens that are masked, by the last one of the vocabulary; not for the next at each step.
+  bool masked = false;
+
+  // Rows of a batch: what is read, and the labels; next tokens are tokens that are read, but the last.
+  std::int64_t rows() const { return masked ? 2 * length : length + 1; }
 };
 
 // NewSteps are the inputs of a network that makes text token by token: ids (i32 S, N) of the new steps, their
@@ -33,7 +38,7 @@ struct Generator {
   // Returns the cost of a step, by formulas; the graph is not built. Null when there are no formulas, because
   // sizes are bounded.
   Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
-  // Set for a family that predicts the next token at each step; null when its input is images.
+  // Set for a family that predicts tokens; null when its input is images.
   SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
   // Returns the logits (N, vocabulary) behind the last of some new steps. Keys and values of the steps before
   // lie in caches, statistics with room for `length` steps. Null when the family does not make text.
@@ -81,12 +86,13 @@ struct RnnSizes {
 RnnSizes rnn_sizes(const Parameters& parameters);
 
 // A transformer of one stack: norms before each part of a layer and behind the last, as GPT-2 and LLaMA have
-// them.
+// them; or, as BERT has them, behind the sum of each part with what it reads, and behind the embeddings. The
+// head may be BERT's: a dense layer, GELU and a norm, and logits with a bias.
 struct TransformerSizes {
   enum class Unit : std::uint8_t { relu, gelu, gelu_tanh, silu, swiglu };
   enum class Positions : std::uint8_t { learned, sinusoidal, rotary, none };
   std::int64_t layers, width, heads, kv_heads, hidden, length, vocabulary;
-  bool causal, rms_norm, bias, tied;
+  bool causal, rms_norm, bias, tied, post_norm, transforms;
   Unit unit;
   Positions positions;
   std::int64_t experts, choices;  // of the feed-forward part; choices: experts that each token takes

@@ -12,6 +12,7 @@ struct NetworkInfo {
   Shape input;             // (channel, row, column), or one dimension; of sequences: their length
   int classes;             // of sequences: the vocabulary
   std::string preprocess;  // what turns an image of the data set into the input; empty: it reads no images
+  bool masked = false;     // of sequences: it is asked for masked tokens, not for the next ones
   // images (N, input) -> logits (N, classes); null: it is generated
   graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes) = nullptr;
   const generator::Generator* generator = nullptr;  // of a network that has parameters

@@ -24,7 +24,7 @@ Counts count_rnn(const Parameters& parameters, int, const CountOptions& options)
   const RnnSizes sizes = rnn_sizes(parameters);
   const LayerCounts::Cell cell{ops::gates_of(sizes.cell), sizes.cell != ops::RecurrentCell::rnn};
   LayerCounts layers(options);
-  layers.tokens(sizes.length);
+  layers.tokens(sizes.length, sizes.length + 1);
   layers.embedding(sizes.vocabulary, sizes.hidden, sizes.length);
   for (std::int64_t layer = 1; layer <= sizes.layers; ++layer)
     layers.recurrent(cell, sizes.hidden, sizes.hidden, sizes.length);

@@ -34,6 +34,32 @@ class Layers {
 
   // ids (i32 steps, N) -> rows (steps * N, width)
   ValueId embed(ValueId ids) {
+    const ValueId rows = with_positions(ids);
+    return sizes_.post_norm ? b_.layer_norm("embedding_norm", rows, norm()) : rows;
+  }
+
+  ValueId layer(const std::string& name, ValueId x) {
+    const auto scope = b_.scope(name);
+    if (sizes_.post_norm) {
+      x = b_.layer_norm("norm1", b_.add("attended", {x, attention(x)}), norm());
+      return b_.layer_norm("norm2", b_.add("out", {x, feed_forward(x)}), norm());
+    }
+    x = b_.add("attended", {x, attention(b_.layer_norm("norm1", x, norm()))});
+    return b_.add("out", {x, feed_forward(b_.layer_norm("norm2", x, norm()))});
+  }
+
+  ValueId logits(ValueId x) {
+    if (!sizes_.post_norm) x = b_.layer_norm("norm", x, norm());
+    if (sizes_.transforms) x = transform(x);
+    DenseSpec spec{.init = WeightInit::normal(kSigma), .bias = sizes_.transforms};
+    if (sizes_.tied) spec.weight = b_.weight_of("embedding");
+    return b_.logits(x, static_cast<int>(sizes_.vocabulary), spec);
+  }
+
+ private:
+  LayerNormSpec norm() const { return {.centred = !sizes_.rms_norm}; }
+
+  ValueId with_positions(ValueId ids) {
     const ValueId x = b_.embedding(
         "embedding", ids,
         {.vocabulary = sizes_.vocabulary, .width = sizes_.width, .init = WeightInit::normal(kSigma)});
@@ -48,22 +74,6 @@ class Layers {
                       : b_.add_positions("positions", rows, table, rows_);
   }
 
-  ValueId layer(const std::string& name, ValueId x) {
-    const auto scope = b_.scope(name);
-    x = b_.add("attended", {x, attention(b_.layer_norm("norm1", x, norm()))});
-    return b_.add("out", {x, feed_forward(b_.layer_norm("norm2", x, norm()))});
-  }
-
-  ValueId logits(ValueId x) {
-    x = b_.layer_norm("norm", x, norm());
-    DenseSpec spec{.init = WeightInit::normal(kSigma), .bias = false};
-    if (sizes_.tied) spec.weight = b_.weight_of("embedding");
-    return b_.logits(x, static_cast<int>(sizes_.vocabulary), spec);
-  }
-
- private:
-  LayerNormSpec norm() const { return {.centred = !sizes_.rms_norm}; }
-
   ValueId linear(const std::string& name, ValueId x, std::int64_t outputs, double sigma = kSigma) {
     return b_.dense(name, x,
                     {.outputs = outputs,
@@ -72,8 +82,11 @@ class Layers {
                      .bias = sizes_.bias});
   }
 
-  // The parts that add to the stream start smaller, so that its variance does not grow with the layers.
-  double sigma_of_sums() const { return kSigma / std::sqrt(2.0 * static_cast<double>(sizes_.layers)); }
+  // The parts that add to the stream start smaller, so that its variance does not grow with the layers. Where
+  // a norm is behind each sum, it does not grow.
+  double sigma_of_sums() const {
+    return sizes_.post_norm ? kSigma : kSigma / std::sqrt(2.0 * static_cast<double>(sizes_.layers));
+  }
 
   ValueId attention(ValueId x) {
     const auto scope = b_.scope("attention");
@@ -121,6 +134,12 @@ class Layers {
     x = of_each("in", x, routed, sizes_.gated() ? 2 * sizes_.hidden : sizes_.hidden, kSigma);
     x = of_each("out", unit(x), routed, sizes_.width, sigma_of_sums());
     return b_.combine("combine", x, routed);
+  }
+
+  ValueId transform(ValueId x) {
+    const auto scope = b_.scope("transform");
+    x = b_.smooth_unit("unit", linear("in", x, sizes_.width), {ops::SmoothKind::gelu});
+    return b_.layer_norm("norm", x, norm());
   }
 
   ValueId unit(ValueId x) {
@@ -188,7 +207,7 @@ void check(const Parameters& parameters) {
 Shape input_of(const Parameters& parameters) { return {parameters.number("length")}; }
 
 SequenceSizes sequence(const Parameters& parameters) {
-  return {parameters.number("length"), parameters.number("vocabulary")};
+  return {parameters.number("length"), parameters.number("vocabulary"), !is_yes(parameters, "causal")};
 }
 
 // The values that one named transformer has where none are given.
@@ -196,58 +215,56 @@ struct Defaults {
   const char *layers, *width, *heads, *kv_heads, *ffn, *length, *vocabulary;
   const char *norm = "layer", *activation = "gelu_tanh", *positions = "learned", *bias = "yes", *tied = "yes";
   const char* experts = "0";
+  const char *causal = "yes", *norm_place = "pre", *head = "linear";
 };
 
 Generator family(const Defaults& own) {
   const std::vector<std::string> yes_no{"yes", "no"};
-  return {.parameters =
-              {{"layers", "layers, each attention and a feed-forward part", own.layers, 1, 4096},
-               {"width", "numbers of a token's vector", own.width, 1, 65536},
-               {"heads", "attention heads; they divide the width", own.heads, 1, 1024},
-               {"kv_heads", "heads of keys and values, each shared by as many heads; 0: as many as heads",
-                own.kv_heads, 0, 1024},
-               {"ffn", "hidden units of the feed-forward part; 0: four times the width", own.ffn, 0, 262144},
-               {"length", "steps of a sequence", own.length, 1, 65536},
-               {"vocabulary", "different tokens", own.vocabulary, 2, std::int64_t{1} << 24},
-               {.name = "causal",
-                .about = "whether steps see only those before",
-                .fallback = "yes",
-                .choices = yes_no},
-               {.name = "norm", .about = "layer or rms", .fallback = own.norm, .choices = {"layer", "rms"}},
-               {.name = "activation",
-                .about = "of the feed-forward part; swiglu is gated",
-                .fallback = own.activation,
-                .choices = {kUnits.begin(), kUnits.end()}},
-               {.name = "positions",
-                .about = "how steps know their place",
-                .fallback = own.positions,
-                .choices = {kPositions.begin(), kPositions.end()}},
-               {.name = "bias",
-                .about = "whether linear layers have one",
-                .fallback = own.bias,
-                .choices = yes_no},
-               {.name = "tied",
-                .about = "whether the last layer's weight is the embedding",
-                .fallback = own.tied,
-                .choices = yes_no},
-               {"experts",
-                "experts of the feed-forward part, of which each token takes some; 0 or 1: one part for all "
-                "tokens",
-                own.experts, 0, ops::kMostExperts},
-               {"top_k", "experts that each token takes, those of its highest scores; 0: two", "0", 0,
-                ops::kMostExperts},
-               {.name = "balance",
-                .about = "weight in the loss of the penalty on experts that are used more than others",
-                .fallback = "0.01",
-                .smallest = 0,
-                .largest = 1000,
-                .is_fraction = true}},
-          .check = check,
-          .input = input_of,
-          .build = build_transformer,
-          .count = count_transformer,
-          .sequence = sequence,
-          .decode = decode};
+  return {
+      .parameters =
+          {{"layers", "layers, each attention and a feed-forward part", own.layers, 1, 4096},
+           {"width", "numbers of a token's vector", own.width, 1, 65536},
+           {"heads", "attention heads; they divide the width", own.heads, 1, 1024},
+           {"kv_heads", "heads of keys and values, each shared by as many heads; 0: as many as heads",
+            own.kv_heads, 0, 1024},
+           {"ffn", "hidden units of the feed-forward part; 0: four times the width", own.ffn, 0, 262144},
+           {"length", "steps of a sequence", own.length, 1, 65536},
+           {"vocabulary", "different tokens", own.vocabulary, 2, std::int64_t{1} << 24},
+           {.name = "causal",
+            .about = "whether steps see only those before, and say the next token; else they say masked ones",
+            .fallback = own.causal,
+            .choices = yes_no},
+           {.name = "norm", .about = "layer or rms", .fallback = own.norm, .choices = {"layer", "rms"}},
+           {.name = "norm_place",
+            .about = "before each part of a layer, or behind its sum",
+            .fallback = own.norm_place,
+            .choices = {"pre", "post"}},
+           {.name = "activation",
+            .about = "of the feed-forward part; swiglu is gated",
+            .fallback = own.activation,
+            .choices = {kUnits.begin(), kUnits.end()}},
+           {.name = "positions",
+            .about = "how steps know their place",
+            .fallback = own.positions,
+            .choices = {kPositions.begin(), kPositions.end()}},
+           {.name = "bias",
+            .about = "whether linear layers have one",
+            .fallback = own.bias,
+            .choices = yes_no},
+           {.name = "tied",
+            .about = "whether the last layer's weight is the embedding",
+            .fallback = own.tied,
+            .choices = yes_no},
+           {.name = "head",
+            .about = "the last layer alone; or before it a dense layer, GELU and a norm, and in it a bias",
+            .fallback = own.head,
+            .choices = {"linear", "transform"}}},
+      .check = check,
+      .input = input_of,
+      .build = build_transformer,
+      .count = count_transformer,
+      .sequence = sequence,
+      .decode = decode};
 }
 
 // One network and the values it has.
@@ -271,6 +288,10 @@ const Row kRows[] = {
     {"tiny_llama",
      "TinyLlama with 1.1 G parameters: RMS norm, rotary positions, SwiGLU, four heads of keys and values",
      {"22", "2048", "32", "4", "5632", "2048", "32000", "rms", "swiglu", "rotary", "no", "no"}},
+    {"bert_base",
+     "BERT-base with 109.5 M parameters: an encoder with norms behind sums, asked for masked tokens",
+     {"12", "768", "12", "0", "0", "512", "30522", "layer", "gelu", "learned", "yes", "yes", "0", "no", "post",
+      "transform"}},
 };
 
 }  // namespace
@@ -290,6 +311,8 @@ TransformerSizes transformer_sizes(const Parameters& parameters) {
           .rms_norm = parameters.word("norm") == "rms",
           .bias = is_yes(parameters, "bias"),
           .tied = is_yes(parameters, "tied"),
+          .post_norm = parameters.word("norm_place") == "post",
+          .transforms = parameters.word("head") == "transform",
           .unit = chosen<Unit>(parameters, "activation", kUnits),
           .positions = chosen<Positions>(parameters, "positions", kPositions),
           .experts = experts,
@@ -314,6 +337,7 @@ std::vector<NetworkInfo> transformer_networks() {
                    .input = {std::stoll(row.own.length)},
                    .classes = std::stoi(row.own.vocabulary),
                    .preprocess = "",
+                   .masked = std::string_view(row.own.causal) == "no",
                    .generator = &kGenerators[i]});
   }
   return all;

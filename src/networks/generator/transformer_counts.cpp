@@ -31,8 +31,10 @@ class TransformerCounts {
         offsets_(kId * (Wide{sizes.experts} + 1)) {}
 
   Counts count() {
-    layers_.tokens(sizes_.length);
+    const SequenceSizes tokens{sizes_.length, sizes_.vocabulary, !sizes_.causal};
+    layers_.tokens(sizes_.length, tokens.rows());
     embedding();
+    // There are as many norms at either place: the one behind the last layer, or behind the embeddings.
     for (std::int64_t layer = 0; layer < sizes_.layers; ++layer) {
       norm();
       attention();
@@ -45,6 +47,7 @@ class TransformerCounts {
       residual();
     }
     norm();
+    if (sizes_.transforms) transform();
     logits();
     layers_.sequence_cross_entropy(sizes_.vocabulary, sizes_.length);
     if (balances()) balance_penalty();
@@ -208,8 +211,19 @@ class TransformerCounts {
     layers_.forward_node(0, 3 * kFloat, 2 * kFloat, 0);
   }
 
+  // A dense layer, GELU and a norm.
+  void transform() {
+    linear(sizes_.width, sizes_.width, sizes_.bias,
+           {.forward = 0, .inference = 2 * rows_, .d_weight = rows_, .d_src = 2 * rows_});
+    layers_.forward_node(0, 2 * rows_, 0, 2 * rows_);
+    layers_.save(2 * rows_);
+    layers_.backward_node(0, 3 * rows_, 2 * rows_);
+    norm();
+  }
+
   void logits() {
-    layers_.logits(sizes_.width, sizes_.vocabulary, sizes_.length, {.bias = false, .shared = sizes_.tied});
+    layers_.logits(sizes_.width, sizes_.vocabulary, sizes_.length,
+                   {.bias = sizes_.transforms, .shared = sizes_.tied});
     if (!sizes_.tied) return;
     const Wide table = kFloat * sizes_.vocabulary * sizes_.width;
     layers_.backward_node(0, 3 * table, 2 * table);  // the sum of both parts of the gradient

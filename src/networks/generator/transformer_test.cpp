@@ -41,6 +41,40 @@ TEST(Transformer, SharedWeightIsOneParameterWithOneGradient) {
   EXPECT_EQ(one.gradients.size(), one.graph.values_with(graph::Role::parameter).size());
 }
 
+TEST(Transformer, WhatSeesBehindIsAskedForMaskedTokens) {
+  const Given small{{"causal", "no"}, {"vocabulary", "50"}, {"length", "8"}};
+  const Model masked = built("transformer", small), next = built("transformer", {{"length", "8"}});
+  EXPECT_EQ(masked.graph.shape(masked.tokens), (Shape{16, 2}));
+  EXPECT_EQ(next.graph.shape(next.tokens), (Shape{9, 2}));
+  EXPECT_EQ(masked.graph.shape(masked.labels), (Shape{8, 2}));
+  EXPECT_TRUE(find_network("transformer", small).masked);
+  EXPECT_FALSE(find_network("transformer").masked);
+  EXPECT_TRUE(find_network("bert_base").masked);
+  EXPECT_FALSE(find_network("bert_base", {{"causal", "yes"}}).masked);
+  expect_error(ErrorKind::usage, "causal no: a network that sees the steps behind makes no text",
+               [] { build_decoder({.network = "bert_base"}); });
+}
+
+TEST(Transformer, NormsStandBehindTheSumsOfEncoders) {
+  const auto norms_of = [](const char* place, const char* head) {
+    const Model model = built("transformer", {{"layers", "1"}, {"norm_place", place}, {"head", head}});
+    std::map<std::string, std::string> read;  // by each norm
+    for (const graph::Node& node : model.graph.nodes())
+      if (std::string_view(node.op->name) == "layer_norm")
+        read[node.name] = model.graph.value(node.inputs[0]).name;
+    return read;
+  };
+  EXPECT_EQ(
+      norms_of("pre", "linear"),
+      (std::map<std::string, std::string>{
+          {"layer1/norm1", "positions:0"}, {"layer1/norm2", "layer1/attended:0"}, {"norm", "layer1/out:0"}}));
+  EXPECT_EQ(norms_of("post", "transform"),
+            (std::map<std::string, std::string>{{"embedding_norm", "positions:0"},
+                                                {"layer1/norm1", "layer1/attended:0"},
+                                                {"layer1/norm2", "layer1/out:0"},
+                                                {"transform/norm", "transform/unit:0"}}));
+}
+
 TEST(Transformer, KeysAndValuesAreSharedByHeads) {
   const Model model = built("transformer", {{"kv_heads", "2"}});
   const graph::ValueId weight = model.graph.find("layer1/attention/qkv/weight");

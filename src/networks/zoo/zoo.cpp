@@ -73,8 +73,11 @@ NetworkInfo find_network(std::string_view name, const generator::Given& given) {
   NetworkInfo info = find_network(name);
   const generator::Parameters parameters = parameters_of(info, given);
   if (info.generator != nullptr) info.input = info.generator->input(parameters);
-  if (info.reads_sequences())
-    info.classes = static_cast<int>(info.generator->sequence(parameters).vocabulary);
+  if (info.reads_sequences()) {
+    const generator::SequenceSizes sizes = info.generator->sequence(parameters);
+    info.classes = static_cast<int>(sizes.vocabulary);
+    info.masked = sizes.masked;
+  }
   return info;
 }
 
@@ -161,14 +164,15 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
          options.label_smoothing, info.name);
   Graph& graph = model.graph;
   const generator::Parameters parameters = parameters_of(info, options.parameters);
-  const auto [length, vocabulary] = info.generator->sequence(parameters);
-  const std::int64_t batch = options.batch;
-  model.tokens = graph.add_input("tokens", {{length + 1, batch}, DType::i32},
+  const generator::SequenceSizes sizes = info.generator->sequence(parameters);
+  const std::int64_t batch = options.batch, length = sizes.length, vocabulary = sizes.vocabulary;
+  model.tokens = graph.add_input("tokens", {{sizes.rows(), batch}, DType::i32},
                                  Initializer::integers(0, static_cast<double>(vocabulary)));
   if (options.loss) {
     model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
                                     Initializer::integers(1, static_cast<double>(length + 1)));
-    model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+    model.labels = ops::slice(graph, sizes.masked ? "masked_ids" : "next_ids", model.tokens,
+                              {sizes.rows() - length, 0}, {length, batch});
   }
   const ValueId ids = ops::slice(graph, "ids", model.tokens, {0, 0}, {length, batch});
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
@@ -251,7 +255,7 @@ Decoder build_decoder(const DecoderOptions& options) {
   if (info.generator == nullptr || info.generator->decode == nullptr)
     fail(ErrorKind::usage, "network '{}' does not make text; transformers do", info.name);
   const generator::Parameters parameters = parameters_of(info, options.parameters);
-  const auto [length, vocabulary] = info.generator->sequence(parameters);
+  const auto [length, vocabulary, masked] = info.generator->sequence(parameters);
   if (options.steps < 1 || options.steps > length)
     fail(ErrorKind::usage, "{} tokens at once: network '{}' has room for {}", options.steps, info.name,
          length);

@@ -43,8 +43,9 @@ struct Model {
   bool training = true;
   // A network on images has the inputs "images" (N, ...) and "labels" (i32 N). A network on sequences has the
   // inputs "tokens" (i32 length + 1, N) and "lengths" (i32 N) from 1 to length. Its labels are the tokens but
-  // the first (length, N): the network predicts the next token at each step. Without the loss there are
-  // neither labels nor lengths, and nothing reads the last token.
+  // the first (length, N): the network predicts the next token at each step. Where it is asked for masked
+  // tokens, "tokens" is (2 length, N): what it reads, then its labels, ops::kNoLabel where nothing is asked.
+  // Without the loss there are neither labels nor lengths, and nothing reads the tokens behind `length`.
   graph::ValueId images = graph::kNone, labels = graph::kNone;
   graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
   // (N, classes), or (length * N, vocabulary): an output, but for the training of networks on sequences

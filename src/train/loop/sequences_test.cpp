@@ -79,6 +79,105 @@ TEST_F(SequencesTest, ATextIsLearntBeyondTheEntropyOfItsBytes) {
   EXPECT_GT(result.test_accuracy.value(), 0.3);
 }
 
+// A small encoder on a made-up language, in which words follow from those before and behind.
+struct Encoder {
+  SessionOptions session;
+  data::Dataset dataset;
+  TrainOptions loop;
+
+  explicit Encoder(std::int64_t steps) {
+    session.model = {.network = "transformer",
+                     .batch = 64,
+                     .parameters = {{"causal", "no"},
+                                    {"layers", "2"},
+                                    {"width", "64"},
+                                    {"heads", "2"},
+                                    {"length", "6"},
+                                    {"vocabulary", "33"},
+                                    {"norm_place", "post"},
+                                    {"activation", "gelu"},
+                                    {"head", "transform"}}};
+    session.update.rule = ops::Rule::adam;
+    session.update.schedule.rate = 0.003;
+    session.threads = 1;
+    const networks::NetworkInfo network = networks::find_network("transformer", session.model.parameters);
+    dataset = data::load_dataset(
+        {.name = "language:1", .tokens = sequences_for(network, session.model.parameters)});
+    loop = {.steps = steps, .preprocess = match_input(network, dataset, "").preprocess};
+  }
+};
+
+TEST(MaskedTokens, AnEncoderLearnsThemFromBothSides) {
+  const Encoder encoder(800);
+  EXPECT_EQ(encoder.loop.preprocess.name, "masked-token");
+  EXPECT_EQ(encoder.dataset.least_loss, std::nullopt);
+  Replicas replicas(encoder.session, {});
+  const TrainResult result = run_training(replicas, encoder.dataset, encoder.loop, nullptr);
+  EXPECT_NEAR(result.first_loss, std::log(33.0), 0.3);
+  // How often each word occurs is all that a network knows which looks at nothing.
+  std::array<double, 32> counts{};
+  double words = 0, entropy = 0;
+  data::SampleSource::Scratch scratch;
+  for (std::int64_t i = 0; i < 500; ++i) {
+    const data::Sample sample = encoder.dataset.test.samples->read(i, scratch);
+    for (const std::int32_t word : std::span(reinterpret_cast<const std::int32_t*>(sample.bytes.data()), 6)) {
+      ++counts.at(static_cast<std::size_t>(word));
+      ++words;
+    }
+  }
+  for (const double count : counts)
+    if (count > 0) entropy -= count / words * std::log(count / words);
+  ASSERT_TRUE(result.test_loss.has_value());
+  EXPECT_LT(*result.test_loss, 0.75 * entropy) << entropy;
+  EXPECT_GT(result.test_accuracy.value(), 0.3);
+}
+
+TEST(MaskedTokens, OnlyTheyAreEvaluated) {
+  const Encoder encoder(1);
+  Session untrained(encoder.session);
+  Evaluator evaluator(untrained, data::batches_of(encoder.dataset), encoder.loop.preprocess);
+  std::int64_t asked = 0;
+  evaluator.evaluate([&](std::span<const float> logits, std::int32_t label) {
+    ASSERT_EQ(logits.size(), 33u);
+    ASSERT_GE(label, 0);
+    ++asked;
+  });
+  const auto steps = static_cast<double>(encoder.dataset.size(data::Split::test) * 6);
+  // A sequence without a token that was drawn, 0.85^6 of all, is asked for one nevertheless.
+  EXPECT_NEAR(static_cast<double>(asked) / steps, 0.15 + std::pow(0.85, 6) / 6, 0.015);
+}
+
+TEST(MaskedTokens, WhoSeesTheAnswerIsNotAskedForIt) {
+  const Encoder encoder(1);
+  const networks::NetworkInfo both = networks::find_network("transformer", encoder.session.model.parameters),
+                              causal = networks::find_network("transformer");
+  expect_error(ErrorKind::usage,
+               "preprocess next-token: network 'transformer' sees the tokens that it would have to say; "
+               "masked-token expected",
+               [&] { match_input(both, encoder.dataset, "next-token"); });
+  expect_error(ErrorKind::usage,
+               "preprocess masked-token: network 'transformer' does not see the tokens behind a masked one; "
+               "next-token expected",
+               [&] { match_input(causal, encoder.dataset, "masked-token"); });
+}
+
+TEST(MaskedTokens, TheMaskIsNoTokenOfTheData) {
+  const TestFolder folder;
+  const std::string text = "text:" + folder.write("text", made_up_text(200)).string();
+  const auto load = [](const std::string& name, std::int64_t vocabulary) {
+    return data::load_dataset({.name = name, .tokens = data::SequenceOptions{8, vocabulary, true}});
+  };
+  EXPECT_EQ(load(text, 257).classes, 257);
+  EXPECT_EQ(load(text, 123).classes, 123);  // the largest byte is a y, 121
+  expect_error(ErrorKind::usage,
+               "vocabulary 122 is too small: '" + text.substr(5) +
+                   "' has byte 121, and the last token is the mask; 257 takes any text",
+               [&] { load(text, 122); });
+  expect_error(ErrorKind::usage,
+               "vocabulary 2: a language has 2 to 65536 words, and the last token is the mask",
+               [&] { load("language:1", 2); });
+}
+
 TEST_F(SequencesTest, TheEvaluationIsTheMeanLossOfTheSteps) {
   Session untrained(session(4));
   Evaluator evaluator(untrained, data::batches_of(dataset_), loop(1).preprocess);

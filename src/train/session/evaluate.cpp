@@ -54,8 +54,9 @@ void want_readable(const networks::NetworkInfo& network, const std::string& data
 data::SequenceOptions sequences_for(const networks::NetworkInfo& network,
                                     const networks::generator::Given& parameters) {
   TRAINYARD_CHECK(network.reads_sequences());
-  const auto [length, vocabulary] = network.generator->sequence(networks::parameters_of(network, parameters));
-  return {length, vocabulary};
+  const auto [length, vocabulary, masked] =
+      network.generator->sequence(networks::parameters_of(network, parameters));
+  return {length, vocabulary, masked};
 }
 
 MatchedInput match_input(const networks::NetworkInfo& network, const data::Dataset& dataset,
@@ -63,8 +64,15 @@ MatchedInput match_input(const networks::NetworkInfo& network, const data::Datas
   want_kind(network, dataset.kind, dataset.name);
   MatchedInput matched;
   if (dataset.kind == data::SampleKind::tokens) {
-    matched.preprocess.name = preprocess.empty() ? "next-token" : preprocess;
+    const std::string own = network.masked ? "masked-token" : "next-token";
+    matched.preprocess.name = preprocess.empty() ? own : preprocess;
     data::find_recipe(matched.preprocess.name, dataset.kind);
+    if (matched.preprocess.name != own)
+      fail(ErrorKind::usage, "{} {}: network '{}' {}; {} expected", Setting{"preprocess"}, preprocess,
+           network.name,
+           network.masked ? "sees the tokens that it would have to say"
+                          : "does not see the tokens behind a masked one",
+           own);
     return matched;
   }
   matched.classes = dataset.classes;
@@ -178,14 +186,19 @@ void Evaluator::hear_images(const data::Batch& batch, const Hear& hear) const {
     hear(logits.subspan(i * classes, classes), labels[i]);
 }
 
-// Logits are (length * N, vocabulary), tokens (length + 1, N).
+// Logits are (length * N, vocabulary). The labels are the last `length` rows of the tokens; below 0: no
+// label.
 void Evaluator::hear_steps(const data::Batch& batch, const Hear& hear) const {
   const auto logits = logits_.as<float>();
   const auto tokens = batch.images.as<std::int32_t>(), lengths = batch.labels.as<std::int32_t>();
-  const std::size_t sequences = lengths.size(), vocabulary = logits.size() / (tokens.size() - sequences);
+  const std::size_t sequences = lengths.size(),
+                    steps = static_cast<std::size_t>(logits_.shape()[0]) / sequences,
+                    vocabulary = logits.size() / (steps * sequences),
+                    first = tokens.size() - steps * sequences;  // label
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch.valid); ++i)
     for (std::size_t t = 0; t < static_cast<std::size_t>(lengths[i]); ++t)
-      hear(logits.subspan((t * sequences + i) * vocabulary, vocabulary), tokens[(t + 1) * sequences + i]);
+      if (const std::int32_t label = tokens[first + t * sequences + i]; label >= 0)
+        hear(logits.subspan((t * sequences + i) * vocabulary, vocabulary), label);
 }
 
 namespace {

@@ -80,11 +80,12 @@ class Evaluator {
   // StopRequest::asked().
   double accuracy();
 
-  // The mean loss of a step in nats, of the last accuracy() of a network that reads sequences.
+  // The mean loss of a step that is asked for a token, in nats, of the last accuracy() of a network that
+  // reads sequences.
   std::optional<double> loss() const { return loss_; }
 
   // Is told of each test image in turn, or of each step of each sequence that counts, whose label is the next
-  // token; a label below 0: the image is damaged, and counts for nothing.
+  // token or the masked one; a label below 0: the image is damaged, and counts for nothing.
   using Hear = std::function<void(std::span<const float> logits, std::int32_t label)>;
   void evaluate(const Hear& hear);
 

@@ -122,7 +122,7 @@ void gradient(const Launch& at) {
   with_float_type(at.node.output(0).type.dtype, [&]<typename T>() {
     device::sequence_cross_entropy_grad<T>(
         at.stream(), shape_of(at.node, at.io, 2), at.input<float>(0), at.input<T>(1), at.input<float>(4),
-        {at.input<std::int32_t>(2), at.input<std::int32_t>(3)}, at.output<T>(0));
+        {at.input<std::int32_t>(2), at.input<std::int32_t>(3)}, at.workspace<float>(), at.output<T>(0));
   });
 }
 
@@ -134,6 +134,7 @@ std::unique_ptr<Kernel> make_gradient(const KernelRequest& request) {
   KernelIo io = natural_io(request.node);
   io.inputs[1] = io.outputs[0] = present_rows(request, 1);
   io.in_place = in_place_of_row(request.node, io);
+  io.workspace_bytes = sizeof(float);
   return std::make_unique<LaunchKernel>(request, std::move(io), gradient);
 }
 

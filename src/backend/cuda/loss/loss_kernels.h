@@ -35,17 +35,19 @@ template <typename T>
 void softmax_cross_entropy_grad(cudaStream_t stream, CrossEntropyShape shape, const float* d_loss,
                                 const float* probabilities, const CrossEntropyLabels& labels, T* d_logits);
 
-// Rows are steps x batch; step t of sequence n counts where t < lengths[n].
+// Rows are steps x batch; step t of sequence n counts where t < lengths[n] and its label is not kNoLabel.
 // Rows of logits and of their gradient are `stride` numbers apart; those behind the classes become zeros.
 struct SequenceShape {
   std::int64_t steps, batch, classes, stride;
 };
 struct SequenceLabels {
   const std::int32_t *labels, *lengths;
+  static constexpr std::int32_t kNoLabel = -1;  // ops::kNoLabel
 };
 
 // T: float or __nv_bfloat16. `row_losses` holds a float for each row; `counter` is 0 before and after.
-// d_logits may be logits.
+// d_logits may be logits. `share` holds one float: the gradient first counts the steps, in a launch of its
+// own.
 template <typename T>
 void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, const T* logits,
                             const SequenceLabels& labels, float* loss, float* log_sums, float* row_losses,
@@ -53,7 +55,7 @@ void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, con
 template <typename T>
 void sequence_cross_entropy_grad(cudaStream_t stream, const SequenceShape& shape, const float* d_loss,
                                  const T* logits, const float* log_sums, const SequenceLabels& labels,
-                                 T* d_logits);
+                                 float* share, T* d_logits);
 
 struct ClassifyShape {
   std::int64_t rows, inputs;

@@ -7,16 +7,16 @@ namespace trainyard::backend::cuda::device {
 namespace {
 
 __device__ inline bool counts(const SequenceShape& shape, const SequenceLabels& labels, std::int64_t row) {
-  return row / shape.batch < labels.lengths[row % shape.batch];
+  return row / shape.batch < labels.lengths[row % shape.batch] &&
+         labels.labels[row] != SequenceLabels::kNoLabel;
 }
 
 // One over the number of steps that count, 0 where none does; by all threads of a block.
 __device__ inline float share_of_a_row(const SequenceShape& shape, const SequenceLabels& labels) {
   __shared__ float scratch[32];
   float count = 0;
-  for (std::int64_t n = threadIdx.x; n < shape.batch; n += blockDim.x)
-    count += static_cast<float>(
-        min(max(static_cast<std::int64_t>(labels.lengths[n]), std::int64_t{0}), shape.steps));
+  for (std::int64_t row = threadIdx.x; row < shape.steps * shape.batch; row += blockDim.x)
+    count += counts(shape, labels, row) ? 1.0f : 0.0f;
   const float total = block_sum(count, scratch);
   __syncthreads();
   return total == 0 ? 0.0f : 1 / total;
@@ -116,12 +116,19 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) *loss = share == 0 ? 0.0f : sum * share;
 }
 
+__global__ void __launch_bounds__(kThreads)
+    share_of_rows(SequenceShape shape, SequenceLabels labels, float* share) {
+  const float of_a_row = share_of_a_row(shape, labels);
+  if (threadIdx.x == 0) *share = of_a_row;
+}
+
 template <typename T, int kGroup>
 __global__ void __launch_bounds__(kThreads)
     loss_rows_grad(SequenceShape shape, const float* d_loss, const T* logits,
-                   const float* __restrict__ log_sums, SequenceLabels labels, T* d_logits) {
+                   const float* __restrict__ log_sums, SequenceLabels labels, const float* share,
+                   T* d_logits) {
   using Group = RowGroup<kGroup>;
-  const float d_row = *d_loss * share_of_a_row(shape, labels);
+  const float d_row = *d_loss * *share;
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
   if (row >= shape.steps * shape.batch) return;
@@ -162,10 +169,11 @@ void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, con
 template <typename T>
 void sequence_cross_entropy_grad(cudaStream_t stream, const SequenceShape& shape, const float* d_loss,
                                  const T* logits, const float* log_sums, const SequenceLabels& labels,
-                                 T* d_logits) {
+                                 float* share, T* d_logits) {
+  share_of_rows<<<1, kThreads, 0, stream>>>(shape, labels, share);
   with_row_groups(shape.steps * shape.batch, shape.classes, [&]<int kGroup>(int blocks) {
     loss_rows_grad<T, kGroup>
-        <<<blocks, kThreads, 0, stream>>>(shape, d_loss, logits, log_sums, labels, d_logits);
+        <<<blocks, kThreads, 0, stream>>>(shape, d_loss, logits, log_sums, labels, share, d_logits);
   });
   check_launch("sequence_cross_entropy_grad");
 }
@@ -175,8 +183,8 @@ template void sequence_cross_entropy(cudaStream_t, const SequenceShape&, const f
 template void sequence_cross_entropy(cudaStream_t, const SequenceShape&, const bf16*, const SequenceLabels&,
                                      float*, float*, float*, std::uint32_t*);
 template void sequence_cross_entropy_grad(cudaStream_t, const SequenceShape&, const float*, const float*,
-                                          const float*, const SequenceLabels&, float*);
+                                          const float*, const SequenceLabels&, float*, float*);
 template void sequence_cross_entropy_grad(cudaStream_t, const SequenceShape&, const float*, const bf16*,
-                                          const float*, const SequenceLabels&, bf16*);
+                                          const float*, const SequenceLabels&, float*, bf16*);
 
 }  // namespace trainyard::backend::cuda::device

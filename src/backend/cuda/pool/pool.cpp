@@ -70,6 +70,25 @@ std::unique_ptr<Kernel> make_average_pool(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
 }
 
+// `small`: of the images before they are upsampled.
+device::Upsample upsample_of(const Launch& launch, const Shape& small) {
+  return {small[0], small[2], small[3], small[1], launch.node.attrs<ops::UpsampleAttrs>().factor};
+}
+
+void upsample(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::upsample(launch.stream(), upsample_of(launch, launch.node.input_shape(0)), launch.input<T>(0),
+                     launch.output<T>(0));
+  });
+}
+
+void upsample_d_src(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::upsample_d_src(launch.stream(), upsample_of(launch, launch.node.output_shape(0)),
+                           launch.input<T>(0), launch.output<T>(0));
+  });
+}
+
 }  // namespace
 
 std::vector<Candidate> pool_candidates() {
@@ -78,7 +97,9 @@ std::vector<Candidate> pool_candidates() {
       {&ops::max_pool_d_src_op, "own:max_pool_d_src", want_countable_elements, make_max_pool<max_pool_d_src>},
       {&ops::average_pool_op, "own:average_pool", want_countable_elements, make_average_pool<average_pool>},
       {&ops::average_pool_d_src_op, "own:average_pool_d_src", want_countable_elements,
-       make_average_pool<average_pool_d_src>}};
+       make_average_pool<average_pool_d_src>},
+      {&ops::upsample_op, "own:upsample", want_device_floats, make_average_pool<upsample>},
+      {&ops::upsample_d_src_op, "own:upsample_d_src", want_device_floats, make_average_pool<upsample_d_src>}};
 }
 
 }  // namespace trainyard::backend::cuda

@@ -28,4 +28,18 @@ void average_pool(cudaStream_t stream, const Pool& pool, bool count_padding, con
 template <typename T>
 void average_pool_d_src(cudaStream_t stream, const Pool& pool, bool count_padding, const T* d_dst, T* d_src);
 
+// Images of height x width pixels, channels last, and those that are `factor` times as high and wide.
+struct Upsample {
+  std::int64_t images, height, width, channels, factor;
+
+  std::int64_t small_elements() const { return images * height * width * channels; }
+  std::int64_t large_elements() const { return small_elements() * factor * factor; }
+};
+
+// T: float or __nv_bfloat16.
+template <typename T>
+void upsample(cudaStream_t stream, const Upsample& images, const T* src, T* dst);
+template <typename T>
+void upsample_d_src(cudaStream_t stream, const Upsample& images, const T* d_dst, T* d_src);
+
 }  // namespace trainyard::backend::cuda::device

@@ -17,6 +17,7 @@ std::vector<Candidate> dense_candidates();
 std::vector<Candidate> dense_chain_candidates();
 std::vector<Candidate> dense_padded_candidates();
 std::vector<Candidate> dense_whole_rows_candidates();
+std::vector<Candidate> detection_candidates();
 std::vector<Candidate> elementwise_candidates();
 std::vector<Candidate> embedding_candidates();
 std::vector<Candidate> experts_candidates();
