@@ -41,12 +41,16 @@ class Reorder final : public Kernel {
 const std::vector<Candidate>& candidates() {
   static const std::vector<Candidate> all = [] {
     std::vector<Candidate> joined;
-    for (const auto candidates_of :
-         {attention_candidates, cached_attention_candidates, conv2d_candidates, dense_candidates,
-          detection_candidates, elementwise_candidates, experts_candidates, gated_graph_conv_candidates, grouped_dense_candidates,
-          layer_norm_candidates, loss_candidates, matmul_candidates, norm_candidates, pool_candidates,
-          position_candidates, recurrent_candidates, set2set_candidates, shape_candidates,
-          smooth_unit_candidates, update_candidates})
+    for (const auto candidates_of : {attention_candidates,     cached_attention_candidates,
+                                     conv2d_candidates,        dense_candidates,
+                                     detection_candidates,     elementwise_candidates,
+                                     experts_candidates,       gated_graph_conv_candidates,
+                                     grouped_dense_candidates, layer_norm_candidates,
+                                     loss_candidates,          matmul_candidates,
+                                     norm_candidates,          pool_candidates,
+                                     position_candidates,      recurrent_candidates,
+                                     set2set_candidates,       shape_candidates,
+                                     smooth_unit_candidates,   update_candidates})
       for (const Candidate& candidate : candidates_of()) joined.push_back(candidate);
     return joined;
   }();

@@ -290,8 +290,8 @@ const Row kRows[] = {
      {"22", "2048", "32", "4", "5632", "2048", "32000", "rms", "swiglu", "rotary", "no", "no"}},
     {"bert_base",
      "BERT-base with 109.5 M parameters: an encoder with norms behind sums, asked for masked tokens",
-     {"12", "768", "12", "0", "0", "512", "30522", "layer", "gelu", "learned", "yes", "yes", "0", "no", "post",
-      "transform"}},
+     {"12", "768", "12", "0", "0", "512", "30522", "layer", "gelu", "learned", "yes", "yes", "0", "no",
+      "post", "transform"}},
 };
 
 }  // namespace

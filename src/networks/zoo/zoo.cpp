@@ -215,8 +215,8 @@ ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
 
 void add_loss(Model& model, const Builder& own, const ModelOptions& options) {
   Graph& graph = model.graph;
-  const bool penalised = options.training && (!own.penalties().empty() || !own.imbalances().empty() ||
-                                              options.weight_decay > 0);
+  const bool penalised =
+      options.training && (!own.penalties().empty() || !own.imbalances().empty() || options.weight_decay > 0);
   model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
     std::vector<ValueId> terms = add_penalties(graph, own, options.weight_decay);
