@@ -64,6 +64,9 @@ void add_members(const YamlReader& at, std::vector<MemberSpec>& members) {
   }
   try {
     to_session(member.run);
+    if (!member.is_timed() && networks::find_network(member.run.network).reads_sequences())
+      fail(ErrorKind::config, "network '{}' reads sequences; members share preprocessed images",
+           member.run.network);
   } catch (const Error& error) {
     at.complain(error.with_options());
   }

@@ -55,6 +55,37 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
 }
 
+// From kernels that were timed here, as small as they may be.
+TEST_F(PredictCliTest, TransformersArePredictedByTheirKernelsAndPlaced) {
+  const std::string device =
+      "devices:\n  here: {flops_per_second: 1e11, bytes_per_second: 1e10, memory: 8GiB, multiprocessors: "
+      "2}\n";
+  std::ofstream(work() / "device.yaml") << device;
+  std::ofstream(work() / "here.yaml") << "slots:\n  - {device: here}\n" << device;
+  std::ofstream(work() / "transformers.yaml")
+      << "jobs:\n  - {network: transformer, batch: 6, images: 600, count: 2}\n";
+  std::string records;
+  for (int layers = 1; layers <= 3; ++layers)
+    for (const int batch : {2, 8}) {
+      const std::string record = " record-" + std::to_string(layers) + "-" + std::to_string(batch) + ".json";
+      const CommandResult result =
+          run("bench --network transformer --length 16 --steps 2 --warmup 1 --no-peak --ops --threads 1 "
+              "--layers " +
+              std::to_string(layers) + " --batch " + std::to_string(batch) + " --record" + record);
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+      records += record;
+    }
+  const auto fitted = report_of(
+      "predict fit --kind kernels --device here --devices device.yaml -o kernels.json --json" + records);
+  EXPECT_EQ(fitted["runs"], 6);
+  const auto asked =
+      report_of("predict run --model kernels.json --network transformer --device here --batch 6 --json");
+  EXPECT_GT(asked["step_seconds"], 0);
+  EXPECT_NEAR(asked["memory"]["weights"].get<double>(), 4.0 * 932608, 1);
+  const auto placed = report_of("place transformers.yaml --cluster here.yaml --model kernels.json --json");
+  EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
+}
+
 TEST_F(PredictCliTest, TheLibraryPredictsWhatTheCommandPredicts) {
   ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
   const StepPredictor model(work() / "model.json");

@@ -44,6 +44,20 @@ class ProfileTest : public CliTest {
   mutable CommandResult result_;
 };
 
+TEST_F(ProfileTest, TheTrainingOfATransformerIsSeenAsAnyCommand) {
+  std::vector<std::string> command = trainyard("profile --json --no-gpus --");
+  for (const std::string& word :
+       trainyard("train --network transformer --layers 2 --width 16 --heads 2 --length 12 "
+                 "--vocabulary 32 --data language:3 --batch 4 --steps 20 --quiet"))
+    command.push_back(word);
+  const CommandResult result = cli_test::run(command, options());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("least loss"), std::string::npos) << "what the command printed: " << result.err;
+  const SortedJson record = parse_json<SortedJson>(result.out);
+  EXPECT_GT(record["cpu_seconds"], 0);
+  EXPECT_GT(signal(record, "cpu_cores")["max"], 0);
+}
+
 TEST_F(ProfileTest, CpuBurstsAreThoseOfTheCommand) {
   const SortedJson record = profile("duty 5 0.3");
   const SortedJson cpu = signal(record, "cpu_cores"), busy = truth();

@@ -255,11 +255,24 @@ TEST_F(EnsembleTest, TakesPartWhereMpirunStartedIt) {
   EXPECT_EQ(parse_json<SortedJson>(result.out)["images_consumed"], 6 * (8 + 12));
 }
 
+TEST_F(EnsembleTest, VisionTransformersShareImages) {
+  std::ofstream(work() / "two.yaml")
+      << "data: photos\npreprocess: {name: cifarnet_slim, size: 16}\nthreads: 1\nmembers:\n"
+         "  - {network: vit, layers: 2, width: 16, heads: 2, image: 16, batch: 8, threads: 1, count: 2}\n";
+  const SortedJson record = ensemble("--steps 6 --out run");
+  EXPECT_EQ(record["images_consumed"], 6 * 8 * 2);
+  EXPECT_FALSE(weights("run", 0).empty());
+  EXPECT_NE(weights("run", 0), weights("run", 1));
+}
+
 TEST_F(EnsembleTest, MistakesAreNamed) {
   expect_failure("ensemble run two.yaml --design all-shared --preprocessors 1", 1, "each of the 2 members");
   expect_failure("ensemble run two.yaml --design starfish", 1, "shared-memory");
   std::ofstream(work() / "wrong.yaml") << "data: photos\nmembers:\n  - {network: lennet}\n";
   expect_failure("ensemble run wrong.yaml", 1, "wrong.yaml:3");
+  std::ofstream(work() / "text.yaml") << "data: photos\nmembers:\n  - {network: transformer}\n";
+  expect_failure("ensemble run text.yaml", 1,
+                 "text.yaml:3:5: network 'transformer' reads sequences; members share preprocessed images");
   std::ofstream(work() / "none.yaml") << "data: nowhere\nmembers:\n  - {network: lenet}\n";
   expect_failure("ensemble run none.yaml", 1, "nowhere");
   std::ofstream(work() / "key.yaml") << "data: photos\nmember:\n  - {network: lenet}\n";

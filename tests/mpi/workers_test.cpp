@@ -68,6 +68,20 @@ TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   }
 }
 
+TEST_F(WorkersTest, TransformersComputeWhatThreadsCompute) {
+  if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
+  const std::string transformer =
+      "train --network transformer --layers 2 --width 16 --heads 2 --length 12 --vocabulary 32 --data "
+      "language:3 "
+      "--batch 4 --steps 5 --optimizer adamw --clip-norm 1 --json --workers 2 --collective ";
+  const SortedJson threads = object_from(transformer + "local --out threads"),
+                   processes = object_from(transformer + "mpi --out processes");
+  EXPECT_EQ(processes["ranks"], 2);
+  EXPECT_EQ(processes["test_loss"], threads["test_loss"]);
+  EXPECT_FALSE(final_tensors("threads").empty());
+  EXPECT_EQ(final_tensors("threads"), final_tensors("processes"));
+}
+
 // A machine of its own is here a shell that calls itself so.
 TEST_F(WorkersTest, AreOnTheMachinesThatHostsNames) {
   const auto write = [&](const char* name, const std::string& content) {

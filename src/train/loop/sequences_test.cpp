@@ -226,6 +226,36 @@ TEST_F(SequencesTest, TwoDevicesEqualOneBigBatch) {
   EXPECT_NEAR(found.test_loss.value(), expected.test_loss.value(), 1e-4);
 }
 
+TEST_F(SequencesTest, TransformersOnTwoDevicesEqualOneBigBatch) {
+  if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
+  const data::Dataset language =
+      data::load_dataset({.name = "language:3", .tokens = data::SequenceOptions{kLength, 32}});
+  const auto transformer = [](std::int64_t batch) {
+    SessionOptions options = session(batch);
+    options.model.network = "transformer";
+    options.model.parameters = {{"layers", "2"},
+                                {"width", "16"},
+                                {"heads", "2"},
+                                {"length", std::to_string(kLength)},
+                                {"vocabulary", "32"}};
+    options.update.rule = ops::Rule::momentum;
+    return options;
+  };
+  Replicas big(transformer(8), {});
+  const TrainResult expected = run_training(big, language, loop(6), nullptr);
+  for (const Strategy strategy : {Strategy::towers_device, Strategy::towers_host, Strategy::allreduce}) {
+    SCOPED_TRACE(name(strategy));
+    SessionOptions half = transformer(4);
+    half.threads = 2;
+    Replicas split(half, {strategy, 2, Scaling::strong});
+    const TrainResult found = run_training(split, language, loop(6), nullptr);
+    EXPECT_EQ(found.images_consumed, 48);
+    EXPECT_NEAR(found.first_loss, expected.first_loss, 1e-5);
+    EXPECT_NEAR(found.final_loss, expected.final_loss, 1e-5);
+    EXPECT_NEAR(found.test_loss.value(), expected.test_loss.value(), 1e-4);
+  }
+}
+
 TEST_F(SequencesTest, DataAndNetworkMustAgree) {
   const networks::NetworkInfo rnn = networks::find_network("rnn"), lenet = networks::find_network("lenet");
   expect_error(ErrorKind::usage, "network 'rnn' reads sequences, and data set 'mnist' has decoded images",
