@@ -25,7 +25,12 @@ TEST(Transformer, WhatDoesNotFitTogetherIsRefused) {
   refused({{"top_k", "2"}}, "top_k 2: above experts 0");
   refused({{"experts", "1025"}}, "experts 1025: network 'transformer' takes a whole number from 0 to 1024");
   refused({{"experts", "4"}, {"balance", "-1"}}, "balance -1: network 'transformer' takes a number from 0");
-  refused({{"experts", "1024"}, {"width", "65536"}, {"heads", "256"}, {"ffn", "262144"}, {"layers", "4096"}},
+  refused({{"experts", "1024"},
+           {"width", "65536"},
+           {"heads", "256"},
+           {"ffn", "262144"},
+           {"layers", "4096"},
+           {"activation", "swiglu"}},
           "in these sizes has more than 9.2e+18 operations or bytes");
   expect_error(ErrorKind::usage, "patch 5: does not divide image 32", [] { built("vit", {{"patch", "5"}}); });
 }
