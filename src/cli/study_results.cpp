@@ -78,7 +78,7 @@ void print_cells(const study::StudyProgress& progress) {
           return record::table_value(cell.second.runs, figure).has_value();
         })) {
       figures.push_back(&figure);
-      head.push_back(figure.is_time() ? fmt::format("{} {}", figure.head, figure.note) : figure.head);
+      head.push_back(fmt::format("{} {}", figure.head, figure.note));
     }
   head.emplace_back("warnings");
   TextTable table(head);
@@ -94,9 +94,7 @@ void print_cells(const study::StudyProgress& progress) {
     }
     for (const record::TableFigure* figure : figures) {
       const std::optional<double> value = record::table_value(cell.runs, *figure);
-      row.push_back(!value              ? ""
-                    : figure->is_time() ? format_seconds(*value)
-                                        : fmt::format("{:.{}f}", *value, *value < 10 ? 1 : 0));
+      row.push_back(value ? figure->text(*value) : "");
     }
     row.push_back(cell.warnings > 0 ? fmt::format("{}", cell.warnings) : "");
     table.add(std::move(row));

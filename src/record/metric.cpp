@@ -109,7 +109,15 @@ std::optional<MeasuredRun> measure(const RunRecord& run, const Metric& metric) {
   return MeasuredRun{run.node, value, relative_error(run, metric), core_distance(run)};
 }
 
-bool TableFigure::is_time() const { return unit_of(name.text()).is_time(); }
+bool TableFigure::is_speed() const { return unit_of(name.text()).is_speed(); }
+
+std::string TableFigure::text(double value) const {
+  const Unit own = unit_of(name.text());
+  if (own.is_time()) return format_seconds(value);
+  if (own == unit::bytes) return format_bytes(static_cast<std::int64_t>(value));
+  if (own == unit::fraction) return fmt::format("{:.0f} %", 100 * value);
+  return fmt::format("{:.{}f}", value, value < 10 ? 1 : 0);
+}
 
 std::optional<double> table_value(std::span<const RunRecord* const> runs, const TableFigure& figure) {
   std::vector<MeasuredRun> values;

@@ -56,16 +56,23 @@ struct TableFigure {
   NumberName name;
   const char *head, *note;  // for people: "token", "p99"
 
-  bool is_time() const;
+  bool is_speed() const;
+  std::string text(double value) const;  // "41.2 ms", "1.00 MiB", "87 %", "12346"
 };
 
-inline constexpr TableFigure kTableFigures[] = {{"tokens_per_second", "tokens/s", "median run"},
+inline constexpr TableFigure kTableFigures[] = {{"tokens_per_second", "tokens/s", "all"},
+                                                {"prefill_tokens_per_second", "tokens/s", "of prompts"},
+                                                {"decode_tokens_per_second", "tokens/s", "new"},
                                                 {"median_first_token_seconds", "first token", "median"},
                                                 {"median_token_seconds", "token", "median"},
                                                 {"p99_token_seconds", "token", "p99"},
+                                                {"decode_bandwidth_fraction", "token", "of bandwidth"},
+                                                {"cache_bytes", "caches", "full"},
                                                 {"requests_per_second", "requests/s", "answered"},
                                                 {"median_request_seconds", "latency", "median"},
-                                                {"p99_request_seconds", "latency", "p99"}};
+                                                {"p99_request_seconds", "latency", "p99"},
+                                                {"p99_queue_seconds", "queue", "p99"},
+                                                {"batch_fill_fraction", "batch", "fill"}};
 
 // Returns the figure of a cell: the median over those of its runs that have it; nothing where none has.
 std::optional<double> table_value(std::span<const RunRecord* const> runs, const TableFigure& figure);

@@ -1,7 +1,6 @@
 #include <cctype>
 #include <iterator>
 
-#include "base/text.h"
 #include "record/metric.h"
 #include "report/naming.h"
 #include "report/sections.h"
@@ -51,7 +50,7 @@ std::string table_cell(const CellView& cell, const record::TableFigure& figure) 
   const std::optional<double> value = record::table_value(cell.done, figure);
   if (!value) return empty_cell(figure.name.text());
   return number_cell(figure.name.text(), *value,
-                     figure.is_time() ? format_seconds(*value) : number_text(*value));
+                     figure.is_speed() ? number_text(*value) : figure.text(*value));
 }
 
 // Those that some cell has.

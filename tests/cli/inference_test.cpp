@@ -112,7 +112,8 @@ parts:
 )";
   EXPECT_EQ(run("study run study.yaml --out served --quiet").exit_code, 0);
   const std::string status = printed("study status served");
-  for (const char* part : {"first token median", "token p99", "latency p99", "requests/s"})
+  for (const char* part : {"first token median", "token p99", "caches full", "tokens/s new", "latency p99",
+                           "queue p99", "requests/s answered", "batch fill"})
     expect_part(status, part);
   std::ofstream(work() / "wrong.yaml") << "study: wrong\nsettings: {mode: infer, network: lenet}\n"
                                           "axes: {arrivals: [sometimes]}\n";

@@ -51,6 +51,26 @@ class GpuFedByTheHost : public GpuTest {
   const data::Dataset digits_ = small_dataset({1, 28, 28});
 };
 
+// Who asks a network has no labels; what makes batches makes them all the same, and they go nowhere.
+TEST_F(GpuFedByTheHost, ANetworkWithoutALossGetsItsImages) {
+  train::SessionOptions bare = options("deepmnist", 50);
+  bare.model.training = bare.model.loss = false;
+  train::Session plain(bare);
+  data::BatchStream stream(digits_, stream_of(plain));
+  plain.executor().write(train::Session::kImages, stream.next().images);
+  plain.executor().run({bare.seed, 0});
+  const HostTensor expected = plain.executor().read(train::Session::kLogits);
+  for (const Feed how : {Feed::host, Feed::device}) {
+    train::Session fed(bare);
+    const auto feed = train::feed_device(fed, digits_, stream_of(fed), how);
+    train::DeviceSteps(fed, bare.seed, feed.get(), nullptr).take(0, 1);
+    const HostTensor logits = fed.executor().read(train::Session::kLogits);
+    ASSERT_EQ(logits.elements(), expected.elements());
+    for (std::size_t i = 0; i < logits.as<float>().size(); ++i)
+      ASSERT_NEAR(logits.as<float>()[i], expected.as<float>()[i], 1e-3) << name(how) << " at " << i;
+  }
+}
+
 TEST_F(GpuFedByTheHost, LosesNoBitOfWhatItWouldLearnOneByOne) {
   for (const std::int64_t batch : {7, 50}) {  // whole words of 16 bytes, and not
     SCOPED_TRACE(batch);
