@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "ops/detection.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
@@ -31,6 +32,7 @@ const std::vector<NetworkInfo>& all_networks() {
                               inception_resnet_networks,
                               resnet_networks,
                               resnet_cifar_networks,
+                              retinanet_networks,
                               densenet_networks,
                               mobilenet_networks,
                               squeezenet_networks}) {
@@ -167,12 +169,48 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
 }
 
+// Boxes all over the images, of every class: what is trained on where nothing is given.
+Initializer some_boxes(std::int64_t batch, const Shape& image, int classes) {
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < batch * kMostBoxes; ++i) {
+    const std::int64_t height = image[1] * (1 + i % 7) / 14, width = image[2] * (1 + i % 5) / 10,
+                       top = i * 37 % (image[1] - height), left = i * 101 % (image[2] - width);
+    for (const std::int64_t number : {i % classes, left, top, left + width, top + height})
+      numbers.push_back(static_cast<double>(number));
+  }
+  return Initializer::listed(std::move(numbers));
+}
+
+// Adds inputs and layers, up to the two losses and their sum, which is called `loss`.
+void add_detection(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options,
+                   const char* loss) {
+  Graph& graph = model.graph;
+  const int classes = options.classes == 0 ? info.classes : options.classes;
+  const Shape& input = options.input.rank() == 0 ? info.input : options.input;
+  if (options.label_smoothing != 0)
+    fail(ErrorKind::usage, "label smoothing {}: network '{}' finds boxes, whose loss has none",
+         options.label_smoothing, info.name);
+  model.images =
+      graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
+  model.labels = graph.add_input("labels", {{options.batch, kMostBoxes, ops::kBoxNumbers}, DType::i32},
+                                 some_boxes(options.batch, input, classes));
+  const Detection said = info.detect(builder, model.images, classes);
+  const ops::MatchedAnchors asked =
+      ops::match_anchors(graph, "anchor_labels", model.labels, {said.anchors, options.dtype});
+  model.logits = said.logits;
+  model.anchor_labels = asked.labels;
+  model.loss =
+      ops::add(graph, loss,
+               {ops::focal_loss(graph, "class_loss", said.logits, asked.labels, asked.share),
+                ops::box_loss(graph, "box_loss", said.offsets, asked.targets, asked.labels, asked.share)});
+}
+
 void add_named(Model& model, Builder& builder, const ModelOptions& options) {
   const NetworkInfo info = find_network(options.network, options.parameters);
   if (info.generator != nullptr && info.generator->count != nullptr) check_countable(info, options);
   if (info.reads_sequences())
     add_sequences(model, builder, info, options);
-  else
+  else if (!info.finds_boxes())
     add_images(model, builder, info, options);
 }
 
@@ -215,7 +253,11 @@ Model build_model(const ModelOptions& options) {
     add_named(model, builder, options);
 
   const bool penalised = options.training && (!builder.penalties().empty() || options.weight_decay > 0);
-  model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
+  const char* name = penalised ? "data_loss" : "loss";
+  if (model.logits == graph::kNone)
+    add_detection(model, builder, find_network(options.network), options, name);
+  else
+    model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
     std::vector<ValueId> terms = add_penalties(graph, builder.penalties(), options.weight_decay);
     terms.insert(terms.begin(), model.loss);
@@ -223,8 +265,10 @@ Model build_model(const ModelOptions& options) {
   }
   graph.mark_output(model.loss);
   // Those of a language model are the largest value of its training step, and nobody reads them after it: the
-  // gradient may take their place.
-  const bool only_for_the_loss = options.training && model.tokens != graph::kNone;
+  // gradient may take their place. Nor does anybody read those of anchors.
+  const bool only_for_the_loss =
+      options.training && (model.tokens != graph::kNone || model.anchor_labels != graph::kNone);
+  if (!options.training && model.anchor_labels != graph::kNone) graph.mark_output(model.anchor_labels);
   const std::vector<ValueId>& marked = graph.outputs();
   if (!only_for_the_loss && std::find(marked.begin(), marked.end(), model.logits) == marked.end())
     graph.mark_output(model.logits);
