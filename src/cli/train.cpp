@@ -35,7 +35,10 @@ void print_results(const record::RunRecord& run) {
   // Read back from a worker's record it is missing where there was none.
   const double accuracy = run.figure_or("test_accuracy", std::numeric_limits<double>::quiet_NaN());
   if (std::isfinite(accuracy)) row("test accuracy", fmt::format("{:.4f}", accuracy));
-  if (run.figures.contains("test_loss")) row("test loss", loss_text(figure("test_loss")));
+  // Only that of tokens is in nats.
+  if (run.figures.contains("test_loss"))
+    row("test loss", run.figures.contains("tokens_per_second") ? loss_text(figure("test_loss"))
+                                                               : fmt::format("{:.4f}", figure("test_loss")));
   if (run.figures.contains("least_loss")) row("least loss", loss_text(figure("least_loss")));
   if (const std::string checkpoint = word_of(run, "checkpoint"); !checkpoint.empty())
     row("checkpoint", checkpoint);

@@ -53,6 +53,28 @@ ValueId bottleneck_block(Builder& b, const std::string& name, ValueId x, const R
   return b.relu("relu", b.add("add", {beside, y}));
 }
 
+std::array<ValueId, 4> residual_groups(Builder& b, ValueId images, const ResidualBody& body) {
+  ValueId x = residual_conv(b, "stem", images,
+                            {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::centred});
+  x = b.max_pool("pool", x, {.kernel = 3, .stride = 2, .padding = Padding::same});
+  std::array<ValueId, 4> made{};
+  std::int64_t width = 64;
+  for (std::size_t group = 0; group < body.blocks.size(); ++group, width *= 2) {
+    const std::int64_t channels = body.bottleneck ? kBottleneckGrowth * width : width;
+    for (int i = 0; i < body.blocks[group]; ++i) {
+      const ResidualBlock block{
+          .width = width,
+          .stride = group > 0 && i == 0 ? 2 : 1,
+          .shortcut = b.channels(x) == channels ? Shortcut::identity : Shortcut::project,
+          .stride_on_first = body.stride_on_first};
+      const std::string name = fmt::format("group{}/block{}", group + 1, i + 1);
+      x = body.bottleneck ? bottleneck_block(b, name, x, block) : basic_block(b, name, x, block);
+    }
+    made[group] = x;
+  }
+  return made;
+}
+
 namespace {
 
 ValueId add_layer(Builder& b, const std::string& name, ValueId x, ConvSpec style, const ColumnLayer& layer) {

@@ -28,6 +28,18 @@ graph::ValueId basic_block(Builder& builder, const std::string& name, graph::Val
 graph::ValueId bottleneck_block(Builder& builder, const std::string& name, graph::ValueId x,
                                 const ResidualBlock& block);
 
+// The body of a ResNet for large images.
+struct ResidualBody {
+  bool bottleneck = true;
+  std::array<int, 4> blocks{3, 4, 6, 3};
+  bool stride_on_first = false;  // of bottlenecks, as ResidualBlock has it
+};
+
+// Adds the stem and the four groups, whose images have a quarter, an eighth, ... of the rows and columns;
+// returns what each group makes.
+std::array<graph::ValueId, 4> residual_groups(Builder& builder, graph::ValueId images,
+                                              const ResidualBody& body);
+
 // Adds a convolution with the norm of residual networks.
 graph::ValueId residual_conv(Builder& builder, const std::string& name, graph::ValueId x, ConvSpec spec,
                              double gamma = 1);

@@ -65,11 +65,14 @@ ValueId Builder::conv(const std::string& name, ValueId x, const ConvSpec& spec) 
   const std::string layer = prefix_ + name;
   const Shape shape{spec.filters, channels(x) / spec.groups, spec.kernel.h, spec.kernel.w};
   const std::int64_t area = spec.kernel.h * spec.kernel.w;
-  const ValueId weight =
-      parameter(layer, "weight", shape, spec.init.for_fans(shape[1] * area, shape[0] * area));
+  const auto own = [&](const char* what, const Shape& size, const Initializer& initializer) {
+    return spec.shared ? graph_.find(layer + "/" + what) : parameter(layer, what, size, initializer);
+  };
+  const ValueId weight = own("weight", shape, spec.init.for_fans(shape[1] * area, shape[0] * area));
   const ValueId bias = spec.bias && !spec.norm
-                           ? parameter(layer, "bias", {spec.filters}, Initializer::constant(spec.first_bias))
+                           ? own("bias", {spec.filters}, Initializer::constant(spec.first_bias))
                            : graph::kNone;
+  TRAINYARD_CHECK(weight != graph::kNone);
   ValueId y =
       ops::conv2d(graph_, layer, x, weight, bias,
                   {.window = window(x, spec.kernel, spec.stride, spec.padding), .groups = spec.groups});
@@ -145,6 +148,10 @@ ValueId Builder::batch_norm(const std::string& name, ValueId x, const NormSpec& 
 
 ValueId Builder::max_pool(const std::string& name, ValueId x, const PoolSpec& spec) {
   return ops::max_pool(graph_, prefix_ + name, x, window(x, spec.kernel, spec.stride, spec.padding));
+}
+
+ValueId Builder::upsample(const std::string& name, ValueId x) {
+  return ops::upsample(graph_, prefix_ + name, x, {2});
 }
 
 ValueId Builder::average_pool(const std::string& name, ValueId x, const PoolSpec& spec) {

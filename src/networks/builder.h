@@ -66,6 +66,7 @@ struct ConvSpec {
   double first_bias = 0;
   ops::Activation activation = ops::Activation::relu;
   WeightInit init = WeightInit::variance_scaling(1);
+  bool shared = false;  // takes weight and bias of the layer of this name that was added before
 };
 
 struct DenseSpec {
@@ -185,6 +186,7 @@ class Builder {
   // A statistic of zeros, "name", which later steps read and write.
   graph::ValueId cache(const std::string& name, const Shape& shape);
   graph::ValueId max_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
+  graph::ValueId upsample(const std::string& name, graph::ValueId x);  // twice as high and wide
   graph::ValueId average_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId global_average_pool(const std::string& name, graph::ValueId x);
   graph::ValueId lrn(const std::string& name, graph::ValueId x, const ops::LocalResponseNormAttrs& attrs);

@@ -129,6 +129,29 @@ TEST(ParametersAndFlops, PublishedCountsOfExperts) {
             2 * (12'879'925'248 - norms - embedding));
 }
 
+// torchvision's retinanet_resnet50_fpn has 34,014,999 parameters, for 91 classes, with scales and offsets of
+// norms that are fixed (53,120), and with a sixth level that is made of the fifth instead of the last group,
+// whose channels are eight times as many. MMDetection counts 37.74 M for the same as here, without those of
+// the first layers, which are fixed: the stem and the first group have 225,344.
+TEST(ParametersAndFlops, RetinaNet) {
+  constexpr std::int64_t kWidth = 256, kOfKernel = 9, kNorms = 53'120, kFixed = 225'344;
+  const Model model = build_model({.network = "retinanet"});
+  const std::int64_t found = graph::parameter_count(model.graph),
+                     sixth_level = kOfKernel * kWidth * (2048 - kWidth),
+                     classes = 9 * (91 - 80) * (kOfKernel * kWidth + 1);
+  EXPECT_EQ(found, 34'014'999 + kNorms + sixth_level - classes);
+  EXPECT_EQ(fmt::format("{:.2f}", static_cast<double>(found - kFixed) / 1e6), "37.74");
+  // Each level has the same layers, with one set of weights.
+  EXPECT_EQ(graph::parameter_count(model.graph),
+            graph::parameter_count(build_model({.network = "retinanet", .input = {3, 64, 96}}).graph));
+  // MMDetection's analysis of images of 1280 x 800 says 239.32 G multiply-adds, with those of norms. As
+  // there, bottlenecks have their stride on the 3x3.
+  const Model large = build_model({.network = "retinanet", .input = {3, 800, 1280}});
+  const auto flops = static_cast<double>(graph::total_cost(large.graph, graph::Phase::forward).flops);
+  EXPECT_NEAR(flops / 2e9, 239.32, 0.005 * 239.32);
+  EXPECT_LT(flops / 2e9, 239.32);
+}
+
 // Hugging Face's BertForMaskedLM has 109,514,298 parameters: what BertModel has, 109,482,240, without its
 // pooler (590,592), and with the head for masked tokens (622,650: a dense layer, its norm, the bias of the
 // decoder). Here no sequence has a second segment, so there is no embedding of segments, two vectors of 768.

@@ -49,6 +49,7 @@ TEST(Zoo, HoldsTheseNetworks) {
                                        "resnet44",
                                        "resnet56",
                                        "resnet110",
+                                       "retinanet",
                                        "densenet40_k12",
                                        "densenet100_k12",
                                        "densenet100_k24",
@@ -96,13 +97,17 @@ TEST_P(ZooTest, TrainsAndInfersWithTheSameState) {
   }
   for (const Model* model : std::initializer_list<const Model*>{&training, &inference}) {
     const NetworkInfo& info = find_network(GetParam());
-    const std::int64_t rows = info.reads_sequences() ? info.input[0] * 2 : 2;
+    const std::int64_t anchors = 9 * (80 * 80 + 40 * 40 + 20 * 20 + 10 * 10 + 5 * 5),
+                       rows = 2 * (info.reads_sequences() ? info.input[0]
+                                   : info.finds_boxes()   ? anchors
+                                                          : 1);
     EXPECT_EQ(model->graph.shape(model->logits), (Shape{rows, info.classes}));
     EXPECT_EQ(model->graph.shape(model->loss), Shape{});
     EXPECT_EQ(model->graph.value(model->loss).name, "loss:0");
     EXPECT_EQ(model->graph.value(model->logits).name, "logits:0");
     std::vector<graph::ValueId> outputs{model->loss};
-    if (!model->training || !info.reads_sequences()) outputs.push_back(model->logits);
+    if (info.finds_boxes() && !model->training) outputs.push_back(model->anchor_labels);
+    if (!model->training || !(info.reads_sequences() || info.finds_boxes())) outputs.push_back(model->logits);
     EXPECT_EQ(model->graph.outputs(), outputs);
     EXPECT_EQ(model->graph.find("images"), model->images);
     if (info.reads_sequences()) {

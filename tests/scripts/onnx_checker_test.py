@@ -61,7 +61,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         # Attention has no form in ONNX here yet.
         networks = [network for network in command(trainyard)["networks"]
-                    if network["family"] not in ("transformer", "vit")]
+                    if network["family"] not in ("transformer", "vit", "retinanet")]
         for network in networks:
             check(trainyard, network, folder, "none")
         for network in networks:

@@ -12,6 +12,8 @@ const char* name(SampleKind kind) {
       return "encoded images";
     case SampleKind::tokens:
       return "tokens";
+    case SampleKind::boxes:
+      return "images with boxes";
   }
   return "unknown";
 }

@@ -9,14 +9,15 @@ enum class SampleKind : std::uint8_t {
   pixels,   // an image of the data set's size, u8 (C, H, W)
   encoded,  // a JPEG or a PNG of any size
   tokens,   // a sequence, i32 (length + 1)
+  boxes,  // i32 (most, 5), then an image as `pixels`: of each box class, left, top, right, bottom; no box: -1
 };
 
-const char* name(SampleKind kind);  // "decoded images", "encoded images", "tokens"
+const char* name(SampleKind kind);  // "decoded images", "encoded images", "tokens", "images with boxes"
 
 struct Sample {
   std::span<const std::byte> bytes;
-  // The class; of tokens, how many of the sequence's steps count. Below 0: the sample is damaged, it has no
-  // bytes, and the source was told to pass over damage.
+  // The class; of tokens, how many of the sequence's steps count; of boxes, how many there are. Below 0: the
+  // sample is damaged, it has no bytes, and the source was told to pass over damage.
   std::int32_t label = 0;
 };
 

@@ -159,6 +159,7 @@ Dataset make_synthetic(const SyntheticOptions& options) {
     fail(ErrorKind::config,
          "dataset 'synthetic': {} classes, {} training and {} test images given, at least 1 each expected",
          options.classes, options.train_images, options.test_images);
+  if (options.boxes > 0) return make_synthetic_boxes(options);
   Dataset dataset;
   dataset.name = "synthetic";
   dataset.image_shape = s;

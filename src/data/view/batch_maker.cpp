@@ -57,8 +57,9 @@ std::int64_t SampleBatches::fill(std::int64_t step, std::byte* inputs, std::int3
     // A short last batch is filled up from the beginning of the split.
     const std::int64_t index = training() ? order_.index(position) : position % size;
     const Sample sample = source_->read(index, scratch);
-    labels[i] = sample.label;
-    write({sample, position, index, i}, inputs);
+    const Placed placed{sample, position, index, i};
+    write_label(placed, labels);
+    write(placed, inputs);
   }
   return training() ? o.batch : std::min(o.batch, size - first);
 }
@@ -128,6 +129,27 @@ void TokenBatches::write(const Placed& placed, std::byte* inputs) const {
   for (std::int64_t t = 0; t < tokens_; ++t) out[t * stride] = from[t];
 }
 
+BoxBatches::BoxBatches(const Dataset& dataset, const BatchStreamOptions& given)
+    : SampleBatches(dataset, given), image_(dataset.image_shape), boxes_([this] {
+        Scratch scratch;
+        const std::size_t bytes = source().read(0, scratch).bytes.size();
+        return (static_cast<std::int64_t>(bytes) - image_.elements()) /
+               static_cast<std::int64_t>(kBoxNumbers * sizeof(std::int32_t));
+      }()) {}
+
+void BoxBatches::write(const Placed& placed, std::byte* inputs) const {
+  const std::int64_t elements = image_.elements();
+  const auto* pixels = reinterpret_cast<const std::uint8_t*>(placed.sample.bytes.data()) +
+                       placed.sample.bytes.size() - static_cast<std::size_t>(elements);
+  map_pixels(pixels, elements, 0, 1.0f / 255, reinterpret_cast<float*>(inputs) + placed.in_batch * elements);
+}
+
+void BoxBatches::write_label(const Placed& placed, std::int32_t* labels) const {
+  const std::int64_t numbers = boxes_ * kBoxNumbers;
+  std::memcpy(labels + placed.in_batch * numbers, placed.sample.bytes.data(),
+              static_cast<std::size_t>(numbers) * sizeof(std::int32_t));
+}
+
 MakeBatches batches_of(const Dataset& dataset) {
   return [&dataset](const BatchStreamOptions& options) -> std::shared_ptr<const BatchMaker> {
     if (dataset.size(options.split) == 0)
@@ -141,6 +163,8 @@ MakeBatches batches_of(const Dataset& dataset) {
         return std::make_shared<EncodedBatches>(dataset, options);
       case SampleKind::tokens:
         return std::make_shared<TokenBatches>(dataset, options);
+      case SampleKind::boxes:
+        return std::make_shared<BoxBatches>(dataset, options);
     }
     fail(ErrorKind::internal, "data set '{}' has samples of no kind", dataset.name);
   };

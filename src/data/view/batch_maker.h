@@ -34,8 +34,10 @@ class BatchMaker {
   virtual ~BatchMaker() = default;
 
   const BatchStreamOptions& options() const { return options_; }
-  // Returns the shape of a whole batch. Beside it there is an i32 for each sample: its label, or its length.
+  // Returns the shape of a whole batch. Beside it there are i32 for each sample: its label, its length, or
+  // boxes.
   virtual Shape input_shape() const = 0;
+  virtual Shape label_shape() const { return {options_.batch}; }
   virtual DType input_type() const = 0;
   virtual std::int64_t steps() const = 0;
 
@@ -81,6 +83,9 @@ class SampleBatches : public BatchMaker {
   };
   // Writes the input of one sample into the memory of its batch.
   virtual void write(const Placed& placed, std::byte* inputs) const = 0;
+  virtual void write_label(const Placed& placed, std::int32_t* labels) const {
+    labels[placed.in_batch] = placed.sample.label;
+  }
 
   bool training() const { return options().pass == Pass::training; }
   const SampleSource& source() const { return *source_; }
@@ -144,6 +149,24 @@ class TokenBatches final : public SampleBatches {
 
   const std::int64_t tokens_;  // of a sequence
   std::optional<TokenMask> mask_;
+};
+
+// Batches of images with boxes, whose labels are the boxes: i32 (N, most, kBoxNumbers). Pixels are divided by
+// 255.
+class BoxBatches final : public SampleBatches {
+ public:
+  BoxBatches(const Dataset& dataset, const BatchStreamOptions& options);
+
+  Shape input_shape() const override { return {options().batch, image_[0], image_[1], image_[2]}; }
+  DType input_type() const override { return DType::f32; }
+  Shape label_shape() const override { return {options().batch, boxes_, kBoxNumbers}; }
+
+ private:
+  void write(const Placed& placed, std::byte* inputs) const override;
+  void write_label(const Placed& placed, std::int32_t* labels) const override;
+
+  const Shape image_;
+  const std::int64_t boxes_;  // at most, of an image
 };
 
 // Makes the batches that the kind of the samples needs. `dataset` must outlive what it makes. Error (config)

@@ -93,6 +93,40 @@ TEST(TokenBatches, EveryEpochAsksForOtherTokens) {
   EXPECT_EQ(seen.size(), 20u);
 }
 
+TEST(BoxBatches, HaveTheBoxesOfTheirImages) {
+  const SyntheticOptions options{
+      .image_shape = {3, 32, 48}, .classes = 5, .train_images = 10, .test_images = 4, .boxes = 12};
+  const Dataset dataset = make_synthetic(options);
+  ASSERT_EQ(dataset.kind, SampleKind::boxes);
+  const BoxBatches maker(dataset, {.pass = Pass::evaluation, .split = Split::test, .batch = 3});
+  EXPECT_EQ(maker.input_shape(), (Shape{3, 3, 32, 48}));
+  EXPECT_EQ(maker.label_shape(), (Shape{3, 12, kBoxNumbers}));
+  std::vector<float> images(3 * 3 * 32 * 48);
+  std::vector<std::int32_t> boxes(3 * 12 * kBoxNumbers);
+  BatchMaker::Scratch scratch;
+  EXPECT_EQ(maker.make(1, reinterpret_cast<std::byte*>(images.data()), boxes.data(), scratch), 1);
+  const Sample last = dataset.test.samples->read(3, scratch);
+  EXPECT_EQ(std::memcmp(boxes.data(), last.bytes.data(), 12 * kBoxNumbers * sizeof(std::int32_t)), 0);
+  const auto [least, most] = std::minmax_element(images.begin(), images.end());
+  EXPECT_GE(*least, 0.0f);
+  EXPECT_LE(*most, 1.0f);
+  ASSERT_GE(last.label, 1);
+  for (std::int64_t i = 0; i < 12; ++i) {
+    const std::int32_t* box = boxes.data() + i * kBoxNumbers;
+    if (i >= last.label) {
+      EXPECT_EQ(box[0], -1);
+      continue;
+    }
+    EXPECT_TRUE(box[0] >= 0 && box[0] < 5);
+    EXPECT_TRUE(0 <= box[1] && box[1] < box[3] && box[3] <= 48);
+    EXPECT_TRUE(0 <= box[2] && box[2] < box[4] && box[4] <= 32);
+  }
+  // The last box lies before the others, and its first row has one colour.
+  const std::int32_t* box = boxes.data() + (last.label - 1) * kBoxNumbers;
+  const float* row = images.data() + box[2] * 48;
+  EXPECT_EQ(std::set<float>(row + box[1], row + box[3]).size(), 1u);
+}
+
 TEST(TokenBatches, WorkersShareOneOrder) {
   const Made whole = made(0, {.batch = 4}), left = made(0, {.batch = 2, .worker = 0, .workers = 2}),
              right = made(0, {.batch = 2, .worker = 1, .workers = 2});

@@ -81,7 +81,7 @@ std::vector<BatchStream::Slot> BatchStream::make_slots(const BatchMaker& maker) 
   std::vector<Slot> slots(static_cast<std::size_t>(maker.options().depth + 1));
   for (Slot& slot : slots) {
     slot.batch.images = HostTensor(maker.input_shape(), maker.input_type());
-    slot.batch.labels = HostTensor({maker.options().batch}, DType::i32);
+    slot.batch.labels = HostTensor(maker.label_shape(), DType::i32);
     slot.scratch = maker.scratch();
   }
   return slots;

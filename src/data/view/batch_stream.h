@@ -52,7 +52,7 @@ class PrefetchRing {
 struct Batch {
   std::int64_t step = 0;
   std::int64_t valid = 0;     // images that count: fewer than the batch only at the end of an evaluation pass
-  HostTensor images, labels;  // as the maker says: f32 (N, C, h, w) or tokens; i32 (N)
+  HostTensor images, labels;  // as the maker says: f32 (N, C, h, w) or tokens; i32
 };
 
 // Batches in the order of their steps, made ahead by threads. All memory is allocated by the constructor.

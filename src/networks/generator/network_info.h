@@ -2,8 +2,18 @@
 
 #include "networks/builder.h"
 #include "networks/generator/generator.h"
+#include "ops/anchors.h"
 
 namespace trainyard::networks {
+
+// What a network that finds objects says of each anchor: logits (N * anchors, classes), and the offsets of a
+// box (N * anchors, 4).
+struct Detection {
+  graph::ValueId logits, offsets;
+  ops::Anchors anchors;
+};
+
+inline constexpr std::int64_t kMostBoxes = 32;  // of an image that a network is trained on
 
 struct NetworkInfo {
   std::string name;
@@ -16,7 +26,10 @@ struct NetworkInfo {
   // images (N, input) -> logits (N, classes); null: it is generated
   graph::ValueId (*build)(Builder& builder, graph::ValueId images, int classes) = nullptr;
   const generator::Generator* generator = nullptr;  // of a network that has parameters
+  // Set for a network that finds objects in images; it has no `build`.
+  Detection (*detect)(Builder& builder, graph::ValueId images, int classes) = nullptr;
 
+  bool finds_boxes() const { return detect != nullptr; }
   bool reads_sequences() const { return generator != nullptr && generator->sequence != nullptr; }
 };
 
@@ -37,6 +50,7 @@ std::vector<NetworkInfo> mobilenet_networks();
 std::vector<NetworkInfo> overfeat_networks();
 std::vector<NetworkInfo> resnet_networks();
 std::vector<NetworkInfo> resnet_cifar_networks();
+std::vector<NetworkInfo> retinanet_networks();
 std::vector<NetworkInfo> rnn_networks();
 std::vector<NetworkInfo> squeezenet_networks();
 std::vector<NetworkInfo> transformer_networks();

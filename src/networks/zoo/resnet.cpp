@@ -8,23 +8,8 @@ namespace {
 using graph::ValueId;
 
 ValueId resnet(Builder& b, ValueId images, int classes, bool bottleneck, const std::array<int, 4>& blocks) {
-  ValueId x = residual_conv(b, "stem", images,
-                            {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::centred});
-  x = b.max_pool("pool", x, {.kernel = 3, .stride = 2, .padding = Padding::same});
-  std::int64_t width = 64;
-  for (std::size_t group = 0; group < blocks.size(); ++group, width *= 2) {
-    const std::int64_t channels = bottleneck ? kBottleneckGrowth * width : width;
-    for (int i = 0; i < blocks[group]; ++i) {
-      const ResidualBlock block{
-          .width = width,
-          .stride = group > 0 && i == 0 ? 2 : 1,
-          .shortcut = b.channels(x) == channels ? Shortcut::identity : Shortcut::project,
-          .stride_on_first = true};
-      const std::string name = fmt::format("group{}/block{}", group + 1, i + 1);
-      x = bottleneck ? bottleneck_block(b, name, x, block) : basic_block(b, name, x, block);
-    }
-  }
-  return b.logits(b.global_average_pool("spatial_mean", x), classes);
+  const ValueId last = residual_groups(b, images, {bottleneck, blocks, true}).back();
+  return b.logits(b.global_average_pool("spatial_mean", last), classes);
 }
 
 ValueId resnet18(Builder& b, ValueId x, int classes) { return resnet(b, x, classes, false, {2, 2, 2, 2}); }

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "ops/detection.h"
 #include "ops/experts.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
@@ -32,6 +33,7 @@ const std::vector<NetworkInfo>& all_networks() {
                               inception_resnet_networks,
                               resnet_networks,
                               resnet_cifar_networks,
+                              retinanet_networks,
                               densenet_networks,
                               mobilenet_networks,
                               squeezenet_networks}) {
@@ -178,13 +180,49 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
 }
 
-void add_named(Model& model, Builder& builder, const ModelOptions& options) {
+// Boxes all over the images, of every class: what is trained on where nothing is given.
+Initializer some_boxes(std::int64_t batch, const Shape& image, int classes) {
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < batch * kMostBoxes; ++i) {
+    const std::int64_t height = image[1] * (1 + i % 7) / 14, width = image[2] * (1 + i % 5) / 10,
+                       top = i * 37 % (image[1] - height), left = i * 101 % (image[2] - width);
+    for (const std::int64_t number : {i % classes, left, top, left + width, top + height})
+      numbers.push_back(static_cast<double>(number));
+  }
+  return Initializer::listed(std::move(numbers));
+}
+
+// Adds inputs and layers, up to what the network says of each anchor.
+Detection add_detection(Model& model, Builder& builder, const NetworkInfo& info,
+                        const ModelOptions& options) {
+  Graph& graph = model.graph;
+  const int classes = options.classes == 0 ? info.classes : options.classes;
+  const Shape& input = options.input.rank() == 0 ? info.input : options.input;
+  if (options.label_smoothing != 0)
+    fail(ErrorKind::usage, "label smoothing {}: network '{}' finds boxes, whose loss has none",
+         options.label_smoothing, info.name);
+  model.images =
+      graph.add_input("images", {batch_of(options.batch, input), options.dtype}, Initializer::normal(1));
+  if (options.loss)
+    model.labels = graph.add_input("labels", {{options.batch, kMostBoxes, ops::kBoxNumbers}, DType::i32},
+                                   some_boxes(options.batch, input, classes));
+  const Detection said = info.detect(builder, model.images, classes);
+  model.logits = said.logits;
+  if (!options.loss) graph.mark_output(said.offsets);
+  return said;
+}
+
+// Returns what a network that finds objects says.
+std::optional<Detection> add_named(Model& model, Builder& builder, const ModelOptions& options) {
   const NetworkInfo info = find_network(options.network, options.parameters);
   if (info.generator != nullptr && info.generator->count != nullptr) check_countable(info, options);
   if (info.reads_sequences())
     add_sequences(model, builder, info, options);
+  else if (info.finds_boxes())
+    return add_detection(model, builder, info, options);
   else
     add_images(model, builder, info, options);
+  return std::nullopt;
 }
 
 void add_imported(Model& model, const ModelOptions& options) {
@@ -213,11 +251,24 @@ ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
   return ops::softmax_cross_entropy(model.graph, name, model.logits, model.labels, {label_smoothing}).loss;
 }
 
-void add_loss(Model& model, const Builder& own, const ModelOptions& options) {
+// Adds the sum of the losses of classes and of boxes.
+ValueId detection_loss(Model& model, const char* name, const Detection& said, DType dtype) {
+  Graph& graph = model.graph;
+  const ops::MatchedAnchors asked =
+      ops::match_anchors(graph, "anchor_labels", model.labels, {said.anchors, dtype});
+  model.anchor_labels = asked.labels;
+  return ops::add(graph, name,
+                  {ops::focal_loss(graph, "class_loss", said.logits, asked.labels, asked.share),
+                   ops::box_loss(graph, "box_loss", said.offsets, asked.targets, asked.labels, asked.share)});
+}
+
+void add_loss(Model& model, const Builder& own, const std::optional<Detection>& said,
+              const ModelOptions& options) {
   Graph& graph = model.graph;
   const bool penalised =
       options.training && (!own.penalties().empty() || !own.imbalances().empty() || options.weight_decay > 0);
-  model.loss = cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
+  model.loss = said ? detection_loss(model, penalised ? "data_loss" : "loss", *said, options.dtype)
+                    : cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
     std::vector<ValueId> terms = add_penalties(graph, own, options.weight_decay);
     terms.insert(terms.begin(), model.loss);
@@ -235,15 +286,18 @@ Model build_model(const ModelOptions& options) {
   model.training = options.training;
   Graph& graph = model.graph;
   Builder builder(graph, options.training, options.dtype);
+  std::optional<Detection> said;
   if (options.imported)
     add_imported(model, options);
   else
-    add_named(model, builder, options);
+    said = add_named(model, builder, options);
 
-  if (options.loss) add_loss(model, builder, options);
+  if (options.loss) add_loss(model, builder, said, options);
   // Those of a language model are the largest value of its training step, and nobody reads them after it: the
-  // gradient may take their place.
-  const bool only_for_the_loss = options.training && model.tokens != graph::kNone;
+  // gradient may take their place. Nor does anybody read those of anchors.
+  const bool only_for_the_loss =
+      options.training && (model.tokens != graph::kNone || model.anchor_labels != graph::kNone);
+  if (!options.training && model.anchor_labels != graph::kNone) graph.mark_output(model.anchor_labels);
   const std::vector<ValueId>& marked = graph.outputs();
   if (!only_for_the_loss && std::find(marked.begin(), marked.end(), model.logits) == marked.end())
     graph.mark_output(model.logits);

@@ -47,8 +47,11 @@ struct Model {
   // tokens, "tokens" is (2 length, N): what it reads, then its labels, ops::kNoLabel where nothing is asked.
   // Without the loss there are neither labels nor lengths, and nothing reads the tokens behind `length`.
   graph::ValueId images = graph::kNone, labels = graph::kNone;
-  graph::ValueId tokens = graph::kNone, lengths = graph::kNone;
-  // (N, classes), or (length * N, vocabulary): an output, but for the training of networks on sequences
+  // A network that finds objects has the inputs "images" and "labels" (i32 N, kMostBoxes, ops::kBoxNumbers),
+  // and anchor_labels (i32 N * anchors): what its boxes ask of each anchor.
+  graph::ValueId tokens = graph::kNone, lengths = graph::kNone, anchor_labels = graph::kNone;
+  // (N, classes), (length * N, vocabulary) or (N * anchors, classes): an output, but for the training of
+  // networks on sequences and of those that find objects
   graph::ValueId logits = graph::kNone;
   graph::ValueId loss = graph::kNone;  // output, scalar; kNone without the loss
   // Set by add_training_step, one for each parameter in the graph's order.
@@ -56,9 +59,10 @@ struct Model {
 };
 
 // Builds the network, with its loss unless nobody wants it: mean softmax cross-entropy, of sequences over the
-// steps within their lengths, and, in training, the penalties on weights and on the use of experts. In
-// inference there is no dropout and batch norm uses the running statistics; names and shapes of parameters
-// and statistics are those of training.
+// steps within their lengths; of boxes the focal loss of classes and Huber's of offsets, over the anchors that
+// find one; and, in training, the penalties on weights and on the use of experts. In inference there is no
+// dropout and batch norm uses the running statistics; names and shapes of parameters and statistics are those
+// of training.
 Model build_model(const ModelOptions& options);
 
 // A network that makes text token by token, for some new steps of each sequence behind those of its caches.

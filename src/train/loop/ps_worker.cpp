@@ -8,7 +8,7 @@ namespace {
 
 LeasedBatches::Batch room_for(const data::BatchMaker& maker) {
   return {.images = HostTensor(maker.input_shape(), maker.input_type()),
-          .labels = HostTensor({maker.options().batch}, DType::i32)};
+          .labels = HostTensor(maker.label_shape(), DType::i32)};
 }
 
 }  // namespace

@@ -15,10 +15,13 @@ constexpr std::int64_t kSyntheticBytes = std::int64_t{64} << 20;
 namespace {
 
 void want_kind(const networks::NetworkInfo& network, data::SampleKind kind, const std::string& dataset) {
-  const bool tokens = kind == data::SampleKind::tokens;
-  if (tokens == network.reads_sequences()) return;
-  fail(ErrorKind::usage, "network '{}' reads {}, and data set '{}' has {}{}", network.name,
-       network.reads_sequences() ? "sequences" : "images", dataset, data::name(kind),
+  const bool tokens = kind == data::SampleKind::tokens, boxes = kind == data::SampleKind::boxes;
+  if (tokens == network.reads_sequences() && boxes == network.finds_boxes()) return;
+  fail(ErrorKind::usage, "network '{}' {}, and data set '{}' has {}{}", network.name,
+       network.reads_sequences() ? "reads sequences"
+       : network.finds_boxes()   ? "finds boxes in images"
+                                 : "reads images",
+       dataset, data::name(kind),
        network.reads_sequences() ? ": text:FILE has a text's bytes, tokens:DIR its tokens; synthetic and "
                                    "language:SEED make sequences up"
                                  : "");
@@ -76,6 +79,14 @@ MatchedInput match_input(const networks::NetworkInfo& network, const data::Datas
     return matched;
   }
   matched.classes = dataset.classes;
+  if (dataset.kind == data::SampleKind::boxes) {
+    if (!preprocess.empty() && preprocess != network.preprocess)
+      fail(ErrorKind::usage, "{} {}: images with boxes are taken as they are; {} expected",
+           Setting{"preprocess"}, preprocess, network.preprocess);
+    matched.network = dataset.image_shape;
+    matched.preprocess = {network.preprocess, dataset.image_shape};
+    return matched;
+  }
   matched.preprocess.name = preprocess.empty() ? network.preprocess : preprocess;
   const bool flat = network.input.rank() == 1;
   if (dataset.kind == data::SampleKind::encoded) {
@@ -99,6 +110,7 @@ data::SyntheticOptions synthetic_for(const networks::NetworkInfo& network, int c
   options.train_images = std::min(options.train_images, room);
   options.test_images = std::min(options.test_images, std::max<std::int64_t>(room / 5, 16));
   options.seed = seed;
+  if (network.finds_boxes()) options.boxes = networks::kMostBoxes;
   return options;
 }
 
@@ -142,6 +154,7 @@ bool has_diverged(double first_loss, std::span<const double> last_losses) {
 namespace {
 
 constexpr std::int64_t kUsefulBatch = 256;
+constexpr const char* kAnchorLabels = "anchor_labels:0";
 constexpr std::size_t kModestBytes = std::size_t{512} << 20;
 
 }  // namespace
@@ -174,7 +187,10 @@ void Evaluator::evaluate(const Hear& hear) {
     executor_->write(names_.labels, batch.labels);
     executor_->run({stream_.seed, step});
     executor_->read_plain(Session::kLogits, logits_);
-    sequences_ ? hear_steps(batch, hear) : hear_images(batch, hear);
+    if (executor_->plan().find_buffer(kAnchorLabels) >= 0)
+      hear_anchors(batch, hear);
+    else
+      sequences_ ? hear_steps(batch, hear) : hear_images(batch, hear);
   }
 }
 
@@ -184,6 +200,20 @@ void Evaluator::hear_images(const data::Batch& batch, const Hear& hear) const {
   const std::size_t classes = logits.size() / labels.size();
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch.valid); ++i)
     hear(logits.subspan(i * classes, classes), labels[i]);
+}
+
+// Only anchors that are to find a box have a class to name.
+void Evaluator::hear_anchors(const data::Batch& batch, const Hear& hear) {
+  const HostTensor labels = executor_->read(kAnchorLabels);
+  const auto of_rows = labels.as<std::int32_t>();
+  const auto logits = logits_.as<float>();
+  const std::size_t classes = logits.size() / of_rows.size(), rows = of_rows.size() /
+                                                                     static_cast<std::size_t>(stream_.batch) *
+                                                                     static_cast<std::size_t>(batch.valid);
+  for (std::size_t row = 0; row < rows; ++row)
+    if (of_rows[row] >= 0) hear(logits.subspan(row * classes, classes), of_rows[row]);
+  const HostTensor loss = executor_->read(Session::kLoss);
+  batch_losses_.push_back(static_cast<double>(loss.as<float>()[0]));
 }
 
 // Logits are (length * N, vocabulary). The labels are the last `length` rows of the tokens; below 0: no
@@ -216,6 +246,7 @@ double loss_of(std::span<const float> logits, std::int32_t label) {
 double Evaluator::accuracy() {
   std::int64_t right = 0, seen = 0;
   double losses = 0;
+  batch_losses_.clear();
   evaluate([&](std::span<const float> logits, std::int32_t label) {
     if (label < 0) return;
     right += std::max_element(logits.begin(), logits.end()) - logits.begin() == label ? 1 : 0;
@@ -224,6 +255,9 @@ double Evaluator::accuracy() {
   });
   const auto count = static_cast<double>(std::max<std::int64_t>(seen, 1));
   if (sequences_) loss_ = losses / count;
+  if (!batch_losses_.empty())
+    loss_ = std::accumulate(batch_losses_.begin(), batch_losses_.end(), 0.0) /
+            static_cast<double>(batch_losses_.size());
   return static_cast<double>(right) / count;
 }
 

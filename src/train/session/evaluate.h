@@ -76,12 +76,12 @@ class Evaluator {
   // The session must outlive it. Error when there are no test samples.
   Evaluator(const Session& session, data::MakeBatches batches, const data::Preprocess& preprocess);
 
-  // The share that it names right, over the whole test split. Stops early, with a meaningless result, when
-  // StopRequest::asked().
+  // The share that it names right, over the whole test split: of images, of steps, or of anchors that are to
+  // find a box. Stops early, with a meaningless result, when StopRequest::asked().
   double accuracy();
 
   // The mean loss of a step that is asked for a token, in nats, of the last accuracy() of a network that
-  // reads sequences.
+  // reads sequences; of one that finds boxes, of a batch.
   std::optional<double> loss() const { return loss_; }
 
   // Is told of each test image in turn, or of each step of each sequence that counts, whose label is the next
@@ -92,12 +92,14 @@ class Evaluator {
  private:
   void hear_images(const data::Batch& batch, const Hear& hear) const;
   void hear_steps(const data::Batch& batch, const Hear& hear) const;
+  void hear_anchors(const data::Batch& batch, const Hear& hear);
 
   const data::MakeBatches batches_;
   const Session::InputNames names_;
   const bool sequences_;
   data::BatchStreamOptions stream_;
   std::optional<double> loss_;
+  std::vector<double> batch_losses_;  // of a network that finds boxes
   std::unique_ptr<engine::Executor> executor_;
   HostTensor logits_;
 };
