@@ -23,9 +23,9 @@ struct StepCost {
   std::int64_t bytes_moved = 0;  // that the ops read and write
 };
 
-// A Network is a description of a network: a value that is cheap to copy, and immutable. It holds no weights:
-// train_network() and measure_network() start from random ones. All functions throw Error; they are safe to
-// call from several threads.
+// A Network is a description of a network: a value that is cheap to copy, and immutable. train_network() and
+// measure_network() start from random weights, or from those of the file that the network is read from. All
+// functions throw Error; they are safe to call from several threads.
 class Network {
  public:
   // Returns a network of the zoo, or a generated one ("fc", "cnn", "rnn", "mix") with its parameters by name:

@@ -4,6 +4,7 @@
 #include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/matmul.h"
 #include "ops/recurrent.h"
 
 namespace trainyard::interchange {
@@ -139,7 +140,8 @@ void export_dense(ExportContext& context, const graph::Node& node) {
 
 struct DenseInputs {
   ValueId src;
-  Shape weight;  // (outputs, inputs) of a matrix
+  Shape weight;             // (outputs, inputs) of a matrix
+  bool transposed = false;  // (inputs, outputs) in the file
 };
 
 // The weight gets the trailing dimensions of the source, which need not be a matrix (docs/adr/0004).
@@ -151,7 +153,11 @@ ValueId add_dense(ImportContext& context, const onnx::Node& node, const DenseInp
   weight[0] = inputs.weight[0];
   context.want_elements({weight[0], inputs.weight[1]});
   context.want_elements({src[0], weight[0]});
-  return ops::dense(context.graph(), context.name(node), inputs.src, context.state(node, 1, weight), bias);
+  const Arrangement as_in_file;
+  const ValueId made = context.arranged_state(
+      node, 1, weight,
+      inputs.transposed ? transposed_matrix(inputs.weight[1], inputs.weight[0]) : as_in_file);
+  return ops::dense(context.graph(), context.name(node), inputs.src, made, bias);
 }
 
 ValueId import_gemm(ImportContext& context, const onnx::Node& node) {
@@ -160,11 +166,12 @@ ValueId import_gemm(ImportContext& context, const onnx::Node& node) {
   if (!context.is_state(node, 1)) context.decline("the second matrix is no weight");
   Shape weight = context.shape(node, 1);
   if (weight.rank() != 2) context.decline("weight is {}", weight.to_string());
-  if (node.integer("transB", 0) == 0) weight = {weight[1], weight[0]};
+  const bool transposed = node.integer("transB", 0) == 0;
+  if (transposed) weight = {weight[1], weight[0]};
   const ValueId src = context.tensor(node, 0);
   const ValueId bias =
       context.has(node, 2) ? context.state(node, 2, {weight[0]}) : static_cast<ValueId>(graph::kNone);
-  return add_dense(context, node, {src, weight}, bias);
+  return add_dense(context, node, {src, weight, transposed}, bias);
 }
 
 // A bias that is added next belongs to the layer.
@@ -179,11 +186,29 @@ ValueId import_matmul(ImportContext& context, const onnx::Node& node) {
   const bool adds = next != nullptr && next->type == "Add" && next->inputs.size() == 2;
   const std::size_t other = adds && next->inputs[0] == node.outputs[0] ? 1 : 0;
   if (!adds || !context.is_state(*next, other) || !(context.shape(*next, other) == Shape{weight[1]}))
-    return add_dense(context, node, {src, {weight[1], weight[0]}}, graph::kNone);
+    return add_dense(context, node, {src, {weight[1], weight[0]}, true}, graph::kNone);
   const ValueId bias = context.state(*next, other, {weight[1]});
-  const ValueId made = add_dense(context, node, {src, {weight[1], weight[0]}}, bias);
+  const ValueId made = add_dense(context, node, {src, {weight[1], weight[0]}, true}, bias);
   context.fold(*next, made);
   return made;
+}
+
+// A matrix that is taken transposed is a node of its own.
+void export_matmul(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::MatmulAttrs>();
+  const auto factor = [&](std::size_t i, bool transpose, const char* what) {
+    std::string src = context.input(node, i);
+    if (!transpose) return src;
+    const int rank = context.graph().shape(node.inputs[i]).rank();
+    std::vector<std::int64_t> order;
+    for (int axis = 0; axis < rank; ++axis) order.push_back(axis);
+    std::swap(order[order.size() - 2], order.back());
+    std::string name = node.name + what;
+    context.add_part(name, "Transpose", {std::move(src)}, name, {attribute("perm", order)});
+    return name;
+  };
+  const std::string a = factor(0, attrs.transpose_a, "/a"), b = factor(1, attrs.transpose_b, "/b");
+  context.add(node, "MatMul", {a, b});
 }
 
 void export_embedding(ExportContext& context, const graph::Node& node) {
@@ -208,7 +233,9 @@ std::vector<ImportRow> matrix_import_rows() {
 }
 
 std::vector<ExportRow> matrix_export_rows() {
-  return {{&ops::dense_op, export_dense}, {&ops::embedding_op, export_embedding}};
+  return {{&ops::dense_op, export_dense},
+          {&ops::matmul_op, export_matmul},
+          {&ops::embedding_op, export_embedding}};
 }
 
 }  // namespace trainyard::interchange

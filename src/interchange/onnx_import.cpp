@@ -28,7 +28,7 @@ class OnnxImport {
   OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who)
       : model_(model),
         who_(who),
-        context_(model, out_.graph, options.batch, options.training),
+        context_(model, out_.graph, options.batch, options.training, options.weights),
         converter_(out_.graph, out_.exchange),
         opaque_(context_, converter_, out_.exchange) {}
 
@@ -46,6 +46,10 @@ class OnnxImport {
     for (const onnx::ValueInfo& output : model_.outputs)
       if (const ValueId value = context_.value(output.name); value != graph::kNone)
         out_.graph.mark_output(value);
+    for (const graph::Value& value : out_.graph.values())
+      if (value.role == graph::Role::parameter)
+        (context_.constant(value.name) != nullptr ? out_.numbers_in_file : out_.numbers_left_out) +=
+            value.type.shape.elements();
     return std::move(out_);
   }
 

@@ -6,16 +6,16 @@ namespace trainyard::interchange {
 
 using graph::ValueId;
 
-// Token ids are 64-bit elsewhere and 32-bit here.
+// Token ids are 64-bit elsewhere and 32-bit here. Files may keep numbers in 16 bits that are computed in 32.
 std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
   if (!spec.elements() || spec.dims.size() > static_cast<std::size_t>(Shape::kMaxRank)) return std::nullopt;
   graph::TensorType type;
   for (const std::int64_t dim : spec.dims) type.shape.append(dim);
-  if (spec.dtype == "i64") {
-    type.dtype = DType::i32;
+  if (spec.dtype == "i64" || spec.dtype == "f16" || spec.dtype == "bf16") {
+    type.dtype = spec.dtype == "i64" ? DType::i32 : DType::f32;
     return type;
   }
-  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8, DType::bf16})
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8})
     if (spec.dtype == trainyard::name(dtype)) {
       type.dtype = dtype;
       return type;
@@ -23,8 +23,9 @@ std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
   return std::nullopt;
 }
 
-ImportContext::ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training)
-    : graph_(graph), training_(training) {
+ImportContext::ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training,
+                             FileWeights* weights)
+    : graph_(graph), training_(training), weights_(weights) {
   for (const onnx::Tensor& tensor : model.initializers) constants_[tensor.name] = &tensor;
   for (const onnx::ValueInfo& value : model.values) declared_[value.name] = value.spec;
   for (const onnx::ValueInfo& value : model.outputs) {
@@ -107,21 +108,40 @@ ValueId ImportContext::state(const onnx::Node& node, std::size_t input, const Sh
                              graph::Role role) {
   if (!is_state(node, input)) decline("input {} is no weight", input);
   want_elements(shape);
-  return add_state(node.inputs[input], shape, role, shape.elements());
+  return add_state(node.inputs[input], {shape, role, shape.elements()});
 }
 
-ValueId ImportContext::half_state(const onnx::Node& node, std::size_t input, const Shape& shape) {
+ValueId ImportContext::arranged_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                                      const Arrangement& arrangement) {
   if (!is_state(node, input)) decline("input {} is no weight", input);
   want_elements(shape);
-  return add_state(node.inputs[input], shape, graph::Role::parameter, 2 * shape.elements());
+  return add_state(node.inputs[input], {shape, graph::Role::parameter, shape.elements(), arrangement});
 }
 
-ValueId ImportContext::add_state(const std::string& name, const Shape& shape, graph::Role role,
-                                 std::int64_t elements) {
+ValueId ImportContext::half_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                                  const Arrangement& arrangement) {
+  if (!is_state(node, input)) decline("input {} is no weight", input);
+  want_elements(shape);
+  return add_state(node.inputs[input], {shape, graph::Role::parameter, 2 * shape.elements(), arrangement});
+}
+
+graph::Initializer ImportContext::first_content(const std::string& name, const StateForm& form) const {
+  const onnx::Tensor* content = constant(name);
+  if (content != nullptr && weights_ != nullptr) return weights_->initializer(*content, form.arrangement);
+  if (form.role == graph::Role::statistic) return graph::Initializer::constant(1);
+  if (form.shape.rank() < 2) return graph::Initializer::constant(0);
+  // Scaled by the numbers that each result is the sum of, as He et al. start weights.
+  const double fan_in = static_cast<double>(std::max<std::int64_t>(1, form.shape.elements_from(1)));
+  return graph::Initializer::truncated_normal(std::sqrt(2 / fan_in));
+}
+
+ValueId ImportContext::add_state(const std::string& name, const StateForm& form) {
   if (const ValueId known = value(name); known != graph::kNone) {
-    if (!(graph_.shape(known) == shape))
+    if (!(graph_.shape(known) == form.shape))
       decline("weight '{}' is used as {} and as {}", name, graph_.shape(known).to_string(),
-              shape.to_string());
+              form.shape.to_string());
+    if (arrangements_[name] != form.arrangement.name)
+      decline("weight '{}' is used in two orders of its numbers", name);
     return known;
   }
   const onnx::Tensor* content = constant(name);
@@ -130,18 +150,16 @@ ValueId ImportContext::add_state(const std::string& name, const Shape& shape, gr
   const std::optional<graph::TensorType> type = type_of(spec);
   if (!type || (type->dtype != DType::f32 && type->dtype != DType::f64 && type->dtype != DType::bf16))
     decline("weight '{}' is {}", name, spec.to_string());
-  if (type->shape.elements() != elements)
-    decline("weight '{}' is {}, wants {}", name, spec.to_string(), shape.to_string());
+  if (type->shape.elements() != form.elements)
+    decline("weight '{}' is {}, wants {}", name, spec.to_string(), form.shape.to_string());
+  arrangements_[name] = form.arrangement.name;
   const std::string& said = content != nullptr ? content->doc : roles_.at(name);
-  if (role == graph::Role::statistic || said == graph::name(graph::Role::statistic))
-    return values_[name] = graph_.add_state(name, {shape, type->dtype}, graph::Role::statistic,
-                                            graph::Initializer::constant(1));
-  // Scaled by the numbers that each result is the sum of, as He et al. start weights.
-  const double fan_in =
-      static_cast<double>(std::max<std::int64_t>(1, shape.rank() < 2 ? 1 : shape.elements_from(1)));
-  const auto initializer = shape.rank() < 2 ? graph::Initializer::constant(0)
-                                            : graph::Initializer::truncated_normal(std::sqrt(2 / fan_in));
-  return values_[name] = graph_.add_parameter(name, {shape, type->dtype}, initializer);
+  const bool is_statistic =
+      form.role == graph::Role::statistic || said == graph::name(graph::Role::statistic);
+  StateForm used = form;
+  used.role = is_statistic ? graph::Role::statistic : graph::Role::parameter;
+  return values_[name] =
+             graph_.add_state(name, {form.shape, type->dtype}, used.role, first_content(name, used));
 }
 
 std::vector<std::int64_t> ImportContext::integers(const onnx::Node& node, std::size_t input) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"
+#include "interchange/onnx_content.h"
 #include "interchange/onnx_export.h"
 #include "interchange/onnx_model.h"
 
@@ -16,7 +17,9 @@ namespace trainyard::interchange {
 // A rule of import works on this context.
 class ImportContext {
  public:
-  ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training);
+  // Without `weights` parameters start from random numbers.
+  ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training,
+                FileWeights* weights = nullptr);
 
   graph::Graph& graph() { return graph_; }
   bool training() const { return training_; }
@@ -31,8 +34,12 @@ class ImportContext {
   // shape.
   graph::ValueId state(const onnx::Node& node, std::size_t input, const Shape& shape,
                        graph::Role role = graph::Role::parameter);
-  // Does the same as state() for a tensor that holds twice as many numbers.
-  graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape);
+  // Does the same for a parameter whose numbers lie otherwise in the file.
+  graph::ValueId arranged_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                                const Arrangement& arrangement);
+  // Does the same for a tensor that holds twice as many numbers.
+  graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                            const Arrangement& arrangement);
   // Returns the shape of an initializer, or of any other input.
   Shape shape(const onnx::Node& node, std::size_t input);
   bool is_state(const onnx::Node& node, std::size_t input) const;
@@ -68,16 +75,24 @@ class ImportContext {
 
  private:
   graph::ValueId add_input(const std::string& value);
-  graph::ValueId add_state(const std::string& value, const Shape& shape, graph::Role role,
-                           std::int64_t elements);
+  struct StateForm {
+    Shape shape;
+    graph::Role role = graph::Role::parameter;
+    std::int64_t elements = 0;  // in the file
+    Arrangement arrangement{};
+  };
+  graph::ValueId add_state(const std::string& value, const StateForm& form);
+  graph::Initializer first_content(const std::string& name, const StateForm& form) const;
 
   graph::Graph& graph_;
   bool training_;
+  FileWeights* weights_;
   std::unordered_map<std::string, graph::ValueId> values_;
   std::unordered_map<std::string, const onnx::Tensor*> constants_;
   std::unordered_map<std::string, TensorSpec> inputs_, declared_;
   std::unordered_map<std::string, std::string> roles_;  // of inputs, where our own export said it
   std::unordered_map<std::string, std::vector<const onnx::Node*>> readers_;
+  std::unordered_map<std::string, std::string> arrangements_;  // of weights, by their names
   std::unordered_set<std::string> outputs_;
   std::unordered_set<const onnx::Node*> folded_;
 };
@@ -132,8 +147,7 @@ struct ExportRow {
   ExportRule rule;
 };
 
-// Each family has one pair. onnx_elementwise.cpp also holds the matrix family; the others lie in files of
-// their names.
+// Each family has one pair, in a file of its name; onnx_elementwise.cpp also holds the matrix family.
 std::vector<ImportRow> image_import_rows();
 std::vector<ExportRow> image_export_rows();
 std::vector<ImportRow> matrix_import_rows();

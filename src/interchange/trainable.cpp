@@ -17,9 +17,10 @@ struct OpenModel {
   MappedFile file;
   std::string who;
   onnx::Model model;
+  mutable FileWeights weights;
 
   explicit OpenModel(const std::filesystem::path& path)
-      : file(path), who(fmt::format("'{}'", path.string())) {
+      : file(path), who(fmt::format("'{}'", path.string())), weights(who) {
     if (file.bytes() > kMaxFileBytes)
       fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), kMaxFileBytes);
     model = onnx::read_model(
@@ -80,8 +81,9 @@ void prepare(OpenModel& open) {
   }
 }
 
-graph::Graph build_graph(const OpenModel& open, std::int64_t batch, bool training) {
-  OnnxNetwork network = import_onnx(open.model, {.batch = batch, .training = training}, open.who);
+OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool training) {
+  OnnxNetwork network =
+      import_onnx(open.model, {.batch = batch, .training = training, .weights = &open.weights}, open.who);
   if (!network.obstacles.empty()) {
     const Obstacle& first = network.obstacles.front();
     fail(ErrorKind::unsupported, "{}: node '{}' ({}) cannot be trained: {}", open.who, first.first_node,
@@ -89,33 +91,51 @@ graph::Graph build_graph(const OpenModel& open, std::int64_t batch, bool trainin
   }
   if (const TrainingForm form = training_form(network); training && !form.obstacle.empty())
     fail(ErrorKind::unsupported, "{}: cannot be trained: {}", open.who, form.obstacle);
-  graph::Graph& graph = network.graph;
+  const graph::Graph& graph = network.graph;
   const graph::ValueId logits = graph.outputs().front();
   if (graph.shape(logits)[0] != batch)
     fail(ErrorKind::unsupported, "{}: fixes its batch at {}, and {} is {}", open.who, graph.shape(logits)[0],
          Setting{"batch"}, batch);
-  return std::move(graph);
+  return network;
+}
+
+// Says whence the first weights are.
+std::string note_on_weights(const OnnxNetwork& network) {
+  const std::int64_t held = network.numbers_in_file, missing = network.numbers_left_out;
+  if (missing == 0) return fmt::format("starts from the {} weights in the file", held);
+  if (held == 0) return "the file has no weights: they start from random numbers";
+  return fmt::format("starts from the {} weights in the file, {} others from random numbers", held, missing);
 }
 
 }  // namespace
 
-TrainableNetwork read_trainable(const std::filesystem::path& file) {
+std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file) {
   if (format_of(file) != Format::onnx)
     fail(ErrorKind::usage, "'{}': the name of an ONNX file ends with .onnx", file.string());
   const auto open = std::make_shared<OpenModel>(file);
   prepare(*open);
-  const graph::Graph graph = build_graph(*open, 1, true);
+  const OnnxNetwork network = build_network(*open, 1, true);
+  const graph::Graph& graph = network.graph;
   const graph::ValueId images = graph.find(kInput), logits = graph.outputs().front();
   const Shape& shape = graph.shape(images);
   if (images == graph::kNone || graph.dtype(images) != DType::f32 || (shape.rank() != 4 && shape.rank() != 2))
     fail(ErrorKind::unsupported, "{}: its input is {}, and images are f32 (N, C, H, W) or (N, numbers)",
          open->who, images == graph::kNone ? "not read" : graph.value(images).type.to_string());
-  TrainableNetwork network{
-      .name = file.stem().string(),
-      .classes = static_cast<int>(graph.shape(logits)[1]),
-      .build = [open](std::int64_t batch, bool training) { return build_graph(*open, batch, training); }};
-  for (int axis = 1; axis < shape.rank(); ++axis) network.input.append(shape[axis]);
-  return network;
+  auto found = std::make_shared<networks::NetworkFile>();
+  found->info = {.name = file.string(),
+                 .family = "onnx",
+                 .description = file.filename().string(),
+                 .input = {},
+                 .classes = static_cast<int>(graph.shape(logits)[1]),
+                 .preprocess = "unit"};
+  for (int axis = 1; axis < shape.rank(); ++axis) found->info.input.append(shape[axis]);
+  found->note = note_on_weights(network);
+  found->build = [open](std::int64_t batch, bool training) {
+    return build_network(*open, batch, training).graph;
+  };
+  return found;
 }
+
+void know_onnx_networks() { networks::read_network_files(".onnx", read_trainable); }
 
 }  // namespace trainyard::interchange

@@ -63,6 +63,28 @@ TEST_F(NetworksTest, WeightsOfACheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(work() / "x.onnx"));
 }
 
+TEST_F(NetworksTest, AFileOfANetworkIsTrainedFromItsWeights) {
+  const auto first_loss = [&](const std::string& network) {
+    return json_of("train --network " + network +
+                   " --data synthetic --batch 16 --preprocess unit --optimizer sgd --lr 0.05 --steps 30 "
+                   "--no-eval --overwrite --out run-of-" +
+                   network)["first_loss"]
+        .get<double>();
+  };
+  const double random = first_loss("lenet");
+  ASSERT_EQ(run("networks export lenet --to trained.onnx --weights run-of-lenet").exit_code, 0);
+  EXPECT_LT(first_loss("trained.onnx"), 0.7 * random);
+  ASSERT_EQ(run("networks export lenet --to empty.onnx").exit_code, 0);
+  const CommandResult empty =
+      run("train --network empty.onnx --data synthetic --batch 2 --steps 1 --no-eval");
+  EXPECT_EQ(empty.exit_code, 0) << empty.err;
+  EXPECT_NE(empty.err.find("has no weights"), std::string::npos) << empty.err;
+  EXPECT_EQ(json_of("bench --network trained.onnx --batch 4 --steps 2 --warmup 1")["parameters"],
+            json_of("networks lenet")["parameters"]);
+  expect_failure("train --network missing.onnx --steps 1", 1, "missing.onnx");
+  expect_failure("train --network trained.onnx --classes 7 --steps 1", 1, "has 10");
+}
+
 TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
   write("swish.onnx", interchange::onnx_file_of(interchange::small_onnx_model("HardSwish")));
   const CommandResult text = run("networks import swish.onnx");

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "networks/zoo/network_files.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
@@ -43,6 +44,7 @@ const std::vector<NetworkInfo>& all_networks() {
 }
 
 const NetworkInfo& find_network(std::string_view name) {
+  if (const auto file = network_file(name)) return file->info;  // which stays known
   std::vector<std::string> names;
   for (const NetworkInfo& info : all_networks()) {
     if (info.name == name) return info;
@@ -172,9 +174,9 @@ void add_named(Model& model, Builder& builder, const ModelOptions& options) {
     add_images(model, builder, info, options);
 }
 
-void add_imported(Model& model, const ModelOptions& options) {
+void add_imported(Model& model, const ModelOptions& options, Graph imported) {
   Graph& graph = model.graph;
-  graph = options.imported(options.batch, options.training);
+  graph = std::move(imported);
   model.images = graph.find("images");
   model.logits = graph.outputs().front();
   const std::int64_t classes = graph.shape(model.logits)[1];
@@ -205,8 +207,9 @@ Model build_model(const ModelOptions& options) {
   model.training = options.training;
   Graph& graph = model.graph;
   Builder builder(graph, options.training, options.dtype);
-  if (options.imported)
-    add_imported(model, options);
+  if (const auto file = network_file(options.network); options.imported || file)
+    add_imported(model, options,
+                 (options.imported ? options.imported : file->build)(options.batch, options.training));
   else
     add_named(model, builder, options);
 
