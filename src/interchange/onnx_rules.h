@@ -123,6 +123,11 @@ class ExportContext {
   // Returns a small constant of its own for this node.
   std::string constant(const graph::Node& node, const char* what, const std::vector<std::int64_t>& values);
   std::string constant(const graph::Node& node, const char* what, double value);
+  // Returns a constant that all nodes who ask by this name share.
+  std::string shared_constant(const std::string& name, std::vector<std::int64_t> dims,
+                              const std::vector<float>& values);
+  // Returns the name of the input whose first dimension is the batch, or "".
+  std::string batch_input(std::int64_t batch);
   // A node that makes the first output of ours.
   void add(const graph::Node& node, const char* type, std::vector<std::string> inputs,
            std::vector<onnx::Attribute> attributes = {});
@@ -135,11 +140,28 @@ class ExportContext {
   onnx::Model& model_;
   const WeightSource& weights_;
   std::unordered_map<graph::ValueId, std::vector<std::int64_t>> written_;
+  std::unordered_set<std::string> shared_;
 };
 
 onnx::Attribute attribute(const char* name, std::int64_t value);
 onnx::Attribute attribute(const char* name, double value);
 onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values);
+onnx::Attribute attribute(const char* name, onnx::Tensor value);
+// Returns a tensor that is written into the file.
+template <typename T>
+onnx::Tensor small_tensor(std::string name, const char* dtype, std::vector<std::int64_t> dims,
+                          const std::vector<T>& values) {
+  onnx::Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.dtype = dtype;
+  tensor.dims = std::move(dims);
+  tensor.content = [values] {
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  return tensor;
+}
 
 using ExportRule = void (*)(ExportContext&, const graph::Node&);
 struct ExportRow {
@@ -158,5 +180,7 @@ std::vector<ImportRow> elementwise_import_rows();
 std::vector<ExportRow> elementwise_export_rows();
 std::vector<ImportRow> shape_import_rows();
 std::vector<ExportRow> shape_export_rows();
+std::vector<ExportRow> attention_export_rows();
+std::vector<ExportRow> norm_export_rows();
 
 }  // namespace trainyard::interchange

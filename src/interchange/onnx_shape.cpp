@@ -4,6 +4,7 @@
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
 #include "ops/elementwise.h"
+#include "ops/matmul.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {
@@ -36,13 +37,18 @@ ValueId import_concat(ImportContext& context, const onnx::Node& node) {
 
 void export_slice(ExportContext& context, const graph::Node& node) {
   const auto& attrs = node.attrs<ops::SliceAttrs>();
-  std::vector<std::int64_t> ends, axes;
+  // Axes that stay whole are not named, so that a reader may choose another batch.
+  const Shape& src = context.graph().shape(node.inputs[0]);
+  std::vector<std::int64_t> begins, ends, axes;
   for (int axis = 0; axis < attrs.begin.rank(); ++axis) {
+    if (attrs.size[axis] == src[axis]) continue;
+    begins.push_back(attrs.begin[axis]);
     ends.push_back(attrs.begin[axis] + attrs.size[axis]);
     axes.push_back(axis);
   }
+  if (axes.empty()) return context.add(node, "Identity", {context.input(node, 0)});
   context.add(node, "Slice",
-              {context.input(node, 0), context.constant(node, "begin", dims_of(attrs.begin)),
+              {context.input(node, 0), context.constant(node, "begin", begins),
                context.constant(node, "end", ends), context.constant(node, "axes", axes)});
 }
 
@@ -107,7 +113,10 @@ ValueId import_pad(ImportContext& context, const onnx::Node& node) {
 
 void export_reshape(ExportContext& context, const graph::Node& node) {
   const Shape& shape = node.attrs<ops::ReshapeAttrs>().shape;
-  context.add(node, "Reshape", {context.input(node, 0), context.constant(node, "shape", dims_of(shape))});
+  // The first dimension follows from the others, so that a reader may choose another batch.
+  std::vector<std::int64_t> dims = dims_of(shape);
+  if (!dims.empty()) dims[0] = -1;
+  context.add(node, "Reshape", {context.input(node, 0), context.constant(node, "shape", dims)});
 }
 
 // An image that is flattened for a dense layer alone goes there as it is.
@@ -200,6 +209,38 @@ ValueId import_dropout(ImportContext& context, const onnx::Node& node) {
   return ops::dropout(context.graph(), context.name(node), src, rate);
 }
 
+// A first dimension that is the batch is read from the input.
+void export_fill(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::FillAttrs>();
+  const bool whole = attrs.type.dtype == DType::i32;
+  const std::vector<std::int64_t> dims = dims_of(attrs.type.shape);
+  const std::string from = dims.empty() ? "" : context.batch_input(dims[0]);
+  std::string shape;
+  if (from.empty()) {
+    shape = context.constant(node, "shape", dims);
+  } else {
+    const std::string all = node.name + "/input_shape", batch = node.name + "/batch";
+    shape = node.name + "/shape";
+    context.add_part(all, "Shape", {from}, all);
+    context.add_part(batch, "Slice",
+                     {all, context.constant(node, "begin", std::vector<std::int64_t>{0}),
+                      context.constant(node, "end", std::vector<std::int64_t>{1})},
+                     batch);
+    context.add_part(shape, "Concat", {batch, context.constant(node, "rest", {dims.begin() + 1, dims.end()})},
+                     shape, {attribute("axis", std::int64_t{0})});
+  }
+  const onnx::Tensor value =
+      whole ? small_tensor("", "i32", {1}, std::vector{static_cast<std::int32_t>(attrs.value)})
+            : small_tensor("", "f32", {1}, std::vector{static_cast<float>(attrs.value)});
+  context.add(node, "ConstantOfShape", {shape}, {attribute("value", value)});
+}
+
+void export_permute(ExportContext& context, const graph::Node& node) {
+  const std::vector<int>& order = node.attrs<ops::PermuteAttrs>().order;
+  context.add(node, "Transpose", {context.input(node, 0)},
+              {attribute("perm", std::vector<std::int64_t>(order.begin(), order.end()))});
+}
+
 }  // namespace
 
 std::vector<ImportRow> shape_import_rows() {
@@ -213,6 +254,8 @@ std::vector<ExportRow> shape_export_rows() {
           {&ops::slice_op, export_slice},
           {&ops::pad_op, export_pad},
           {&ops::reshape_op, export_reshape},
+          {&ops::fill_op, export_fill},
+          {&ops::permute_op, export_permute},
           {&ops::dropout_op, export_dropout}};
 }
 
