@@ -34,8 +34,9 @@ class Network {
   static Network named(const std::string& name, const std::map<std::string, std::string>& parameters = {},
                        int classes = 0);
 
-  // Returns a network from an ONNX file, which must have one input of images (N, C, H, W) or (N, numbers) and
-  // one output of logits (N, classes). Error (unsupported) names the first op that cannot be trained.
+  // Returns a network from an ONNX file, which must have one input and one output: images (N, C, H, W) or
+  // (N, numbers) and logits (N, classes), or token ids (N, steps) and logits (N, steps, vocabulary). Error
+  // (unsupported) names the first op that cannot be trained.
   static Network from_onnx(const std::filesystem::path& file);
 
   const std::string& name() const;

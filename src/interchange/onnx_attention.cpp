@@ -3,10 +3,12 @@
 
 #include "interchange/onnx_rules.h"
 #include "ops/position.h"
+#include "ops/shape.h"
 
 namespace trainyard::interchange {
 namespace {
 
+using graph::ValueId;
 using Dims = std::vector<std::int64_t>;
 
 // Writes the parts of one op of ours, each with a name of its own below the op's.
@@ -159,7 +161,88 @@ void export_attention(ExportContext& context, const graph::Node& node) {
   parts.finish_reshaped(parts.transpose("steps", sums, back), {-1, heads * size});
 }
 
+// Returns the order of our rows where the file's are sequence by sequence, or step by step.
+ops::SequenceRows sequence_rows(const Rows& rows, std::int64_t steps, bool batch_first) {
+  return {steps, batch_first != rows.swapped};
+}
+
+ValueId import_positions(ImportContext& context, const onnx::Node& node) {
+  const Shape shape = context.shape(node, 0);
+  Rows rows = context.rows(node, 0);
+  const ValueId table = context.state(node, 1,
+                                      context.shape(node, 1).rank() == 2
+                                          ? context.shape(node, 1)
+                                          : Shape{node.integer("positions", 1), shape[shape.rank() - 1]});
+  rows.value =
+      ops::add_positions(context.graph(), context.name(node), rows.value, table,
+                         sequence_rows(rows, node.integer("steps", 1), node.integer("batch_first", 1) != 0));
+  return context.keep_rows(node, rows, shape);
+}
+
+// Returns `width` columns of the rows.
+ValueId columns_of_rows(ImportContext& context, const std::string& name, ValueId src, std::int64_t first,
+                        std::int64_t width) {
+  const Shape& shape = context.graph().shape(src);
+  return shape[1] == width ? src : ops::slice(context.graph(), name, src, {0, first}, {shape[0], width});
+}
+
+// Queries, keys and values of one matrix stay there; those of several are joined.
+ValueId joined_rows(ImportContext& context, const onnx::Node& node, const std::array<Rows, 3>& parts,
+                    std::int64_t query_width, std::int64_t kv_width) {
+  const std::int64_t q = node.integer("query_column", 0), k = node.integer("key_column", 0),
+                     v = node.integer("value_column", 0), width = query_width + 2 * kv_width;
+  const std::string name = context.name(node);
+  if (parts[0].value == parts[1].value && parts[0].value == parts[2].value && k == q + query_width &&
+      v == k + kv_width)
+    return columns_of_rows(context, name + "/qkv", parts[0].value, q, width);
+  const ValueId queries = columns_of_rows(context, name + "/queries", parts[0].value, q, query_width),
+                keys = columns_of_rows(context, name + "/keys", parts[1].value, k, kv_width),
+                values = columns_of_rows(context, name + "/values", parts[2].value, v, kv_width);
+  return ops::concat(context.graph(), name + "/qkv", {queries, keys, values}, 1);
+}
+
+std::string rotary_name(const onnx::Node& node) {
+  const std::string name = node.text("rotary", "rotary"), part = "/sum";
+  return name.ends_with(part) ? name.substr(0, name.size() - part.size()) : name;
+}
+
+ValueId import_attention(ImportContext& context, const onnx::Node& node) {
+  const std::int64_t heads = node.integer("heads", 1), kv = node.integer("kv_heads", 1),
+                     size = node.integer("size", 1), steps = node.integer("steps", 1);
+  if (size > ops::kLargestHead)
+    context.decline("its heads have {} numbers, at most {} are ours", size, ops::kLargestHead);
+  const std::array parts{context.rows(node, 0), context.rows(node, 1), context.rows(node, 2)};
+  for (const Rows& part : parts)
+    if (part.swapped != parts[0].swapped) context.decline("its queries, keys and values lie in other orders");
+  const ops::SequenceRows rows = sequence_rows(parts[0], steps, node.integer("batch_first", 1) != 0);
+  ValueId qkv = joined_rows(context, node, parts, heads * size, kv * size);
+  if (const double base = node.number("base", 0); base > 0)
+    qkv = ops::rotary(context.graph(), rotary_name(node), qkv, graph::kNone,
+                      {.heads = heads + kv, .head_size = size, .rows = rows, .base = base});
+  const double dropped = context.training() ? node.number("dropped", 0) : 0;
+  const ValueId made = ops::attention(context.graph(), context.name(node), qkv, graph::kNone,
+                                      {.heads = heads,
+                                       .kv_heads = kv,
+                                       .rows = rows,
+                                       .causal = node.integer("causal", 0) != 0,
+                                       .dropout = {dropped}});
+  const std::optional<graph::TensorType> type = type_of(context.known().spec(node.outputs[0]));
+  if (!type) context.decline("its shape is not known");
+  const bool out_batch_first = node.integer("out_batch_first", 1) != 0;
+  const std::int64_t sequences = context.graph().shape(made)[0] / steps;
+  return context.keep_rows(node,
+                           {.value = made,
+                            .outer = out_batch_first ? sequences : steps,
+                            .inner = out_batch_first ? steps : sequences,
+                            .swapped = out_batch_first != rows.batch_first},
+                           type->shape);
+}
+
 }  // namespace
+
+std::vector<ImportRow> attention_import_rows() {
+  return {{"Positions", import_positions}, {"Attention", import_attention}};
+}
 
 std::vector<ExportRow> attention_export_rows() {
   return {{&ops::add_positions_op, export_positions},

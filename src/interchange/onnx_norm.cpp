@@ -8,6 +8,7 @@
 namespace trainyard::interchange {
 namespace {
 
+using graph::ValueId;
 using ops::SmoothKind;
 
 std::string add_below(ExportContext& context, const graph::Node& node, const char* what, const char* type,
@@ -75,7 +76,66 @@ void export_smooth_unit(ExportContext& context, const graph::Node& node) {
   context.add(node, "Mul", {unit, second});
 }
 
+// Norms are over the last axis, with a factor for each of its numbers.
+ValueId import_norm(ImportContext& context, const onnx::Node& node, bool centred) {
+  const Shape shape = context.shape(node, 0);
+  if (shape.rank() < 2) context.decline("its input is {}", shape.to_string());
+  const std::int64_t axis = node.integer("axis", -1), width = shape[shape.rank() - 1];
+  if (axis != -1 && axis != shape.rank() - 1) context.decline("only over the last axis is it ours");
+  if (centred && !context.has(node, 2)) context.decline("it has no offset");
+  Rows rows = context.rows(node, 0);
+  const ValueId gamma = context.state(node, 1, {width});
+  const ValueId beta = centred ? context.state(node, 2, {width}) : static_cast<ValueId>(graph::kNone);
+  rows.value = ops::layer_norm(context.graph(), context.name(node), rows.value, gamma, beta,
+                               node.number("epsilon", 1e-5));
+  return context.keep_rows(node, rows, shape);
+}
+
+ValueId import_layer_norm(ImportContext& context, const onnx::Node& node) {
+  for (std::size_t i = 1; i < node.outputs.size(); ++i)
+    if (context.is_read(node.outputs[i])) context.decline("its mean or deviation is read");
+  return import_norm(context, node, true);
+}
+
+ValueId import_rms_norm(ImportContext& context, const onnx::Node& node) {
+  return import_norm(context, node, false);
+}
+
+ValueId add_unit(ImportContext& context, const onnx::Node& node, const ops::SmoothUnitAttrs& attrs) {
+  Rows rows = context.rows(node, 0);
+  Shape shape = context.shape(node, 0);
+  if (attrs.gated) shape[shape.rank() - 1] /= 2;
+  rows.value = ops::smooth_unit(context.graph(), context.name(node), rows.value, attrs);
+  return context.keep_rows(node, rows, shape);
+}
+
+SmoothKind gelu_of(const onnx::Node& node) {
+  return node.text("approximate", "none") == "tanh" ? SmoothKind::gelu_tanh : SmoothKind::gelu;
+}
+
+ValueId import_gelu(ImportContext& context, const onnx::Node& node) {
+  return add_unit(context, node, {gelu_of(node), false});
+}
+
+ValueId import_silu(ImportContext& context, const onnx::Node& node) {
+  return add_unit(context, node, {SmoothKind::silu, false});
+}
+
+// A gated unit of a pattern: of gelu it says which form, of silu nothing.
+ValueId import_gated(ImportContext& context, const onnx::Node& node) {
+  const bool is_gelu = node.find("approximate") != nullptr;
+  return add_unit(context, node, {is_gelu ? gelu_of(node) : SmoothKind::silu, true});
+}
+
 }  // namespace
+
+std::vector<ImportRow> norm_import_rows() {
+  return {{"LayerNormalization", import_layer_norm},
+          {"RMSNormalization", import_rms_norm},
+          {"Gelu", import_gelu},
+          {"Silu", import_silu},
+          {"Gated", import_gated}};
+}
 
 std::vector<ExportRow> norm_export_rows() {
   return {{&ops::layer_norm_op, export_layer_norm}, {&ops::smooth_unit_op, export_smooth_unit}};

@@ -49,7 +49,6 @@ std::vector<std::byte> numbered(const graph::Value& value) {
 TEST(OnnxRoundTrip, EveryNetworkComesBackNodeByNode) {
   for (const networks::NetworkInfo& info : networks::all_networks()) {
     SCOPED_TRACE(info.name);
-    if (info.family == "transformer" || info.family == "vit") continue;  // patterns of attention are not read
     const networks::Model model = training_model(info.name);
     const OnnxNetwork back = read_back(onnx_file_of(model));
     ASSERT_TRUE(back.obstacles.empty()) << back.obstacles[0].type << ": " << back.obstacles[0].reason;

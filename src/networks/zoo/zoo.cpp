@@ -145,6 +145,15 @@ void add_images(Model& model, Builder& builder, const NetworkInfo& info, const M
                                            : info.build(builder, model.images, classes);
 }
 
+// Adds lengths and labels of sequences; `model.tokens` are there.
+void add_labels_of_steps(Model& model) {
+  Graph& graph = model.graph;
+  const std::int64_t length = graph.shape(model.tokens)[0] - 1, batch = graph.shape(model.tokens)[1];
+  model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
+                                  Initializer::integers(1, static_cast<double>(length + 1)));
+  model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+}
+
 void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
   if (options.classes != 0)
     fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary; give {}", options.classes,
@@ -158,9 +167,7 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
   const std::int64_t batch = options.batch;
   model.tokens = graph.add_input("tokens", {{length + 1, batch}, DType::i32},
                                  Initializer::integers(0, static_cast<double>(vocabulary)));
-  model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
-                                  Initializer::integers(1, static_cast<double>(length + 1)));
-  model.labels = ops::slice(graph, "next_ids", model.tokens, {1, 0}, {length, batch});
+  add_labels_of_steps(model);
   const ValueId ids = ops::slice(graph, "ids", model.tokens, {0, 0}, {length, batch});
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
 }
@@ -177,9 +184,19 @@ void add_named(Model& model, Builder& builder, const ModelOptions& options) {
 void add_imported(Model& model, const ModelOptions& options, Graph imported) {
   Graph& graph = model.graph;
   graph = std::move(imported);
-  model.images = graph.find("images");
   model.logits = graph.outputs().front();
   const std::int64_t classes = graph.shape(model.logits)[1];
+  // Others find the logits by this name.
+  if (graph.value(model.logits).name != "logits:0")
+    model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
+  model.tokens = graph.find("tokens");
+  if (model.tokens != graph::kNone) {
+    if (options.classes != 0)
+      fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary, {}", options.classes,
+           options.network, classes);
+    return add_labels_of_steps(model);
+  }
+  model.images = graph.find("images");
   if (options.classes != 0 && options.classes != classes)
     fail(ErrorKind::usage, "classes {}: network '{}' has {}", options.classes, options.network, classes);
   if (const Shape own = graph.shape(model.images);
@@ -188,9 +205,6 @@ void add_imported(Model& model, const ModelOptions& options, Graph imported) {
          options.network, own.to_string(), options.input.to_string());
   model.labels = graph.add_input("labels", {{options.batch}, DType::i32},
                                  Initializer::integers(0, static_cast<double>(classes)));
-  // Others find the logits by this name.
-  if (graph.value(model.logits).name != "logits:0")
-    model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
 }
 
 ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
